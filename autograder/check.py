@@ -3,6 +3,7 @@
 It runs the student's function in this process and returns the points as a float, which nbgrader reads as partial
 credit. Nothing of it decides a grade: the grader asks again, with other numbers, in a sandbox.
 """
+
 import ast
 import re
 import sys
@@ -13,7 +14,14 @@ from pathlib import Path
 from autograder.checks import borrowed
 from autograder.checks.exercise import CHAPTERS
 from autograder.checks.limited import Limited
-from autograder.checks.protocol import EXERCISES, Exercise, ExerciseResult, LocalStudent, load_checks, run_exercise
+from autograder.checks.protocol import (
+    EXERCISES,
+    Exercise,
+    ExerciseResult,
+    LocalStudent,
+    load_checks,
+    run_exercise,
+)
 from autograder.checks.rubric import as_html, as_text
 from autograder.checks.withholding import in_exercise
 from autograder.imports import stand_ins
@@ -43,19 +51,27 @@ def check(target: Callable | str) -> float:
             if broken := broken_cell(function, namespace):
                 print(broken)
                 return Points(0.0)
-        own = {} if isinstance(target, str) else {**getattr(target, "__globals__", {}), **namespace, name: target}
+        own = (
+            {}
+            if isinstance(target, str)
+            else {**getattr(target, "__globals__", {}), **namespace, name: target}
+        )
         with stand_ins(in_exercise(exercise), namespace.get("__name__", "")):
             result = run_exercise(exercise, Limited(LocalStudent(own or namespace)))
     except LookupError as error:
         print(error.args[0])
         return Points(0.0)
     except KeyboardInterrupt:
-        print("The check was interrupted: your code was still running. Is there a loop that does not end?")
+        print(
+            "The check was interrupted: your code was still running. Is there a loop that does not end?"
+        )
         return Points(0.0)
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
-        print(f"The checker itself failed; this is not your fault. Please report: {type(error).__name__}: {error} "
-              f"({last.filename.rsplit('/', 1)[-1]}, line {last.lineno})")
+        print(
+            f"The checker itself failed; this is not your fault. Please report: {type(error).__name__}: {error} "
+            f"({last.filename.rsplit('/', 1)[-1]}, line {last.lineno})"
+        )
         return Points(0.0)
     show(result, exercise.see)
     return Points(result.earned)
@@ -71,15 +87,26 @@ def find(target: Callable | str, namespace: dict) -> tuple[Exercise, str]:
         load_checks(number if number.isdigit() and "." in target else "")
         if target in EXERCISES and EXERCISES[target].stages:
             return EXERCISES[target], ""
-        raise LookupError(f"There is no exercise {target!r} with checks; there are {', '.join(sorted(EXERCISES))}.")
+        raise LookupError(
+            f"There is no exercise {target!r} with checks; there are {', '.join(sorted(EXERCISES))}."
+        )
     if not callable(target):
-        raise LookupError(f"check() wants the function itself, or an exercise as \"01.name\"; it got {target!r:.80}. "
-                          "Leave out the parentheses after the function's name.")
-    bound = [name for name, value in namespace.items() if value is target and not name.startswith("_")]
+        raise LookupError(
+            f'check() wants the function itself, or an exercise as "01.name"; it got {target!r:.80}. '
+            "Leave out the parentheses after the function's name."
+        )
+    bound = [
+        name for name, value in namespace.items() if value is target and not name.startswith("_")
+    ]
     names = list(dict.fromkeys([*bound, getattr(target, "__name__", "")]))
     load_those_with(names)
-    matches = {one.id: (one, name) for name in names if name
-               for one in EXERCISES.values() if name in (one.function, *one.also)}
+    matches = {
+        one.id: (one, name)
+        for name in names
+        if name
+        for one in EXERCISES.values()
+        if name in (one.function, *one.also)
+    }
     if len(matches) == 1:
         return next(iter(matches.values()))
     if matches:
@@ -88,14 +115,18 @@ def find(target: Callable | str, namespace: dict) -> tuple[Exercise, str]:
         raise LookupError(f"Several exercises have a function `{shared}`; say which: {ids}.")
     load_checks()
     known = ", ".join(sorted(one.function for one in EXERCISES.values() if one.function))
-    raise LookupError(f"No exercise has a function named `{names[0] or type(target).__name__}`. The functions that can be "
-                      f"checked are {known}.")
+    raise LookupError(
+        f"No exercise has a function named `{names[0] or type(target).__name__}`. The functions that can be "
+        f"checked are {known}."
+    )
 
 
 def load_those_with(names: list[str]) -> None:
     """Import the checks of the chapters that mention one of these functions, and no others."""
     for folder in sorted(CHAPTERS.glob("c[0-9][0-9]_*")):
-        text = "".join(file.read_text(encoding="utf-8") for file in sorted(folder.glob("test_*.py")))
+        text = "".join(
+            file.read_text(encoding="utf-8") for file in sorted(folder.glob("test_*.py"))
+        )
         if any(f'"{name}"' in text for name in names if name):
             load_checks(folder.name[1:3])
 
@@ -104,16 +135,26 @@ def broken_cell(name: str, namespace: dict) -> str:
     """What to say when the last cell that defines `name` is no Python, so that an older definition is still there."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     cells = [cell for cell in namespace.get("In", []) if isinstance(cell, str)]
-    defines = re.compile(rf"^\s*(?:def|class)\s+{re.escape(name)}\b|^{re.escape(name)}\s*=", re.MULTILINE)
+    defines = re.compile(
+        rf"^\s*(?:def|class)\s+{re.escape(name)}\b|^{re.escape(name)}\s*=", re.MULTILINE
+    )
     last = next((cell for cell in reversed(cells) if defines.search(cell)), None)
     if shell is None or last is None:
         return ""
     try:
-        compile(shell.transform_cell(last), "cell", "exec", dont_inherit=True, flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        compile(
+            shell.transform_cell(last),
+            "cell",
+            "exec",
+            dont_inherit=True,
+            flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT,
+        )
     except SyntaxError as error:
         line = (error.text or "").strip()
-        return (f"The cell that defines `{name}` is no Python yet, so nothing of it was run. {type(error).__name__} in line "
-                f"{error.lineno}: {error.msg}\n    {line}")
+        return (
+            f"The cell that defines `{name}` is no Python yet, so nothing of it was run. {type(error).__name__} in line "
+            f"{error.lineno}: {error.msg}\n    {line}"
+        )
     return ""
 
 

@@ -3,6 +3,7 @@
 nbformat imports jsonschema, and jsonschema imports rfc3987_syntax where that is installed, which then builds forty
 grammars: 1.7 s of processor time in every process that reads a notebook. No schema of Jupyter's holds an IRI.
 """
+
 import importlib
 import sys
 from types import ModuleType
@@ -18,7 +19,7 @@ class Postponed(ModuleType):
         return load().is_valid_syntax(rule, value)
 
     def __getattr__(self, name: str) -> object:
-        if name.startswith("__"):       # what the import system asks of every module
+        if name.startswith("__"):  # what the import system asks of every module
             raise AttributeError(name)
         return getattr(load(), name)
 

@@ -9,6 +9,7 @@ and of held-out scripture. Three seeds.
 And what a token costs: four layers of GPT-2's width, one token at a time, as they are, with LoRA beside, merged, and with
 adapters. Rivals in turn, ratios of pairs.
 """
+
 import argparse
 import os
 import statistics
@@ -32,7 +33,12 @@ from reference_impl.models.gpt import GPT, GPTConfig  # noqa: E402
 from reference_impl.objectives.causal_lm import causal_lm  # noqa: E402
 from reference_impl.training.loop import train  # noqa: E402
 
-SEEDS, ATTENTION, FEED_FORWARD, BEHIND = 3, TARGETS[:2], TARGETS[2:], ("attention.output", "feed_forward.down")
+SEEDS, ATTENTION, FEED_FORWARD, BEHIND = (
+    3,
+    TARGETS[:2],
+    TARGETS[2:],
+    ("attention.output", "feed_forward.down"),
+)
 RATE = 5e-3
 
 
@@ -48,9 +54,12 @@ def adapters(model: GPT, size: int) -> GPT:
     return model
 
 
-WAYS = {"LoRA": lambda model: lora(model, TARGETS, 16),
-        "adapters": lambda model: adapters(model, 62), "LoRA, attention": lambda model: lora(model, ATTENTION, 43),
-        "LoRA, feed-forward": lambda model: lora(model, FEED_FORWARD, 26)}
+WAYS = {
+    "LoRA": lambda model: lora(model, TARGETS, 16),
+    "adapters": lambda model: adapters(model, 62),
+    "LoRA, attention": lambda model: lora(model, ATTENTION, 43),
+    "LoRA, feed-forward": lambda model: lora(model, FEED_FORWARD, 26),
+}
 
 
 def texts_held_out(tokenizer):
@@ -72,9 +81,13 @@ def costs() -> list[dict]:
         model = GPT(config)
         change(model)
         return model.eval()
-    models = {"as it is": made(lambda model: None), "LoRA of rank 8 beside": made(lambda model: lora(model, TARGETS, 8)),
-              "LoRA of rank 8, merged": made(lambda model: merge(lora(model, TARGETS, 8))),
-              "adapters of size 64": made(lambda model: adapters(model, 64))}
+
+    models = {
+        "as it is": made(lambda model: None),
+        "LoRA of rank 8 beside": made(lambda model: lora(model, TARGETS, 8)),
+        "LoRA of rank 8, merged": made(lambda model: merge(lora(model, TARGETS, 8))),
+        "adapters of size 64": made(lambda model: adapters(model, 64)),
+    }
     ids, times = torch.tensor([[5]]), {name: [] for name in models}
     with torch.no_grad():
         for turn in range(65):
@@ -84,8 +97,13 @@ def costs() -> list[dict]:
                     model(ids)
                 if turn >= 5:
                     times[name].append((time.perf_counter() - started) / 5)
-    return [compare(name, "as it is", "seconds a token", found, times["as it is"], larger_is_better=False)
-            for name, found in times.items() if name != "as it is"]
+    return [
+        compare(
+            name, "as it is", "seconds a token", found, times["as it is"], larger_is_better=False
+        )
+        for name, found in times.items()
+        if name != "as it is"
+    ]
 
 
 def main() -> None:
@@ -105,16 +123,43 @@ def main() -> None:
         for way, make in WAYS.items():
             torch.manual_seed(seed + 1)
             model, started = make(load_trained()[0]), time.process_time()
-            train(model, causal_lm, stretches_of(tokens, CONTEXT, BATCH, seed + 10), training(args.steps, RATE), progress=False)
+            train(
+                model,
+                causal_lm,
+                stretches_of(tokens, CONTEXT, BATCH, seed + 10),
+                training(args.steps, RATE),
+                progress=False,
+            )
             seconds = time.process_time() - started
-            runs.append({"way": way, "seed": seed, "cpu_seconds": round(seconds), **measure(model),
-                         "learned": sum(p.numel() for p in model.parameters() if p.requires_grad)})
+            runs.append(
+                {
+                    "way": way,
+                    "seed": seed,
+                    "cpu_seconds": round(seconds),
+                    **measure(model),
+                    "learned": sum(p.numel() for p in model.parameters() if p.requires_grad),
+                }
+            )
             print(runs[-1], flush=True)
     rows = costs()
-    save("adapters", rows, versions=("torch", "numpy"), steps=args.steps, seeds=SEEDS, before=measure(load_trained()[0]),
-         rate=RATE, runs=runs)
+    save(
+        "adapters",
+        rows,
+        versions=("torch", "numpy"),
+        steps=args.steps,
+        seeds=SEEDS,
+        before=measure(load_trained()[0]),
+        rate=RATE,
+        runs=runs,
+    )
     for way in WAYS:
-        print(way, {text: round(statistics.fmean(one[text] for one in runs if one["way"] == way), 3) for text in ("definitions", "scripture")})
+        print(
+            way,
+            {
+                text: round(statistics.fmean(one[text] for one in runs if one["way"] == way), 3)
+                for text in ("definitions", "scripture")
+            },
+        )
 
 
 if __name__ == "__main__":

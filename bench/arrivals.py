@@ -14,6 +14,7 @@ step makes.
 First token: steps from the arrival to the end of the step that gave it, at least a part of one. Five seeds, 1,500
 requests each; the first 200 to arrive are left out, since the server was empty when they came.
 """
+
 import os
 import random
 import statistics
@@ -55,18 +56,37 @@ def lengths(seed: int) -> list[int]:
     return [round(16 * 4 ** draw.random()) for _ in range(REQUESTS)]
 
 
-def run(asked: list[int], arrivals: Sequence[float] | None, clients: int = 0, stalls: bool = False) -> tuple[list[Seen], int]:
+def run(
+    asked: list[int], arrivals: Sequence[float] | None, clients: int = 0, stalls: bool = False
+) -> tuple[list[Seen], int]:
     """All requests served, in order of arrival, and the steps that it took. Without arrivals the clients decide."""
-    engine = Engine(StubModel(128), EngineConfig(num_blocks=PLACES * 8, block_size=16, prefix_caching=False, trace_steps=1,
-                                                 scheduler=SchedulerConfig(max_num_seqs=PLACES, max_num_batched_tokens=512, max_model_len=128)))
+    engine = Engine(
+        StubModel(128),
+        EngineConfig(
+            num_blocks=PLACES * 8,
+            block_size=16,
+            prefix_caching=False,
+            trace_steps=1,
+            scheduler=SchedulerConfig(
+                max_num_seqs=PLACES, max_num_batched_tokens=512, max_model_len=128
+            ),
+        ),
+    )
     seen, clock, idle = [], 0, clients
 
     def send(at: float) -> None:
         tokens = asked[len(seen)]
-        engine.add_request(PROMPT, SamplingParams(temperature=0, max_tokens=tokens, ignore_eos=True), str(len(seen)))
+        engine.add_request(
+            PROMPT,
+            SamplingParams(temperature=0, max_tokens=tokens, ignore_eos=True),
+            str(len(seen)),
+        )
         seen.append(Seen(tokens, at))
+
     while len(seen) < len(asked) or engine.has_work:
-        while len(seen) < len(asked) and (idle if arrivals is None else arrivals[len(seen)] <= clock):
+        while len(seen) < len(asked) and (
+            idle if arrivals is None else arrivals[len(seen)] <= clock
+        ):
             idle -= 1
             send(clock if arrivals is None else arrivals[len(seen)])
         clock += 1
@@ -83,34 +103,64 @@ def row(seen: list[Seen], steps: int) -> dict[str, float]:
     first = sorted(each.first for each in counted)
     cuts = statistics.quantiles(first, n=100, method="inclusive")
     gaps = [(each.times[-1] - each.times[0]) / (each.tokens - 1) for each in counted]
-    return {"first_mean": statistics.fmean(first), "first_median": cuts[49], "first_p95": cuts[94], "first_p99": cuts[98],
-            "first_worst": first[-1], "per_token": statistics.fmean(gaps), "tokens_per_step": sum(each.tokens for each in seen) / steps,
-            "share_in_time": sum(value <= PATIENCE for value in first) / len(first)}
+    return {
+        "first_mean": statistics.fmean(first),
+        "first_median": cuts[49],
+        "first_p95": cuts[94],
+        "first_p99": cuts[98],
+        "first_worst": first[-1],
+        "per_token": statistics.fmean(gaps),
+        "tokens_per_step": sum(each.tokens for each in seen) / steps,
+        "share_in_time": sum(value <= PATIENCE for value in first) / len(first),
+    }
 
 
 def runs(**options) -> list[dict[str, float]]:
     """One row a seed."""
     found = []
     for seed in SEEDS:
-        asked, draw, arrivals, load = lengths(seed), random.Random(100 + seed), None, options.get("load")
+        asked, draw, arrivals, load = (
+            lengths(seed),
+            random.Random(100 + seed),
+            None,
+            options.get("load"),
+        )
         if load is not None:
             rate, at, arrivals = load * PLACES / statistics.fmean(asked), 0.0, []
             for _ in asked:
                 at += draw.expovariate(rate)
                 arrivals.append(at)
-        found.append({name: round(value, 3) for name, value in
-                      row(*run(asked, arrivals, options.get("clients", 0), options.get("stalls", False))).items()})
-    print(options, {name: round(statistics.fmean(one[name] for one in found), 2) for name in found[0]}, flush=True)
+        found.append(
+            {
+                name: round(value, 3)
+                for name, value in row(
+                    *run(asked, arrivals, options.get("clients", 0), options.get("stalls", False))
+                ).items()
+            }
+        )
+    print(
+        options,
+        {name: round(statistics.fmean(one[name] for one in found), 2) for name in found[0]},
+        flush=True,
+    )
     return found
 
 
 def main() -> None:
     """All of it, recorded."""
-    save("arrivals", places=PLACES, requests=REQUESTS, left_out=LEFT_OUT, patience=PATIENCE, seeds=SEEDS, mean_tokens=statistics.fmean(
-        statistics.fmean(lengths(seed)) for seed in SEEDS), stall={"steps": STALL, "every": EVERY},
+    save(
+        "arrivals",
+        places=PLACES,
+        requests=REQUESTS,
+        left_out=LEFT_OUT,
+        patience=PATIENCE,
+        seeds=SEEDS,
+        mean_tokens=statistics.fmean(statistics.fmean(lengths(seed)) for seed in SEEDS),
+        stall={"steps": STALL, "every": EVERY},
         open={str(load): runs(load=load) for load in LOADS},
         closed={str(clients): runs(clients=clients) for clients in CLIENTS},
-        stalled={"open": runs(load=0.5, stalls=True), "closed": runs(clients=4, stalls=True)})
+        stalled={"open": runs(load=0.5, stalls=True), "closed": runs(clients=4, stalls=True)},
+    )
 
 
 if __name__ == "__main__":

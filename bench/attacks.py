@@ -6,6 +6,7 @@ It runs the tests of tests/autograder/grading/attacks with all attacks, five min
 before and after, what the verdict says, what was touched. From that record it writes the page for instructors beside the tests.
 The exit code is that of the tests; a failure is kept in the record too.
 """
+
 import json
 import os
 import subprocess
@@ -26,8 +27,24 @@ def main() -> int:
 
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder, "table.json")
-        done = subprocess.run([sys.executable, "-m", "pytest", "-n", "0", "-q", "-m", "", "-k", "all", f"--basetemp={folder}/tests", TESTS],
-                              cwd=REPOSITORY, env=os.environ | {"W2S_ATTACKS_RECORD": str(table)})
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "pytest",
+                "-n",
+                "0",
+                "-q",
+                "-m",
+                "",
+                "-k",
+                "all",
+                f"--basetemp={folder}/tests",
+                TESTS,
+            ],
+            cwd=REPOSITORY,
+            env=os.environ | {"W2S_ATTACKS_RECORD": str(table)},
+        )
         found = json.loads(table.read_text(encoding="utf-8"))
     path = save("attacks", versions=(), tests_exit_code=done.returncode, **found)
     PAGE.write_text(page(json.loads(path.read_text(encoding="utf-8"))), encoding="utf-8")

@@ -12,6 +12,7 @@ Beside steps: tokens that the model read (more than there are, where a sequence 
 once, preemptions, processor seconds (the median of three runs; others may be busy on this machine). Then what a step costs by how
 many decode in it.
 """
+
 import os
 import random
 import statistics
@@ -21,7 +22,10 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-sys.path[:0] = [str(Path(__file__).resolve().parent / "trained"), str(Path(__file__).resolve().parent)]
+sys.path[:0] = [
+    str(Path(__file__).resolve().parent / "trained"),
+    str(Path(__file__).resolve().parent),
+]
 
 import torch  # noqa: E402  (threads are set before torch starts)
 from engine import steps as count_steps  # noqa: E402
@@ -39,24 +43,48 @@ BATCH = PLACES // LIMIT  # whole requests that fit
 SIZES = (1, 2, 4, 8, 16, 32, 64)
 
 
-def served(model: GPT, prompts: list[list[int]], end_id: int, block_size: int, together: int | None = None,
-           max_num_seqs: int = 64, num_host_blocks: int = 0) -> tuple[dict, list[list[int]]]:
+def served(
+    model: GPT,
+    prompts: list[list[int]],
+    end_id: int,
+    block_size: int,
+    together: int | None = None,
+    max_num_seqs: int = 64,
+    num_host_blocks: int = 0,
+) -> tuple[dict, list[list[int]]]:
     """Serve all: what it took, and the answers. `together`: so many are added at a time, and wait for each other."""
-    limits = SchedulerConfig(max_num_seqs=max_num_seqs, max_num_batched_tokens=BUDGET, max_model_len=LIMIT, num_host_blocks=num_host_blocks)
-    engine = Engine(model, EngineConfig(PLACES // block_size, block_size, prefix_caching=False, scheduler=limits), eos_ids=(end_id,))
+    limits = SchedulerConfig(
+        max_num_seqs=max_num_seqs,
+        max_num_batched_tokens=BUDGET,
+        max_model_len=LIMIT,
+        num_host_blocks=num_host_blocks,
+    )
+    engine = Engine(
+        model,
+        EngineConfig(PLACES // block_size, block_size, prefix_caching=False, scheduler=limits),
+        eos_ids=(end_id,),
+    )
     said: list[list[int]] = [[] for _ in prompts]
     started, size = time.process_time(), together or len(prompts)
     for first in range(0, len(prompts), size):
-        for number, prompt in enumerate(prompts[first:first + size], first):
-            engine.add_request(prompt, SamplingParams(max_tokens=LIMIT - len(prompt), seed=number), str(number))
+        for number, prompt in enumerate(prompts[first : first + size], first):
+            engine.add_request(
+                prompt, SamplingParams(max_tokens=LIMIT - len(prompt), seed=number), str(number)
+            )
         while engine.has_work:
             for output in engine.step():
                 said[int(output.request_id)] += [token.id for token in output.tokens]
     seconds, rows = time.process_time() - started, engine.trace.rows
     held, empty = (sum(row[key] for row in rows) for key in ("held_slots", "wasted_slots"))
-    return {"steps": len(rows), "tokens_read": sum(row["num_tokens"] for row in rows), "most_at_once": max(len(row["scheduled"]) for row in rows),
-            "mean_at_once": round(sum(len(row["scheduled"]) for row in rows) / len(rows), 2), "preemptions": engine.num_preemptions,
-            "empty_share": round(empty / held, 4), "seconds": seconds}, said
+    return {
+        "steps": len(rows),
+        "tokens_read": sum(row["num_tokens"] for row in rows),
+        "most_at_once": max(len(row["scheduled"]) for row in rows),
+        "mean_at_once": round(sum(len(row["scheduled"]) for row in rows) / len(rows), 2),
+        "preemptions": engine.num_preemptions,
+        "empty_share": round(empty / held, 4),
+        "seconds": seconds,
+    }, said
 
 
 def step_costs(model: GPT, prompts: list[list[int]]) -> list[dict]:
@@ -64,9 +92,13 @@ def step_costs(model: GPT, prompts: list[list[int]]) -> list[dict]:
     found = []
     for size in SIZES:
         limits = SchedulerConfig(max_num_seqs=64, max_num_batched_tokens=2048, max_model_len=LIMIT)
-        engine = Engine(model, EngineConfig(64 * LIMIT // 16, 16, prefix_caching=False, scheduler=limits))
+        engine = Engine(
+            model, EngineConfig(64 * LIMIT // 16, 16, prefix_caching=False, scheduler=limits)
+        )
         for prompt in prompts[:size]:
-            engine.add_request(prompt, SamplingParams(temperature=0, max_tokens=60, ignore_eos=True))
+            engine.add_request(
+                prompt, SamplingParams(temperature=0, max_tokens=60, ignore_eos=True)
+            )
         engine.step()
         times = []
         for _ in range(50):
@@ -74,24 +106,49 @@ def step_costs(model: GPT, prompts: list[list[int]]) -> list[dict]:
             engine.step()
             times.append(1000 * (time.process_time() - started))
         middle = statistics.median(times)
-        found.append({"sequences": size, "ms": round(middle, 2), "tokens_per_second": round(1000 * size / middle)})
+        found.append(
+            {
+                "sequences": size,
+                "ms": round(middle, 2),
+                "tokens_per_second": round(1000 * size / middle),
+            }
+        )
     return found
 
 
 def orders(lengths: list[int]) -> dict[str, dict]:
     """Steps in other orders: sorted by length, which nobody knows beforehand; shuffled; and one of the longest in each batch."""
     rising = sorted(lengths)
-    longest, rest = rising[-len(rising) // BATCH:], rising[:-len(rising) // BATCH]
-    unlucky = [one for number, long in enumerate(longest) for one in [long, *rest[number * (BATCH - 1):(number + 1) * (BATCH - 1)]]]
+    longest, rest = rising[-len(rising) // BATCH :], rising[: -len(rising) // BATCH]
+    unlucky = [
+        one
+        for number, long in enumerate(longest)
+        for one in [long, *rest[number * (BATCH - 1) : (number + 1) * (BATCH - 1)]]
+    ]
     draw, shuffled = random.Random(0), []
     for _ in range(200):
         one = list(lengths)
         draw.shuffle(one)
         shuffled.append(count_steps([([], n) for n in one], BATCH)["ratio"])
-    as_steps = {name: count_steps([([], n) for n in order], BATCH) for name, order in
-                (("as they came", lengths), ("shortest first", rising), ("longest first", rising[::-1]), ("a long one in each batch", unlucky))}
+    as_steps = {
+        name: count_steps([([], n) for n in order], BATCH)
+        for name, order in (
+            ("as they came", lengths),
+            ("shortest first", rising),
+            ("longest first", rising[::-1]),
+            ("a long one in each batch", unlucky),
+        )
+    }
     shuffled.sort()
-    return {"orders": as_steps, "shuffled_ratio": {"draws": 200, "low": shuffled[5], "median": statistics.median(shuffled), "high": shuffled[-6]}}
+    return {
+        "orders": as_steps,
+        "shuffled_ratio": {
+            "draws": 200,
+            "low": shuffled[5],
+            "median": statistics.median(shuffled),
+            "high": shuffled[-6],
+        },
+    }
 
 
 def main() -> None:
@@ -101,12 +158,16 @@ def main() -> None:
     model, tokenizer = kept.model, kept.tokenizer
     end_id = tokenizer.encode("\n")[0]
     prompts = [prompt for prompt, _ in verses(tokenizer, REQUESTS, GIVEN)]
-    ways = {"one at a time": {"block_size": 16, "together": 1},
-            "static batches, a block of 128": {"block_size": LIMIT, "together": BATCH},
-            "continuous, blocks of 128": {"block_size": LIMIT}, "continuous, blocks of 64": {"block_size": 64},
-            "continuous, blocks of 16": {"block_size": 16}, "continuous, blocks of 4": {"block_size": 4},
-            "continuous, blocks of 16, swapped": {"block_size": 16, "num_host_blocks": PLACES // 16},
-            "continuous, blocks of 16, at most 24": {"block_size": 16, "max_num_seqs": 24}}
+    ways = {
+        "one at a time": {"block_size": 16, "together": 1},
+        "static batches, a block of 128": {"block_size": LIMIT, "together": BATCH},
+        "continuous, blocks of 128": {"block_size": LIMIT},
+        "continuous, blocks of 64": {"block_size": 64},
+        "continuous, blocks of 16": {"block_size": 16},
+        "continuous, blocks of 4": {"block_size": 4},
+        "continuous, blocks of 16, swapped": {"block_size": 16, "num_host_blocks": PLACES // 16},
+        "continuous, blocks of 16, at most 24": {"block_size": 16, "max_num_seqs": 24},
+    }
     found, answers = {}, None
     for name, options in ways.items():
         for _ in range(RUNS):
@@ -119,11 +180,30 @@ def main() -> None:
     lengths, tokens = [len(one) for one in answers], sum(len(one) for one in answers)
     for name, rows in found.items():
         seconds = statistics.median(row["seconds"] for row in rows)
-        found[name] = {**rows[0], "seconds": round(seconds, 3), "tokens_per_second": round(tokens / seconds)}
+        found[name] = {
+            **rows[0],
+            "seconds": round(seconds, 3),
+            "tokens_per_second": round(tokens / seconds),
+        }
     costs = step_costs(model, prompts)
     print(costs, orders(lengths), sep="\n")
-    save("batching", versions=("torch",), seed=0, requests=REQUESTS, places=PLACES, limit=LIMIT, batch=BATCH, prompt_tokens=sum(map(len, prompts)),
-         answer_tokens=tokens, lengths=lengths, ended=sum(one[-1] == end_id for one in answers), runs=RUNS, ways=found, step_costs=costs, **orders(lengths))
+    save(
+        "batching",
+        versions=("torch",),
+        seed=0,
+        requests=REQUESTS,
+        places=PLACES,
+        limit=LIMIT,
+        batch=BATCH,
+        prompt_tokens=sum(map(len, prompts)),
+        answer_tokens=tokens,
+        lengths=lengths,
+        ended=sum(one[-1] == end_id for one in answers),
+        runs=RUNS,
+        ways=found,
+        step_costs=costs,
+        **orders(lengths),
+    )
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ Each hand-in has one exercise of its chapter solved, by the reference or by a kn
 ten. CHEAP are exercises that earn all their points when nothing else of the chapter is solved, and that are judged in a fraction of a
 second (in 13 and 14, where a notebook starts Triton's interpreter, in two). Two of a hundred are not handed in, as in any class.
 """
+
 import json
 import random
 from collections.abc import Iterator
@@ -19,7 +20,14 @@ from autograder.checks.registry import mistakes_of
 from autograder.grading.assignment import Assignment, load_assignment
 
 CHEAP = {
-    "01": ("predict_sizes", "keep_probability", "glove_weight", "cbow_scores", "noise_distribution", "ppmi"),
+    "01": (
+        "predict_sizes",
+        "keep_probability",
+        "glove_weight",
+        "cbow_scores",
+        "noise_distribution",
+        "ppmi",
+    ),
     "02": ("first_merge", "byte_decode", "wordpiece", "expected_counts", "byt5_ids", "bpe_split"),
     "03": ("both_targets", "letter_patterns", "kneser_ney", "mix_layers", "judge"),
     "04": ("predict_block", "sinusoids", "rotate", "masks"),
@@ -36,8 +44,8 @@ CHEAP = {
     "15": ("predict_steps", "prepare", "sse"),
     "16": ("counterexamples", "weigh_models", "step_bytes", "broken_block", "seven_masks"),
 }
-SOLVED, MISTAKEN, WRITTEN, MISSING = 0.45, 0.3, 0.6, 0.02       # the rest of the exercises is untouched
-MISTAKES = 6        # of an exercise, the first ones
+SOLVED, MISTAKEN, WRITTEN, MISSING = 0.45, 0.3, 0.6, 0.02  # the rest of the exercises is untouched
+MISTAKES = 6  # of an exercise, the first ones
 
 
 @dataclass(frozen=True)
@@ -58,7 +66,9 @@ class HandIn:
         return points <= self.points if self.or_less else points == self.points
 
 
-def make_class(folder: Path, students: int, numbers: list[str], seed: int, secret: bytes) -> list[HandIn]:
+def make_class(
+    folder: Path, students: int, numbers: list[str], seed: int, secret: bytes
+) -> list[HandIn]:
     """Write STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb for each that is handed in; the same bytes for the same arguments.
 
     What a student hands in depends on no other student: the first of a class of 300 are those of a class of 6.
@@ -77,24 +87,42 @@ def make_class(folder: Path, students: int, numbers: list[str], seed: int, secre
     return made
 
 
-def hand_in(student: str, assignment: Assignment, draw: random.Random, secret: bytes) -> tuple[HandIn, Notebook]:
+def hand_in(
+    student: str, assignment: Assignment, draw: random.Random, secret: bytes
+) -> tuple[HandIn, Notebook]:
     """One of them, in the notebook as this student got it: with the faults that the secret draws for them."""
     notebook = Notebook(assignment)
-    notebook.nb = nbformat.from_dict(json.loads(json.dumps(assignment.pristine_of(student, secret))))
+    notebook.nb = nbformat.from_dict(
+        json.loads(json.dumps(assignment.pristine_of(student, secret)))
+    )
     kind, short = draw.random(), draw.choice(CHEAP[assignment.number])
     exercise, mistake, points = assignment.exercises[f"{assignment.number}.{short}"], None, 0.0
     if kind < SOLVED + MISTAKEN:
         source, points = reference_sources(assignment)[short], float(exercise.points)
-        known = [one for one in mistakes_of(exercise.id) if has_source(one.function) and not one.remembers][:MISTAKES]
+        known = [
+            one
+            for one in mistakes_of(exercise.id)
+            if has_source(one.function) and not one.remembers
+        ][:MISTAKES]
         if kind >= SOLVED and known:
             mistake = draw.choice(known)
-            source, points = with_function(source, mistake.function, mistake.replaces), points - mistake.loses
-        notebook.write(short, f"{source}\n\n# {student}")       # so that no two hand-ins are the same
+            source, points = (
+                with_function(source, mistake.function, mistake.replaces),
+                points - mistake.loses,
+            )
+        notebook.write(short, f"{source}\n\n# {student}")  # so that no two hand-ins are the same
     written = draw.random() < WRITTEN
     for grade_id in manual_ids(assignment) if written else ():
         notebook.write(grade_id, f"{ANSWER} ({student})")
-    return HandIn(student, assignment.name, exercise.id if kind < SOLVED + MISTAKEN else "", mistake.name if mistake else "", written, points,
-                  or_less=bool(mistake) and mistake.replaces != exercise.function), notebook
+    return HandIn(
+        student,
+        assignment.name,
+        exercise.id if kind < SOLVED + MISTAKEN else "",
+        mistake.name if mistake else "",
+        written,
+        points,
+        or_less=bool(mistake) and mistake.replaces != exercise.function,
+    ), notebook
 
 
 def full_notebooks(folder: Path, numbers: list[str], secret: bytes) -> Iterator[Path]:
@@ -102,7 +130,9 @@ def full_notebooks(folder: Path, numbers: list[str], secret: bytes) -> Iterator[
     for number in numbers:
         assignment = load_assignment(number)
         notebook = Notebook(assignment)
-        notebook.nb = nbformat.from_dict(json.loads(json.dumps(assignment.pristine_of("full", secret))))
+        notebook.nb = nbformat.from_dict(
+            json.loads(json.dumps(assignment.pristine_of("full", secret)))
+        )
         path = folder / "full" / assignment.name / f"{assignment.name}.ipynb"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(notebook.solve().data())

@@ -8,6 +8,7 @@ of 256. Large: GPT-2's shape, bound by memory: a step reads every weight and all
 second can't exceed bandwidth / bytes. The bandwidth is that of summing the model's own weights, measured before and
 after each run of ours. Against transformers the pass over the prompt counts, against the bound only what follows it.
 """
+
 import argparse
 import os
 import statistics
@@ -39,9 +40,14 @@ def main() -> None:
     torch.set_num_threads(1)
     small = measure("4 layers of 256", SMALL, 128, args.repetitions, 1.4, 1.9, None)
     large = measure("GPT-2, 124M", GPT2_SMALL, 24, args.repetitions, 0.9, None, (0.7, 0.8))
-    save("decoding", [*small, *large], versions=("torch", "transformers"), prompt_tokens=NUM_PROMPT,
-         clock="processor time",
-         layout="ours after generation.layout.store_by_longer_side; 'as made' without")
+    save(
+        "decoding",
+        [*small, *large],
+        versions=("torch", "transformers"),
+        prompt_tokens=NUM_PROMPT,
+        clock="processor time",
+        layout="ours after generation.layout.store_by_longer_side; 'as made' without",
+    )
 
 
 def seconds(run: Callable[[], object]) -> tuple[float, object]:
@@ -57,29 +63,53 @@ def seconds(run: Callable[[], object]) -> tuple[float, object]:
 def reading(model: GPT) -> float:
     """Seconds to read each weight once, of which a token needs but one row of the positions: the mean of five times."""
     weights = [weight for weight in model.parameters() if weight is not model.position.weight]
-    return statistics.mean(seconds(lambda: [weight.sum() for weight in weights])[0] for _ in range(5))
+    return statistics.mean(
+        seconds(lambda: [weight.sum() for weight in weights])[0] for _ in range(5)
+    )
 
 
-def measure(name: str, config: GPTConfig, num_new: int, repetitions: int, must: float, aim: float | None,
-            of_bound: tuple[float, float] | None) -> list[dict]:
+def measure(
+    name: str,
+    config: GPTConfig,
+    num_new: int,
+    repetitions: int,
+    must: float,
+    aim: float | None,
+    of_bound: tuple[float, float] | None,
+) -> list[dict]:
     """Rows: tokens a second against transformers, and against the bound; the first round warms up."""
     torch.manual_seed(0)
     ours, as_made = GPT(config).eval(), GPT(config).eval()
     as_made.load_state_dict(ours.state_dict())
     store_by_longer_side(ours)
-    theirs = GPT2LMHeadModel(GPT2Config(
-        vocab_size=config.vocab_size, n_embd=config.hidden_size, n_layer=config.num_layers, n_head=config.num_heads,
-        n_positions=config.max_position_embeddings, bos_token_id=None, eos_token_id=None)).eval()
+    theirs = GPT2LMHeadModel(
+        GPT2Config(
+            vocab_size=config.vocab_size,
+            n_embd=config.hidden_size,
+            n_layer=config.num_layers,
+            n_head=config.num_heads,
+            n_positions=config.max_position_embeddings,
+            bos_token_id=None,
+            eos_token_id=None,
+        )
+    ).eval()
     theirs.load_state_dict(hugging_face_state(ours))
     prompt = torch.randint(config.vocab_size, (1, NUM_PROMPT))
     params = SamplingParams(temperature=0, max_tokens=num_new)
     weight_bytes = sum(p.nbytes for p in ours.parameters()) - ours.position.weight.nbytes
-    cache_bytes = 4 * 2 * config.num_layers * config.hidden_size * (NUM_PROMPT + num_new / 2)  # on the average
+    cache_bytes = (
+        4 * 2 * config.num_layers * config.hidden_size * (NUM_PROMPT + num_new / 2)
+    )  # on the average
 
     def by_theirs() -> list[int]:
         with torch.inference_mode():
-            return theirs.generate(prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=num_new,
-                                   do_sample=False, pad_token_id=0)[0, NUM_PROMPT:].tolist()
+            return theirs.generate(
+                prompt,
+                attention_mask=torch.ones_like(prompt),
+                max_new_tokens=num_new,
+                do_sample=False,
+                pad_token_id=0,
+            )[0, NUM_PROMPT:].tolist()
 
     def by_ours(model: GPT) -> tuple[list[int], float]:
         """Tokens, and the rate at which all but the first came."""
@@ -102,15 +132,34 @@ def measure(name: str, config: GPTConfig, num_new: int, repetitions: int, must: 
             rates[side].append(num_new / took)
             if found != tokens:
                 raise SystemExit(f"{name}: tokens differ, ours {tokens}, {side} {found}")
-        print(f"{name}: " + ", ".join(f"{side} {rate[-1]:.1f}" for side, rate in rates.items())
-              + f"; after the prompt {steps[-1]:.1f}, bound {bounds[-1]:.1f} tokens/s", flush=True)
+        print(
+            f"{name}: "
+            + ", ".join(f"{side} {rate[-1]:.1f}" for side, rate in rates.items())
+            + f"; after the prompt {steps[-1]:.1f}, bound {bounds[-1]:.1f} tokens/s",
+            flush=True,
+        )
     kept = {side: rate[1:] for side, rate in rates.items()}
     title = f"cached greedy decoding, {name}"
-    return [compare(title, "transformers", "tokens/s", kept["ours"], kept["transformers"], must, aim),
-            compare(f"{title}, as made", "transformers", "tokens/s", kept["as made"], kept["transformers"]),
-            *([] if of_bound is None else [
-                compare(f"{title}, after the prompt", "memory bandwidth", "tokens/s", steps[1:], bounds[1:],
-                        *of_bound)])]
+    return [
+        compare(title, "transformers", "tokens/s", kept["ours"], kept["transformers"], must, aim),
+        compare(
+            f"{title}, as made", "transformers", "tokens/s", kept["as made"], kept["transformers"]
+        ),
+        *(
+            []
+            if of_bound is None
+            else [
+                compare(
+                    f"{title}, after the prompt",
+                    "memory bandwidth",
+                    "tokens/s",
+                    steps[1:],
+                    bounds[1:],
+                    *of_bound,
+                )
+            ]
+        ),
+    ]
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ logits differ a little, and near ties are chosen differently: what is asked of e
 our float32 model after the same text, likeliest or nearly so (GAP). What is timed is the same number of steps.
 Bandwidth: summing the float32 weights once.
 """
+
 import argparse
 import json
 import os
@@ -57,7 +58,12 @@ def rate_of_rival(folder: Path, file: Path, ids: list[int]) -> tuple[float, list
     """Tokens a second after the first, and the tokens, in a process of its own."""
     script = folder / "decode.mjs"
     script.write_text(RIVAL)
-    done = subprocess.run(["node", script, file, json.dumps(ids), str(NUM_NEW)], cwd=folder, capture_output=True, text=True)
+    done = subprocess.run(
+        ["node", script, file, json.dumps(ids), str(NUM_NEW)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
     if done.returncode:
         raise SystemExit(f"llama.cpp ended with {done.returncode}: {done.stderr[-500:]}")
     answer = json.loads(done.stdout.strip().splitlines()[-1])
@@ -66,7 +72,9 @@ def rate_of_rival(folder: Path, file: Path, ids: list[int]) -> tuple[float, list
 
 def rate(model: Llama, ids: list[int]) -> tuple[float, list[int]]:
     """The same of ours."""
-    chosen = stream(model, [ids], SamplingParams(temperature=0, max_tokens=NUM_NEW, ignore_eos=True))
+    chosen = stream(
+        model, [ids], SamplingParams(temperature=0, max_tokens=NUM_NEW, ignore_eos=True)
+    )
     said = [next(chosen).token]
     started = time.perf_counter()
     said += [each.token for each in chosen]
@@ -76,7 +84,7 @@ def rate(model: Llama, ids: list[int]) -> tuple[float, list[int]]:
 @torch.inference_mode()
 def largest_gap(model: Llama, ids: list[int], said: list[int]) -> float:
     """By how many nats at most one of these tokens is less likely than the likeliest in its place."""
-    logprobs = model(torch.tensor([ids + said]))[0, len(ids) - 1:-1].log_softmax(-1)  # (N, V)
+    logprobs = model(torch.tensor([ids + said]))[0, len(ids) - 1 : -1].log_softmax(-1)  # (N, V)
     chosen = logprobs.gather(1, torch.tensor(said)[:, None])[:, 0]
     return float((logprobs.amax(-1) - chosen).max())
 
@@ -101,29 +109,72 @@ def main() -> None:
     wide, small = from_gguf(Llama, file.path), from_gguf(Llama, file.path)
     store_by_longer_side(wide)
     quantize(small)
-    rates: dict[str, list[float]] = {"float32": [], "int8": [], "llama.cpp": [], "bound": [], "bound int8": []}
+    rates: dict[str, list[float]] = {
+        "float32": [],
+        "int8": [],
+        "llama.cpp": [],
+        "bound": [],
+        "bound int8": [],
+    }
     for number in range(args.repetitions + 1):  # the first warms up
         found = {"float32": rate(wide, ids), "int8": rate(small, ids)}
         if args.rival:
             found["llama.cpp"] = rate_of_rival(args.rival, file.path, ids)
         gaps = {name: round(largest_gap(wide, ids, said), 3) for name, (_, said) in found.items()}
         if max(gaps.values()) > GAP:
-            raise SystemExit(f"these are not one model's texts, by how far a token is from the likeliest, in nats: {gaps}")
+            raise SystemExit(
+                f"these are not one model's texts, by how far a token is from the likeliest, in nats: {gaps}"
+            )
         read = bandwidth(wide)
         bounds = {"bound": read / weight_bytes(wide), "bound int8": read / weight_bytes(small)}
-        print({name: round(speed, 1) for name, speed in {**{n: r for n, (r, _) in found.items()}, **bounds}.items()})
+        print(
+            {
+                name: round(speed, 1)
+                for name, speed in {**{n: r for n, (r, _) in found.items()}, **bounds}.items()
+            }
+        )
         if number:
             for name, speed in {**{n: r for n, (r, _) in found.items()}, **bounds}.items():
                 rates[name].append(speed)
     title = "greedy decoding, SmolLM2-135M, one thread"
-    rows = [compare(f"{title}, int8", "own float32", "tokens/s", rates["int8"], rates["float32"]),
-            compare(f"{title}, float32", "read bandwidth", "tokens/s", rates["float32"], rates["bound"], 0.7),
-            compare(f"{title}, int8", "read bandwidth", "tokens/s", rates["int8"], rates["bound int8"], 0.7)]
+    rows = [
+        compare(f"{title}, int8", "own float32", "tokens/s", rates["int8"], rates["float32"]),
+        compare(
+            f"{title}, float32", "read bandwidth", "tokens/s", rates["float32"], rates["bound"], 0.7
+        ),
+        compare(
+            f"{title}, int8", "read bandwidth", "tokens/s", rates["int8"], rates["bound int8"], 0.7
+        ),
+    ]
     if args.rival:
-        rows += [compare(f"{title}, float32", "llama.cpp, Q4_1", "tokens/s", rates["float32"], rates["llama.cpp"], 0.15),
-                 compare(f"{title}, int8", "llama.cpp, Q4_1", "tokens/s", rates["int8"], rates["llama.cpp"], 0.4, 0.6)]
-    save("decoding_int8", rows, bytes={"float32": weight_bytes(wide), "int8": weight_bytes(small)},
-         largest_gap_in_nats=gaps, tokens_a_second={name: round(statistics.median(each), 1) for name, each in rates.items() if each})
+        rows += [
+            compare(
+                f"{title}, float32",
+                "llama.cpp, Q4_1",
+                "tokens/s",
+                rates["float32"],
+                rates["llama.cpp"],
+                0.15,
+            ),
+            compare(
+                f"{title}, int8",
+                "llama.cpp, Q4_1",
+                "tokens/s",
+                rates["int8"],
+                rates["llama.cpp"],
+                0.4,
+                0.6,
+            ),
+        ]
+    save(
+        "decoding_int8",
+        rows,
+        bytes={"float32": weight_bytes(wide), "int8": weight_bytes(small)},
+        largest_gap_in_nats=gaps,
+        tokens_a_second={
+            name: round(statistics.median(each), 1) for name, each in rates.items() if each
+        },
+    )
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ Then all held-out blanks are asked.
 A seed is the start and the stretches. With --seed one seed is made and merged into the record.
 Not here: DeBERTa's mask decoder, which adds absolute positions at the end (He et al. 2021, section 3.2).
 """
+
 import argparse
 import json
 import os
@@ -23,7 +24,17 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).resolve().parent / "trained"))
 
 import torch  # noqa: E402  (threads are set before torch starts)
-from bert import CONFIG, NAME, VOCAB_SIZE, as_tokens, held_out_batch, masking, start, stretches, tokenizer_for  # noqa: E402
+from bert import (
+    CONFIG,
+    NAME,
+    VOCAB_SIZE,
+    as_tokens,
+    held_out_batch,
+    masking,
+    start,
+    stretches,
+    tokenizer_for,
+)  # noqa: E402
 from record import RESULTS, save  # noqa: E402
 from texts import scripture, split  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
@@ -43,10 +54,18 @@ def new_model(kind: str, tokens: Tensor, seed: int) -> nn.Module:
     """An untrained encoder with its head, which knows how frequent tokens are."""
     torch.manual_seed(seed)
     if kind == "disentangled":
-        model = DebertaForMaskedLM(DebertaConfig(
-            vocab_size=VOCAB_SIZE, hidden_size=CONFIG.hidden_size, num_layers=CONFIG.num_layers, num_heads=CONFIG.num_heads,
-            intermediate_size=CONFIG.intermediate_size, max_distance=CONFIG.max_position_embeddings, hidden_dropout=0.0,
-            attention_dropout=0.0))
+        model = DebertaForMaskedLM(
+            DebertaConfig(
+                vocab_size=VOCAB_SIZE,
+                hidden_size=CONFIG.hidden_size,
+                num_layers=CONFIG.num_layers,
+                num_heads=CONFIG.num_heads,
+                intermediate_size=CONFIG.intermediate_size,
+                max_distance=CONFIG.max_position_embeddings,
+                hidden_dropout=0.0,
+                attention_dropout=0.0,
+            )
+        )
         start_normal(model.deberta, std=0.04)
         for table in (model.deberta.embedding, model.deberta.distances):
             nn.init.normal_(table.weight, std=0.02)
@@ -64,7 +83,11 @@ def new_model(kind: str, tokens: Tensor, seed: int) -> nn.Module:
 def terms(model: nn.Module, batch: dict[str, Tensor]) -> Terms:
     """The loss at the blanks; the head runs nowhere else."""
     chosen = batch["labels"] != IGNORED
-    vectors = model.deberta(batch["ids"]) if isinstance(model, DebertaForMaskedLM) else model.bert(batch["ids"]).tokens
+    vectors = (
+        model.deberta(batch["ids"])
+        if isinstance(model, DebertaForMaskedLM)
+        else model.bert(batch["ids"]).tokens
+    )
     return token_terms(model.masked_lm(vectors[chosen]), batch["labels"][chosen])
 
 
@@ -76,14 +99,30 @@ def trained(kind: str, tokens: Tensor, seed: int, teraflops: float) -> tuple[nn.
         rows, generator = stretches(tokens, 100_000 * (seed + 1) + index)
         ids, labels = blanks.mask_tokens(rows[:ROWS], generator)
         return {"ids": ids, "labels": labels}
+
     model = new_model(kind, tokens, seed)
     per_step = count_flops(lambda: terms(model, batch(0)).total.backward())
     model.zero_grad()
     steps, started = round(teraflops * 1e12 / per_step), time.process_time()
-    train(model, terms, batch, TrainingConfig(num_steps=steps, learning_rate=1.5e-3, warmup_steps=100, schedule="linear",
-                                              betas=(0.9, 0.98)), progress=False)
-    return model.eval(), {"steps": steps, "gigaflops_a_step": round(per_step / 1e9, 3), "parameters": count_parameters(model),
-                          "cpu_seconds": round(time.process_time() - started)}
+    train(
+        model,
+        terms,
+        batch,
+        TrainingConfig(
+            num_steps=steps,
+            learning_rate=1.5e-3,
+            warmup_steps=100,
+            schedule="linear",
+            betas=(0.9, 0.98),
+        ),
+        progress=False,
+    )
+    return model.eval(), {
+        "steps": steps,
+        "gigaflops_a_step": round(per_step / 1e9, 3),
+        "parameters": count_parameters(model),
+        "cpu_seconds": round(time.process_time() - started),
+    }
 
 
 def main() -> None:
@@ -102,7 +141,11 @@ def main() -> None:
     labels = blanks["labels"][blanks["labels"] != IGNORED]
     unigram = float(-(frequency / frequency.sum()).log()[labels].mean())
     file = RESULTS / "distances.json"
-    runs = json.loads(file.read_text(encoding="utf-8"))["runs"] if args.seed is not None and file.is_file() else []
+    runs = (
+        json.loads(file.read_text(encoding="utf-8"))["runs"]
+        if args.seed is not None and file.is_file()
+        else []
+    )
     seeds = range(SEEDS) if args.seed is None else [args.seed]
     kinds = KINDS if args.kind is None else [args.kind]
     runs = [run for run in runs if run["seed"] not in seeds or run["kind"] not in kinds]
@@ -113,8 +156,15 @@ def main() -> None:
                 nats = float(terms(model, blanks).mean)
             runs.append({"kind": kind, "seed": seed, "nats": round(nats, 4), **took})
             print(runs[-1], flush=True)
-    save("distances", versions=("torch",), teraflops=args.teraflops, share_of_blanks=SHARE, unigram=round(unigram, 4),
-         blanks=len(labels), runs=sorted(runs, key=lambda run: (run["seed"], run["kind"])))
+    save(
+        "distances",
+        versions=("torch",),
+        teraflops=args.teraflops,
+        share_of_blanks=SHARE,
+        unigram=round(unigram, 4),
+        blanks=len(labels),
+        runs=sorted(runs, key=lambda run: (run["seed"], run["kind"])),
+    )
 
 
 if __name__ == "__main__":

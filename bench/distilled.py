@@ -13,12 +13,19 @@ The teacher reads every batch, so a step with it costs more; a run on labels alo
 operations equal, counted by torch (`count_flops`). 15 % of the tokens are blanks. Measured at held-out blanks, and how often
 student and teacher say the same there. Five seeds.
 """
+
 import argparse
 import copy
 import dataclasses
 import time
 
-from short_runs import apart, blanked, learn, measure, rows_of  # it sets threads before torch starts
+from short_runs import (
+    apart,
+    blanked,
+    learn,
+    measure,
+    rows_of,
+)  # it sets threads before torch starts
 
 # isort: split
 import torch
@@ -46,6 +53,7 @@ def student_of(teacher: BertForMaskedLM) -> BertForMaskedLM:
 
 def objective_of(kind: str, teacher: BertForMaskedLM):
     """The loss of a kind, a mean over blanks."""
+
     def objective(student: BertForMaskedLM, batch: dict) -> Terms:
         logits, labels = blank_logits(student, batch)
         if kind == "labels":
@@ -53,7 +61,12 @@ def objective_of(kind: str, teacher: BertForMaskedLM):
         with torch.no_grad():
             wanted, _ = blank_logits(teacher, batch)
         soft = soft_terms(logits, wanted, TEMPERATURE)
-        return soft if kind == "teacher" else Terms((soft.total + token_terms(logits, labels).total) / 2, soft.count)
+        return (
+            soft
+            if kind == "teacher"
+            else Terms((soft.total + token_terms(logits, labels).total) / 2, soft.count)
+        )
+
     return objective
 
 
@@ -76,23 +89,49 @@ def main() -> None:
         return {**measure(model, held), "as_the_teacher": round(same, 4)}
 
     def batch_of(seed):
-        return lambda index: blanked(rows_of(tokens, generator := apart(seed, index)), generator, SHARE)
+        return lambda index: blanked(
+            rows_of(tokens, generator := apart(seed, index)), generator, SHARE
+        )
+
     fixed, cost = batch_of(0)(0), {}
     for kind in KINDS:
         model = student_of(teacher)
-        cost[kind] = count_flops(lambda kind=kind, model=model: objective_of(kind, teacher)(model, fixed).total.backward())
+        cost[kind] = count_flops(
+            lambda kind=kind, model=model: objective_of(kind, teacher)(
+                model, fixed
+            ).total.backward()
+        )
     steps = {kind: round(args.steps * cost["teacher"] / cost[kind]) for kind in KINDS}
     started, runs = time.process_time(), []
     for seed in range(args.seeds):
         for kind in KINDS:
             model = student_of(teacher)
-            learn(model, objective_of(kind, teacher), batch_of(seed), steps=steps[kind], rate=RATE, seed=seed)
+            learn(
+                model,
+                objective_of(kind, teacher),
+                batch_of(seed),
+                steps=steps[kind],
+                rate=RATE,
+                seed=seed,
+            )
             runs.append({"kind": kind, "seed": seed, **judged(model)})
             print(runs[-1], flush=True)
-    save("distilled", versions=("torch",), steps=steps, megaflops_a_step={kind: round(each / 1e6, 1) for kind, each in cost.items()},
-         learning_rate=RATE, temperature=TEMPERATURE, share=SHARE, cpu_seconds=round(time.process_time() - started),
-         parameters={"teacher": count_parameters(teacher), "student": count_parameters(student_of(teacher))},
-         before={"student": judged(student_of(teacher).eval()), "teacher": judged(teacher)}, runs=runs)
+    save(
+        "distilled",
+        versions=("torch",),
+        steps=steps,
+        megaflops_a_step={kind: round(each / 1e6, 1) for kind, each in cost.items()},
+        learning_rate=RATE,
+        temperature=TEMPERATURE,
+        share=SHARE,
+        cpu_seconds=round(time.process_time() - started),
+        parameters={
+            "teacher": count_parameters(teacher),
+            "student": count_parameters(student_of(teacher)),
+        },
+        before={"student": judged(student_of(teacher).eval()), "teacher": judged(teacher)},
+        runs=runs,
+    )
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@
 
 Writes bench/results/encoder.json.
 """
+
 import argparse
 import os
 import sys
@@ -30,10 +31,22 @@ from reference_impl.embeddings.evaluation import word_similarity  # noqa: E402
 from reference_impl.embeddings.vectors import Vectors  # noqa: E402
 from reference_impl.models.bert import Bert  # noqa: E402
 
-RIVER = ("We sat on the bank of the river.", "The bank of the river was muddy.", "They fished from the grassy bank.",
-         "Water had covered the left bank.")
-MONEY = ("The bank lends money.", "She opened an account at the bank.", "The bank charged him a fee.", "He robbed a bank in town.")
-RIGHT = {"street": "He lives on the right side of the street.", "history": "She was on the right side of history."}
+RIVER = (
+    "We sat on the bank of the river.",
+    "The bank of the river was muddy.",
+    "They fished from the grassy bank.",
+    "Water had covered the left bank.",
+)
+MONEY = (
+    "The bank lends money.",
+    "She opened an account at the bank.",
+    "The bank charged him a fee.",
+    "He robbed a bank in town.",
+)
+RIGHT = {
+    "street": "He lives on the right side of the street.",
+    "history": "She was on the right side of history.",
+}
 SHIFTS, EVERY = (10, 50, 200, 400), 600
 TOKENIZER = corpora.load("bert_tokenizer")
 
@@ -63,7 +76,11 @@ def sentence_vectors(bert: Bert, texts: list[str]) -> Tensor:
 
 def spread(values: Tensor) -> dict[str, float]:
     """Mean, lowest and highest."""
-    return {"mean": round(values.mean().item(), 4), "low": round(values.min().item(), 4), "high": round(values.max().item(), 4)}
+    return {
+        "mean": round(values.mean().item(), 4),
+        "low": round(values.min().item(), 4),
+        "high": round(values.max().item(), 4),
+    }
 
 
 def with_act(bert: Bert, act: str) -> Bert:
@@ -87,6 +104,7 @@ def main() -> None:
     """Measure, and write the record."""
     argparse.ArgumentParser(description=__doc__.split("\n", 1)[0]).parse_args()
     from transformers import BertModel
+
     torch.set_num_threads(1)
     bert, texts = corpora.load("minilm").eval(), [*RIVER, *MONEY]
     theirs, apart = BertModel.from_pretrained(corpora.path("minilm")).eval(), 0.0
@@ -94,11 +112,24 @@ def main() -> None:
         ids = ids_of(text)
         apart = max(apart, (bert(ids).tokens - theirs(ids).last_hidden_state).abs().max().item())
 
-    banks = torch.stack([layers(bert, ids_of(text))[:, place_of("bank", text)] for text in texts])  # (8, L + 2, C)
-    pairs = {"same": [pair for pair in combinations(range(8), 2) if pair[0] // 4 == pair[1] // 4],
-             "other": [pair for pair in combinations(range(8), 2) if pair[0] // 4 != pair[1] // 4]}
-    by_layer = [{name: spread(torch.stack([cosine_similarity(banks[a, layer], banks[b, layer], dim=0) for a, b in some]))
-                 for name, some in pairs.items()} for layer in range(banks.shape[1])]
+    banks = torch.stack(
+        [layers(bert, ids_of(text))[:, place_of("bank", text)] for text in texts]
+    )  # (8, L + 2, C)
+    pairs = {
+        "same": [pair for pair in combinations(range(8), 2) if pair[0] // 4 == pair[1] // 4],
+        "other": [pair for pair in combinations(range(8), 2) if pair[0] // 4 != pair[1] // 4],
+    }
+    by_layer = [
+        {
+            name: spread(
+                torch.stack(
+                    [cosine_similarity(banks[a, layer], banks[b, layer], dim=0) for a, b in some]
+                )
+            )
+            for name, some in pairs.items()
+        }
+        for layer in range(banks.shape[1])
+    ]
     two = cosine_similarity(banks[0], banks[4], dim=-1)
     right = [layers(bert, ids_of(text))[-1, place_of("right", text)] for text in RIGHT.values()]
     matrix = normalize(banks[:, -1], dim=-1) @ normalize(banks[:, -1], dim=-1).T
@@ -108,9 +139,19 @@ def main() -> None:
     for act in ("relu", "gelu_new"):
         bent = with_act(bert, act)
         changed = sentence_vectors(bent, glosses)
-        bends[act] = {**spread(cosine_similarity(plain, changed, dim=-1)), "same_neighbour": round(kept_neighbours(plain, changed), 4),
-                      "texts": {text: round(cosine_similarity(sentence_vectors(bert, [text]), sentence_vectors(bent, [text])).item(), 4)
-                                for text in (RIVER[0], MONEY[0])}}
+        bends[act] = {
+            **spread(cosine_similarity(plain, changed, dim=-1)),
+            "same_neighbour": round(kept_neighbours(plain, changed), 4),
+            "texts": {
+                text: round(
+                    cosine_similarity(
+                        sentence_vectors(bert, [text]), sentence_vectors(bent, [text])
+                    ).item(),
+                    4,
+                )
+                for text in (RIVER[0], MONEY[0])
+            },
+        }
 
     first, moved = ids_of(RIVER[0]), {}
     for shift in SHIFTS:
@@ -119,14 +160,25 @@ def main() -> None:
         moved[shift] = round(cosine_similarity(banks[0, -1], there, dim=0).item(), 4)
 
     words = [token for token in TOKENIZER.vocabulary.tokens if token.isalpha()]
-    table = Vectors(words, bert.embeddings.word.weight[[TOKENIZER.vocabulary.id(word) for word in words]])
+    table = Vectors(
+        words, bert.embeddings.word.weight[[TOKENIZER.vocabulary.id(word) for word in words]]
+    )
     score = word_similarity(table, corpora.load("wordsim353"))
-    save("encoder", versions=("torch", "transformers"), apart_from_transformers=apart, weights=sum(1 for _ in bert.parameters()),
-         parameters=sum(p.numel() for p in bert.parameters()), sentences=texts, two_banks=[round(c, 4) for c in two.tolist()],
-         cosines=[[round(c, 4) for c in row] for row in matrix.tolist()],
-         by_layer=by_layer, right={"texts": RIGHT, "cosine": round(cosine_similarity(*right, dim=0).item(), 4)},
-         bends={"texts": len(glosses), **bends}, moved=moved,
-         wordsim={"rho": round(score.rho, 4), "used": score.used, "of": score.total})
+    save(
+        "encoder",
+        versions=("torch", "transformers"),
+        apart_from_transformers=apart,
+        weights=sum(1 for _ in bert.parameters()),
+        parameters=sum(p.numel() for p in bert.parameters()),
+        sentences=texts,
+        two_banks=[round(c, 4) for c in two.tolist()],
+        cosines=[[round(c, 4) for c in row] for row in matrix.tolist()],
+        by_layer=by_layer,
+        right={"texts": RIGHT, "cosine": round(cosine_similarity(*right, dim=0).item(), 4)},
+        bends={"texts": len(glosses), **bends},
+        moved=moved,
+        wordsim={"rho": round(score.rho, 4), "used": score.used, "of": score.total},
+    )
 
 
 if __name__ == "__main__":

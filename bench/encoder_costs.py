@@ -6,6 +6,7 @@ Weights are drawn at random: what they are worth changes no number and no operat
 operations by torch in one pass over 128 tokens (`measure.flops.count_flops`), seconds as the median of paired passes: each
 round times all three, one after another, because a busy machine slows all of them. The ratio is against BERT.
 """
+
 import argparse
 import os
 import time
@@ -21,8 +22,11 @@ from reference_impl.models.bert import Bert, BertConfig  # noqa: E402
 from reference_impl.models.distilbert import DistilBert, DistilBertConfig  # noqa: E402
 
 TOKENS, ROUNDS = 128, 7
-MODELS = {"BERT-base": lambda: Bert(BertConfig()), "ALBERT-base": lambda: Albert(AlbertConfig()),
-          "DistilBERT": lambda: DistilBert(DistilBertConfig())}
+MODELS = {
+    "BERT-base": lambda: Bert(BertConfig()),
+    "ALBERT-base": lambda: Albert(AlbertConfig()),
+    "DistilBERT": lambda: DistilBert(DistilBertConfig()),
+}
 
 
 def main() -> None:
@@ -36,15 +40,30 @@ def main() -> None:
     models = {name: make().eval() for name, make in MODELS.items()}
     seconds = {name: [] for name in models}
     with torch.no_grad():
-        counted = {name: {"parameters": count_parameters(model), "gigaflops": round(count_flops(lambda model=model: model(ids)) / 1e9, 3)}
-                   for name, model in models.items()}
+        counted = {
+            name: {
+                "parameters": count_parameters(model),
+                "gigaflops": round(count_flops(lambda model=model: model(ids)) / 1e9, 3),
+            }
+            for name, model in models.items()
+        }
         for _ in range(args.rounds):
             for name, model in models.items():
                 started = time.perf_counter()
                 model(ids)
                 seconds[name].append(time.perf_counter() - started)
-    rows = [compare(f"one pass of {name}", "BERT-base", "s", seconds[name], seconds["BERT-base"], larger_is_better=False)
-            for name in models if name != "BERT-base"]
+    rows = [
+        compare(
+            f"one pass of {name}",
+            "BERT-base",
+            "s",
+            seconds[name],
+            seconds["BERT-base"],
+            larger_is_better=False,
+        )
+        for name in models
+        if name != "BERT-base"
+    ]
     for name, found in counted.items():
         found["seconds"] = round(sorted(seconds[name])[args.rounds // 2], 4)
     save("encoder_costs", rows, versions=("torch",), tokens=TOKENS, threads=1, found=counted)

@@ -19,6 +19,7 @@ pairs, fused, and with the window in chunks, three turns.
 
 Not here: half precision, a GPU.
 """
+
 import os
 import subprocess
 import sys
@@ -97,12 +98,17 @@ def layer(length: int) -> dict[str, list[float]]:
     bases = {"global": config.global_rope_theta, "local": config.local_rope_theta}
 
     def run(kind: str) -> Tensor:
-        tables = rotary_tables(torch.arange(length), config.hidden_size // config.num_heads, bases[kind])
+        tables = rotary_tables(
+            torch.arange(length), config.hidden_size // config.num_heads, bases[kind]
+        )
         parts = block.attention.qkv(block.attention_norm(x)).chunk(3, dim=-1)
         q, k, v = (split_heads(part, config.num_heads) for part in parts)
-        mixed = (attention if kind == "global" else in_chunks)(rotate(q, tables), rotate(k, tables), v)
+        mixed = (attention if kind == "global" else in_chunks)(
+            rotate(q, tables), rotate(k, tables), v
+        )
         y = x + block.attention.output(merge_heads(mixed))
         return y + block.feed_forward(block.feed_forward_norm(y))
+
     found = {kind: [] for kind in bases}
     for _ in range(TURNS):
         for kind, times in found.items():
@@ -125,23 +131,44 @@ def main() -> None:
             run = way(name, length)
             with TensorCounter() as counter:
                 run()
-            child = subprocess.run([sys.executable, Path(__file__).resolve(), "--grown", name, str(length)], check=True,
-                                   capture_output=True, text=True)
-            found["ways"][name] = {"pairs": length * length if name in ("dense", "flash") else near, "flops": count_flops(run),
-                                   "counted_bytes": counter.peak, "resident_bytes": int(child.stdout)}
+            child = subprocess.run(
+                [sys.executable, Path(__file__).resolve(), "--grown", name, str(length)],
+                check=True,
+                capture_output=True,
+                text=True,
+            )
+            found["ways"][name] = {
+                "pairs": length * length if name in ("dense", "flash") else near,
+                "flops": count_flops(run),
+                "counted_bytes": counter.peak,
+                "resident_bytes": int(child.stdout),
+            }
         runs = {name: way(name, length) for name in WAYS}
-        found["apart"] = {"flash, dense": float((runs["flash"]() - runs["dense"]()).abs().max()),
-                          "local, masked": float((runs["local"]() - runs["masked"]()).abs().max())}
+        found["apart"] = {
+            "flash, dense": float((runs["flash"]() - runs["dense"]()).abs().max()),
+            "local, masked": float((runs["local"]() - runs["masked"]()).abs().max()),
+        }
         turns = [{name: seconds(run) for name, run in runs.items()} for _ in range(REPEATS)]
         for name in WAYS:
             found["ways"][name]["seconds"] = [round(turn[name], 5) for turn in turns]
         del runs
         found["layer"] = layer(length)
         lengths.append(found)
-        rows += [compare(f"window in chunks, {length} tokens", rival, "ms", [1e3 * turn["local"] for turn in turns],
-                         [1e3 * turn[rival] for turn in turns], larger_is_better=False) for rival in WAYS[:3]]
+        rows += [
+            compare(
+                f"window in chunks, {length} tokens",
+                rival,
+                "ms",
+                [1e3 * turn["local"] for turn in turns],
+                [1e3 * turn[rival] for turn in turns],
+                larger_is_better=False,
+            )
+            for rival in WAYS[:3]
+        ]
         print(found, flush=True)
-    save("encoder_lengths", rows, versions=("torch",), head_dim=HEAD_DIM, side=SIDE, lengths=lengths)
+    save(
+        "encoder_lengths", rows, versions=("torch",), head_dim=HEAD_DIM, side=SIDE, lengths=lengths
+    )
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ least that serving needs, of the shape that nano-vllm made known:
 a queue, one free list, a block taken when a sequence crosses into it, nested lists padded into a tensor. It has no
 priorities, no preemption ranks, no stop strings, no trace, no random numbers of its own for each request.
 """
+
 import gc
 import json
 import statistics
@@ -39,8 +40,15 @@ class StubModel(torch.nn.Module):
     def __init__(self, longest: int, device_seconds: float = 0.0):
         super().__init__()
         self.device_seconds = device_seconds
-        self.config = SimpleNamespace(vocab_size=VOCAB, hidden_size=2, num_layers=1, num_heads=1, num_kv_heads=1,
-                                      max_position_embeddings=longest, sliding_window=None)
+        self.config = SimpleNamespace(
+            vocab_size=VOCAB,
+            hidden_size=2,
+            num_layers=1,
+            num_heads=1,
+            num_kv_heads=1,
+            max_position_embeddings=longest,
+            sliding_window=None,
+        )
         self.embedding = torch.nn.Embedding(VOCAB, 2)
         self.logits = torch.zeros(NUM_SEQS * 8, VOCAB)
         self.logits[:, 3] = 9.0
@@ -52,25 +60,45 @@ class StubModel(torch.nn.Module):
 
     def output(self, hidden):
         """(R, 2) to (R, V)."""
-        return self.logits[:len(hidden)]
+        return self.logits[: len(hidden)]
 
 
-def decoding_engine(params: SamplingParams, context: int, num_seqs: int = NUM_SEQS, device_seconds: float = 0.0,
-                    **options: bool) -> Engine:
+def decoding_engine(
+    params: SamplingParams,
+    context: int,
+    num_seqs: int = NUM_SEQS,
+    device_seconds: float = 0.0,
+    **options: bool,
+) -> Engine:
     """An engine on the stub, of which each sequence has `context` tokens and decodes one a step."""
     longest = context + params.max_tokens
-    limits = SchedulerConfig(max_num_seqs=num_seqs, max_num_batched_tokens=65536, max_model_len=longest)
-    engine = Engine(StubModel(longest, device_seconds), EngineConfig(
-        num_blocks=num_seqs * (-(-longest // BLOCK) + 1), block_size=BLOCK, prefix_caching=True, scheduler=limits, **options))
+    limits = SchedulerConfig(
+        max_num_seqs=num_seqs, max_num_batched_tokens=65536, max_model_len=longest
+    )
+    engine = Engine(
+        StubModel(longest, device_seconds),
+        EngineConfig(
+            num_blocks=num_seqs * (-(-longest // BLOCK) + 1),
+            block_size=BLOCK,
+            prefix_caching=True,
+            scheduler=limits,
+            **options,
+        ),
+    )
     for number in range(num_seqs):
         prompt = [(number * 7 + place * (1 + number % 5)) % VOCAB for place in range(context - 1)]
         engine.add_request(prompt, params, str(number))
-    while any(not sequence.output_ids for sequence in engine.scheduler.running) or engine.scheduler.waiting:
+    while (
+        any(not sequence.output_ids for sequence in engine.scheduler.running)
+        or engine.scheduler.waiting
+    ):
         engine.step()
     return engine
 
 
-def engine_step_seconds(params: SamplingParams, context: int = CONTEXT, steps: int = STEPS) -> float:
+def engine_step_seconds(
+    params: SamplingParams, context: int = CONTEXT, steps: int = STEPS
+) -> float:
     """Median seconds of the processor for a step in which all sequences decode one token."""
     engine, seconds = decoding_engine(params, context), []
     for _ in range(steps):
@@ -84,7 +112,9 @@ def engine_step_seconds(params: SamplingParams, context: int = CONTEXT, steps: i
 
 def overlapped_seconds(overlap: bool) -> float:
     """Median seconds of the clock for a step on a model that takes DEVICE_SECONDS, the next step scheduled meanwhile or not."""
-    engine = decoding_engine(GREEDY, CONTEXT, device_seconds=DEVICE_SECONDS, async_scheduling=overlap)
+    engine = decoding_engine(
+        GREEDY, CONTEXT, device_seconds=DEVICE_SECONDS, async_scheduling=overlap
+    )
     seconds, tokens = [], 0
     for _ in range(STEPS):
         started = time.perf_counter()
@@ -131,10 +161,15 @@ class PlainScheduler:
         chosen = self.schedule()
         torch.tensor([sequence.ids[-1] for sequence in chosen])
         torch.tensor([len(sequence.ids) - 1 for sequence in chosen])
-        torch.tensor([sequence.table[-1] * BLOCK + (len(sequence.ids) - 1) % BLOCK for sequence in chosen])
+        torch.tensor(
+            [sequence.table[-1] * BLOCK + (len(sequence.ids) - 1) % BLOCK for sequence in chosen]
+        )
         torch.tensor([len(sequence.ids) for sequence in chosen], dtype=torch.int32)
         widest = max(len(sequence.table) for sequence in chosen)
-        torch.tensor([sequence.table + [-1] * (widest - len(sequence.table)) for sequence in chosen], dtype=torch.int32)
+        torch.tensor(
+            [sequence.table + [-1] * (widest - len(sequence.table)) for sequence in chosen],
+            dtype=torch.int32,
+        )
         logits = torch.zeros(len(chosen), VOCAB)
         logits[:, 3] = 9.0
         for sequence, token in zip(chosen, logits.argmax(-1).tolist(), strict=True):
@@ -163,9 +198,13 @@ def host_rates(repetitions: int = 5) -> dict[str, list[float]]:
 
     The processor's time is counted, not the clock's.
     """
-    ways = {"greedy": lambda: engine_step_seconds(GREEDY), "drawn": lambda: engine_step_seconds(DRAWN),
-            "plain": plain_step_seconds, LONGER: lambda: engine_step_seconds(GREEDY, TIMES * CONTEXT),
-            f"plain, {LONGER}": lambda: plain_step_seconds(TIMES * CONTEXT)}
+    ways = {
+        "greedy": lambda: engine_step_seconds(GREEDY),
+        "drawn": lambda: engine_step_seconds(DRAWN),
+        "plain": plain_step_seconds,
+        LONGER: lambda: engine_step_seconds(GREEDY, TIMES * CONTEXT),
+        f"plain, {LONGER}": lambda: plain_step_seconds(TIMES * CONTEXT),
+    }
     rates: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(repetitions):
         for name, measure in ways.items():
@@ -175,7 +214,9 @@ def host_rates(repetitions: int = 5) -> dict[str, list[float]]:
 
 def overlap_rates(repetitions: int = 5) -> tuple[list[float], list[float]]:
     """Steps a second with the next step scheduled while one is computed, and one after the other, in turn."""
-    pairs = [(1 / overlapped_seconds(True), 1 / overlapped_seconds(False)) for _ in range(repetitions)]
+    pairs = [
+        (1 / overlapped_seconds(True), 1 / overlapped_seconds(False)) for _ in range(repetitions)
+    ]
     return [a for a, _ in pairs], [b for _, b in pairs]
 
 
@@ -185,7 +226,11 @@ def calls_a_sequence(params: SamplingParams) -> float:
     for num_seqs in (8, 40):
         engine, entered = decoding_engine(params, 18, num_seqs), []
         engine.step()
-        sys.setprofile(lambda frame, event, _, entered=entered: entered.append(event) if event == "call" else None)
+        sys.setprofile(
+            lambda frame, event, _, entered=entered: (
+                entered.append(event) if event == "call" else None
+            )
+        )
         try:
             engine.step()
         finally:
@@ -211,8 +256,14 @@ def main() -> None:
     """Print milliseconds a step, or with --count what the test of the engine's host work looks at."""
     torch.set_num_threads(1)
     if "--count" in sys.argv:
-        print(json.dumps({"calls": {"greedy": calls_a_sequence(GREEDY), "drawn": calls_a_sequence(DRAWN)},
-                          "bytes": {context: bytes_of_a_step(context) for context in (18, 4018)}}))
+        print(
+            json.dumps(
+                {
+                    "calls": {"greedy": calls_a_sequence(GREEDY), "drawn": calls_a_sequence(DRAWN)},
+                    "bytes": {context: bytes_of_a_step(context) for context in (18, 4018)},
+                }
+            )
+        )
         return
     for name, found in host_rates().items():
         print(f"{name}: {1e3 / max(found):.2f} ms a step")

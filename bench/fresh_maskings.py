@@ -11,11 +11,19 @@ that is nearly the same as drawing anew, so it is no kind of its own.
 Measured on all blanks of every fifth held-out stretch, always the same, and on the stretches that were read: once at the
 blanks of the first epoch, once at blanks that no run has seen. Five seeds.
 """
+
 import argparse
 import copy
 import time
 
-from short_runs import BATCH, LENGTH, apart, blanked, learn, measure  # it sets threads before torch starts
+from short_runs import (
+    BATCH,
+    LENGTH,
+    apart,
+    blanked,
+    learn,
+    measure,
+)  # it sets threads before torch starts
 
 # isort: split
 import torch
@@ -37,8 +45,11 @@ def batches_of(rows: Tensor, kind: str, seed: int):
     def batch(index: int) -> dict[str, Tensor]:
         epoch, place = divmod(index, each)
         drawn = blanked(rows, apart(seed, 0 if kind == "drawn once" else epoch), SHARE)
-        order = torch.randperm(len(rows), generator=apart(seed, 500_000 + epoch))[place * BATCH:(place + 1) * BATCH]
+        order = torch.randperm(len(rows), generator=apart(seed, 500_000 + epoch))[
+            place * BATCH : (place + 1) * BATCH
+        ]
         return {key: part[order] for key, part in drawn.items()}
+
     return batch
 
 
@@ -51,20 +62,43 @@ def main() -> None:
     torch.set_num_threads(1)
     early = small_model("bert_kjv_early")
     tokens = as_tokens(early.tokenizer, split(scripture())[0])
-    rows = tokens[:len(tokens) // PART // LENGTH * LENGTH].view(-1, LENGTH)
+    rows = tokens[: len(tokens) // PART // LENGTH * LENGTH].view(-1, LENGTH)
     held = {key: part[::5] for key, part in held_out_batch(early.tokenizer)[0].items()}
     started, runs = time.process_time(), []
     for seed in range(args.seeds):
         first, unseen = (blanked(rows, apart(seed, number), SHARE) for number in (0, 900_000))
         for kind in KINDS:
             model = copy.deepcopy(early.model)
-            learn(model, at_blanks, batches_of(rows, kind, seed), steps=args.steps, rate=RATE, seed=seed)
-            runs.append({"kind": kind, "seed": seed, "held_out": measure(model, held), "blanks_of_first_epoch": measure(model, first),
-                         "other_blanks": measure(model, unseen)})
+            learn(
+                model,
+                at_blanks,
+                batches_of(rows, kind, seed),
+                steps=args.steps,
+                rate=RATE,
+                seed=seed,
+            )
+            runs.append(
+                {
+                    "kind": kind,
+                    "seed": seed,
+                    "held_out": measure(model, held),
+                    "blanks_of_first_epoch": measure(model, first),
+                    "other_blanks": measure(model, unseen),
+                }
+            )
             print(runs[-1], flush=True)
-    save("fresh_maskings", versions=("torch",), steps=args.steps, rows=[], learning_rate=RATE, share=SHARE,
-         text={"tokens": rows.numel(), "epochs": round(args.steps / (len(rows) // BATCH), 1)},
-         cpu_seconds=round(time.process_time() - started), before=measure(early.model, held), runs=runs)
+    save(
+        "fresh_maskings",
+        versions=("torch",),
+        steps=args.steps,
+        rows=[],
+        learning_rate=RATE,
+        share=SHARE,
+        text={"tokens": rows.numel(), "epochs": round(args.steps / (len(rows) // BATCH), 1)},
+        cpu_seconds=round(time.process_time() - started),
+        before=measure(early.model, held),
+        runs=runs,
+    )
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ It needs torch 2.11 or newer, Triton 3.6 or newer and numpy; for what else the p
 that something is wrong or failed. Rivals from elsewhere, nanoGPT and nano-vllm, are used if the folder that W2S_RIVALS
 names (else /opt/rivals) has nanogpt/model.py and nano-vllm/nanovllm/.
 """
+
 import argparse
 import contextlib
 import subprocess
@@ -37,21 +38,35 @@ from bench.gpu_record import Record  # noqa: E402
 from bench.gpu_timing import Bench, Job  # noqa: E402
 from bench.gpu_verdict import RIGHT, proven  # noqa: E402
 
-PARTS: dict[str, list[Job]] = {"checks": gpu_checks.JOBS, "flash": gpu_kernels.FLASH_JOBS,
-                               "paged": gpu_kernels.PAGED_JOBS, "engine": gpu_engine.JOBS,
-                               "training": gpu_training.JOBS}
+PARTS: dict[str, list[Job]] = {
+    "checks": gpu_checks.JOBS,
+    "flash": gpu_kernels.FLASH_JOBS,
+    "paged": gpu_kernels.PAGED_JOBS,
+    "engine": gpu_engine.JOBS,
+    "training": gpu_training.JOBS,
+}
 PART_SECONDS = 480
 GRACE = 30  # for a process to start, and for the attempt that is under way when the time is over
 
 
-def run_part(record: Record, part: str, first: int = 0, rehearsal: bool = False, seconds: float = PART_SECONDS - GRACE,
-             bench_of: type[Bench] = Bench) -> None:
+def run_part(
+    record: Record,
+    part: str,
+    first: int = 0,
+    rehearsal: bool = False,
+    seconds: float = PART_SECONDS - GRACE,
+    bench_of: type[Bench] = Bench,
+) -> None:
     """The jobs of a part, from the one with this number on, in this process."""
     torch.manual_seed(0)
     begun = time.monotonic()
     if not first:
-        record.begin(part, rehearsal=rehearsal, stand_ins=STAND_INS,
-                     gpu=None if rehearsal else torch.cuda.get_device_name())
+        record.begin(
+            part,
+            rehearsal=rehearsal,
+            stand_ins=STAND_INS,
+            gpu=None if rehearsal else torch.cuda.get_device_name(),
+        )
     bench = bench_of(record, part, rehearsal, seconds)
     for number, job in enumerate(PARTS[part][first:], first):
         record.progress(part, next=number + 1)
@@ -70,8 +85,17 @@ def run_apart(out: Path, part: str, rehearsal: bool, limit: float = PART_SECONDS
         if left <= GRACE and first:
             names = ", ".join(job.name for job in PARTS[part][first:])
             return Record(out).error(part, names, "not begun: the time of this part was over")
-        command = [sys.executable, str(Path(__file__).resolve()), part, "--out", str(out), "--from", str(first),
-                   "--seconds", str(round(max(left - GRACE, 1)))] + ["--rehearse"] * rehearsal
+        command = [
+            sys.executable,
+            str(Path(__file__).resolve()),
+            part,
+            "--out",
+            str(out),
+            "--from",
+            str(first),
+            "--seconds",
+            str(round(max(left - GRACE, 1))),
+        ] + ["--rehearse"] * rehearsal
         try:
             status = subprocess.run(command, timeout=left, check=False).returncode
             words = f"the process ended with status {status}"
@@ -95,28 +119,44 @@ def report(record: Record, parts: list[str]) -> int:
     failed = [problem for problem in record.data["errors"] if problem["part"] in parts]
     for problem in failed:
         print(f"FAILED: {problem['part']}: {problem['name']}: {problem['error']}")
-    print(f"{len(record.data['checks']) - len(wrong)} of {len(record.data['checks'])} checks right, "
-          f"{len(record.data['rows'])} rows; kernels that layers may run by this record: "
-          f"{', '.join(sorted(proven(record.data))) or 'none'}; written: {record.path}")
+    print(
+        f"{len(record.data['checks']) - len(wrong)} of {len(record.data['checks'])} checks right, "
+        f"{len(record.data['rows'])} rows; kernels that layers may run by this record: "
+        f"{', '.join(sorted(proven(record.data))) or 'none'}; written: {record.path}"
+    )
     return 1 if wrong or failed else 0
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Returns the exit status."""
     parser = argparse.ArgumentParser(description="Checks and measures on a GPU; writes gpu.json.")
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all if none is named")
-    parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results", help="the folder of gpu.json")
-    parser.add_argument("--rehearse", action="store_true", help="every path in tiny sizes on a CPU; needs --out")
-    parser.add_argument("--from", type=int, dest="first", help=argparse.SUPPRESS)  # one part, in this process
-    parser.add_argument("--seconds", type=float, default=PART_SECONDS - GRACE, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all if none is named"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=ROOT / "bench" / "results", help="the folder of gpu.json"
+    )
+    parser.add_argument(
+        "--rehearse", action="store_true", help="every path in tiny sizes on a CPU; needs --out"
+    )
+    parser.add_argument(
+        "--from", type=int, dest="first", help=argparse.SUPPRESS
+    )  # one part, in this process
+    parser.add_argument(
+        "--seconds", type=float, default=PART_SECONDS - GRACE, help=argparse.SUPPRESS
+    )
     chosen = parser.parse_args(arguments)
     parts = chosen.parts or list(PARTS)
     if unknown := [part for part in parts if part not in PARTS]:
         parser.error(f"no part {unknown[0]!r}: there are {', '.join(PARTS)}")
     if chosen.rehearse and chosen.out == parser.get_default("out"):
-        parser.error("a rehearsal measures nothing: give it another folder than the results' by --out")
+        parser.error(
+            "a rehearsal measures nothing: give it another folder than the results' by --out"
+        )
     if not (chosen.rehearse or torch.cuda.is_available()):
-        print("no GPU: torch.cuda.is_available() is False here. Nothing was measured and no record was written.")
+        print(
+            "no GPU: torch.cuda.is_available() is False here. Nothing was measured and no record was written."
+        )
         return 77
     if chosen.first is not None:
         run_part(Record(chosen.out), parts[0], chosen.first, chosen.rehearse, chosen.seconds)

@@ -4,6 +4,7 @@ A row has a name, a rival (None: ours alone) and a part; a later run's row takes
 same three. What fails is kept under "errors" until the same thing succeeds. The file is written beside and moved into
 place, so that a process that dies leaves the last whole record.
 """
+
 import contextlib
 import datetime
 import importlib.metadata
@@ -29,8 +30,16 @@ class Record:
     def __init__(self, folder: Path):
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / "gpu.json"
-        self.data: dict[str, Any] = {"program": "bench/gpu.py", "machine": "", "versions": {}, "date": "", "rows": [],
-                                     "checks": {}, "errors": [], "parts": {}}
+        self.data: dict[str, Any] = {
+            "program": "bench/gpu.py",
+            "machine": "",
+            "versions": {},
+            "date": "",
+            "rows": [],
+            "checks": {},
+            "errors": [],
+            "parts": {},
+        }
         if self.path.exists():
             try:
                 self.data |= json.loads(self.path.read_text(encoding="utf-8"))
@@ -40,8 +49,10 @@ class Record:
     def begin(self, part: str, **about: Any) -> None:
         """Say what runs this part: the machine, versions and the day."""
         self.data["machine"], self.data["date"] = machine(), datetime.date.today().isoformat()
-        self.data["versions"] = {"python": platform.python_version(),
-                                 **{name: version(name) for name in ("torch", "triton", "numpy")}}
+        self.data["versions"] = {
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("torch", "triton", "numpy")},
+        }
         self.data["parts"][part] = {"date": self.data["date"], "next": 0, **about}
         self.save()
 
@@ -52,7 +63,9 @@ class Record:
 
     def succeeded(self, part: str, name: str) -> None:
         """Forget what went wrong with it before."""
-        self.data["errors"] = [e for e in self.data["errors"] if (e["part"], e["name"]) != (part, name)]
+        self.data["errors"] = [
+            e for e in self.data["errors"] if (e["part"], e["name"]) != (part, name)
+        ]
 
     def row(self, part: str, row: dict[str, Any]) -> None:
         """Keep a row in the place of an earlier one of that name and rival, and print it."""
@@ -78,15 +91,22 @@ class Record:
     def error(self, part: str, name: str, problem: BaseException | str) -> None:
         """Keep what went wrong."""
         self.succeeded(part, name)
-        self.data["errors"].append({"part": part, "name": name, "error": (problem if isinstance(problem, str)
-                                                                          else repr(problem))[:500]})
+        self.data["errors"].append(
+            {
+                "part": part,
+                "name": name,
+                "error": (problem if isinstance(problem, str) else repr(problem))[:500],
+            }
+        )
         self.save()
         print(f"{part}: FAILED: {name}: {self.data['errors'][-1]['error']}", flush=True)
 
     def save(self) -> None:
         """Write the file, whole or not at all."""
         beside = self.path.with_suffix(f".{os.getpid()}.tmp")
-        beside.write_text(json.dumps(self.data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        beside.write_text(
+            json.dumps(self.data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
         beside.replace(self.path)
 
 

@@ -5,6 +5,7 @@ a pattern, or a file of weights, can be named and not used: whoever calls one is
 
 Not here: torch, Triton and numpy, without which nothing is measured.
 """
+
 import importlib.util
 import sys
 import types
@@ -28,7 +29,9 @@ class Missing:
         return Missing(self.name)
 
     def __getattr__(self, attribute: str) -> Any:
-        raise ModuleNotFoundError(f"{self.name} isn't installed here, and something wants its {attribute}")
+        raise ModuleNotFoundError(
+            f"{self.name} isn't installed here, and something wants its {attribute}"
+        )
 
 
 def _module(name: str, **contents: Any) -> None:
@@ -50,9 +53,18 @@ def install() -> list[str]:
         names = ("Bool", "Float", "Int", "Shaped", "UInt8", "Num", "Integer")
         _module("jaxtyping", **{name: _AnyShape(name, (), {}) for name in names})
     if "regex" in missing:
-        _module("regex", compile=Missing("regex"), escape=Missing("regex"), match=Missing("regex"),
-                Pattern=Missing, Match=Missing, error=type("error", (Exception,), {}))
+        _module(
+            "regex",
+            compile=Missing("regex"),
+            escape=Missing("regex"),
+            match=Missing("regex"),
+            Pattern=Missing,
+            Match=Missing,
+            error=type("error", (Exception,), {}),
+        )
     if "safetensors" in missing:
         _module("safetensors", SafetensorError=type("SafetensorError", (Exception,), {}))
-        _module("safetensors.torch", load_file=Missing("safetensors"), save_file=Missing("safetensors"))
+        _module(
+            "safetensors.torch", load_file=Missing("safetensors"), save_file=Missing("safetensors")
+        )
     return missing

@@ -5,6 +5,7 @@ clock is the processor's, and what is recorded says nothing but that the path wo
 
 Not here: what is timed (see `gpu_checks`, `gpu_kernels`, `gpu_training` and `gpu_engine`).
 """
+
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -62,7 +63,9 @@ class Bench:
             self.synchronize()
             self.record.succeeded(self.part, name)
             return result
-        except Exception as problem:  # of a kernel, a rival, a library: whatever it is, the others are measured
+        except (
+            Exception
+        ) as problem:  # of a kernel, a rival, a library: whatever it is, the others are measured
             self.record.error(self.part, name, problem)
         try:
             self.synchronize()
@@ -80,9 +83,15 @@ class Bench:
         if (found := self.attempt(name, call)) is not None:
             self.record.check(self.part, name, float(found))
 
-    def race(self, name: str, unit: str, work: float, ours: Callable[[], Any],
-             rivals: Mapping[str, "Rival"], fixed: Mapping[str, tuple[float, float | None, float | None]] | None = None
-             ) -> None:
+    def race(
+        self,
+        name: str,
+        unit: str,
+        work: float,
+        ours: Callable[[], Any],
+        rivals: Mapping[str, "Rival"],
+        fixed: Mapping[str, tuple[float, float | None, float | None]] | None = None,
+    ) -> None:
         """Ours alone first, against `fixed` numbers (with must and aim), then in turn with each rival.
 
         What is compared is `work` over the seconds of a call.
@@ -94,9 +103,11 @@ class Bench:
         for rival, (number, must, aim) in (fixed or {}).items():
             self.row(compare(name, rival, unit, alone, [number] * len(alone), must, aim))
         for rival, side in rivals.items():
+
             def both(rival: str = rival, side: Rival = side) -> dict[str, Any]:
                 mine, theirs = (rate(work, seconds) for seconds in self.in_turn(ours, side.make()))
                 return compare(name, rival, unit, mine, theirs, side.must, side.aim)
+
             if (row := self.attempt(attempt_name(name, rival), both)) is not None:
                 self.row(row)
 
@@ -125,18 +136,22 @@ class Bench:
             side()  # compiles
             self.synchronize()
             calls.append(max(1, int(FILL_SECONDS / max(self.seconds_of(side, 3), 1e-6))))
-        rounds = [[self.seconds_of(side, count) for side, count in zip(sides, calls, strict=True)]
-                  for _ in range(self.repetitions)]
+        rounds = [
+            [self.seconds_of(side, count) for side, count in zip(sides, calls, strict=True)]
+            for _ in range(self.repetitions)
+        ]
         return [list(side) for side in zip(*rounds, strict=True)]
 
     def copy_rate(self) -> list[float]:
         """Bytes a second, read and written, of a copy of 1 GB."""
-        return rate(2 * 2 * self.size(2 ** 29, 2 ** 9), self.in_turn(self.copy())[0])
+        return rate(2 * 2 * self.size(2**29, 2**9), self.in_turn(self.copy())[0])
 
     def copy(self) -> Callable[[], Any]:
         """A copy of 1 GB."""
-        source, target = (torch.zeros(self.size(2 ** 29, 2 ** 9), dtype=torch.bfloat16, device=self.device)
-                          for _ in range(2))
+        source, target = (
+            torch.zeros(self.size(2**29, 2**9), dtype=torch.bfloat16, device=self.device)
+            for _ in range(2)
+        )
         return lambda: target.copy_(source)
 
 

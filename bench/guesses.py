@@ -11,6 +11,7 @@ The distribution twice. `verify` itself, at places of held-out text, 20,000 draw
 (chi-square, tokens with less than five expected put together), beside three rules that look right. And the whole engine: the second
 token said after one prompt, 6,000 times, against the exact distribution of it, which sums over all first tokens.
 """
+
 import os
 import statistics
 import sys
@@ -19,7 +20,10 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-sys.path[:0] = [str(Path(__file__).resolve().parent / "trained"), str(Path(__file__).resolve().parent)]
+sys.path[:0] = [
+    str(Path(__file__).resolve().parent / "trained"),
+    str(Path(__file__).resolve().parent),
+]
 
 import torch  # noqa: E402  (threads are set before torch starts)
 from record import save  # noqa: E402
@@ -35,28 +39,64 @@ from reference_impl.generation.cache import PreallocatedCache  # noqa: E402
 from reference_impl.generation.sampling_params import SamplingParams  # noqa: E402
 from reference_impl.models.gpt import GPT  # noqa: E402
 
-PROMPTS, GIVEN, NEW, GUESSES, RUNS, DRAWS, PLACES, SECONDS = 40, 8, 48, (1, 2, 3, 4, 6, 8), 3, 20_000, 5, 6_000
+PROMPTS, GIVEN, NEW, GUESSES, RUNS, DRAWS, PLACES, SECONDS = (
+    40,
+    8,
+    48,
+    (1, 2, 3, 4, 6, 8),
+    3,
+    20_000,
+    5,
+    6_000,
+)
 
 
-def said_by(model: GPT, prompts: list[list[int]], proposer: Proposer | None, guesses: int, temperature: float) -> tuple[dict, list[list[int]]]:
+def said_by(
+    model: GPT,
+    prompts: list[list[int]],
+    proposer: Proposer | None,
+    guesses: int,
+    temperature: float,
+) -> tuple[dict, list[list[int]]]:
     """All prompts, one after another: what it took, and what was said."""
     limits = SchedulerConfig(max_num_seqs=1, max_num_batched_tokens=128, max_model_len=128)
-    engine = Engine(model, EngineConfig(16, 16, prefix_caching=False, num_speculative_tokens=guesses, scheduler=limits), proposer=proposer)
+    engine = Engine(
+        model,
+        EngineConfig(
+            16, 16, prefix_caching=False, num_speculative_tokens=guesses, scheduler=limits
+        ),
+        proposer=proposer,
+    )
     answers, started = [], time.process_time()
     for seed, prompt in enumerate(prompts):
         params = SamplingParams(temperature=temperature, max_tokens=NEW, ignore_eos=True, seed=seed)
         answers.append(engine.generate([prompt], params)[0][0].ids)
     seconds, rows = time.process_time() - started, engine.trace.rows
-    return {"passes": len(rows), "tokens": sum(map(len, answers)), "guessed": engine.num_drafted, "kept": engine.num_accepted,
-            "tokens_read": sum(row["num_tokens"] for row in rows), "seconds": seconds}, answers
+    return {
+        "passes": len(rows),
+        "tokens": sum(map(len, answers)),
+        "guessed": engine.num_drafted,
+        "kept": engine.num_accepted,
+        "tokens_read": sum(row["num_tokens"] for row in rows),
+        "seconds": seconds,
+    }, answers
 
 
-def several(model: GPT, prompts: list[list[int]], proposer: Proposer | None, guesses: int, temperature: float) -> tuple[dict, list[list[int]]]:
+def several(
+    model: GPT,
+    prompts: list[list[int]],
+    proposer: Proposer | None,
+    guesses: int,
+    temperature: float,
+) -> tuple[dict, list[list[int]]]:
     """The counts of one run, which are those of each, and the median of the seconds."""
     runs = [said_by(model, prompts, proposer, guesses, temperature) for _ in range(RUNS)]
     if any(run[1] != runs[0][1] for run in runs):
         raise SystemExit("the same seed said something else")
-    return {**runs[0][0], "seconds": round(statistics.median(run[0]["seconds"] for run in runs), 3)}, runs[0][1]
+    return {
+        **runs[0][0],
+        "seconds": round(statistics.median(run[0]["seconds"] for run in runs), 3),
+    }, runs[0][1]
 
 
 @torch.inference_mode()
@@ -105,8 +145,12 @@ def p_value(counts: Tensor, p: Tensor) -> float:
     """Chi-square of so many draws against p; tokens with less than five expected are one."""
     expected = p.double() * counts.sum()
     seen, rare = counts.double(), expected < 5
-    pairs = [torch.cat([x[~rare], x[rare].sum()[None]]) if rare.any() else x for x in (seen, expected)]
-    return float(chisquare(pairs[0].numpy(), (pairs[1] * pairs[0].sum() / pairs[1].sum()).numpy()).pvalue)
+    pairs = [
+        torch.cat([x[~rare], x[rare].sum()[None]]) if rare.any() else x for x in (seen, expected)
+    ]
+    return float(
+        chisquare(pairs[0].numpy(), (pairs[1] * pairs[0].sum() / pairs[1].sum()).numpy()).pvalue
+    )
 
 
 @torch.inference_mode()
@@ -121,8 +165,14 @@ def rules(model: GPT, draft: GPT, texts: list[list[int]]) -> dict[str, list[dict
                 token, was_kept = rule(p, q, generator)
                 counts[token] += 1
                 kept += was_kept
-            found.setdefault(rule.__name__, []).append({"kept": round(kept / DRAWS, 4), "overlap": round(float(torch.minimum(p, q).sum()), 4),
-                                                        "product": round(float((p * q).sum()), 4), "p_value": p_value(counts, p)})
+            found.setdefault(rule.__name__, []).append(
+                {
+                    "kept": round(kept / DRAWS, 4),
+                    "overlap": round(float(torch.minimum(p, q).sum()), 4),
+                    "product": round(float((p * q).sum()), 4),
+                    "p_value": p_value(counts, p),
+                }
+            )
     return found
 
 
@@ -130,13 +180,29 @@ def rules(model: GPT, draft: GPT, texts: list[list[int]]) -> dict[str, list[dict
 def second_token(model: GPT, draft: GPT, prompt: list[int]) -> dict:
     """What the engine says second, after a first token of its own, guessed and verified, against its exact distribution."""
     first = model(torch.tensor([prompt]))[0, -1].softmax(-1)
-    after = torch.cat([model(torch.tensor([[*prompt, token] for token in tokens]))[:, -1].softmax(-1)
-                       for tokens in torch.arange(len(first)).split(128)])
+    after = torch.cat(
+        [
+            model(torch.tensor([[*prompt, token] for token in tokens]))[:, -1].softmax(-1)
+            for tokens in torch.arange(len(first)).split(128)
+        ]
+    )
     limits = SchedulerConfig(max_num_seqs=64, max_num_batched_tokens=1024, max_model_len=32)
-    engine = Engine(model, EngineConfig(256, 16, num_speculative_tokens=1, scheduler=limits), proposer=DraftProposer(draft))
-    made = [engine.generate([prompt], SamplingParams(max_tokens=3, ignore_eos=True, seed=seed))[0][0].ids[1] for seed in range(SECONDS)]
-    return {"draws": SECONDS, "kept": round(engine.num_accepted / engine.num_drafted, 4),
-            "p_value": p_value(torch.bincount(torch.tensor(made), minlength=len(first)), first @ after)}
+    engine = Engine(
+        model,
+        EngineConfig(256, 16, num_speculative_tokens=1, scheduler=limits),
+        proposer=DraftProposer(draft),
+    )
+    made = [
+        engine.generate([prompt], SamplingParams(max_tokens=3, ignore_eos=True, seed=seed))[0][
+            0
+        ].ids[1]
+        for seed in range(SECONDS)
+    ]
+    return {
+        "draws": SECONDS,
+        "kept": round(engine.num_accepted / engine.num_drafted, 4),
+        "p_value": p_value(torch.bincount(torch.tensor(made), minlength=len(first)), first @ after),
+    }
 
 
 def main() -> None:
@@ -152,19 +218,40 @@ def main() -> None:
         alone, answers = several(model, prompts, None, 0, temperature)
         rows = {"nobody": alone}
         for k in GUESSES:
-            rows[f"draft, {k}"], said = several(model, prompts, DraftProposer(draft), k, temperature)
+            rows[f"draft, {k}"], said = several(
+                model, prompts, DraftProposer(draft), k, temperature
+            )
             if temperature == 0 and said != answers:
                 raise SystemExit("guesses changed a greedy answer")
-        rows["untrained draft, 4"], _ = several(model, prompts, DraftProposer(untrained), 4, temperature)
+        rows["untrained draft, 4"], _ = several(
+            model, prompts, DraftProposer(untrained), 4, temperature
+        )
         rows["n-grams, 4"], _ = several(model, prompts, NgramProposer(), 4, temperature)
         found[manner] = rows
         print(manner, *rows.items(), sep="\n", flush=True)
-    texts = [[*prompt, *after][:20 + 4 * number] for number, (prompt, after) in enumerate(pairs[:PLACES])]
+    texts = [
+        [*prompt, *after][: 20 + 4 * number]
+        for number, (prompt, after) in enumerate(pairs[:PLACES])
+    ]
     tests, second = rules(model, draft, texts), second_token(model, draft, prompts[0])
-    costs = {"large": step_ms(model, prompts[0]), "draft": step_ms(draft, prompts[0]),
-             "large, by width": {width: step_ms(model, prompts[0], width) for width in (1, 2, 3, 5, 9)}}
+    costs = {
+        "large": step_ms(model, prompts[0]),
+        "draft": step_ms(draft, prompts[0]),
+        "large, by width": {width: step_ms(model, prompts[0], width) for width in (1, 2, 3, 5, 9)},
+    }
     print(tests, second, costs, sep="\n")
-    save("guesses", versions=("torch", "scipy"), seed=0, prompts=PROMPTS, new=NEW, ways=found, rules=tests, draws=DRAWS, second=second, ms=costs)
+    save(
+        "guesses",
+        versions=("torch", "scipy"),
+        seed=0,
+        prompts=PROMPTS,
+        new=NEW,
+        ways=found,
+        rules=tests,
+        draws=DRAWS,
+        second=second,
+        ms=costs,
+    )
 
 
 if __name__ == "__main__":

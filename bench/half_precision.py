@@ -7,6 +7,7 @@ the one below it can. Steps are those of that program: two layers, 8 x 128 token
 Then the trained GPT of scripture reads 64 held-out chunks: its loss in float32; from float32 logits rounded to bfloat16;
 and with log-softmax and mean in bfloat16 as well.
 """
+
 import argparse
 import os
 from pathlib import Path
@@ -32,9 +33,17 @@ def losses() -> dict[str, float]:
     rows = cut_chunks(as_tokens(kept.tokenizer, split(scripture())[1]), 128)[:64]
     logits, labels = kept.model(rows[:, :-1]).flatten(0, 1), rows[:, 1:].flatten()
     half = logits.bfloat16()
-    return {"float32": float(cross_entropy(logits, labels)), "bfloat16 logits, float32 loss": float(cross_entropy(half.float(), labels)),
-            "all in bfloat16": float(-half.log_softmax(-1).gather(-1, labels[:, None]).mean()),
-            "bfloat16, added up one by one": float(torch.cumsum(-half.log_softmax(-1).gather(-1, labels[:, None])[:, 0], 0, dtype=torch.bfloat16)[-1]) / len(labels)}
+    return {
+        "float32": float(cross_entropy(logits, labels)),
+        "bfloat16 logits, float32 loss": float(cross_entropy(half.float(), labels)),
+        "all in bfloat16": float(-half.log_softmax(-1).gather(-1, labels[:, None]).mean()),
+        "bfloat16, added up one by one": float(
+            torch.cumsum(
+                -half.log_softmax(-1).gather(-1, labels[:, None])[:, 0], 0, dtype=torch.bfloat16
+            )[-1]
+        )
+        / len(labels),
+    }
 
 
 def main() -> None:
@@ -43,16 +52,32 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     rounds = parser.parse_args().rounds
     torch.set_num_threads(1)
-    flags = Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").is_file() else ""
+    flags = (
+        Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").is_file() else ""
+    )
     rows = []
     for width in WIDTHS:
         size = (width, 2, 4, 8, 128)
         plain, half = ours(size), ours(size, autocast=torch.bfloat16)
         plain(1), half(1)
         times = [(1000 * half(STEPS) / STEPS, 1000 * plain(STEPS) / STEPS) for _ in range(rounds)]
-        rows.append(compare(f"bf16 autocast, d {width}, 2 layers, 8 x 128 tokens", "own float32", "ms", *map(list, zip(*times, strict=True)), larger_is_better=False))
-    save("half_precision", rows, versions=("torch",), bf16_instructions=[name for name in ("avx512_bf16", "amx_bf16") if name in flags],
-         clock="processor time", losses={name: round(value, 4) for name, value in losses().items()})
+        rows.append(
+            compare(
+                f"bf16 autocast, d {width}, 2 layers, 8 x 128 tokens",
+                "own float32",
+                "ms",
+                *map(list, zip(*times, strict=True)),
+                larger_is_better=False,
+            )
+        )
+    save(
+        "half_precision",
+        rows,
+        versions=("torch",),
+        bf16_instructions=[name for name in ("avx512_bf16", "amx_bf16") if name in flags],
+        clock="processor time",
+        losses={name: round(value, 4) for name, value in losses().items()},
+    )
 
 
 if __name__ == "__main__":

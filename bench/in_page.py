@@ -6,6 +6,7 @@ Both go on from the same prompts by 100 greedy tokens with a cache of keys and v
 a worker, weights in float16 expanded to float32. A run is paired: first one, then the other. The second row holds the
 page's rate against the 50 tokens a second that are promised. Writes bench/results/in_page.json.
 """
+
 import argparse
 import os
 import shutil
@@ -45,7 +46,9 @@ def page_with_runtime(folder: Path) -> str:
         shutil.copy(ASSETS / "models" / f"{part}.js", folder)
     write_scripts(folder / "weights", [NAME])
     scripts = "".join(f'<script src="{part}.js"></script>' for part in RUNTIME)
-    (folder / "page.html").write_text(f'<!doctype html><meta charset="utf-8">{scripts}', encoding="utf-8")
+    (folder / "page.html").write_text(
+        f'<!doctype html><meta charset="utf-8">{scripts}', encoding="utf-8"
+    )
     return (folder / "page.html").as_uri()
 
 
@@ -58,11 +61,14 @@ def main() -> int:
         print("there is no Chromium on PATH: nothing measured", file=sys.stderr)
         return NO_BROWSER
     from playwright.sync_api import sync_playwright
+
     torch.set_num_threads(1)
     kept, params = small_model(NAME), SamplingParams(temperature=0.0, max_tokens=TOKENS)
     ours, theirs, same = [], [], []
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+        )
         page = browser.new_page()
         page.goto(page_with_runtime(Path(folder)))
         for run in range(runs + 1):  # the first warms both up
@@ -77,11 +83,22 @@ def main() -> int:
         version = browser.version
         browser.close()
     what = "the 0.94M GPT writing in a page"
-    rows = [compare(what, "torch, one thread", "tokens/s", ours, theirs),
-            compare(what, f"{MUST} tokens/s", "tokens/s", ours, [MUST] * runs, must=1.0)]
-    save("in_page", rows, versions=("torch", "playwright"), browser=f"Chromium {version}", tokens=TOKENS,
-         tokens_per_second={"page": [round(rate) for rate in ours], "torch": [round(rate) for rate in theirs]},
-         same_tokens_as_torch=f"{sum(same)} of {len(same)} runs")
+    rows = [
+        compare(what, "torch, one thread", "tokens/s", ours, theirs),
+        compare(what, f"{MUST} tokens/s", "tokens/s", ours, [MUST] * runs, must=1.0),
+    ]
+    save(
+        "in_page",
+        rows,
+        versions=("torch", "playwright"),
+        browser=f"Chromium {version}",
+        tokens=TOKENS,
+        tokens_per_second={
+            "page": [round(rate) for rate in ours],
+            "torch": [round(rate) for rate in theirs],
+        },
+        same_tokens_as_torch=f"{sum(same)} of {len(same)} runs",
+    )
     return 0 if rows[1]["median"] >= 1 else 1
 
 

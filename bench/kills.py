@@ -8,6 +8,7 @@ record has of the other database.
 
     python bench/kills.py [--kills 100] [--seed 16] [--only SQLite]
 """
+
 import argparse
 import json
 import random
@@ -21,13 +22,21 @@ from pathlib import Path
 from record import RESULTS, save
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from tests.autograder.grading.conftest import STAND_IN, make_stand_in, stand_in_notebook, stand_in_there  # noqa: E402
+from tests.autograder.grading.conftest import (
+    STAND_IN,
+    make_stand_in,
+    stand_in_notebook,
+    stand_in_there,
+)  # noqa: E402
 from tests.autograder.grading.derived import differences  # noqa: E402
 from tests.autograder.grading.killing import Disturbed, killed_run  # noqa: E402
 from tests.gradebooks import OnPostgres, OnSqlite, Server, server_programs  # noqa: E402
 
-CLASS = {"ada": stand_in_notebook(), "bo": stand_in_notebook("def double(x):\n    return x + abs(x)"),
-         "cy": b"no notebook"}
+CLASS = {
+    "ada": stand_in_notebook(),
+    "bo": stand_in_notebook("def double(x):\n    return x + abs(x)"),
+    "cy": b"no notebook",
+}
 DATABASES = ("SQLite", "PostgreSQL")
 
 
@@ -41,7 +50,9 @@ def main() -> None:
     if server_programs() is None:
         print("no PostgreSQL server here: install postgresql")
         raise SystemExit(77)
-    signal.signal(signal.SIGINT, signal.default_int_handler)       # which a shell's background has ignored
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # which a shell's background has ignored
     found = {}
     if args.only and (RESULTS / "kills.json").exists():
         found = json.loads((RESULTS / "kills.json").read_text())["databases"]
@@ -54,11 +65,22 @@ def main() -> None:
                 server = Server() if name == "PostgreSQL" else None
                 try:
                     books = OnPostgres(server) if server else OnSqlite(place)
-                    found[name] = kills(Disturbed(books, place, assignment, CLASS, jobs=2), args.kills, args.seed, name)
+                    found[name] = kills(
+                        Disturbed(books, place, assignment, CLASS, jobs=2),
+                        args.kills,
+                        args.seed,
+                        name,
+                    )
                 finally:
                     if server:
                         server.remove()
-    save("kills", versions=("nbgrader", "sqlalchemy", "psycopg2-binary"), databases=found, seed=args.seed, students=len(CLASS))
+    save(
+        "kills",
+        versions=("nbgrader", "sqlalchemy", "psycopg2-binary"),
+        databases=found,
+        seed=args.seed,
+        students=len(CLASS),
+    )
     if any(one["reruns_exactly_as_undisturbed"] != one["kills"] for one in found.values()):
         raise SystemExit("a rerun gave something else than the undisturbed run")
 
@@ -85,17 +107,32 @@ def kills(graded: Disturbed, count: int, seed: int, name: str) -> dict:
             reruns.append((seconds, judged))
             if lines:
                 wrong.append({"moment": moment, "differences": lines})
-            print(f"{name} {number + 1:>3}: killed after {moment:.2f} of {length:.2f} s with {judged} verdicts, again "
-                  f"{seconds:.2f} s{', WRONG' if lines else ''}", flush=True)
+            print(
+                f"{name} {number + 1:>3}: killed after {moment:.2f} of {length:.2f} s with {judged} verdicts, again "
+                f"{seconds:.2f} s{', WRONG' if lines else ''}",
+                flush=True,
+            )
     except KeyboardInterrupt:
         print(f"{name}: ended after {len(moments)} kills", flush=True)
     count = len(moments)
-    by_verdicts = {str(judged): round(statistics.median(seconds for seconds, had in reruns if had == judged), 2)
-                   for judged in sorted({had for _, had in reruns})}
-    return {"kills": count, "reruns_exactly_as_undisturbed": count - len(wrong), "wrong": wrong,
-            "undisturbed_seconds": round(length, 2), "rerun_seconds_median": round(statistics.median(seconds for seconds, _ in reruns), 2),
-            "rerun_seconds_by_verdicts_kept": by_verdicts, "kills_by_verdicts_kept": {
-                judged: sum(str(had) == judged for _, had in reruns) for judged in by_verdicts}, "moments": moments}
+    by_verdicts = {
+        str(judged): round(
+            statistics.median(seconds for seconds, had in reruns if had == judged), 2
+        )
+        for judged in sorted({had for _, had in reruns})
+    }
+    return {
+        "kills": count,
+        "reruns_exactly_as_undisturbed": count - len(wrong),
+        "wrong": wrong,
+        "undisturbed_seconds": round(length, 2),
+        "rerun_seconds_median": round(statistics.median(seconds for seconds, _ in reruns), 2),
+        "rerun_seconds_by_verdicts_kept": by_verdicts,
+        "kills_by_verdicts_kept": {
+            judged: sum(str(had) == judged for _, had in reruns) for judged in by_verdicts
+        },
+        "moments": moments,
+    }
 
 
 if __name__ == "__main__":

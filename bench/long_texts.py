@@ -15,6 +15,7 @@ Two parts, each of which may be made again alone:
 
 Not here: a model that was trained with a window (Beltagy et al. 2020, section 5), in half precision, on a GPU.
 """
+
 import argparse
 import json
 import os
@@ -68,21 +69,33 @@ def costs() -> tuple[list[dict], list[dict]]:
         is_global = torch.zeros(1, length, dtype=torch.bool)
         is_global[0, 0] = True
         seen = window_mask(length, before=SIDE, after=SIDE) | is_global | is_global.T
-        ways = {"window": lambda: local_and_global(q, k, v, SIDE, is_global),  # noqa: B023  (each is run in this turn)
-                "dense": lambda: attention(q, k, v),  # noqa: B023
-                "masked": lambda: attention(q, k, v, seen)}  # noqa: B023
+        ways = {
+            "window": lambda: local_and_global(q, k, v, SIDE, is_global),  # noqa: B023  (each is run in this turn)
+            "dense": lambda: attention(q, k, v),  # noqa: B023
+            "masked": lambda: attention(q, k, v, seen),
+        }  # noqa: B023
         found = {"length": length, "pairs": int(seen.sum())}
         for name, run in ways.items():
             with TensorCounter() as counter:
                 run()
             found[name] = {"flops": count_flops(run), "peak_bytes": counter.peak}
-        found["scores_bytes"] = 4 * HEADS * length * length  # what a dense attention that is not fused writes down
+        found["scores_bytes"] = (
+            4 * HEADS * length * length
+        )  # what a dense attention that is not fused writes down
         found["apart"] = float((ways["window"]() - ways["masked"]()).abs().max())
         taken = [{name: seconds(run) for name, run in ways.items()} for _ in range(REPEATS)]
         counts.append(found)
         for name, rival in (("dense", "dense, fused"), ("masked", "dense, fused, with the mask")):
-            rows.append(compare(f"window attention, {length} tokens", rival, "ms", [1e3 * turn["window"] for turn in taken],
-                                [1e3 * turn[name] for turn in taken], larger_is_better=False))
+            rows.append(
+                compare(
+                    f"window attention, {length} tokens",
+                    rival,
+                    "ms",
+                    [1e3 * turn["window"] for turn in taken],
+                    [1e3 * turn[name] for turn in taken],
+                    larger_is_better=False,
+                )
+            )
         print(found, flush=True)
     return rows, counts
 
@@ -96,7 +109,10 @@ class Windowed(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor | None = None, packing: None = None) -> Tensor:
         """x without padding; [CLS] is its first token."""
-        q, k, v = (split_heads(layer(x), self.whole.num_heads) for layer in (self.whole.query, self.whole.key, self.whole.value))
+        q, k, v = (
+            split_heads(layer(x), self.whole.num_heads)
+            for layer in (self.whole.query, self.whole.key, self.whole.value)
+        )
         is_global = torch.zeros(x.shape[:2], dtype=torch.bool)
         is_global[:, 0] = self.with_cls
         return self.whole.output(merge_heads(local_and_global(q, k, v, self.side, is_global)))
@@ -105,16 +121,22 @@ class Windowed(nn.Module):
 def texts() -> list[tuple[str, list[int]]]:
     """Three stretches of 512 tokens from each of four corpora, with [CLS] and [SEP]."""
     tokenizer = corpora.load("bert_tokenizer")
-    code = "\n".join(text for _, text in sorted(corpora.load("python_library").items()) if len(text) > 4000)
-    sources = {"kjv": corpora.load("kjv"), "oewn_glosses": "\n".join(corpora.load("oewn_glosses")),
-               "sentiment": "\n".join(one.text for one in corpora.load("sentiment")), "python_library": code}
+    code = "\n".join(
+        text for _, text in sorted(corpora.load("python_library").items()) if len(text) > 4000
+    )
+    sources = {
+        "kjv": corpora.load("kjv"),
+        "oewn_glosses": "\n".join(corpora.load("oewn_glosses")),
+        "sentiment": "\n".join(one.text for one in corpora.load("sentiment")),
+        "python_library": code,
+    }
     found = []
     for name, text in sources.items():
         for part in (0.15, 0.45, 0.75):
             start = int(part * len(text))
-            ids = tokenizer.encode(text[start:start + 4000], add_specials=False).ids
+            ids = tokenizer.encode(text[start : start + 4000], add_specials=False).ids
             whole = tokenizer.encode("a").ids
-            found.append((name, [whole[0], *ids[:TOKENS - 2], whole[-1]]))
+            found.append((name, [whole[0], *ids[: TOKENS - 2], whole[-1]]))
     return found
 
 
@@ -129,7 +151,12 @@ def windows() -> list[dict]:
     for name, model in models.items():
         whole = model(ids).tokens.mean(1)  # (B, C)
         among = torch.nn.functional.cosine_similarity(whole[:, None], whole[None], dim=-1)  # (B, B)
-        runs.append({"model": name, "other_text": [[round(value, 4) for value in row] for row in among.tolist()]})
+        runs.append(
+            {
+                "model": name,
+                "other_text": [[round(value, 4) for value in row] for row in among.tolist()],
+            }
+        )
         parts = [block.attention for block in model.blocks]
         for side in SIDES:
             for with_cls in (False, True):
@@ -137,10 +164,23 @@ def windows() -> list[dict]:
                     block.attention = Windowed(part, side, with_cls)
                 mean = model(ids).tokens.mean(1)
                 near = torch.nn.functional.cosine_similarity(mean[:, None], whole[None], dim=-1)
-                runs.append({"model": name, "side": side, "cls": with_cls,
-                             "cosines": [round(value, 4) for value in near.diagonal().tolist()],
-                             "found": int((near.argmax(1) == torch.arange(len(ids))).sum())})
-                print(name, side, with_cls, f"{near.diagonal().mean():.3f}", runs[-1]["found"], flush=True)
+                runs.append(
+                    {
+                        "model": name,
+                        "side": side,
+                        "cls": with_cls,
+                        "cosines": [round(value, 4) for value in near.diagonal().tolist()],
+                        "found": int((near.argmax(1) == torch.arange(len(ids))).sum()),
+                    }
+                )
+                print(
+                    name,
+                    side,
+                    with_cls,
+                    f"{near.diagonal().mean():.3f}",
+                    runs[-1]["found"],
+                    flush=True,
+                )
         for block, part in zip(model.blocks, parts, strict=True):
             block.attention = part
     return [{"texts": [name for name, _ in drawn]}, *runs]
@@ -149,15 +189,30 @@ def windows() -> list[dict]:
 def main() -> None:
     """Measure, write bench/results/long_texts.json."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--part", choices=("costs", "windows"), help="make this one again; the other stays as it is")
+    parser.add_argument(
+        "--part", choices=("costs", "windows"), help="make this one again; the other stays as it is"
+    )
     part = parser.parse_args().part
     torch.set_num_threads(1)
     file = RESULTS / "long_texts.json"
-    kept = json.loads(file.read_text(encoding="utf-8")) if part else {"rows": [], "costs": [], "windows": []}
+    kept = (
+        json.loads(file.read_text(encoding="utf-8"))
+        if part
+        else {"rows": [], "costs": [], "windows": []}
+    )
     rows, counts = costs() if part in (None, "costs") else (kept["rows"], kept["costs"])
     curves = windows() if part in (None, "windows") else kept["windows"]
-    save("long_texts", rows, versions=("torch",), heads=HEADS, head_dim=HEAD_DIM, side=SIDE, tokens=TOKENS, costs=counts,
-         windows=curves)
+    save(
+        "long_texts",
+        rows,
+        versions=("torch",),
+        heads=HEADS,
+        head_dim=HEAD_DIM,
+        side=SIDE,
+        tokens=TOKENS,
+        costs=counts,
+        windows=curves,
+    )
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ with another token there, drawn from the vocabulary. The control is the model th
 
 Not here: what the kinds do to a task that is fine-tuned on top (Devlin et al. 2019, table 8).
 """
+
 import argparse
 import copy
 import os
@@ -37,18 +38,34 @@ SEEDS, RATE, WARM_UP = 5, 5e-4, 15
 FATES = {"100/0/0": (1.0, 0.0), "80/10/10": (0.8, 0.1)}
 
 
-def continued(kept: BertForMaskedLM, tokens: Tensor, fates: tuple[float, float], seed: int, steps: int) -> BertForMaskedLM:
+def continued(
+    kept: BertForMaskedLM, tokens: Tensor, fates: tuple[float, float], seed: int, steps: int
+) -> BertForMaskedLM:
     """A copy of the kept model after more steps, with chosen tokens treated in this way."""
     masked, replaced = fates
-    masking = Masking(MASK_ID, VOCAB_SIZE, range(len(BERT_SPECIALS)), masked=masked, replaced=replaced)
+    masking = Masking(
+        MASK_ID, VOCAB_SIZE, range(len(BERT_SPECIALS)), masked=masked, replaced=replaced
+    )
 
     def batch(index: int) -> dict[str, Tensor]:
         ids, labels = masking.mask_tokens(*stretches(tokens, 10_000 * (seed + 1) + index))
         return {"ids": ids, "labels": labels}
+
     torch.manual_seed(seed)
     model = copy.deepcopy(kept).train()
-    train(model, at_blanks, batch, TrainingConfig(num_steps=steps, learning_rate=RATE, warmup_steps=WARM_UP,
-                                                  schedule="linear", betas=(0.9, 0.98)), progress=False)
+    train(
+        model,
+        at_blanks,
+        batch,
+        TrainingConfig(
+            num_steps=steps,
+            learning_rate=RATE,
+            warmup_steps=WARM_UP,
+            schedule="linear",
+            betas=(0.9, 0.98),
+        ),
+        progress=False,
+    )
     return model.eval()
 
 
@@ -58,10 +75,20 @@ def asked(model: BertForMaskedLM, blanks: dict[str, Tensor]) -> dict[str, dict[s
     ids, labels = blanks["ids"], blanks["labels"]
     chosen = labels != IGNORED
     truth = labels[chosen]
-    drawn = torch.randint(len(BERT_SPECIALS), VOCAB_SIZE, truth.shape, generator=torch.Generator().manual_seed(7))
-    drawn = torch.where(drawn == truth, (drawn + 1 - len(BERT_SPECIALS)) % (VOCAB_SIZE - len(BERT_SPECIALS)) + len(BERT_SPECIALS), drawn)
+    drawn = torch.randint(
+        len(BERT_SPECIALS), VOCAB_SIZE, truth.shape, generator=torch.Generator().manual_seed(7)
+    )
+    drawn = torch.where(
+        drawn == truth,
+        (drawn + 1 - len(BERT_SPECIALS)) % (VOCAB_SIZE - len(BERT_SPECIALS)) + len(BERT_SPECIALS),
+        drawn,
+    )
     found = {}
-    for name, shown in (("[MASK]", torch.full_like(truth, MASK_ID)), ("right", truth), ("wrong", drawn)):
+    for name, shown in (
+        ("[MASK]", torch.full_like(truth, MASK_ID)),
+        ("right", truth),
+        ("wrong", drawn),
+    ):
         # One chosen place in three at a time is shown this, and the others are [MASK]: most neighbours stay as in training.
         answers = torch.empty_like(truth)
         for part in range(3):
@@ -70,8 +97,10 @@ def asked(model: BertForMaskedLM, blanks: dict[str, Tensor]) -> dict[str, dict[s
             given[chosen] = torch.where(here, shown, MASK_ID)
             vectors = model.bert(given).tokens[chosen][here]
             answers[here] = model.masked_lm(vectors).argmax(-1)
-        found[name] = {"truth": round(float((answers == truth).float().mean()), 4),
-                       "shown": round(float((answers == shown).float().mean()), 4)}
+        found[name] = {
+            "truth": round(float((answers == truth).float().mean()), 4),
+            "shown": round(float((answers == shown).float().mean()), 4),
+        }
     return found
 
 
@@ -91,9 +120,17 @@ def main() -> None:
             found = asked(continued(kept.model, tokens, fates, seed, args.steps), blanks)
             runs.append({"fates": name, "seed": seed, **found})
             print(name, seed, found, flush=True)
-    save("masking_fates", versions=("torch",), steps=args.steps, learning_rate=RATE, share=0.15,
-         blanks=int((blanks["labels"] != IGNORED).sum()), cpu_seconds=round(time.process_time() - started),
-         before=asked(kept.model.eval(), blanks), runs=runs)
+    save(
+        "masking_fates",
+        versions=("torch",),
+        steps=args.steps,
+        learning_rate=RATE,
+        share=0.15,
+        blanks=int((blanks["labels"] != IGNORED).sum()),
+        cpu_seconds=round(time.process_time() - started),
+        before=asked(kept.model.eval(), blanks),
+        runs=runs,
+    )
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 
 Parts are whole functions of ours, timed from outside; what is inside another part counts for both.
 """
+
 import functools
 import json
 import pkgutil
@@ -14,18 +15,20 @@ from pathlib import Path
 
 from autograder import iri
 
-iri.postpone()      # before anything imports nbformat, as in the command
+iri.postpone()  # before anything imports nbformat, as in the command
 
 import six_questions  # noqa: E402
 
-PARTS = {"getting the course root ready": "autograder.classroom.whole_class.prepare_course_root",
-         "finding what was handed in": "autograder.classroom.whole_class.find_submissions",
-         "judging, and storing meanwhile": "autograder.classroom.whole_class.grade_all",
-         "starting workers and what imports torch for them": "autograder.grading.schedule.Here.begin",
-         "keeping copies": "autograder.classroom.whole_class.keep_copy",
-         "storing verdicts in the gradebook": "autograder.classroom.class_book.ClassBook.store",
-         "feedback pages": "autograder.classroom.whole_class.write_feedback",
-         "feedback, tables and report": "autograder.classroom.whole_class._write"}
+PARTS = {
+    "getting the course root ready": "autograder.classroom.whole_class.prepare_course_root",
+    "finding what was handed in": "autograder.classroom.whole_class.find_submissions",
+    "judging, and storing meanwhile": "autograder.classroom.whole_class.grade_all",
+    "starting workers and what imports torch for them": "autograder.grading.schedule.Here.begin",
+    "keeping copies": "autograder.classroom.whole_class.keep_copy",
+    "storing verdicts in the gradebook": "autograder.classroom.class_book.ClassBook.store",
+    "feedback pages": "autograder.classroom.whole_class.write_feedback",
+    "feedback, tables and report": "autograder.classroom.whole_class._write",
+}
 
 
 def timed(name: str, spent: dict[str, list[float]]) -> None:
@@ -44,6 +47,7 @@ def timed(name: str, spent: dict[str, list[float]]) -> None:
             row[0] += time.perf_counter() - clock
             row[1] += time.process_time() - processor
             row[2] += 1
+
     setattr(owner, attribute, measured)
 
 
@@ -60,10 +64,21 @@ def main() -> int:
         timed(name, spent)
     imported = time.perf_counter() - started
     code = course(arguments)
-    own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    Path(out).write_text(json.dumps({
-        "seconds": time.perf_counter() - started, "imports": imported, "parts": spent, "own_cpu": own.ru_utime + own.ru_stime,
-        "children_cpu": children.ru_utime + children.ru_stime, "peak_mib": own.ru_maxrss / 1024}))
+    own, children = (
+        resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    Path(out).write_text(
+        json.dumps(
+            {
+                "seconds": time.perf_counter() - started,
+                "imports": imported,
+                "parts": spent,
+                "own_cpu": own.ru_utime + own.ru_stime,
+                "children_cpu": children.ru_utime + children.ru_stime,
+                "peak_mib": own.ru_maxrss / 1024,
+            }
+        )
+    )
     return code
 
 

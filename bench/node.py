@@ -6,6 +6,7 @@ Three numbers that no data sheet gives (share of the peak, seconds of a message 
 speeds of Llama 2 that gpt-fast publishes for A100, and tried on its speeds of Llama 3.1. `scaling.py` keeps the result
 in its record.
 """
+
 from dataclasses import replace
 
 import numpy as np
@@ -29,7 +30,10 @@ from reference_impl.measure.roofline import (
 )
 from reference_impl.models.llama import LlamaConfig
 
-LLAMA_2_7B, LLAMA_2_70B = LlamaConfig(), LlamaConfig(32_000, 8192, 28_672, num_layers=80, num_heads=64, num_kv_heads=8)
+LLAMA_2_7B, LLAMA_2_70B = (
+    LlamaConfig(),
+    LlamaConfig(32_000, 8192, 28_672, num_layers=80, num_heads=64, num_kv_heads=8),
+)
 # meta-pytorch/gpt-fast, README, "Tensor Parallelism": tokens a second at batch 1 in bf16, a prompt of 5 tokens, about
 # 200 new ones, by number of A100 80 GB (limited to 330 W).
 PUBLISHED = {
@@ -64,23 +68,43 @@ def calibrate() -> tuple[dict[str, float], dict]:
         for num_gpus, speed in speeds.items():
             chunks = [Chunk(1, 105)]
             bound = step_time(config, chunks, A100, num_devices=num_gpus)
-            a_second_each = communication_seconds(config, chunks, replace(A100, link_latency=1.0), torch.bfloat16,
-                                                  num_gpus)
-            rows[name, num_gpus] = {"seconds": 1 / speed, "roofs": bound.matrices + bound.attention,
-                                    "messages": a_second_each - bound.communication,
-                                    "kernels": KERNELS_PER_BLOCK * config.num_layers,
-                                    "sent": bound.communication, "bound": bound.total}
+            a_second_each = communication_seconds(
+                config, chunks, replace(A100, link_latency=1.0), torch.bfloat16, num_gpus
+            )
+            rows[name, num_gpus] = {
+                "seconds": 1 / speed,
+                "roofs": bound.matrices + bound.attention,
+                "messages": a_second_each - bound.communication,
+                "kernels": KERNELS_PER_BLOCK * config.num_layers,
+                "sent": bound.communication,
+                "bound": bound.total,
+            }
     seen = [row for (name, _), row in rows.items() if name.startswith("Llama-2")]
     left = [row["seconds"] - row["sent"] for row in seen]
     table = np.array([[row["roofs"], row["messages"], row["kernels"]] for row in seen])
     factors, *_ = np.linalg.lstsq(table / np.array(left)[:, None], np.ones(len(seen)), rcond=None)
     slower, message, kernel = factors.tolist()
     found = {"share_of_peak": 1 / slower, "message_seconds": message, "kernel_seconds": kernel}
-    compared = [{"model": name, "gpus": num_gpus, "published_tokens_s": round(1 / row["seconds"], 2),
-                 "bound_tokens_s": round(1 / row["bound"], 2),
-                 "expected_tokens_s": round(1 / (row["sent"] + row["roofs"] * slower + row["messages"] * message
-                                                 + row["kernels"] * kernel), 2), "fitted": name.startswith("Llama-2")}
-                for (name, num_gpus), row in rows.items()]
+    compared = [
+        {
+            "model": name,
+            "gpus": num_gpus,
+            "published_tokens_s": round(1 / row["seconds"], 2),
+            "bound_tokens_s": round(1 / row["bound"], 2),
+            "expected_tokens_s": round(
+                1
+                / (
+                    row["sent"]
+                    + row["roofs"] * slower
+                    + row["messages"] * message
+                    + row["kernels"] * kernel
+                ),
+                2,
+            ),
+            "fitted": name.startswith("Llama-2"),
+        }
+        for (name, num_gpus), row in rows.items()
+    ]
     return found, {"found": found, "compared": compared}
 
 
@@ -89,32 +113,61 @@ def node(found: dict[str, float]) -> list[dict]:
     rows = []
     for machine in (H100, H200):
         share = found["share_of_peak"]
-        real = replace(machine, flops=share * machine.flops, bandwidth=share * machine.bandwidth,
-                       link_latency=found["message_seconds"], kernel_overhead=found["kernel_seconds"])
+        real = replace(
+            machine,
+            flops=share * machine.flops,
+            bandwidth=share * machine.bandwidth,
+            link_latency=found["message_seconds"],
+            kernel_overhead=found["kernel_seconds"],
+        )
         for batch in (1, 64, 256):
             chunks = [Chunk(1, 2048)] * batch
             for num_gpus in (1, 2, 4, 8):
                 memory = step_memory(LLAMA_3_70B, chunks, num_devices=num_gpus).total
-                bound, expected = (step_time(LLAMA_3_70B, chunks, m, num_devices=num_gpus) for m in (machine, real))
-                rows.append({"gpu": machine.name, "how": f"TP {num_gpus}", "batch": batch,
-                             "memory_gb_per_gpu": round(memory / 1e9, 1), "fits": memory <= machine.memory,
-                             "most_sequences": max_sequences(LLAMA_3_70B, 2048, machine, num_devices=num_gpus),
-                             **{f"{name}_ms": milliseconds(time) for name, time in (("bound", bound),
-                                                                                 ("expected", expected))},
-                             "bound_tokens_s": round(batch / bound.total),
-                             "expected_tokens_s": round(batch / expected.total)})
+                bound, expected = (
+                    step_time(LLAMA_3_70B, chunks, m, num_devices=num_gpus) for m in (machine, real)
+                )
+                rows.append(
+                    {
+                        "gpu": machine.name,
+                        "how": f"TP {num_gpus}",
+                        "batch": batch,
+                        "memory_gb_per_gpu": round(memory / 1e9, 1),
+                        "fits": memory <= machine.memory,
+                        "most_sequences": max_sequences(
+                            LLAMA_3_70B, 2048, machine, num_devices=num_gpus
+                        ),
+                        **{
+                            f"{name}_ms": milliseconds(time)
+                            for name, time in (("bound", bound), ("expected", expected))
+                        },
+                        "bound_tokens_s": round(batch / bound.total),
+                        "expected_tokens_s": round(batch / expected.total),
+                    }
+                )
             if batch >= 8:
                 totals = [pipeline_seconds(LLAMA_3_70B, chunks, m, 8, 8) for m in (machine, real)]
-                rows.append({"gpu": machine.name, "how": "PP 8, 8 microbatches", "batch": batch,
-                             "bubble": round(bubble(8, 8), 3), "bound_ms": {"total": round(1000 * totals[0], 2)},
-                             "expected_ms": {"total": round(1000 * totals[1], 2)},
-                             "bound_tokens_s": round(batch / totals[0]), "expected_tokens_s": round(batch / totals[1])})
+                rows.append(
+                    {
+                        "gpu": machine.name,
+                        "how": "PP 8, 8 microbatches",
+                        "batch": batch,
+                        "bubble": round(bubble(8, 8), 3),
+                        "bound_ms": {"total": round(1000 * totals[0], 2)},
+                        "expected_ms": {"total": round(1000 * totals[1], 2)},
+                        "bound_tokens_s": round(batch / totals[0]),
+                        "expected_tokens_s": round(batch / totals[1]),
+                    }
+                )
     return rows
 
 
 def milliseconds(time: StepTime) -> dict[str, float]:
     """A step's parts and their sum."""
-    return {name: round(1000 * value, 3) for name, value in (*time._asdict().items(), ("total", time.total))}
+    return {
+        name: round(1000 * value, 3)
+        for name, value in (*time._asdict().items(), ("total", time.total))
+    }
 
 
 def main() -> None:

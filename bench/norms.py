@@ -6,6 +6,7 @@
 memory; torch's operators are what its release has for the CPU. The product is one of the block's, 4,096 by 4,096.
 Runs are paired, one after the other.
 """
+
 import os
 import time
 
@@ -32,11 +33,19 @@ def main() -> None:
     """Time all ways in turn, write bench/results/norms.json."""
     torch.set_num_threads(1)
     generator = torch.Generator().manual_seed(0)
-    x, weight, bias = torch.randn(TOKENS, WIDTH, generator=generator), torch.ones(WIDTH), torch.zeros(WIDTH)
+    x, weight, bias = (
+        torch.randn(TOKENS, WIDTH, generator=generator),
+        torch.ones(WIDTH),
+        torch.zeros(WIDTH),
+    )
     matrix = torch.randn(WIDTH, WIDTH, generator=generator)
-    ways = {"RMSNorm, formula": lambda: rms_norm(x, weight), "LayerNorm, formula": lambda: layer_norm(x, weight, bias),
-            "RMSNorm, torch": lambda: F.rms_norm(x, (WIDTH,), weight, 1e-6), "LayerNorm, torch": lambda: F.layer_norm(x, (WIDTH,), weight, bias),
-            "one product": lambda: x @ matrix}
+    ways = {
+        "RMSNorm, formula": lambda: rms_norm(x, weight),
+        "LayerNorm, formula": lambda: layer_norm(x, weight, bias),
+        "RMSNorm, torch": lambda: F.rms_norm(x, (WIDTH,), weight, 1e-6),
+        "LayerNorm, torch": lambda: F.layer_norm(x, (WIDTH,), weight, bias),
+        "one product": lambda: x @ matrix,
+    }
     runs: dict[str, list[float]] = {name: [] for name in ways}
     with torch.inference_mode():
         for work in ways.values():
@@ -44,10 +53,40 @@ def main() -> None:
         for _ in range(RUNS):
             for name, work in ways.items():
                 runs[name].append(milliseconds(work))
-    rows = [compare("RMSNorm for LayerNorm, formulas", "LayerNorm", "ms", runs["RMSNorm, formula"], runs["LayerNorm, formula"], larger_is_better=False),
-            compare("RMSNorm for LayerNorm, torch's operators", "LayerNorm", "ms", runs["RMSNorm, torch"], runs["LayerNorm, torch"], larger_is_better=False),
-            compare("RMSNorm, formula, beside one product", "one product", "ms", runs["RMSNorm, formula"], runs["one product"], larger_is_better=False),
-            compare("LayerNorm, formula, beside one product", "one product", "ms", runs["LayerNorm, formula"], runs["one product"], larger_is_better=False)]
+    rows = [
+        compare(
+            "RMSNorm for LayerNorm, formulas",
+            "LayerNorm",
+            "ms",
+            runs["RMSNorm, formula"],
+            runs["LayerNorm, formula"],
+            larger_is_better=False,
+        ),
+        compare(
+            "RMSNorm for LayerNorm, torch's operators",
+            "LayerNorm",
+            "ms",
+            runs["RMSNorm, torch"],
+            runs["LayerNorm, torch"],
+            larger_is_better=False,
+        ),
+        compare(
+            "RMSNorm, formula, beside one product",
+            "one product",
+            "ms",
+            runs["RMSNorm, formula"],
+            runs["one product"],
+            larger_is_better=False,
+        ),
+        compare(
+            "LayerNorm, formula, beside one product",
+            "one product",
+            "ms",
+            runs["LayerNorm, formula"],
+            runs["one product"],
+            larger_is_better=False,
+        ),
+    ]
     save("norms", rows, versions=("torch",), tokens=TOKENS, width=WIDTH, seed=0)
 
 

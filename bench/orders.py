@@ -16,6 +16,7 @@ fills its blanks all at once. Beside them: what the frequencies of tokens give.
 A seed is the start, the stretches and the orders. With --seed one seed is made and merged into the record.
 Not here: memory of a text before, spans of places, a task after fine-tuning.
 """
+
 import argparse
 import json
 import os
@@ -27,7 +28,16 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).resolve().parent / "trained"))
 
 import torch  # noqa: E402  (threads are set before torch starts)
-from bert import MASK_ID, NAME, VOCAB_SIZE, as_tokens, held_out_batch, masking, stretches, tokenizer_for  # noqa: E402
+from bert import (
+    MASK_ID,
+    NAME,
+    VOCAB_SIZE,
+    as_tokens,
+    held_out_batch,
+    masking,
+    stretches,
+    tokenizer_for,
+)  # noqa: E402
 from record import RESULTS, save  # noqa: E402
 from texts import scripture, split  # noqa: E402
 from torch import Tensor  # noqa: E402
@@ -41,7 +51,14 @@ from reference_impl.training.loop import TrainingConfig, train  # noqa: E402
 
 SEEDS, TERAFLOPS, ROWS = 3, 1.5, 32
 SPECIALS = range(len(BERT_SPECIALS))
-CONFIG = XLNetConfig(vocab_size=VOCAB_SIZE, hidden_size=128, num_layers=2, num_heads=4, intermediate_size=512, dropout=0.0)
+CONFIG = XLNetConfig(
+    vocab_size=VOCAB_SIZE,
+    hidden_size=128,
+    num_layers=2,
+    num_heads=4,
+    intermediate_size=512,
+    dropout=0.0,
+)
 
 
 def new_model(tokens: Tensor, seed: int) -> XLNetLM:
@@ -59,7 +76,9 @@ def new_model(tokens: Tensor, seed: int) -> XLNetLM:
 def at_blanks(model: XLNetLM, batch: dict[str, Tensor]) -> Terms:
     """The loss of the other way: one stream, [MASK] at the blanks; the output layer runs nowhere else."""
     chosen = batch["labels"] != IGNORED
-    return token_terms(model.output(model.xlnet(batch["ids"]).vectors[chosen]), batch["labels"][chosen])
+    return token_terms(
+        model.output(model.xlnet(batch["ids"]).vectors[chosen]), batch["labels"][chosen]
+    )
 
 
 def trained(way: str, tokens: Tensor, seed: int, teraflops: float) -> tuple[XLNetLM, dict]:
@@ -72,15 +91,31 @@ def trained(way: str, tokens: Tensor, seed: int, teraflops: float) -> tuple[XLNe
             return orders(rows[:ROWS].tolist(), generator)
         ids, labels = blanks.mask_tokens(rows[:ROWS], generator)
         return {"ids": ids, "labels": labels}
+
     objective = permutation_lm if way == "orders" else at_blanks
     model = new_model(tokens, seed)
     per_step = count_flops(lambda: objective(model, batch(0)).total.backward())
     model.zero_grad()
     steps, started = round(teraflops * 1e12 / per_step), time.process_time()
-    train(model, objective, batch, TrainingConfig(num_steps=steps, learning_rate=1.5e-3, warmup_steps=100, schedule="linear",
-                                                  betas=(0.9, 0.98)), progress=False)
-    return model.eval(), {"steps": steps, "gigaflops_a_step": round(per_step / 1e9, 3), "parameters": count_parameters(model),
-                          "cpu_seconds": round(time.process_time() - started)}
+    train(
+        model,
+        objective,
+        batch,
+        TrainingConfig(
+            num_steps=steps,
+            learning_rate=1.5e-3,
+            warmup_steps=100,
+            schedule="linear",
+            betas=(0.9, 0.98),
+        ),
+        progress=False,
+    )
+    return model.eval(), {
+        "steps": steps,
+        "gigaflops_a_step": round(per_step / 1e9, 3),
+        "parameters": count_parameters(model),
+        "cpu_seconds": round(time.process_time() - started),
+    }
 
 
 @torch.no_grad()
@@ -88,14 +123,16 @@ def in_turns(model: XLNetLM, ids: Tensor, turns: Tensor) -> float:
     """Nats a blank. `turns` (B, T) is GIVEN, or when a place is said; places of one turn do not see each other."""
     seen = visible(turns, torch.ones_like(ids, dtype=torch.bool))
     total = count = 0
-    for row_ids, row_turns, row_seen in zip(ids.split(64), turns.split(64), seen.split(64), strict=True):
+    for row_ids, row_turns, row_seen in zip(
+        ids.split(64), turns.split(64), seen.split(64), strict=True
+    ):
         places = [(row != GIVEN).nonzero().flatten() for row in row_turns]
         most = max(map(len, places))
         targets = torch.zeros(len(row_ids), most, ids.shape[1], dtype=torch.bool)
         labels = torch.full((len(row_ids), most), IGNORED)
         for row, where in enumerate(places):
             targets[row, torch.arange(len(where)), where] = True
-            labels[row, :len(where)] = row_ids[row, where]
+            labels[row, : len(where)] = row_ids[row, where]
         terms = token_terms(model(row_ids, visible=row_seen, targets=targets), labels)
         total, count = total + float(terms.total), count + terms.count
     return total / count
@@ -117,7 +154,11 @@ def main() -> None:
     at_once = torch.where(chosen, 0, GIVEN)
     frequency = torch.bincount(tokens, minlength=VOCAB_SIZE) + 1.0
     file = RESULTS / "orders.json"
-    runs = json.loads(file.read_text(encoding="utf-8"))["runs"] if args.seed is not None and file.is_file() else []
+    runs = (
+        json.loads(file.read_text(encoding="utf-8"))["runs"]
+        if args.seed is not None and file.is_file()
+        else []
+    )
     seeds = range(SEEDS) if args.seed is None else [args.seed]
     runs = [run for run in runs if run["seed"] not in seeds]
     for seed in seeds:
@@ -128,14 +169,31 @@ def main() -> None:
                     nats = {"nats": round(float(at_blanks(model, blanks).mean), 4)}
             else:
                 generator = torch.Generator().manual_seed(3)
-                drawn = [torch.where(chosen, torch.rand(chosen.shape, generator=generator).argsort(1).argsort(1), GIVEN) for _ in range(5)]
-                nats = {"nats": round(in_turns(model, truth, at_once), 4),
-                        "in_order": round(sum(in_turns(model, truth, turns) for turns in drawn) / len(drawn), 4)}
+                drawn = [
+                    torch.where(
+                        chosen,
+                        torch.rand(chosen.shape, generator=generator).argsort(1).argsort(1),
+                        GIVEN,
+                    )
+                    for _ in range(5)
+                ]
+                nats = {
+                    "nats": round(in_turns(model, truth, at_once), 4),
+                    "in_order": round(
+                        sum(in_turns(model, truth, turns) for turns in drawn) / len(drawn), 4
+                    ),
+                }
             runs.append({"way": way, "seed": seed, **nats, **took})
             print(runs[-1], flush=True)
-    save("orders", versions=("torch",), teraflops=args.teraflops, blanks=int(chosen.sum()), mask_id=MASK_ID,
-         unigram=round(float(-(frequency / frequency.sum()).log()[truth[chosen]].mean()), 4),
-         runs=sorted(runs, key=lambda run: (run["seed"], run["way"])))
+    save(
+        "orders",
+        versions=("torch",),
+        teraflops=args.teraflops,
+        blanks=int(chosen.sum()),
+        mask_id=MASK_ID,
+        unigram=round(float(-(frequency / frequency.sum()).log()[truth[chosen]].mean()), 4),
+        runs=sorted(runs, key=lambda run: (run["seed"], run["way"])),
+    )
 
 
 if __name__ == "__main__":

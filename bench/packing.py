@@ -8,6 +8,7 @@ Packed rows are filled first-fit to 1,024 tokens, and attention runs once a sequ
 the bench checks it. What can be hoped for is the ratio of tokens computed, padding over real, which stands in the
 record; it belongs to this spread of lengths, and other texts have another.
 """
+
 import argparse
 import os
 import random
@@ -37,7 +38,7 @@ def texts(count: int) -> list[list[int]]:
         words = draw.choice(glosses).split()
         if not draw.randrange(PASSAGE_IN):
             start = draw.randrange(len(bible) - LONGEST)
-            words = bible[start:start + round(SHORTEST * (LONGEST / SHORTEST) ** draw.random())]
+            words = bible[start : start + round(SHORTEST * (LONGEST / SHORTEST) ** draw.random())]
         chosen.append([1 + hash_of(word) % 8000 for word in words])
     return chosen
 
@@ -51,7 +52,7 @@ def padded_batches(sequences: list[list[int]]) -> list[tuple[torch.Tensor, torch
     """Ids and masks of `BATCH` sequences each, in the order given."""
     batches = []
     for i in range(0, len(sequences), BATCH):
-        batch = sequences[i:i + BATCH]
+        batch = sequences[i : i + BATCH]
         mask = lengths_mask(torch.tensor([len(sequence) for sequence in batch]))
         batches.append((pad(torch.tensor(sum(batch, [])), mask), mask))
     return batches
@@ -59,8 +60,10 @@ def padded_batches(sequences: list[list[int]]) -> list[tuple[torch.Tensor, torch
 
 def packed_rows(sequences: list[list[int]]) -> list[tuple[torch.Tensor, Packing]]:
     """Rows of at most `BUDGET` tokens, and where their sequences lie."""
-    return [(torch.tensor([sum((sequences[i] for i in row.sequences), [])]), Packing.of(row.cu_seqlens))
-            for row in pack_rows([len(sequence) for sequence in sequences], BUDGET)]
+    return [
+        (torch.tensor([sum((sequences[i] for i in row.sequences), [])]), Packing.of(row.cu_seqlens))
+        for row in pack_rows([len(sequence) for sequence in sequences], BUDGET)
+    ]
 
 
 def main() -> None:
@@ -71,35 +74,75 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    model = Bert(BertConfig(vocab_size=8192, hidden_size=256, num_layers=4, num_heads=4, intermediate_size=1024),
-                 pooler=False).eval()
+    model = Bert(
+        BertConfig(
+            vocab_size=8192, hidden_size=256, num_layers=4, num_heads=4, intermediate_size=1024
+        ),
+        pooler=False,
+    ).eval()
     sequences = texts(args.texts)
-    ways = {"packed": lambda: packed_rows(sequences), "padded": lambda: padded_batches(sequences),
-            "sorted": lambda: padded_batches(sorted(sequences, key=len))}
+    ways = {
+        "packed": lambda: packed_rows(sequences),
+        "padded": lambda: padded_batches(sequences),
+        "sorted": lambda: padded_batches(sorted(sequences, key=len)),
+    }
     seconds = {way: [] for way in ways}
     sums = {}
     with torch.inference_mode():
         for repetition in range(args.repetitions + 1):
             for way, batches in ways.items():
                 started = time.perf_counter()  # cutting, padding and packing are inside the time
-                outputs = [(model(ids, **{"packing" if isinstance(seen, Packing) else "mask": seen}).tokens, seen)
-                           for ids, seen in batches()]
+                outputs = [
+                    (
+                        model(
+                            ids, **{"packing" if isinstance(seen, Packing) else "mask": seen}
+                        ).tokens,
+                        seen,
+                    )
+                    for ids, seen in batches()
+                ]
                 seconds[way].append(time.perf_counter() - started)
-                sums[way] = sum((out[0] if isinstance(seen, Packing) else out[seen]).double().abs().sum()
-                                for out, seen in outputs)
+                sums[way] = sum(
+                    (out[0] if isinstance(seen, Packing) else out[seen]).double().abs().sum()
+                    for out, seen in outputs
+                )
             print({way: round(times[-1], 3) for way, times in seconds.items()}, flush=True)
     for way in ("padded", "sorted"):
         torch.testing.assert_close(sums[way], sums["packed"], rtol=1e-5, atol=0)
     real = sum(map(len, sequences))
-    ratio = {way: round(sum(ids.numel() for ids, _ in ways[way]()) / real, 3) for way in ("padded", "sorted")}
-    rows = [compare("encoder without padding", rival, "s", seconds["packed"][1:], seconds[way][1:], must,
-                    round(AIM * ratio[way], 2), larger_is_better=False)
-            for way, rival, must in (("padded", "padded batches as they come", MUST_PADDED),
-                                     ("sorted", "padded batches sorted by length", MUST_SORTED))]
+    ratio = {
+        way: round(sum(ids.numel() for ids, _ in ways[way]()) / real, 3)
+        for way in ("padded", "sorted")
+    }
+    rows = [
+        compare(
+            "encoder without padding",
+            rival,
+            "s",
+            seconds["packed"][1:],
+            seconds[way][1:],
+            must,
+            round(AIM * ratio[way], 2),
+            larger_is_better=False,
+        )
+        for way, rival, must in (
+            ("padded", "padded batches as they come", MUST_PADDED),
+            ("sorted", "padded batches sorted by length", MUST_SORTED),
+        )
+    ]
     lengths = sorted(map(len, sequences))
-    save("packing", rows, versions=("torch", "numpy"), tokens={"real": real, "padded_over_real": ratio},
-         lengths={"texts": len(lengths), "median": lengths[len(lengths) // 2], "longest": lengths[-1]},
-         settings={"batch": BATCH, "row": BUDGET, "threads": 1})
+    save(
+        "packing",
+        rows,
+        versions=("torch", "numpy"),
+        tokens={"real": real, "padded_over_real": ratio},
+        lengths={
+            "texts": len(lengths),
+            "median": lengths[len(lengths) // 2],
+            "longest": lengths[-1],
+        },
+        settings={"batch": BATCH, "row": BUDGET, "threads": 1},
+    )
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ second piece set the rule, the others test it. Two rules, neither of which knows
 Once with single verses, once with four joined, since the release of BERT joined sentences until a pair filled its input.
 Five seeds, which draw the pairs. Overlap is the same in both orders, so of sentence order it can know nothing.
 """
+
 import argparse
 import math
 import re
@@ -40,8 +41,11 @@ def words_of(text: str) -> list[str]:
 def documents(verses: Sequence[list[str]], joined: int) -> list[list[list[str]]]:
     """The verses cut into pieces, and in each piece so many verses joined to one text."""
     size = -(-len(verses) // PIECES)
-    pieces = [verses[start:start + size] for start in range(0, len(verses), size)]
-    return [[sum(piece[i:i + joined], []) for i in range(0, len(piece) - joined + 1, joined)] for piece in pieces]
+    pieces = [verses[start : start + size] for start in range(0, len(verses), size)]
+    return [
+        [sum(piece[i : i + joined], []) for i in range(0, len(piece) - joined + 1, joined)]
+        for piece in pieces
+    ]
 
 
 def rarity(verses: Sequence[list[str]]) -> dict[str, float]:
@@ -53,7 +57,9 @@ def rarity(verses: Sequence[list[str]]) -> dict[str, float]:
 def overlap(first: Sequence[str], second: Sequence[str], weight: dict[str, float]) -> float:
     """From 0 for no shared word to 1 for the same words; a word without a weight counts nothing."""
     one, other = set(first), set(second)
-    shared, left, right = (sum(weight.get(word, 0.0) for word in some) for some in (one & other, one, other))
+    shared, left, right = (
+        sum(weight.get(word, 0.0) for word in some) for some in (one & other, one, other)
+    )
     return shared / math.sqrt(left * right) if left * right else 0.0
 
 
@@ -68,10 +74,17 @@ def threshold(scores: Sequence[float], labels: Sequence[int]) -> float:
     return best
 
 
-def by_overlap(setting: list[Pair], testing: list[Pair], weight: dict[str, float]) -> tuple[float, float]:
+def by_overlap(
+    setting: list[Pair], testing: list[Pair], weight: dict[str, float]
+) -> tuple[float, float]:
     """The share of tested pairs said right, and the threshold."""
-    best = threshold([overlap(pair.first, pair.second, weight) for pair in setting], [pair.label for pair in setting])
-    right = sum((overlap(pair.first, pair.second, weight) <= best) == bool(pair.label) for pair in testing)
+    best = threshold(
+        [overlap(pair.first, pair.second, weight) for pair in setting],
+        [pair.label for pair in setting],
+    )
+    right = sum(
+        (overlap(pair.first, pair.second, weight) <= best) == bool(pair.label) for pair in testing
+    )
     return right / len(testing), best
 
 
@@ -81,11 +94,19 @@ def by_words(setting: list[Pair], testing: list[Pair], weight: dict[str, float])
 
     def table(texts: list[Sequence[str]]) -> csr_matrix:
         places = [(row, column[word]) for row, text in enumerate(texts) for word in set(text)]
-        return csr_matrix((np.ones(len(places)), tuple(zip(*places, strict=True))), shape=(len(texts), len(column)))
+        return csr_matrix(
+            (np.ones(len(places)), tuple(zip(*places, strict=True))),
+            shape=(len(texts), len(column)),
+        )
 
     def tables(pairs: list[Pair]) -> csr_matrix:
-        return hstack([table([pair.first for pair in pairs]), table([pair.second for pair in pairs])]).tocsr()
-    model = LogisticRegression(C=0.1, max_iter=300).fit(tables(setting), [pair.label for pair in setting])
+        return hstack(
+            [table([pair.first for pair in pairs]), table([pair.second for pair in pairs])]
+        ).tocsr()
+
+    model = LogisticRegression(C=0.1, max_iter=300).fit(
+        tables(setting), [pair.label for pair in setting]
+    )
     return float(model.score(tables(testing), [pair.label for pair in testing]))
 
 
@@ -94,8 +115,14 @@ def measured(make: Callable, texts: list, weight: dict[str, float], seed: int) -
     generator = torch.Generator().manual_seed(seed)
     setting, testing = make(texts[::2], generator), make(texts[1::2], generator)
     right, best = by_overlap(setting, testing, weight)
-    return {"seed": seed, "pairs": len(testing), "chance": max(share := sum(pair.label for pair in testing) / len(testing), 1 - share),
-            "overlap": right, "threshold": best, "words": by_words(setting, testing, weight)}
+    return {
+        "seed": seed,
+        "pairs": len(testing),
+        "chance": max(share := sum(pair.label for pair in testing) / len(testing), 1 - share),
+        "overlap": right,
+        "threshold": best,
+        "words": by_words(setting, testing, weight),
+    }
 
 
 def main() -> None:
@@ -109,9 +136,20 @@ def main() -> None:
         for task, make in TASKS.items():
             for seed in range(SEEDS):
                 found = measured(make, documents(verses, joined), weight, seed)
-                runs.append({"task": task, "joined": joined, **{key: round(value, 4) for key, value in found.items()}})
+                runs.append(
+                    {
+                        "task": task,
+                        "joined": joined,
+                        **{key: round(value, 4) for key, value in found.items()},
+                    }
+                )
                 print(runs[-1], flush=True)
-    save("pairs_by_words", versions=("torch", "numpy", "scipy", "scikit-learn"), cpu_seconds=round(time.process_time() - started), runs=runs)
+    save(
+        "pairs_by_words",
+        versions=("torch", "numpy", "scipy", "scikit-learn"),
+        cpu_seconds=round(time.process_time() - started),
+        runs=runs,
+    )
 
 
 if __name__ == "__main__":

@@ -13,11 +13,19 @@ Each run continues from the small BERT at its step 100 (bench/trained/bert_early
 blanks that are always the same; and how many pairs are told. Five seeds. A verdict on tasks that are fine-tuned on top,
 which is what the papers compare, is not in here.
 """
+
 import argparse
 import copy
 import time
 
-from short_runs import BATCH, MASK_ID, apart, blanked, learn, measure  # it sets threads before torch starts
+from short_runs import (
+    BATCH,
+    MASK_ID,
+    apart,
+    blanked,
+    learn,
+    measure,
+)  # it sets threads before torch starts
 
 # isort: split
 import torch
@@ -40,7 +48,9 @@ assert MASK_ID not in (CLS, SEP)
 
 def in_pairs(tokens: Tensor, generator: torch.Generator, count: int = BATCH) -> dict[str, Tensor]:
     """Pairs (B, 32) with segments and labels: 0, the second follows; 1, it is from elsewhere."""
-    starts, elsewhere = (torch.randint(len(tokens) - 32, (count,), generator=generator) for _ in range(2))
+    starts, elsewhere = (
+        torch.randint(len(tokens) - 32, (count,), generator=generator) for _ in range(2)
+    )
     labels = torch.randint(2, (count,), generator=generator)
     second = torch.where(labels.bool(), elsewhere, starts + FIRST)
     one = tokens[starts[:, None] + torch.arange(FIRST)]
@@ -55,7 +65,9 @@ def running(tokens: Tensor, generator: torch.Generator, count: int = BATCH) -> d
     """Running text (B, 32) between [CLS] and [SEP]."""
     starts = torch.randint(len(tokens) - 32, (count,), generator=generator)
     cls, sep = (torch.full((count, 1), id) for id in (CLS, SEP))
-    return blanked(torch.cat([cls, tokens[starts[:, None] + torch.arange(30)], sep], 1), generator, SHARE)
+    return blanked(
+        torch.cat([cls, tokens[starts[:, None] + torch.arange(30)], sep], 1), generator, SHARE
+    )
 
 
 def blanks_and_pairs(model: BertForPreTraining, batch: dict[str, Tensor]) -> Terms:
@@ -91,15 +103,24 @@ class _Filling(nn.Module):
 
     def bert(self, ids: Tensor):
         """As BERT's, for rows of one layout."""
-        return self.model.bert(ids, None if self.segments is None else self.segments[:1].expand(len(ids), -1))
+        return self.model.bert(
+            ids, None if self.segments is None else self.segments[:1].expand(len(ids), -1)
+        )
 
 
 @torch.no_grad()
 def judged(model: BertForPreTraining, pairs: dict[str, Tensor], text: dict[str, Tensor]) -> dict:
     """Blanks in both layouts, and the share of pairs told."""
-    found = {name: measure(_Filling(model, batch.get("segments")), {key: batch[key] for key in ("ids", "labels")})
-             for name, batch in (("in_pairs", pairs), ("in_running_text", text))}
-    told = model.next_sentence(model.bert(pairs["ids"], pairs["segments"]).pooled).argmax(-1) == pairs["pair_labels"]
+    found = {
+        name: measure(
+            _Filling(model, batch.get("segments")), {key: batch[key] for key in ("ids", "labels")}
+        )
+        for name, batch in (("in_pairs", pairs), ("in_running_text", text))
+    }
+    told = (
+        model.next_sentence(model.bert(pairs["ids"], pairs["segments"]).pooled).argmax(-1)
+        == pairs["pair_labels"]
+    )
     return {**found, "pairs_told": round(float(told.double().mean()), 4)}
 
 
@@ -113,19 +134,37 @@ def main() -> None:
     early = small_model("bert_kjv_early")
     tokens, held = (as_tokens(early.tokenizer, part) for part in split(scripture()))
     pairs, text = in_pairs(held, apart(90, 0), 1200), running(held, apart(90, 1), 1200)
-    make = {"pairs and the task": (in_pairs, blanks_and_pairs), "pairs without the task": (in_pairs, blanks_alone),
-            "running text": (running, blanks_alone)}
+    make = {
+        "pairs and the task": (in_pairs, blanks_and_pairs),
+        "pairs without the task": (in_pairs, blanks_alone),
+        "running text": (running, blanks_alone),
+    }
     started, runs = time.process_time(), []
     for seed in range(args.seeds):
         for kind in KINDS:
             layout, objective = make[kind]
             model = begin(early.model)
-            learn(model, objective, lambda index, layout=layout, seed=seed: layout(tokens, apart(seed, index)),
-                  steps=args.steps, rate=RATE, seed=seed)
+            learn(
+                model,
+                objective,
+                lambda index, layout=layout, seed=seed: layout(tokens, apart(seed, index)),
+                steps=args.steps,
+                rate=RATE,
+                seed=seed,
+            )
             runs.append({"kind": kind, "seed": seed, **judged(model, pairs, text)})
             print(runs[-1], flush=True)
-    save("pairs_or_none", versions=("torch",), steps=args.steps, learning_rate=RATE, share=SHARE, held_out_rows=len(pairs["ids"]),
-         cpu_seconds=round(time.process_time() - started), before=judged(begin(early.model).eval(), pairs, text), runs=runs)
+    save(
+        "pairs_or_none",
+        versions=("torch",),
+        steps=args.steps,
+        learning_rate=RATE,
+        share=SHARE,
+        held_out_rows=len(pairs["ids"]),
+        cpu_seconds=round(time.process_time() - started),
+        before=judged(begin(early.model).eval(), pairs, text),
+        runs=runs,
+    )
 
 
 if __name__ == "__main__":

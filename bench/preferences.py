@@ -7,6 +7,7 @@ preferred. Every way sees the same pairs in the same batches. On held-out pairs:
 model's) agrees, how the log-probabilities of the chosen and of the rejected answers have moved against the model before,
 in nats, and the mean length of sampled verses on prompts that no pair has. Three seeds, which decide the batches.
 """
+
 import argparse
 import os
 import statistics
@@ -32,7 +33,12 @@ from reference_impl.objectives.terms import IGNORED, mean_terms  # noqa: E402
 from reference_impl.training.loop import TrainingConfig, train  # noqa: E402
 
 SEEDS, SLOW, FAST = 3, 3e-5, 3e-4
-WAYS = {"DPO": (SLOW, 0.1), "DPO, ten times the rate": (FAST, 0.1), "DPO on means": (FAST, 0.1), "imitating the chosen": (FAST, 0.1)}
+WAYS = {
+    "DPO": (SLOW, 0.1),
+    "DPO, ten times the rate": (FAST, 0.1),
+    "DPO on means": (FAST, 0.1),
+    "imitating the chosen": (FAST, 0.1),
+}
 
 
 def lengths_of(batch) -> torch.Tensor:
@@ -42,15 +48,19 @@ def lengths_of(batch) -> torch.Tensor:
 
 def objective_of(way: str, beta: float):
     """The loss of a way; the reference's log-probabilities lie in the batch."""
+
     def objective(model, batch):
         logprobs, reference = sequence_logprobs(model, batch), batch["reference_logprobs"]
         if way == "imitating the chosen":
             chosen = len(logprobs) // 2
             return mean_terms(-logprobs[:chosen] / lengths_of(batch)[:chosen])
-        if way == "DPO on means":  # scaled by the mean length, so that the steps are about as large as DPO's
+        if (
+            way == "DPO on means"
+        ):  # scaled by the mean length, so that the steps are about as large as DPO's
             per_token = lengths_of(batch) / lengths_of(batch).float().mean()
             logprobs, reference = logprobs / per_token, reference / per_token
         return dpo_terms(logprobs, reference, beta)
+
     return objective
 
 
@@ -64,29 +74,50 @@ def main() -> None:
     end_id, pairs = tokenizer.encode("\n")[0], kept_pairs()
     prompts = prompts_from(split(scripture())[1].splitlines(), tokenizer, 96, 1)
     with torch.no_grad():
-        known = [sequence_logprobs(reference, preference_batch([pair])) for pair in pairs["train"]]  # (2,) each
+        known = [
+            sequence_logprobs(reference, preference_batch([pair])) for pair in pairs["train"]
+        ]  # (2,) each
         held = preference_batch(pairs["held_out"])
         before = sequence_logprobs(reference, held)
 
     def batches(seed):
         def batch(index):
-            drawn = torch.randperm(len(known), generator=torch.Generator().manual_seed(1000 * seed + index))[:PAIRS_A_BATCH].tolist()
-            return {**preference_batch([pairs["train"][i] for i in drawn]),
-                    "reference_logprobs": torch.stack([known[i] for i in drawn], 1).flatten()}
+            drawn = torch.randperm(
+                len(known), generator=torch.Generator().manual_seed(1000 * seed + index)
+            )[:PAIRS_A_BATCH].tolist()
+            return {
+                **preference_batch([pairs["train"][i] for i in drawn]),
+                "reference_logprobs": torch.stack([known[i] for i in drawn], 1).flatten(),
+            }
+
         return batch
 
     def learn(model, objective, seed, rate):
         torch.manual_seed(seed)
-        train(model, objective, batches(seed), TrainingConfig(num_steps=args.steps, learning_rate=rate, warmup_steps=5, weight_decay=0.0), progress=False)
+        train(
+            model,
+            objective,
+            batches(seed),
+            TrainingConfig(
+                num_steps=args.steps, learning_rate=rate, warmup_steps=5, weight_decay=0.0
+            ),
+            progress=False,
+        )
         return model.eval()
 
     @torch.no_grad()
     def measure(model):
         chosen, rejected = (sequence_logprobs(model, held) - before).chunk(2)
         said = [len(answer) for answer in continuations(model, prompts, end_id, 90_000)]
-        return {"agreement": round(float((chosen > rejected).double().mean()), 4), "chosen": round(float(chosen.mean()), 3),
-                "rejected": round(float(rejected.mean()), 3), "chosen_less_likely": round(float((chosen < 0).double().mean()), 3),
-                "tokens_of_a_verse": round(statistics.mean(said), 2), "cut_off": round(sum(one == 80 for one in said) / len(said), 3)}
+        return {
+            "agreement": round(float((chosen > rejected).double().mean()), 4),
+            "chosen": round(float(chosen.mean()), 3),
+            "rejected": round(float(rejected.mean()), 3),
+            "chosen_less_likely": round(float((chosen < 0).double().mean()), 3),
+            "tokens_of_a_verse": round(statistics.mean(said), 2),
+            "cut_off": round(sum(one == 80 for one in said) / len(said), 3),
+        }
+
     started, runs = time.process_time(), []
     for way, (rate, beta) in WAYS.items():
         for seed in range(SEEDS):
@@ -99,13 +130,28 @@ def main() -> None:
         judge = learn(RewardModel(load_trained()[0]), pairwise_reward, seed, FAST)
         with torch.no_grad():
             chosen, rejected = judge(held["ids"], held["mask"]).chunk(2)
-        rewards.append({"seed": seed, "agreement": round(float((chosen > rejected).double().mean()), 4),
-                        "chosen": round(float(chosen.mean()), 3), "rejected": round(float(rejected.mean()), 3)})
+        rewards.append(
+            {
+                "seed": seed,
+                "agreement": round(float((chosen > rejected).double().mean()), 4),
+                "chosen": round(float(chosen.mean()), 3),
+                "rejected": round(float(rejected.mean()), 3),
+            }
+        )
         print(rewards[-1], flush=True)
     tokens = [float(part.float().mean()) for part in lengths_of(held).chunk(2)]
-    save("preferences", versions=("torch", "numpy"), steps=args.steps, pairs=len(pairs["train"]), held_out=len(pairs["held_out"]),
-         answer_tokens={"chosen": round(tokens[0], 1), "rejected": round(tokens[1], 1)}, before=measure(reference), runs=runs, reward_model=rewards,
-         cpu_seconds=round(time.process_time() - started))
+    save(
+        "preferences",
+        versions=("torch", "numpy"),
+        steps=args.steps,
+        pairs=len(pairs["train"]),
+        held_out=len(pairs["held_out"]),
+        answer_tokens={"chosen": round(tokens[0], 1), "rejected": round(tokens[1], 1)},
+        before=measure(reference),
+        runs=runs,
+        reward_model=rewards,
+        cpu_seconds=round(time.process_time() - started),
+    )
 
 
 if __name__ == "__main__":

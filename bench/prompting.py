@@ -12,6 +12,7 @@
 
 Everything is greedy. Writes bench/results/prompting.json with all that was written, so that a reader can judge.
 """
+
 import ast
 import os
 import random
@@ -35,25 +36,56 @@ from reference_impl.tokenizers.gguf_tokenizer import tokenizer_from_metadata  # 
 from reference_impl.weights.gguf_files import read_gguf  # noqa: E402
 
 RIVER, MONEY = "river", "money"
-TESTS = [("We moored the boat at the bank.", RIVER), ("The bank was muddy after the flood.", RIVER), ("Reeds grow along the bank.", RIVER),
-         ("A heron stood on the bank and waited for fish.", RIVER), ("They walked along the bank to the old mill.", RIVER),
-         ("The otter slid down the bank into the water.", RIVER), ("We sat on the bank and fished.", RIVER), ("The stream broke through its bank.", RIVER),
-         ("The bank raised its interest rates.", MONEY), ("She asked the bank for a loan.", MONEY), ("My salary goes straight to the bank.", MONEY),
-         ("The bank closed her account.", MONEY), ("He works as a clerk at a bank.", MONEY), ("The bank refused the mortgage.", MONEY),
-         ("Thieves robbed the bank at noon.", MONEY), ("The bank lost millions on shares.", MONEY)]
-SHOWN = [("The children swam to the bank.", RIVER), ("Willows hang over the bank.", RIVER), ("The canoe drifted towards the bank.", RIVER),
-         ("Cattle drink from the bank.", RIVER), ("The bank pays two percent.", MONEY), ("I deposited the cheque at the bank.", MONEY),
-         ("The bank charged a fee.", MONEY), ("Her bank issued a new card.", MONEY)]
-QUESTIONS = [("Anna has 4 pens and buys 3 more. Then she gives away 2. How many pens has she?", 5),
-             ("A boat carries 6 people. How many people do 3 boats carry?", 18),
-             ("A bank lends 50 coins and gets 15 back. How many coins are still owed?", 35),
-             ("There are 9 ducks on a river. 4 fly away and 7 come. How many are there?", 12),
-             ("A loaf costs 3 coins. Maria pays for 5 loaves with 20 coins. How many coins does she get back?", 5),
-             ("Ben is 7. His sister is twice as old. How old are they together?", 21)]
-PARAGRAPH = ("A bank that lends money keeps only a small part of what people have paid in. The rest is lent to others, who pay interest for it. "
-             "This works as long as few people want their money back on the same day. When a rumour makes many of them come at once, even a sound bank "
-             "can run out of notes. That is why most countries insure what small savers have paid in, up to a limit.")
-FUNCTIONS = [("statistics.py", "median_low"), ("shutil.py", "copytree"), ("fnmatch.py", "filter"), ("calendar.py", "isleap")]
+TESTS = [
+    ("We moored the boat at the bank.", RIVER),
+    ("The bank was muddy after the flood.", RIVER),
+    ("Reeds grow along the bank.", RIVER),
+    ("A heron stood on the bank and waited for fish.", RIVER),
+    ("They walked along the bank to the old mill.", RIVER),
+    ("The otter slid down the bank into the water.", RIVER),
+    ("We sat on the bank and fished.", RIVER),
+    ("The stream broke through its bank.", RIVER),
+    ("The bank raised its interest rates.", MONEY),
+    ("She asked the bank for a loan.", MONEY),
+    ("My salary goes straight to the bank.", MONEY),
+    ("The bank closed her account.", MONEY),
+    ("He works as a clerk at a bank.", MONEY),
+    ("The bank refused the mortgage.", MONEY),
+    ("Thieves robbed the bank at noon.", MONEY),
+    ("The bank lost millions on shares.", MONEY),
+]
+SHOWN = [
+    ("The children swam to the bank.", RIVER),
+    ("Willows hang over the bank.", RIVER),
+    ("The canoe drifted towards the bank.", RIVER),
+    ("Cattle drink from the bank.", RIVER),
+    ("The bank pays two percent.", MONEY),
+    ("I deposited the cheque at the bank.", MONEY),
+    ("The bank charged a fee.", MONEY),
+    ("Her bank issued a new card.", MONEY),
+]
+QUESTIONS = [
+    ("Anna has 4 pens and buys 3 more. Then she gives away 2. How many pens has she?", 5),
+    ("A boat carries 6 people. How many people do 3 boats carry?", 18),
+    ("A bank lends 50 coins and gets 15 back. How many coins are still owed?", 35),
+    ("There are 9 ducks on a river. 4 fly away and 7 come. How many are there?", 12),
+    (
+        "A loaf costs 3 coins. Maria pays for 5 loaves with 20 coins. How many coins does she get back?",
+        5,
+    ),
+    ("Ben is 7. His sister is twice as old. How old are they together?", 21),
+]
+PARAGRAPH = (
+    "A bank that lends money keeps only a small part of what people have paid in. The rest is lent to others, who pay interest for it. "
+    "This works as long as few people want their money back on the same day. When a rumour makes many of them come at once, even a sound bank "
+    "can run out of notes. That is why most countries insure what small savers have paid in, up to a limit."
+)
+FUNCTIONS = [
+    ("statistics.py", "median_low"),
+    ("shutil.py", "copytree"),
+    ("fnmatch.py", "filter"),
+    ("calendar.py", "isleap"),
+]
 
 
 class Prompted:
@@ -71,8 +103,13 @@ class Prompted:
 
     def chat(self, *contents: str) -> str:
         """Turns of user and assistant in the model's own template, up to where the assistant speaks."""
-        messages = [{"role": ("user", "assistant")[turn % 2], "content": content} for turn, content in enumerate(contents)]
-        return render_chat(self.metadata["tokenizer.chat_template"], messages, add_generation_prompt=True)
+        messages = [
+            {"role": ("user", "assistant")[turn % 2], "content": content}
+            for turn, content in enumerate(contents)
+        ]
+        return render_chat(
+            self.metadata["tokenizer.chat_template"], messages, add_generation_prompt=True
+        )
 
     def write(self, text: str, most: int) -> str:
         """What comes after a text, the likeliest token each time."""
@@ -87,7 +124,11 @@ class Prompted:
         return max(answers, key=lambda answer: logits[self.ids(answer)].item())
 
 
-WORDINGS = {"options named": "{} A bank of money or of a river? Answer:", "river or money": "Sentence: {}\nTopic (river or money):", "topic": "Text: {}\nTopic:"}
+WORDINGS = {
+    "options named": "{} A bank of money or of a river? Answer:",
+    "river or money": "Sentence: {}\nTopic (river or money):",
+    "topic": "Text: {}\nTopic:",
+}
 
 
 def form(sentence: str, label: str = "", wording: str = "topic") -> str:
@@ -99,7 +140,9 @@ def drawn(count: int, draw: random.Random) -> list[tuple[str, str]]:
     """So many of the examples, as many of one kind as of the other."""
     kinds = [RIVER, MONEY] * (count // 2) + ([draw.choice([RIVER, MONEY])] if count % 2 else [])
     draw.shuffle(kinds)
-    left = {kind: draw.sample([one for one in SHOWN if one[1] == kind], 4) for kind in (RIVER, MONEY)}
+    left = {
+        kind: draw.sample([one for one in SHOWN if one[1] == kind], 4) for kind in (RIVER, MONEY)
+    }
     return [left[kind].pop() for kind in kinds]
 
 
@@ -108,12 +151,32 @@ def senses(smol: Prompted) -> dict[str, list[dict]]:
     other, found = {RIVER: MONEY, MONEY: RIVER}, {}
 
     def asked(shown: str, wording: str = "topic") -> dict[str, int]:
-        said = [smol.choose(shown + form(text, wording=wording), [" " + RIVER, " " + MONEY]).strip() for text, _ in TESTS]
-        return {"right": sum(one == label for one, (_, label) in zip(said, TESTS, strict=True)), "said_river": said.count(RIVER)}
+        said = [
+            smol.choose(shown + form(text, wording=wording), [" " + RIVER, " " + MONEY]).strip()
+            for text, _ in TESTS
+        ]
+        return {
+            "right": sum(one == label for one, (_, label) in zip(said, TESTS, strict=True)),
+            "said_river": said.count(RIVER),
+        }
+
     for wording in WORDINGS:
         found[wording] = [asked("", wording)]
-    for name, count, wrong in (("1", 1, False), ("2", 2, False), ("4", 4, False), ("4 with wrong labels", 4, True)):
-        found[name] = [asked("".join(form(text, other[label] if wrong else label) for text, label in drawn(count, random.Random(seed)))) for seed in range(3)]
+    for name, count, wrong in (
+        ("1", 1, False),
+        ("2", 2, False),
+        ("4", 4, False),
+        ("4 with wrong labels", 4, True),
+    ):
+        found[name] = [
+            asked(
+                "".join(
+                    form(text, other[label] if wrong else label)
+                    for text, label in drawn(count, random.Random(seed))
+                )
+            )
+            for seed in range(3)
+        ]
         print(name, found[name], flush=True)
     return found
 
@@ -126,12 +189,21 @@ def number_in(text: str) -> str | None:
 
 def sums_in_words(smol: Prompted) -> dict:
     """Right answers at once and by steps, and tokens written."""
-    kinds = {"at once": ("Answer with a number only.", 8), "step by step": ("Think step by step. End with the answer as a number.", 48)}
+    kinds = {
+        "at once": ("Answer with a number only.", 8),
+        "step by step": ("Think step by step. End with the answer as a number.", 48),
+    }
     found: dict = {}
     for kind, (wish, most) in kinds.items():
         said = [smol.write(smol.chat(f"{question} {wish}"), most) for question, _ in QUESTIONS]
-        found[kind] = {"right": sum(number_in(one) == str(right) for one, (_, right) in zip(said, QUESTIONS, strict=True)),
-                       "tokens": round(sum(len(smol.ids(one)) for one in said) / len(said), 1), "said": said}
+        found[kind] = {
+            "right": sum(
+                number_in(one) == str(right)
+                for one, (_, right) in zip(said, QUESTIONS, strict=True)
+            ),
+            "tokens": round(sum(len(smol.ids(one)) for one in said) / len(said), 1),
+            "said": said,
+        }
         print(kind, found[kind]["right"], found[kind]["tokens"], flush=True)
     return found
 
@@ -152,7 +224,10 @@ def longest_run(summary: str, text: str) -> int:
     said, source = re.findall(r"\w+", summary.lower()), " ".join(re.findall(r"\w+", text.lower()))
     best = 0
     for start in range(len(said)):
-        while start + best < len(said) and f" {' '.join(said[start:start + best + 1])} " in f" {source} ":
+        while (
+            start + best < len(said)
+            and f" {' '.join(said[start : start + best + 1])} " in f" {source} "
+        ):
             best += 1
     return best
 
@@ -166,12 +241,24 @@ def functions() -> list[dict[str, str]]:
     """Source without docstring, and the docstring's first line."""
     library, found = corpora.load("python_library"), []
     for file, name in FUNCTIONS:
-        source = library[next(key for key in sorted(library, key=len) if key == file or key.endswith("/" + file))]
-        node = next(node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name == name)
+        source = library[
+            next(key for key in sorted(library, key=len) if key == file or key.endswith("/" + file))
+        ]
+        node = next(
+            node
+            for node in ast.parse(source).body
+            if isinstance(node, ast.FunctionDef) and node.name == name
+        )
         doc = ast.get_docstring(node) or ""
         if doc:
             node.body = node.body[1:]
-        found.append({"name": f"{file.removesuffix('.py')}.{name}", "code": ast.unparse(node)[:900], "doc": doc.split("\n\n")[0].replace("\n", " ")})
+        found.append(
+            {
+                "name": f"{file.removesuffix('.py')}.{name}",
+                "code": ast.unparse(node)[:900],
+                "doc": doc.split("\n\n")[0].replace("\n", " "),
+            }
+        )
     return found
 
 
@@ -179,17 +266,32 @@ def summaries(smol: Prompted) -> dict:
     """One paragraph in one sentence, and each function in one sentence."""
     said = smol.write(smol.chat(f"Summarize this paragraph in one sentence:\n\n{PARAGRAPH}"), 60)
     plain = smol.write(f"{PARAGRAPH}\n\nSummarize this paragraph.\n", 60)
-    paragraph = {"text": PARAGRAPH, "as_chat": said, "as_plain_text": plain, "words": len(said.split()), "of": len(PARAGRAPH.split()),
-                 "longest_run_copied": longest_run(said, PARAGRAPH), "overlap_by_sentence": [round(overlap(said, one), 3) for one in sentences(PARAGRAPH)],
-                 "new_words": sorted(words_of(said) - words_of(PARAGRAPH))}
+    paragraph = {
+        "text": PARAGRAPH,
+        "as_chat": said,
+        "as_plain_text": plain,
+        "words": len(said.split()),
+        "of": len(PARAGRAPH.split()),
+        "longest_run_copied": longest_run(said, PARAGRAPH),
+        "overlap_by_sentence": [round(overlap(said, one), 3) for one in sentences(PARAGRAPH)],
+        "new_words": sorted(words_of(said) - words_of(PARAGRAPH)),
+    }
     print(paragraph, flush=True)
     told = functions()
     for one in told:
-        one["said"] = smol.write(smol.chat(f"What does this Python function do? Answer in one sentence.\n\n```python\n{one['code']}\n```"), 50)
+        one["said"] = smol.write(
+            smol.chat(
+                f"What does this Python function do? Answer in one sentence.\n\n```python\n{one['code']}\n```"
+            ),
+            50,
+        )
     docs = [one["doc"] for one in told]
     for place, one in enumerate(told):
         shares = [overlap(one["said"], doc) for doc in docs]
-        one["own"], one["others"] = round(shares[place], 3), round((sum(shares) - shares[place]) / (len(shares) - 1), 3)
+        one["own"], one["others"] = (
+            round(shares[place], 3),
+            round((sum(shares) - shares[place]) / (len(shares) - 1), 3),
+        )
         one["rank"] = 1 + sum(share > shares[place] for share in shares)
         print(one["name"], one["own"], one["others"], one["rank"], one["said"], flush=True)
     return {"paragraph": paragraph, "functions": told}
@@ -198,21 +300,41 @@ def summaries(smol: Prompted) -> dict:
 def dresses(smol: Prompted) -> dict[str, str]:
     """One question, three prompts."""
     question = "Which bank lends money?"
-    pairs = [("Which bird cannot fly?", "A penguin cannot fly."), ("Which animal gives milk?", "A cow gives milk.")]
+    pairs = [
+        ("Which bird cannot fly?", "A penguin cannot fly."),
+        ("Which animal gives milk?", "A cow gives milk."),
+    ]
     shown = "".join(f"Question: {asked}\nAnswer: {answer}\n\n" for asked, answer in pairs)
-    return {"plain text": smol.write(question, 30), "a chat": smol.write(smol.chat(question), 30),
-            "two examples": smol.write(f"{shown}Question: {question}\nAnswer:", 30)}
+    return {
+        "plain text": smol.write(question, 30),
+        "a chat": smol.write(smol.chat(question), 30),
+        "two examples": smol.write(f"{shown}Question: {question}\nAnswer:", 30),
+    }
 
 
 def main() -> None:
     """Try all, write the record."""
     torch.set_num_threads(1)
     smol, started = Prompted(), time.process_time()
-    assert all(one is not other for one, other in pairwise(TESTS)) and not {text for text, _ in TESTS} & {text for text, _ in SHOWN}
+    assert all(one is not other for one, other in pairwise(TESTS)) and not {
+        text for text, _ in TESTS
+    } & {text for text, _ in SHOWN}
     found: dict = {"tested_senses": len(TESTS), "asked_in_words": len(QUESTIONS)}
-    for name, part in (("dresses", dresses), ("senses", senses), ("summaries", summaries), ("sums_in_words", sums_in_words)):
+    for name, part in (
+        ("dresses", dresses),
+        ("senses", senses),
+        ("summaries", summaries),
+        ("sums_in_words", sums_in_words),
+    ):
         found[name] = part(smol)
-        save("prompting", versions=("torch",), seed=0, model="SmolLM2-135M-Instruct, Q4_1", cpu_seconds=round(time.process_time() - started), **found)
+        save(
+            "prompting",
+            versions=("torch",),
+            seed=0,
+            model="SmolLM2-135M-Instruct, Q4_1",
+            cpu_seconds=round(time.process_time() - started),
+            **found,
+        )
 
 
 if __name__ == "__main__":

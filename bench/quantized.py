@@ -12,6 +12,7 @@ MiniLM ranks a thousand words for each of the definitions of `search_words.py`, 
 single words are held against people's in WordSim-353. The LLaMA (`bench/trained/llama.py`) reads the held-out scripture.
 With --draw one draw is made and merged into the record, with --llama the LLaMA's rows.
 """
+
 import argparse
 import copy
 import json
@@ -46,12 +47,21 @@ def symmetric(bits: int, size: int | str) -> Kind:
     most = 2 ** (bits - 1) - 1
 
     def cut(weight: Tensor) -> Tensor:
-        return weight.reshape(1, -1) if size == "matrix" else weight if size == "row" else weight.reshape(-1, size)
+        return (
+            weight.reshape(1, -1)
+            if size == "matrix"
+            else weight
+            if size == "row"
+            else weight.reshape(-1, size)
+        )
 
     def rounded(weight: Tensor) -> Tensor:
         rows = cut(weight)
         scale = (rows.abs().amax(1, keepdim=True) / most).half().float()
-        return ((rows / scale.clamp(min=1e-30)).round().clamp(-most, most) * scale).view(weight.shape)
+        return ((rows / scale.clamp(min=1e-30)).round().clamp(-most, most) * scale).view(
+            weight.shape
+        )
+
     return rounded, lambda weight: weight.numel() * bits / 8 + 2 * len(cut(weight))
 
 
@@ -62,15 +72,21 @@ def plain(bits: int, change: Callable[[Tensor], Tensor]) -> Kind:
 
 def of_type(name: str) -> Kind:
     """A type of GGUF, the matrix cut as one row."""
-    return plain(bits_a_number(name), lambda weight: through(weight.reshape(-1), name).view(weight.shape))
+    return plain(
+        bits_a_number(name), lambda weight: through(weight.reshape(-1), name).view(weight.shape)
+    )
 
 
 KINDS: dict[str, Kind] = {
-    "float32": plain(32, lambda weight: weight), "float16": plain(16, lambda weight: weight.half().float()),
+    "float32": plain(32, lambda weight: weight),
+    "float16": plain(16, lambda weight: weight.half().float()),
     **{name: of_type(name) for name in ("Q8_0", "Q6_K", "Q4_1", "Q4_K", "Q4_0")},
-    "3 bits, blocks of 32": symmetric(3, 32), "2 bits, blocks of 32": symmetric(2, 32),
-    "8 bits, a scale a matrix": symmetric(8, "matrix"), "4 bits, a scale a row": symmetric(4, "row"),
-    "4 bits, a scale a matrix": symmetric(4, "matrix")}
+    "3 bits, blocks of 32": symmetric(3, 32),
+    "2 bits, blocks of 32": symmetric(2, 32),
+    "8 bits, a scale a matrix": symmetric(8, "matrix"),
+    "4 bits, a scale a row": symmetric(4, "row"),
+    "4 bits, a scale a matrix": symmetric(4, "matrix"),
+}
 PARTS = {"tables": "embed", "attention": "attention", "feed-forward": "feed_forward"}
 
 
@@ -88,7 +104,12 @@ def parameters(model: nn.Module, part: str) -> Iterator[tuple[Tensor, bool]]:
 
 def bytes_of(model: nn.Module, kind: str, part: str) -> int:
     """All parameters in a file, its header left out."""
-    return round(sum(KINDS[kind][1](tensor) if chosen else 4 * tensor.numel() for tensor, chosen in parameters(model, part)))
+    return round(
+        sum(
+            KINDS[kind][1](tensor) if chosen else 4 * tensor.numel()
+            for tensor, chosen in parameters(model, part)
+        )
+    )
 
 
 @torch.no_grad()
@@ -98,7 +119,10 @@ def rounded(model: nn.Module, kind: str, part: str) -> tuple[nn.Module, float]:
     for tensor, chosen in parameters(model, part):
         if chosen:
             new = KINDS[kind][0](tensor)
-            wrong, size = wrong + float((new - tensor).double().square().sum()), size + float(tensor.double().square().sum())
+            wrong, size = (
+                wrong + float((new - tensor).double().square().sum()),
+                size + float(tensor.double().square().sum()),
+            )
             tensor.copy_(new)
     return model, round((wrong / size) ** 0.5, 5)
 
@@ -110,7 +134,10 @@ def of_minilm(bert: nn.Module, seed: int) -> list[dict]:
     judged = {q: dict.fromkeys(some, 1) for q, some in enumerate(right)}
     pairs = corpora.load("wordsim353")
     words = sorted({word for pair in pairs for word in pair[:2]})
-    at, people = {word: place for place, word in enumerate(words)}, torch.tensor([score for *_, score in pairs])
+    at, people = (
+        {word: place for place, word in enumerate(words)},
+        torch.tensor([score for *_, score in pairs]),
+    )
     before, runs = None, []
     for kind, part in ASKED:
         model, error = rounded(bert, kind, part)
@@ -119,11 +146,23 @@ def of_minilm(bert: nn.Module, seed: int) -> list[dict]:
         ndcg, _, mrr = retrieval_scores(dict(enumerate(ranks.places.tolist())), judged)
         first = ranks.places[:, 0]
         before = before or (one, first)
-        said = cosine_similarity(single[[at[a] for a, *_ in pairs]], single[[at[b] for _, b, _ in pairs]])
-        runs.append({"draw": seed, "kind": kind, "part": part, "relative_error": error, "ndcg": round(ndcg, 4), "mrr": round(mrr, 4),
-                     "wordsim": round(spearman(said, people), 4),
-                     "cosine": round(float(cosine_similarity(one, before[0]).mean()), 5),
-                     "same_first": round(float((first == before[1]).float().mean()), 4), "queries": len(queries)})
+        said = cosine_similarity(
+            single[[at[a] for a, *_ in pairs]], single[[at[b] for _, b, _ in pairs]]
+        )
+        runs.append(
+            {
+                "draw": seed,
+                "kind": kind,
+                "part": part,
+                "relative_error": error,
+                "ndcg": round(ndcg, 4),
+                "mrr": round(mrr, 4),
+                "wordsim": round(spearman(said, people), 4),
+                "cosine": round(float(cosine_similarity(one, before[0]).mean()), 5),
+                "same_first": round(float((first == before[1]).float().mean()), 4),
+                "queries": len(queries),
+            }
+        )
         print(runs[-1], flush=True)
     return runs
 
@@ -133,10 +172,19 @@ def of_llama() -> list[dict]:
     from llama import NAME, figures
 
     from reference_impl.corpora.small_models import small_model
+
     kept, runs = small_model(NAME), []
     for kind, part in ASKED:
         model, error = rounded(kept.model, kind, part)
-        runs.append({"kind": kind, "part": part, "bytes": bytes_of(model, kind, part), "relative_error": error, "bits_per_byte": figures(model, kept.tokenizer)["bits_per_byte"]})
+        runs.append(
+            {
+                "kind": kind,
+                "part": part,
+                "bytes": bytes_of(model, kind, part),
+                "relative_error": error,
+                "bits_per_byte": figures(model, kept.tokenizer)["bits_per_byte"],
+            }
+        )
         print(runs[-1], flush=True)
     return runs
 
@@ -145,11 +193,17 @@ def main() -> None:
     """Round, measure, write bench/results/quantized.json."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--draw", type=int, help="make this one again and keep the others")
-    parser.add_argument("--llama", action="store_true", help="make the LLaMA's rows alone again and keep MiniLM's")
+    parser.add_argument(
+        "--llama", action="store_true", help="make the LLaMA's rows alone again and keep MiniLM's"
+    )
     args = parser.parse_args()
     torch.set_num_threads(1)
     started, file = time.process_time(), RESULTS / "quantized.json"
-    old = json.loads(file.read_text(encoding="utf-8")) if file.is_file() and (args.llama or args.draw is not None) else {}
+    old = (
+        json.loads(file.read_text(encoding="utf-8"))
+        if file.is_file() and (args.llama or args.draw is not None)
+        else {}
+    )
     draws = [] if args.llama else range(DRAWS) if args.draw is None else [args.draw]
     minilm = [run for run in old.get("minilm", []) if run["draw"] not in draws]
     bert = corpora.load("minilm").eval()
@@ -157,10 +211,16 @@ def main() -> None:
         minilm += of_minilm(bert, draw)
     for run in minilm:
         run["bytes"] = bytes_of(bert, run["kind"], run["part"])
-    save("quantized", versions=("torch", "numpy"), seeds=sorted({run["draw"] for run in minilm}),
-         kinds=list(KINDS), parts=list(PARTS), minilm=sorted(minilm, key=lambda run: run["draw"]),
-         llama=old.get("llama", []) if args.draw is not None else of_llama(),
-         cpu_seconds=round(time.process_time() - started) + old.get("cpu_seconds", 0))
+    save(
+        "quantized",
+        versions=("torch", "numpy"),
+        seeds=sorted({run["draw"] for run in minilm}),
+        kinds=list(KINDS),
+        parts=list(PARTS),
+        minilm=sorted(minilm, key=lambda run: run["draw"]),
+        llama=old.get("llama", []) if args.draw is not None else of_llama(),
+        cpu_seconds=round(time.process_time() - started) + old.get("cpu_seconds", 0),
+    )
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ and for classes and numbers of workers that are not here.
 
     python bench/queue_model.py [--students 16] [--workers 4]
 """
+
 import argparse
 import heapq
 import json
@@ -32,8 +33,14 @@ CLASS = 100_000
 WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
 
 
-def simulate(count: int, workers: int, seconds: Sequence[float], ready: Sequence[float], writer: Sequence[float],
-             seed: int = 0) -> float:
+def simulate(
+    count: int,
+    workers: int,
+    seconds: Sequence[float],
+    ready: Sequence[float],
+    writer: Sequence[float],
+    seed: int = 0,
+) -> float:
     """Seconds until the last of `count` submissions is written; a discrete-event simulation.
 
     seconds, ready, writer: measured values to draw from, of a submission in its worker, of a worker's start, of the writer
@@ -41,7 +48,9 @@ def simulate(count: int, workers: int, seconds: Sequence[float], ready: Sequence
     the worker that answered, and then writes.
     """
     draw = random.Random(seed)
-    events = [(draw.choice(ready), worker) for worker in range(min(workers, count))]      # (moment, worker): it wants to be heard
+    events = [
+        (draw.choice(ready), worker) for worker in range(min(workers, count))
+    ]  # (moment, worker): it wants to be heard
     heapq.heapify(events)
     handed_out, written, free, judged = 0, 0, 0.0, set()
     while written < count:
@@ -92,20 +101,45 @@ def measure(students: int, workers: int) -> Watched:
     """Grade honest notebooks on `workers` workers here."""
     assignment, dask = load_assignment("01"), [sys.executable, "-m", "dask"]
     with tempfile.TemporaryDirectory(prefix="w2s-queue-") as folder:
-        root, submitted, file = Path(folder, "course"), Path(folder, "submitted"), Path(folder, "scheduler.json")
+        root, submitted, file = (
+            Path(folder, "course"),
+            Path(folder, "submitted"),
+            Path(folder, "scheduler.json"),
+        )
         prepare_course_root(root, assignment)
         for number in range(students):
             notebook = Notebook(assignment).solve()
             notebook.cell("ppmi").source += f"\n# student {number}"
             put(submitted, number, assignment.name, notebook.data().decode())
-        running = [subprocess.Popen([*dask, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-                                     "--scheduler-file", str(file)], stderr=subprocess.DEVNULL, cwd=folder)]
+        running = [
+            subprocess.Popen(
+                [
+                    *dask,
+                    "scheduler",
+                    "--host",
+                    "127.0.0.1",
+                    "--port",
+                    "0",
+                    "--no-dashboard",
+                    "--scheduler-file",
+                    str(file),
+                ],
+                stderr=subprocess.DEVNULL,
+                cwd=folder,
+            )
+        ]
         try:
             while not file.exists():
                 time.sleep(0.05)
             address = json.loads(file.read_text())["address"]
-            running.append(subprocess.Popen([sys.executable, "-m", "course.cli", "worker", address, "--jobs", str(workers)],
-                                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder))
+            running.append(
+                subprocess.Popen(
+                    [sys.executable, "-m", "course.cli", "worker", address, "--jobs", str(workers)],
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    cwd=folder,
+                )
+            )
             watched = Watched(Cluster(address))
             summary = grade_class(submitted, "01", root, root / "report", crew=watched)
         finally:
@@ -124,14 +158,33 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=4)
     args = parser.parse_args()
     seen = measure(args.students, args.workers)
-    again = [simulate(args.students, args.workers, seen.seconds, seen.ready, seen.writer, seed) for seed in range(200)]
-    large = [{"workers": workers, "hours": round(simulate(CLASS, workers, seen.seconds, seen.ready, seen.writer) / 3600, 3)}
-             for workers in WORKERS]
-    save("queue_model", versions=("torch", "distributed", "nbgrader"), students=args.students, workers=args.workers,
-         measured_seconds=round(seen.taken, 2), simulated_seconds=round(statistics.median(again), 2),
-         simulated_between=[round(value, 2) for value in (min(again), max(again))],
-         seconds_a_submission=round(statistics.mean(seen.seconds), 3), seconds_until_ready=round(statistics.mean(seen.ready), 2),
-         seconds_of_the_writer=round(statistics.mean(seen.writer), 4), submissions=CLASS, simulated=large)
+    again = [
+        simulate(args.students, args.workers, seen.seconds, seen.ready, seen.writer, seed)
+        for seed in range(200)
+    ]
+    large = [
+        {
+            "workers": workers,
+            "hours": round(
+                simulate(CLASS, workers, seen.seconds, seen.ready, seen.writer) / 3600, 3
+            ),
+        }
+        for workers in WORKERS
+    ]
+    save(
+        "queue_model",
+        versions=("torch", "distributed", "nbgrader"),
+        students=args.students,
+        workers=args.workers,
+        measured_seconds=round(seen.taken, 2),
+        simulated_seconds=round(statistics.median(again), 2),
+        simulated_between=[round(value, 2) for value in (min(again), max(again))],
+        seconds_a_submission=round(statistics.mean(seen.seconds), 3),
+        seconds_until_ready=round(statistics.mean(seen.ready), 2),
+        seconds_of_the_writer=round(statistics.mean(seen.writer), 4),
+        submissions=CLASS,
+        simulated=large,
+    )
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ Greedy decoding after 16 tokens, once keeping keys and values and once reading t
 The tokens that pass through are counted by `Decoding`, and both must write the same text. For the small GPT at several
 lengths, with pairs of runs one after the other; for SmolLM2 at one length, once, since there a step takes a while.
 """
+
 import argparse
 import os
 import statistics
@@ -30,7 +31,9 @@ GIVEN, NEW, REPETITIONS = 16, (16, 32, 64, 112), 7
 
 
 @torch.inference_mode()
-def timed(model: nn.Module, prompt: list[int], new: int, cache: bool) -> tuple[list[int], int, float]:
+def timed(
+    model: nn.Module, prompt: list[int], new: int, cache: bool
+) -> tuple[list[int], int, float]:
     """The likeliest tokens, how many passed through the model, and the milliseconds of it all."""
     started = time.perf_counter()
     decoding = Decoding(model, [prompt], new, cache)
@@ -44,13 +47,25 @@ def timed(model: nn.Module, prompt: list[int], new: int, cache: bool) -> tuple[l
 
 def row(name: str, model: nn.Module, prompt: list[int], new: int, repetitions: int) -> dict:
     """Medians over pairs of runs. RuntimeError if the two texts differ."""
-    pairs = [(timed(model, prompt, new, True), timed(model, prompt, new, False)) for _ in range(repetitions)]
+    pairs = [
+        (timed(model, prompt, new, True), timed(model, prompt, new, False))
+        for _ in range(repetitions)
+    ]
     (kept, with_cache, _), (anew, without, _) = pairs[0]
     if kept != anew:
         raise RuntimeError(f"{name}: another text with a cache than without")
-    return {"model": name, "given": len(prompt), "new": new, "repetitions": repetitions, "tokens": {"cache": with_cache, "again": without},
-            "milliseconds": {key: round(statistics.median(pair[side][2] for pair in pairs), 2) for side, key in ((0, "cache"), (1, "again"))},
-            "ratio": round(statistics.median(again[2] / cached[2] for cached, again in pairs), 2)}
+    return {
+        "model": name,
+        "given": len(prompt),
+        "new": new,
+        "repetitions": repetitions,
+        "tokens": {"cache": with_cache, "again": without},
+        "milliseconds": {
+            key: round(statistics.median(pair[side][2] for pair in pairs), 2)
+            for side, key in ((0, "cache"), (1, "again"))
+        },
+        "ratio": round(statistics.median(again[2] / cached[2] for cached, again in pairs), 2),
+    }
 
 
 def main() -> None:
@@ -58,8 +73,13 @@ def main() -> None:
     argparse.ArgumentParser(description=__doc__.split("\n", 1)[0]).parse_args()
     torch.set_num_threads(1)
     gpt, loaded = small_model("gpt_kjv"), load()
-    rows = [row("GPT, 0.94M", gpt.model, gpt.tokenizer.encode(TEXT)[:GIVEN], new, REPETITIONS) for new in NEW]
-    rows.append(row("SmolLM2, 135M", loaded.model, loaded.tokenizer.encode(TEXT).ids[:GIVEN], 64, 1))
+    rows = [
+        row("GPT, 0.94M", gpt.model, gpt.tokenizer.encode(TEXT)[:GIVEN], new, REPETITIONS)
+        for new in NEW
+    ]
+    rows.append(
+        row("SmolLM2, 135M", loaded.model, loaded.tokenizer.encode(TEXT).ids[:GIVEN], 64, 1)
+    )
     for one in rows:
         print(one)
     save("reading_again", versions=("torch",), measured=rows)

@@ -4,6 +4,7 @@ nbgrader runs with its own preprocessors and no setting of ours. otter-grader gr
 submission; what each of them runs is `otter run`, and that is timed here, one process a submission, without the container. It is
 installed by pip into a folder of the bench, never into the course's environment, which it sees for torch and the kernel.
 """
+
 import json
 import os
 import shutil
@@ -50,7 +51,12 @@ class StockNbgrader:
 
     def _run(self, root: Path, *arguments: str) -> float:
         started = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "nbgrader", *arguments], cwd=root, check=True, stderr=subprocess.DEVNULL)
+        subprocess.run(
+            [sys.executable, "-m", "nbgrader", *arguments],
+            cwd=root,
+            check=True,
+            stderr=subprocess.DEVNULL,
+        )
         return time.perf_counter() - started
 
 
@@ -63,10 +69,24 @@ class OtterGrader:
         self._root = root
         venv.create(root / "venv", with_pip=True)
         self._programs = root / "venv" / ("Scripts" if os.name == "nt" else "bin")
-        subprocess.run([self._programs / "python", "-m", "pip", "install", "-q", OTTER], check=True, capture_output=True)
-        site = subprocess.run([self._programs / "python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
-                              check=True, capture_output=True, text=True).stdout.strip()
-        Path(site, "zz_course.pth").write_text(sysconfig.get_path("purelib") + "\n")        # after its own packages
+        subprocess.run(
+            [self._programs / "python", "-m", "pip", "install", "-q", OTTER],
+            check=True,
+            capture_output=True,
+        )
+        site = subprocess.run(
+            [
+                self._programs / "python",
+                "-c",
+                "import sysconfig; print(sysconfig.get_path('purelib'))",
+            ],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+        Path(site, "zz_course.pth").write_text(
+            sysconfig.get_path("purelib") + "\n"
+        )  # after its own packages
         (root / "tests").mkdir()
         for one in six_questions.QUESTIONS:
             (root / "tests" / f"{one.name}.py").write_text(six_questions.otter_test(one))
@@ -75,8 +95,15 @@ class OtterGrader:
     @property
     def version(self) -> str:
         """The release that pip has chosen."""
-        said = subprocess.run([self._programs / "python", "-m", "pip", "show", OTTER], check=True, capture_output=True, text=True).stdout
-        return next(line.split(": ", 1)[1] for line in said.splitlines() if line.startswith("Version"))
+        said = subprocess.run(
+            [self._programs / "python", "-m", "pip", "show", OTTER],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        return next(
+            line.split(": ", 1)[1] for line in said.splitlines() if line.startswith("Version")
+        )
 
     def grade(self, root: Path, submitted: Path) -> tuple[float, float]:
         """Seconds for the class under `submitted`, one after the other, and all points."""
@@ -87,10 +114,23 @@ class OtterGrader:
             started = time.perf_counter()
             self._otter("run", "-a", "autograder.zip", "-o", str(out), str(notebook))
             seconds += time.perf_counter() - started
-            points += sum(test.get("score", 0.0) for test in json.loads((out / "results.json").read_text())["tests"])
+            points += sum(
+                test.get("score", 0.0)
+                for test in json.loads((out / "results.json").read_text())["tests"]
+            )
         return seconds, points
 
     def _otter(self, *arguments: str) -> None:
-        path = os.pathsep.join([str(self._programs), os.environ["PATH"]])       # the kernel that it starts is this environment's
-        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {"PATH": path}
-        subprocess.run([self._programs / "otter", *arguments], cwd=self._root, check=True, capture_output=True, env=environment)
+        path = os.pathsep.join(
+            [str(self._programs), os.environ["PATH"]]
+        )  # the kernel that it starts is this environment's
+        environment = {
+            name: value for name, value in os.environ.items() if name != "PYTHONPATH"
+        } | {"PATH": path}
+        subprocess.run(
+            [self._programs / "otter", *arguments],
+            cwd=self._root,
+            check=True,
+            capture_output=True,
+            env=environment,
+        )

@@ -1,4 +1,5 @@
 """The sandboxed part of grading alone, for `bench/grading.py`: from a notebook's bytes to results, without gradebook and pages."""
+
 import time
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def ours_alone(known: Path, folder: Path, count: int) -> list[float]:
         paths[-1].parent.mkdir(parents=True, exist_ok=True)
         paths[-1].write_text(six_questions.handed_in(number, checked=False), encoding="utf-8")
     took = _took(load_assignment(six_questions.NUMBER), paths)
-    return took[1:]         # the first waits for torch to be imported
+    return took[1:]  # the first waits for torch to be imported
 
 
 def chapter_share(assignment: Assignment, folder: Path) -> dict:
@@ -53,16 +54,22 @@ def chapter_share(assignment: Assignment, folder: Path) -> dict:
     namespace: dict[str, object] = {}
     for cell in notebook.nb.cells:
         mark = cell.metadata.get("nbgrader", {})
-        if cell.cell_type == "code" and (mark.get("solution") or str(mark.get("grade_id", "")).startswith("setup")):
-            exec(cell.source, namespace)        # the course's own solutions
+        if cell.cell_type == "code" and (
+            mark.get("solution") or str(mark.get("grade_id", "")).startswith("setup")
+        ):
+            exec(cell.source, namespace)  # the course's own solutions
     started = time.perf_counter()
     for one in assignment.exercises.values():
         if one.stages:
-            for _ in range(2):      # as in grading: with the visible seed and with the hidden one
+            for _ in range(2):  # as in grading: with the visible seed and with the hidden one
                 run_exercise(one, LocalStudent(namespace), mistakes=[])
     checks = time.perf_counter() - started
     judged = took[len(took) // 2]
-    return {"judged_s": round(judged, 3), "checks_own_s": round(checks, 3), "share": round(checks / judged, 2)}
+    return {
+        "judged_s": round(judged, 3),
+        "checks_own_s": round(checks, 3),
+        "share": round(checks / judged, 2),
+    }
 
 
 def _took(assignment: Assignment, paths: list[Path]) -> list[float]:
@@ -73,8 +80,12 @@ def _took(assignment: Assignment, paths: list[Path]) -> list[float]:
         for place, path in enumerate(paths):
             pool.ahead = int(place + 1 < len(paths))
             started = time.perf_counter()
-            verdict = grade_submission(Submission(f"student-{place}", path), assignment, SECRET, pool, child)
+            verdict = grade_submission(
+                Submission(f"student-{place}", path), assignment, SECRET, pool, child
+            )
             took.append(time.perf_counter() - started)
-            if not verdict.readable or any(one["earned"] < one["points"] for one in verdict.results):
+            if not verdict.readable or any(
+                one["earned"] < one["points"] for one in verdict.results
+            ):
                 raise SystemExit(f"{path}: not all points: nothing was compared")
     return took

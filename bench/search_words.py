@@ -16,6 +16,7 @@ Five draws, one seed each. Every method ranks the same texts for the same querie
 
 Kept beside the scores: the first ten of some queries of the first draw, for the page's figure.
 """
+
 import argparse
 import os
 import random
@@ -41,7 +42,14 @@ from reference_impl.models.pooling import POOLINGS, pool, search  # noqa: E402
 from reference_impl.objectives.task_losses import text_batch  # noqa: E402
 
 DRAWS, TEXTS, COMMON, SHOWN, LENGTH = 5, 1000, 20_000, 36, 64
-WANTED = ["lend", "bank", "river", "teacher", "hunger", "bridge"]  # shown in the figure, if the first draw has them
+WANTED = [
+    "lend",
+    "bank",
+    "river",
+    "teacher",
+    "hunger",
+    "bridge",
+]  # shown in the figure, if the first draw has them
 
 
 def common_definitions(glove: Vectors) -> list[tuple[str, list[str]]]:
@@ -52,11 +60,21 @@ def common_definitions(glove: Vectors) -> list[tuple[str, list[str]]]:
         word, _, gloss = line.partition(" ")
         if word in common:
             words_of[gloss].append(word)
-    return [(gloss, words) for gloss, words in words_of.items() if gloss.count(" ") >= 2 and not any(
-        token.startswith(word[:4]) for token in re.findall("[a-z]+", gloss.lower()) for word in words)]
+    return [
+        (gloss, words)
+        for gloss, words in words_of.items()
+        if gloss.count(" ") >= 2
+        and not any(
+            token.startswith(word[:4])
+            for token in re.findall("[a-z]+", gloss.lower())
+            for word in words
+        )
+    ]
 
 
-def drawn(definitions: Sequence[tuple[str, list[str]]], seed: int) -> tuple[list[str], list[str], list[set[int]]]:
+def drawn(
+    definitions: Sequence[tuple[str, list[str]]], seed: int
+) -> tuple[list[str], list[str], list[set[int]]]:
     """A thousand words, the definitions they were drawn with, and which words are right for each."""
     order = random.Random(seed).sample(definitions, TEXTS)
     places, queries = {}, []
@@ -65,7 +83,11 @@ def drawn(definitions: Sequence[tuple[str, list[str]]], seed: int) -> tuple[list
             for word in words:
                 places.setdefault(word, len(places))
             queries.append((gloss, words))
-    return list(places), [gloss for gloss, _ in queries], [{places[word] for word in words} for _, words in queries]
+    return (
+        list(places),
+        [gloss for gloss, _ in queries],
+        [{places[word] for word in words} for _, words in queries],
+    )
 
 
 @torch.no_grad()
@@ -76,26 +98,43 @@ def pooled(bert: Bert, texts: Sequence[str], length: int = LENGTH) -> dict[str, 
     order = sorted(range(len(rows)), key=lambda place: len(rows[place]))
     found = {name: torch.empty(len(rows), bert.config.hidden_size) for name in [*POOLINGS, "table"]}
     for start in range(0, len(order), 32):
-        some = order[start:start + 32]
+        some = order[start : start + 32]
         batch = text_batch([rows[place] for place in some])
         tokens = bert(batch["ids"], mask=batch["mask"]).tokens
         for name in POOLINGS:
             found[name][some] = pool(tokens, batch["mask"], name)
-        words = batch["mask"] & (batch["ids"] != rows[0][0]) & (batch["ids"] != rows[0][-1])  # without [CLS] and [SEP]
+        words = (
+            batch["mask"] & (batch["ids"] != rows[0][0]) & (batch["ids"] != rows[0][-1])
+        )  # without [CLS] and [SEP]
         found["table"][some] = pool(bert.embeddings.word(batch["ids"]), words)
     return found
 
 
 def bag(glove: Vectors, stop: frozenset[str]) -> Callable[[Sequence[str]], Tensor]:
     """A function from texts to the means of their words' vectors; zero for a text of which no word is known."""
+
     def vectors(texts: Sequence[str]) -> Tensor:
-        rows = [[glove.index[word] for word in re.findall("[a-z]+", text.lower()) if word in glove.index and word not in stop]
-                for text in texts]
-        return torch.stack([torch.as_tensor(glove.matrix[row]).mean(0) if row else torch.zeros(glove.dim) for row in rows])
+        rows = [
+            [
+                glove.index[word]
+                for word in re.findall("[a-z]+", text.lower())
+                if word in glove.index and word not in stop
+            ]
+            for text in texts
+        ]
+        return torch.stack(
+            [
+                torch.as_tensor(glove.matrix[row]).mean(0) if row else torch.zeros(glove.dim)
+                for row in rows
+            ]
+        )
+
     return vectors
 
 
-def by_method(bert: Bert, glove: Vectors, queries: Sequence[str], texts: Sequence[str], seed: int) -> dict[str, tuple[Tensor, Tensor]]:
+def by_method(
+    bert: Bert, glove: Vectors, queries: Sequence[str], texts: Sequence[str], seed: int
+) -> dict[str, tuple[Tensor, Tensor]]:
     """The vectors of queries and of texts, by method."""
     torch.manual_seed(seed)
     untrained = Bert(bert.config).eval()
@@ -132,21 +171,58 @@ def main() -> None:
                 said[q, rankings[q]] = -np.arange(len(texts))
             if abs(ndcg_score(truth, said, k=10) - ndcg) > 1e-9:
                 raise SystemExit("scikit-learn's nDCG is another")
-            runs.append({"draw": seed, "method": name, "ndcg": round(ndcg, 4), "recall": round(recall, 4), "mrr": round(mrr, 4)})
+            runs.append(
+                {
+                    "draw": seed,
+                    "method": name,
+                    "ndcg": round(ndcg, 4),
+                    "recall": round(recall, 4),
+                    "mrr": round(mrr, 4),
+                }
+            )
             first[name] = (rankings, ranks.cosines)
             print(runs[-1], flush=True)
         runs[-1]["queries"] = len(queries)
         if not seed:
             asked = [q for q, some in enumerate(right) if {texts[k] for k in some} & set(WANTED)]
-            asked = sorted({*asked, *range(0, len(queries), len(queries) // (SHOWN - len(asked)))}, key=lambda q: len(queries[q]))
-            shown = [{"text": queries[q], "right": sorted(texts[k] for k in right[q]), "first": {
-                name: {"texts": [texts[k] for k in rankings[q][:10]], "cosines": [round(c, 3) for c in cosines[q, :10].tolist()],
-                       "ndcg": round(ndcg_at(rankings[q], judged[q]), 3), "rank": 1 + min(rankings[q].index(k) for k in right[q])}
-                for name, (rankings, cosines) in first.items() if name not in ("untrained, cls", "untrained, max", "untrained, table")}}
-                for q in asked if len(queries[q]) < 90]
-            several = {"queries": len(queries), "several right": sum(len(some) > 1 for some in right), "most right": max(map(len, right))}
-    save("search_words", versions=("torch", "numpy", "scikit-learn"), draws=args.draws, texts=TEXTS, definitions=len(definitions),
-         first_draw=several, cpu_seconds=round(time.process_time() - started), runs=runs, shown=shown)
+            asked = sorted(
+                {*asked, *range(0, len(queries), len(queries) // (SHOWN - len(asked)))},
+                key=lambda q: len(queries[q]),
+            )
+            shown = [
+                {
+                    "text": queries[q],
+                    "right": sorted(texts[k] for k in right[q]),
+                    "first": {
+                        name: {
+                            "texts": [texts[k] for k in rankings[q][:10]],
+                            "cosines": [round(c, 3) for c in cosines[q, :10].tolist()],
+                            "ndcg": round(ndcg_at(rankings[q], judged[q]), 3),
+                            "rank": 1 + min(rankings[q].index(k) for k in right[q]),
+                        }
+                        for name, (rankings, cosines) in first.items()
+                        if name not in ("untrained, cls", "untrained, max", "untrained, table")
+                    },
+                }
+                for q in asked
+                if len(queries[q]) < 90
+            ]
+            several = {
+                "queries": len(queries),
+                "several right": sum(len(some) > 1 for some in right),
+                "most right": max(map(len, right)),
+            }
+    save(
+        "search_words",
+        versions=("torch", "numpy", "scikit-learn"),
+        draws=args.draws,
+        texts=TEXTS,
+        definitions=len(definitions),
+        first_draw=several,
+        cpu_seconds=round(time.process_time() - started),
+        runs=runs,
+        shown=shown,
+    )
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ as it does, all spelled *bank*, sorted by four labels of each sense (`measure/se
 word itself, after each block; layer 0 is what enters the first. The control is the same architecture as it is drawn,
 under five seeds. Writes bench/results/senses_by_layer.json; the rival by a bag of words is in trained_elmo.json.
 """
+
 import argparse
 import os
 import sys
@@ -40,13 +41,15 @@ def layers_at_the_word(bert: Bert, uses: Uses) -> Tensor:
         places.append(1 + sum(map(len, pieces[:place])))
     order, found = sorted(range(len(rows)), key=lambda i: len(rows[i])), {}
     for first in range(0, len(order), 32):
-        some = order[first:first + 32]
+        some = order[first : first + 32]
         mask = lengths_mask(torch.tensor([len(rows[i]) for i in some]))
         ids = torch.tensor([rows[i] + [0] * (mask.shape[1] - len(rows[i])) for i in some])
         stack = [bert.embeddings(ids, torch.zeros_like(ids))]  # (B, T, C) each
         for block in bert.blocks:
             stack.append(block(stack[-1], key_mask(mask)))
-        found |= {i: torch.stack([layer[row, places[i]] for layer in stack]) for row, i in enumerate(some)}
+        found |= {
+            i: torch.stack([layer[row, places[i]] for layer in stack]) for row, i in enumerate(some)
+        }
     return torch.stack([found[i] for i in range(len(rows))], dim=1)
 
 
@@ -54,17 +57,38 @@ def main() -> None:
     """Read the uses by MiniLM and by five that were never trained; write the record."""
     argparse.ArgumentParser(description=__doc__.split("\n", 1)[0]).parse_args()
     torch.set_num_threads(1)
-    uses, trained = respelled(lines()[0] + lines()[1], SENSES[WHICH], SPELLING), corpora.load("minilm").eval()
+    uses, trained = (
+        respelled(lines()[0] + lines()[1], SENSES[WHICH], SPELLING),
+        corpora.load("minilm").eval(),
+    )
     names = [f"layer {number}" for number in range(len(trained.blocks) + 1)]
     found = judged(dict(zip(names, layers_at_the_word(trained, uses), strict=True)), uses.labels)
     runs = []
     for seed in range(SEEDS):
         torch.manual_seed(seed)
-        runs.append(judged(dict(zip(names, layers_at_the_word(Bert(trained.config).eval(), uses), strict=True)), uses.labels))
+        runs.append(
+            judged(
+                dict(
+                    zip(names, layers_at_the_word(Bert(trained.config).eval(), uses), strict=True)
+                ),
+                uses.labels,
+            )
+        )
     for name in names:
         means = [run[name]["mean"] for run in runs]
-        found[f"untrained, {name}"] = {"mean": round(sum(means) / SEEDS, 4), "low": min(means), "high": max(means)}
-    save("senses_by_layer", versions=("torch",), seed=list(range(SEEDS)), which=WHICH, uses_of_each=len(uses.lines) // 2, found=found)
+        found[f"untrained, {name}"] = {
+            "mean": round(sum(means) / SEEDS, 4),
+            "low": min(means),
+            "high": max(means),
+        }
+    save(
+        "senses_by_layer",
+        versions=("torch",),
+        seed=list(range(SEEDS)),
+        which=WHICH,
+        uses_of_each=len(uses.lines) // 2,
+        found=found,
+    )
 
 
 if __name__ == "__main__":

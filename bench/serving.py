@@ -11,6 +11,7 @@ the same requests at every rate. For each rate: time to first token, time per ou
 percentile), tokens a second, and the share of requests that kept both limits. Goodput is the highest rate at which
 nearly all keep theirs (Zhong et al. 2024, DistServe): at least the highest here, if all did at each.
 """
+
 import argparse
 import asyncio
 import json
@@ -64,7 +65,7 @@ def jobs(count: int, rate: float) -> list[Job]:
     for _ in range(count):
         at += draw.expovariate(1.0)
         start = draw.randrange(len(words) - 128)
-        prompt = " ".join(words[start:start + round(16 * 8 ** draw.random())])
+        prompt = " ".join(words[start : start + round(16 * 8 ** draw.random())])
         found.append(Job(at / rate, prompt, round(16 * 4 ** draw.random())))
     return found
 
@@ -72,8 +73,16 @@ def jobs(count: int, rate: float) -> list[Job]:
 async def ask(http: httpx.AsyncClient, model: str, job: Job, start: float) -> Served:
     """Wait for the request's time, send it, and watch its stream."""
     await asyncio.sleep(start + job.at - time.perf_counter())
-    body = {"model": model, "prompt": job.prompt, "max_tokens": job.max_tokens, "temperature": 0, "ignore_eos": True,
-            "stream": True, "stream_options": {"include_usage": True}, "logprobs": 0}
+    body = {
+        "model": model,
+        "prompt": job.prompt,
+        "max_tokens": job.max_tokens,
+        "temperature": 0,
+        "ignore_eos": True,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "logprobs": 0,
+    }
     sent, times, num_tokens = time.perf_counter(), [], 0
     async with http.stream("POST", "/v1/completions", json=body) as answer:
         answer.raise_for_status()
@@ -94,23 +103,38 @@ async def measure(url: str, model: str, rate: float, count: int) -> dict[str, fl
         seen = await asyncio.gather(*(ask(http, model, job, start) for job in jobs(count, rate)))
         seconds = time.perf_counter() - start
     good = sum(each.is_good for each in seen)
-    row = {"requests_per_second": rate, "requests": count, "seconds": seconds,
-           "tokens_per_second": sum(each.num_tokens for each in seen) / seconds, "share_within_limits": good / count,
-           "requests_within_limits_per_second": good / seconds}
+    row = {
+        "requests_per_second": rate,
+        "requests": count,
+        "seconds": seconds,
+        "tokens_per_second": sum(each.num_tokens for each in seen) / seconds,
+        "share_within_limits": good / count,
+        "requests_within_limits_per_second": good / seconds,
+    }
     for name in ("first", "per_token"):
         values = sorted(getattr(each, name) for each in seen)
-        row |= {f"{name}_median": statistics.median(values),
-                f"{name}_p95": statistics.quantiles(values, n=20, method="inclusive")[-1]}
+        row |= {
+            f"{name}_median": statistics.median(values),
+            f"{name}_p95": statistics.quantiles(values, n=20, method="inclusive")[-1],
+        }
     return {name: round(value, 4) for name, value in row.items()}
 
 
 def main() -> None:
     """Serve, measure every rate, record."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--rates", type=float, nargs="+", default=[0.25, 0.5, 1.0], metavar="R",
-                        help="requests a second")
+    parser.add_argument(
+        "--rates",
+        type=float,
+        nargs="+",
+        default=[0.25, 0.5, 1.0],
+        metavar="R",
+        help="requests a second",
+    )
     parser.add_argument("--requests", type=int, default=16, help="at each rate")
-    parser.add_argument("--tiny", action="store_true", help="a tiny model of random weights: the server's own costs")
+    parser.add_argument(
+        "--tiny", action="store_true", help="a tiny model of random weights: the server's own costs"
+    )
     parser.add_argument("--no-record", action="store_true")
     parser.add_argument("arguments", nargs="*", help="for course serve, after --")
     args = parser.parse_args()
@@ -124,8 +148,13 @@ def main() -> None:
                 rows.append(asyncio.run(measure(url, name, rate, args.requests)))
                 print(json.dumps(rows[-1]), flush=True)
     if not args.no_record:
-        save("serving", model=name, arguments=args.arguments, rates=rows,
-             limits={"first": FIRST_TOKEN_SECONDS, "per_token": PER_TOKEN_SECONDS})
+        save(
+            "serving",
+            model=name,
+            arguments=args.arguments,
+            rates=rows,
+            limits={"first": FIRST_TOKEN_SECONDS, "per_token": PER_TOKEN_SECONDS},
+        )
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ Forty prompts from held-out scripture, cut to a number of tokens, four continuat
 blocks of 16 and no prefix cache. Forked: one request with n = 4. Apart: four requests with n = 1. All say equally many tokens, so
 that steps compare. Beside steps: tokens read, mean number of texts at once, preemptions.
 """
+
 import os
 import sys
 from pathlib import Path
@@ -32,12 +33,19 @@ def served(model, prompts: list[list[int]], forked: bool) -> dict:
     engine = Engine(model, EngineConfig(BLOCKS, SIZE, prefix_caching=False, scheduler=limits))
     for prompt in prompts:
         for _ in range(1 if forked else SAMPLES):
-            engine.add_request(prompt, SamplingParams(max_tokens=NEW, ignore_eos=True, n=SAMPLES if forked else 1, seed=0))
+            engine.add_request(
+                prompt,
+                SamplingParams(max_tokens=NEW, ignore_eos=True, n=SAMPLES if forked else 1, seed=0),
+            )
     while engine.has_work:
         engine.step()
     rows = engine.trace.rows
-    return {"steps": len(rows), "tokens_read": sum(row["num_tokens"] for row in rows), "preemptions": engine.num_preemptions,
-            "mean_at_once": round(sum(len(row["scheduled"]) for row in rows) / len(rows), 2)}
+    return {
+        "steps": len(rows),
+        "tokens_read": sum(row["num_tokens"] for row in rows),
+        "preemptions": engine.num_preemptions,
+        "mean_at_once": round(sum(len(row["scheduled"]) for row in rows) / len(rows), 2),
+    }
 
 
 def main() -> None:
@@ -46,10 +54,26 @@ def main() -> None:
     kept = small_model("gpt_kjv")
     ids, found = kept.tokenizer.encode(split(scripture())[1]), []
     for length in LENGTHS:
-        prompts = [ids[start:start + length] for start in range(0, 500 * PROMPTS, 500)]
-        found.append({"prompt": length, "forked": served(kept.model, prompts, True), "apart": served(kept.model, prompts, False)})
+        prompts = [ids[start : start + length] for start in range(0, 500 * PROMPTS, 500)]
+        found.append(
+            {
+                "prompt": length,
+                "forked": served(kept.model, prompts, True),
+                "apart": served(kept.model, prompts, False),
+            }
+        )
         print(found[-1], flush=True)
-    save("shared_samples", versions=("torch",), seed=0, prompts=PROMPTS, samples=SAMPLES, new=NEW, blocks=BLOCKS, block_size=SIZE, counted=found)
+    save(
+        "shared_samples",
+        versions=("torch",),
+        seed=0,
+        prompts=PROMPTS,
+        samples=SAMPLES,
+        new=NEW,
+        blocks=BLOCKS,
+        block_size=SIZE,
+        counted=found,
+    )
 
 
 if __name__ == "__main__":

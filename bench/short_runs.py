@@ -3,6 +3,7 @@
 A batch has 32 stretches of 32 tokens; the rate rises for a tenth of the steps and falls to nothing. A seed decides the
 stretches and the blanks, the same for all kinds of run that are held against each other.
 """
+
 import os
 import sys
 from collections.abc import Callable
@@ -19,7 +20,17 @@ from reference_impl.models.bert import BertForMaskedLM  # noqa: E402
 from reference_impl.objectives.terms import IGNORED, Terms, token_terms  # noqa: E402
 from reference_impl.training.loop import TrainingConfig, train  # noqa: E402
 
-__all__ = ["BATCH", "LENGTH", "MASK_ID", "VOCAB_SIZE", "apart", "blanked", "learn", "measure", "rows_of"]
+__all__ = [
+    "BATCH",
+    "LENGTH",
+    "MASK_ID",
+    "VOCAB_SIZE",
+    "apart",
+    "blanked",
+    "learn",
+    "measure",
+    "rows_of",
+]
 BATCH = 32
 Batch = dict[str, Tensor]
 
@@ -41,12 +52,25 @@ def blanked(rows: Tensor, generator: torch.Generator, share: float) -> Batch:
     return {"ids": ids, "labels": labels}
 
 
-def learn(model: nn.Module, objective: Callable[[nn.Module, Batch], Terms], batches: Callable[[int], Batch], *,
-          steps: int, rate: float, seed: int) -> list[float]:
+def learn(
+    model: nn.Module,
+    objective: Callable[[nn.Module, Batch], Terms],
+    batches: Callable[[int], Batch],
+    *,
+    steps: int,
+    rate: float,
+    seed: int,
+) -> list[float]:
     """Train in place; the loss of each step."""
     torch.manual_seed(seed)
-    config = TrainingConfig(num_steps=steps, learning_rate=rate, warmup_steps=steps // 10, schedule="linear",
-                            betas=(0.9, 0.98), seed=seed)
+    config = TrainingConfig(
+        num_steps=steps,
+        learning_rate=rate,
+        warmup_steps=steps // 10,
+        schedule="linear",
+        betas=(0.9, 0.98),
+        seed=seed,
+    )
     history = train(model.train(), objective, batches, config, progress=False).history
     model.eval()
     return [row["loss"] for row in history]
@@ -55,9 +79,13 @@ def learn(model: nn.Module, objective: Callable[[nn.Module, Batch], Terms], batc
 @torch.no_grad()
 def measure(model: BertForMaskedLM, blanks: Batch) -> dict[str, float]:
     """Nats a blank, and the share filled right."""
-    found = [blank_logits(model, {key: part[at:at + 256] for key, part in blanks.items()})
-             for at in range(0, len(blanks["ids"]), 256)]
+    found = [
+        blank_logits(model, {key: part[at : at + 256] for key, part in blanks.items()})
+        for at in range(0, len(blanks["ids"]), 256)
+    ]
     logits, labels = (torch.cat(parts) for parts in zip(*found, strict=True))
     assert len(labels) == int((blanks["labels"] != IGNORED).sum())
-    return {"nats": round(float(token_terms(logits, labels).mean), 4),
-            "accuracy": round(float((logits.argmax(-1) == labels).double().mean()), 4)}
+    return {
+        "nats": round(float(token_terms(logits, labels).mean), 4),
+        "accuracy": round(float((logits.argmax(-1) == labels).double().mean()), 4),
+    }

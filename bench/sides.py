@@ -11,6 +11,7 @@ is the one at the word's last piece, at that of the next word, at the end of the
 Controls: three untrained models of either shape, drawn as their scripts draw them, and a bag of the other words, each
 weighed by its rarity. The lines were among those trained on; none had the new spelling.
 """
+
 import argparse
 import os
 import statistics
@@ -38,7 +39,13 @@ from reference_impl.models.bert import BertForMaskedLM  # noqa: E402
 from reference_impl.models.gpt import GPT  # noqa: E402
 from reference_impl.objectives.causal_lm import causal_lm, chunk_batch  # noqa: E402
 
-PAIRS = (("river", "money"), ("bread", "sword"), ("wine", "silver"), ("sea", "gold"), ("oil", "stone"))
+PAIRS = (
+    ("river", "money"),
+    ("bread", "sword"),
+    ("wine", "silver"),
+    ("sea", "gold"),
+    ("oil", "stone"),
+)
 SPELLING, MOST, ROUND, SEEDS = "bank", 100, 10, 3
 
 
@@ -47,21 +54,50 @@ def uses() -> dict[str, Uses]:
     verses, found = [tokenize(line) for line in corpora.load("kjv").splitlines()], {}
     for pair in PAIRS:
         every = respelled(verses, [(word,) for word in pair], SPELLING)
-        some = torch.cat([(every.labels == sense).nonzero()[:MOST, 0] for sense in range(len(pair))]).tolist()  # they come in a drawn order
-        cut = [(every.lines[i][max(every.places[i] - ROUND, 0):every.places[i] + ROUND + 1], min(every.places[i], ROUND)) for i in some]
-        found[", ".join(pair)] = Uses([line for line, _ in cut], [place for _, place in cut], every.labels[some])
+        some = torch.cat(
+            [(every.labels == sense).nonzero()[:MOST, 0] for sense in range(len(pair))]
+        ).tolist()  # they come in a drawn order
+        cut = [
+            (
+                every.lines[i][max(every.places[i] - ROUND, 0) : every.places[i] + ROUND + 1],
+                min(every.places[i], ROUND),
+            )
+            for i in some
+        ]
+        found[", ".join(pair)] = Uses(
+            [line for line, _ in cut], [place for _, place in cut], every.labels[some]
+        )
     return found
 
 
 def as_ids(one: SmallModel, line: list[str], at: int) -> tuple[list[int], int, int, int]:
     """The line's ids, where the text begins in them, and the places of the last pieces of the word and of the next one."""
-    parts = [" ".join(line[:at]), SPELLING, " ".join(line[at + 1:at + 2]), " ".join(line[at + 2:])]
-    if one.card["kind"] == "gpt":  # a verse begins after a line feed, and a space stands before each later word
-        cut = [one.tokenizer.encode("\n"), *(one.tokenizer.encode((" " if n and parts[0] else "") + part) if part else [] for n, part in enumerate(parts))]
+    parts = [
+        " ".join(line[:at]),
+        SPELLING,
+        " ".join(line[at + 1 : at + 2]),
+        " ".join(line[at + 2 :]),
+    ]
+    if (
+        one.card["kind"] == "gpt"
+    ):  # a verse begins after a line feed, and a space stands before each later word
+        cut = [
+            one.tokenizer.encode("\n"),
+            *(
+                one.tokenizer.encode((" " if n and parts[0] else "") + part) if part else []
+                for n, part in enumerate(parts)
+            ),
+        ]
     else:
         cut = [[], *(one.tokenizer.encode(part, add_specials=False).ids for part in parts)]
-    ids, first, here, then = [id for piece in cut for id in piece], len(cut[0]), *(sum(map(len, cut[:many])) - 1 for many in (3, 4))
-    spare = max(0, len(ids) - LENGTH) if one.card["kind"] == "bert" else 0  # BERT has room for 32: what is farthest to the left goes
+    ids, first, here, then = (
+        [id for piece in cut for id in piece],
+        len(cut[0]),
+        *(sum(map(len, cut[:many])) - 1 for many in (3, 4)),
+    )
+    spare = (
+        max(0, len(ids) - LENGTH) if one.card["kind"] == "bert" else 0
+    )  # BERT has room for 32: what is farthest to the left goes
     return ids[spare:], first, here - spare, then - spare
 
 
@@ -70,13 +106,25 @@ def vectors_of(model: nn.Module, one: SmallModel, some: Uses) -> dict[str, Tenso
     """Every kind of vector for each use, (N, C)."""
     found: dict[str, list[Tensor]] = {}
     blocks: list[Tensor] = []
-    hooks = [block.register_forward_hook(lambda _, __, out: blocks.append(out[0])) for block in (model.blocks if isinstance(model, GPT) else model.bert.blocks)]
+    hooks = [
+        block.register_forward_hook(lambda _, __, out: blocks.append(out[0]))
+        for block in (model.blocks if isinstance(model, GPT) else model.bert.blocks)
+    ]
     for line, at in zip(some.lines, some.places, strict=True):
         ids, first, here, then = as_ids(one, line, at)
         blocks.clear()
-        x = model.hidden(torch.tensor([ids]))[0] if isinstance(model, GPT) else model.bert(torch.tensor([ids])).tokens[0]  # (T, C)
-        kinds = {"at the word": x[here], "a word later": x[min(then, len(x) - 1)], "at the end": x[-1], "mean": x[first:].mean(0),
-                 **{f"block {number}": out[here] for number, out in enumerate(blocks, 1)}}
+        x = (
+            model.hidden(torch.tensor([ids]))[0]
+            if isinstance(model, GPT)
+            else model.bert(torch.tensor([ids])).tokens[0]
+        )  # (T, C)
+        kinds = {
+            "at the word": x[here],
+            "a word later": x[min(then, len(x) - 1)],
+            "at the end": x[-1],
+            "mean": x[first:].mean(0),
+            **{f"block {number}": out[here] for number, out in enumerate(blocks, 1)},
+        }
         for kind, vector in kinds.items():
             found.setdefault(kind, []).append(vector)
     for hook in hooks:
@@ -84,12 +132,16 @@ def vectors_of(model: nn.Module, one: SmallModel, some: Uses) -> dict[str, Tenso
     return {kind: torch.stack(vectors) for kind, vectors in found.items()}
 
 
-def senses(model: nn.Module, one: SmallModel, asked: dict[str, Uses]) -> dict[str, dict[str, float]]:
+def senses(
+    model: nn.Module, one: SmallModel, asked: dict[str, Uses]
+) -> dict[str, dict[str, float]]:
     """By kind of vector and pair the mean share sorted rightly."""
     found: dict[str, dict[str, float]] = {}
     for pair, some in asked.items():
         for kind, vectors in vectors_of(model, one, some).items():
-            found.setdefault(kind, {})[pair] = round(float(by_centroids(vectors, some.labels).mean()), 4)
+            found.setdefault(kind, {})[pair] = round(
+                float(by_centroids(vectors, some.labels).mean()), 4
+            )
     return found
 
 
@@ -134,15 +186,39 @@ def main() -> None:
     argparse.ArgumentParser(description=__doc__.split("\n", 1)[0]).parse_args()
     torch.set_num_threads(1)
     asked, found = uses(), {}
-    for name, kept, tokens in (("BERT", "bert_kjv", BATCH * LENGTH), ("GPT", "gpt_kjv", GPT_BATCH * CONTEXT)):
+    for name, kept, tokens in (
+        ("BERT", "bert_kjv", BATCH * LENGTH),
+        ("GPT", "gpt_kjv", GPT_BATCH * CONTEXT),
+    ):
         one = small_model(kept)
         runs = [senses(drawn(one, seed), one, asked) for seed in range(SEEDS)]
-        found[name] = {"operations": operations(one), "tokens_seen": one.card["steps"] * tokens, "parameters": one.card["parameters"],
-                       "senses": senses(one.model, one, asked),
-                       "untrained": {kind: [round(statistics.mean(run[kind].values()), 4) for run in runs] for kind in runs[0]}}
-        print(name, {kind: round(statistics.mean(row.values()), 3) for kind, row in found[name]["senses"].items()}, found[name]["untrained"], flush=True)
-    save("sides", versions=("torch",), seed=list(range(SEEDS)), uses_of_each={pair: len(some.labels) // 2 for pair, some in asked.items()},
-         bag_of_words=bags(asked), models=found)
+        found[name] = {
+            "operations": operations(one),
+            "tokens_seen": one.card["steps"] * tokens,
+            "parameters": one.card["parameters"],
+            "senses": senses(one.model, one, asked),
+            "untrained": {
+                kind: [round(statistics.mean(run[kind].values()), 4) for run in runs]
+                for kind in runs[0]
+            },
+        }
+        print(
+            name,
+            {
+                kind: round(statistics.mean(row.values()), 3)
+                for kind, row in found[name]["senses"].items()
+            },
+            found[name]["untrained"],
+            flush=True,
+        )
+    save(
+        "sides",
+        versions=("torch",),
+        seed=list(range(SEEDS)),
+        uses_of_each={pair: len(some.labels) // 2 for pair, some in asked.items()},
+        bag_of_words=bags(asked),
+        models=found,
+    )
 
 
 if __name__ == "__main__":

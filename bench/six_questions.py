@@ -5,6 +5,7 @@ The rivals' cells import torch and nothing of ours, in their favour. All answers
 
 `measured_course.py` runs `course` where they are known.
 """
+
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -37,20 +38,57 @@ class Question:
 
 
 QUESTIONS = (
-    Question("softmax", "scores", "return scores.softmax(-1)",
-             (("torch.zeros(2, 4)", "torch.full((2, 4), 0.25)"), ("torch.tensor([0.0, 1000.0])", "torch.tensor([0.0, 1.0])"))),
-    Question("cosine", "u, v", "return (u * v).sum(-1) / (u.norm(dim=-1) * v.norm(dim=-1))",
-             (("torch.tensor([[3.0, 4.0]]), torch.tensor([[6.0, 8.0]])", "torch.ones(1)"),
-              ("torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 5.0]])", "torch.zeros(1)"))),
-    Question("pool", "x, mask", "return (x * mask[:, None]).sum(0) / mask.sum()",
-             (("torch.tensor([[2.0], [4.0], [9.0]]), torch.tensor([1.0, 1.0, 0.0])", "torch.tensor([3.0])"),
-              ("torch.ones(5, 3), torch.ones(5)", "torch.ones(3)"))),
-    Question("causal", "n", "return torch.ones(n, n).tril().bool()",
-             (("1", "torch.tensor([[True]])"), ("2", "torch.tensor([[True, False], [True, True]])"))),
-    Question("counts", "ids, size", "return torch.bincount(ids, minlength=size)",
-             (("torch.tensor([0, 2, 2]), 4", "torch.tensor([1, 0, 2, 0])"), ("torch.tensor([1]), 2", "torch.tensor([0, 1])"))),
-    Question("pairs", "words", "return list(zip(words, words[1:]))",
-             (("['a', 'b', 'c']", "[('a', 'b'), ('b', 'c')]"), ("['a']", "[]"))),
+    Question(
+        "softmax",
+        "scores",
+        "return scores.softmax(-1)",
+        (
+            ("torch.zeros(2, 4)", "torch.full((2, 4), 0.25)"),
+            ("torch.tensor([0.0, 1000.0])", "torch.tensor([0.0, 1.0])"),
+        ),
+    ),
+    Question(
+        "cosine",
+        "u, v",
+        "return (u * v).sum(-1) / (u.norm(dim=-1) * v.norm(dim=-1))",
+        (
+            ("torch.tensor([[3.0, 4.0]]), torch.tensor([[6.0, 8.0]])", "torch.ones(1)"),
+            ("torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 5.0]])", "torch.zeros(1)"),
+        ),
+    ),
+    Question(
+        "pool",
+        "x, mask",
+        "return (x * mask[:, None]).sum(0) / mask.sum()",
+        (
+            (
+                "torch.tensor([[2.0], [4.0], [9.0]]), torch.tensor([1.0, 1.0, 0.0])",
+                "torch.tensor([3.0])",
+            ),
+            ("torch.ones(5, 3), torch.ones(5)", "torch.ones(3)"),
+        ),
+    ),
+    Question(
+        "causal",
+        "n",
+        "return torch.ones(n, n).tril().bool()",
+        (("1", "torch.tensor([[True]])"), ("2", "torch.tensor([[True, False], [True, True]])")),
+    ),
+    Question(
+        "counts",
+        "ids, size",
+        "return torch.bincount(ids, minlength=size)",
+        (
+            ("torch.tensor([0, 2, 2]), 4", "torch.tensor([1, 0, 2, 0])"),
+            ("torch.tensor([1]), 2", "torch.tensor([0, 1])"),
+        ),
+    ),
+    Question(
+        "pairs",
+        "words",
+        "return list(zip(words, words[1:]))",
+        (("['a', 'b', 'c']", "[('a', 'b'), ('b', 'c')]"), ("['a']", "[]")),
+    ),
 )
 POINTS = sum(len(one.cases) for one in QUESTIONS)
 
@@ -58,30 +96,37 @@ POINTS = sum(len(one.cases) for one in QUESTIONS)
 def declare() -> None:
     """Make the six known as exercises of ours, a stage a case."""
     for question in QUESTIONS:
-        one = exercise(f"{NUMBER}.{question.name}", function=question.name, points=len(question.cases))
+        one = exercise(
+            f"{NUMBER}.{question.name}", function=question.name, points=len(question.cases)
+        )
         for place, (call, value) in enumerate(question.cases):
             one.stage(f"case-{place + 1}", points=1)(_stage(question.name, call, value))
 
 
 def _stage(name: str, call: str, value: str):
     def test_the_case(student):
-        expect(getattr(student, name)(*_value(f"({call},)"))).equals(_value(value), cause="It is another value.")
+        expect(getattr(student, name)(*_value(f"({call},)"))).equals(
+            _value(value), cause="It is another value."
+        )
+
     return test_the_case
 
 
 def _value(expression: str) -> object:
-    return eval(expression, {"torch": torch})       # a text of this module, never a student's
+    return eval(expression, {"torch": torch})  # a text of this module, never a student's
 
 
 def prepare(folder: Path) -> None:
     """Write the solutions file and build the student's notebook below `folder`, as for any assignment."""
     from autograder.authoring.notebooks import build
 
-    for real in (catalogue.SOLUTIONS, catalogue.EXERCISES):         # the course's own stay known beside it
+    for real in (catalogue.SOLUTIONS, catalogue.EXERCISES):  # the course's own stay known beside it
         (folder / real.name).mkdir(parents=True)
         for path in real.glob("[0-9]*"):
             (folder / real.name / path.name).symlink_to(path)
-    (folder / "solutions" / f"{NAME}.py").write_text("\n\n".join(_percent_cells()) + "\n", encoding="utf-8")
+    (folder / "solutions" / f"{NAME}.py").write_text(
+        "\n\n".join(_percent_cells()) + "\n", encoding="utf-8"
+    )
     enter(folder)
     build(catalogue.assignment(NUMBER), folder / "build", folder / "exercises")
 
@@ -106,8 +151,15 @@ def _percent(grade_id: str, source: str, kind: str = "code", **marks: object) ->
 
 
 def _marks(grade_id: str, kind: str = "code", solution: bool = False, points: int = 0) -> dict:
-    found = {"grade_id": grade_id, "grade": bool(points), "locked": not solution, "solution": solution, "task": False,
-             "schema_version": 3, "cell_type": kind}
+    found = {
+        "grade_id": grade_id,
+        "grade": bool(points),
+        "locked": not solution,
+        "solution": solution,
+        "task": False,
+        "schema_version": 3,
+        "cell_type": kind,
+    }
     return found | {"points": points} if points else found
 
 
@@ -127,17 +179,42 @@ def _delimited(one: Question) -> list[str]:
 
 
 def _notebook(written: Callable[[Question], str], checked: bool) -> str:
-    cells = [new_markdown_cell("# Six questions", metadata={"nbgrader": _marks("title", "markdown")}, id="title"),
-             new_code_cell(IMPORTS, metadata={"nbgrader": _marks("setup")}, id="setup")]
+    cells = [
+        new_markdown_cell(
+            "# Six questions", metadata={"nbgrader": _marks("title", "markdown")}, id="title"
+        ),
+        new_code_cell(IMPORTS, metadata={"nbgrader": _marks("setup")}, id="setup"),
+    ]
     for one in QUESTIONS:
-        cells += [new_markdown_cell(f"## Write `{one.name}`", metadata={"nbgrader": _marks(f"{one.name}-card", "markdown")},
-                                    id=f"{one.name}-card"),
-                  new_code_cell(written(one), metadata={"nbgrader": _marks(one.name, solution=True)},
-                                id=one.name)]
-        cells += [new_code_cell(assertions(one) if checked else one.name, id=f"{one.name}-check",
-                                metadata={"nbgrader": _marks(f"{one.name}-check", points=len(one.cases))})]
-    return nbformat.writes(new_notebook(cells=cells, metadata={
-        "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}}))
+        cells += [
+            new_markdown_cell(
+                f"## Write `{one.name}`",
+                metadata={"nbgrader": _marks(f"{one.name}-card", "markdown")},
+                id=f"{one.name}-card",
+            ),
+            new_code_cell(
+                written(one), metadata={"nbgrader": _marks(one.name, solution=True)}, id=one.name
+            ),
+        ]
+        cells += [
+            new_code_cell(
+                assertions(one) if checked else one.name,
+                id=f"{one.name}-check",
+                metadata={"nbgrader": _marks(f"{one.name}-check", points=len(one.cases))},
+            )
+        ]
+    return nbformat.writes(
+        new_notebook(
+            cells=cells,
+            metadata={
+                "kernelspec": {
+                    "display_name": "Python 3 (ipykernel)",
+                    "language": "python",
+                    "name": "python3",
+                }
+            },
+        )
+    )
 
 
 def assertions(one: Question) -> str:
@@ -145,14 +222,32 @@ def assertions(one: Question) -> str:
     lines = []
     for call, value in one.cases:
         came, wanted = f"{one.name}({call})", value
-        lines.append(f"assert torch.allclose({came}, {wanted})" if wanted.startswith("torch") and "True" not in wanted
-                     and one.name != "counts" else f"assert torch.equal({came}, {wanted})" if wanted.startswith("torch")
-                     else f"assert {came} == {wanted}")
+        lines.append(
+            f"assert torch.allclose({came}, {wanted})"
+            if wanted.startswith("torch") and "True" not in wanted and one.name != "counts"
+            else f"assert torch.equal({came}, {wanted})"
+            if wanted.startswith("torch")
+            else f"assert {came} == {wanted}"
+        )
     return "\n".join(lines)
 
 
 def otter_test(one: Question) -> str:
     """One of otter-grader's test files (its OK format): a case a doctest."""
-    cases = [{"code": ">>> " + line, "hidden": True, "locked": False, "points": 1} for line in assertions(one).split("\n")]
-    return "OK_FORMAT = True\ntest = " + repr({"name": one.name, "points": None, "suites": [
-        {"cases": cases, "scored": True, "setup": "", "teardown": "", "type": "doctest"}]}) + "\n"
+    cases = [
+        {"code": ">>> " + line, "hidden": True, "locked": False, "points": 1}
+        for line in assertions(one).split("\n")
+    ]
+    return (
+        "OK_FORMAT = True\ntest = "
+        + repr(
+            {
+                "name": one.name,
+                "points": None,
+                "suites": [
+                    {"cases": cases, "scored": True, "setup": "", "teardown": "", "type": "doctest"}
+                ],
+            }
+        )
+        + "\n"
+    )

@@ -9,6 +9,7 @@ subsampling and learning rate of `trained("skipgram")`. CBOW likewise, save that
 released program, 0.05: its steps are larger, because it hands each context word the whole gradient. SVD and GloVe,
 which gensim does not have, stand beside gensim's skip-gram.
 """
+
 import argparse
 import os
 import time
@@ -44,22 +45,39 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(1)
     if word2vec.FAST_VERSION < 0:
-        raise SystemExit("gensim runs without its compiled loops here: the comparison would be worth nothing")
+        raise SystemExit(
+            "gensim runs without its compiled loops here: the comparison would be worth nothing"
+        )
     sentences = [tokenize(line) for line in corpora.load(CORPUS)]
     sentences = [sentences[i] for i in np.random.default_rng(0).permutation(len(sentences))]
-    rows = [speed(sentences[:args.lines], args.repetitions)]
+    rows = [speed(sentences[: args.lines], args.repetitions)]
     quality_rows, scores = quality(sentences)
-    save("skipgram", rows + quality_rows, versions=("torch", "numpy", "scipy", "gensim"), gensim=scores,
-         settings=SETTINGS, lines={"speed": args.lines, "quality": len(sentences)})
+    save(
+        "skipgram",
+        rows + quality_rows,
+        versions=("torch", "numpy", "scipy", "gensim"),
+        gensim=scores,
+        settings=SETTINGS,
+        lines={"speed": args.lines, "quality": len(sentences)},
+    )
 
 
 def rival(sentences: list[list[str]], method: str, epochs: int) -> word2vec.Word2Vec:
     """gensim's model with our settings, its vocabulary built, not yet trained."""
     ours = SETTINGS[method]
     rate = ours["learning_rate"] if method == "skipgram" else 0.05
-    model = word2vec.Word2Vec(vector_size=ours["dim"], window=ours["window"], negative=ours["negatives"], epochs=epochs,
-                              alpha=rate, sample=1e-3, min_count=MIN_COUNT, workers=1, seed=1,
-                              sg=int(method == "skipgram"))
+    model = word2vec.Word2Vec(
+        vector_size=ours["dim"],
+        window=ours["window"],
+        negative=ours["negatives"],
+        epochs=epochs,
+        alpha=rate,
+        sample=1e-3,
+        min_count=MIN_COUNT,
+        workers=1,
+        seed=1,
+        sg=int(method == "skipgram"),
+    )
     model.build_vocab(sentences)
     return model
 
@@ -75,10 +93,14 @@ def speed(sentences: list[list[str]], repetitions: int) -> dict:
         model.train(sentences, total_examples=len(sentences), epochs=1)
         theirs.append(words / (time.perf_counter() - started))
         started = time.perf_counter()
-        train_skipgram(encode(sentences, vocabulary), vocabulary, **SETTINGS["skipgram"] | {"epochs": 1})
+        train_skipgram(
+            encode(sentences, vocabulary), vocabulary, **SETTINGS["skipgram"] | {"epochs": 1}
+        )
         ours.append(words / (time.perf_counter() - started))
         print(f"words a second: ours {ours[-1]:,.0f}, gensim {theirs[-1]:,.0f}", flush=True)
-    return compare("skip-gram training", "gensim, one worker", "words/s", ours[1:], theirs[1:], MUST, AIM)
+    return compare(
+        "skip-gram training", "gensim, one worker", "words/s", ours[1:], theirs[1:], MUST, AIM
+    )
 
 
 def quality(sentences: list[list[str]]) -> tuple[list[dict], dict[str, float]]:
@@ -89,13 +111,19 @@ def quality(sentences: list[list[str]]) -> tuple[list[dict], dict[str, float]]:
         model = rival(sentences, method, SETTINGS[method]["epochs"])
         model.train(sentences, total_examples=len(sentences), epochs=model.epochs)
         vectors = Vectors(model.wv.index_to_key, torch.from_numpy(model.wv.vectors))
-        scores |= {prefix + name: round(word_similarity(vectors, pairs[name]).rho, 4) for name in pairs}
+        scores |= {
+            prefix + name: round(word_similarity(vectors, pairs[name]).rho, 4) for name in pairs
+        }
         print(f"gensim {method}: {scores}", flush=True)
     for method in SETTINGS:
         prefix, other = ("cbow_", "gensim, CBOW") if method == "cbow" else ("", "gensim, skip-gram")
         for name in pairs:
             theirs = scores[prefix + name]
-            must = round((theirs - TOLERANCE) / theirs, 3) if method == "skipgram" and name == "wordsim353" else None
+            must = (
+                round((theirs - TOLERANCE) / theirs, 3)
+                if method == "skipgram" and name == "wordsim353"
+                else None
+            )
             ours = word_similarity(trained(method), pairs[name]).rho
             rows.append(compare(f"{method}, {name}", other, "Spearman", [ours], [theirs], must))
     return rows, scores

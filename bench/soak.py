@@ -10,6 +10,7 @@ HTTP, and open connections that say nothing. Each now and then asks one question
 Left behind may be: no block, no sequence, no task, no file descriptor, no thread more than at the start. Memory is
 reported. Exit code 1 if something is left, or an answer had a status that it should not have.
 """
+
 import argparse
 import asyncio
 import os
@@ -28,10 +29,23 @@ from prometheus_client.parser import text_string_to_metric_families  # noqa: E40
 from record import save  # noqa: E402
 from served import course_serve, write_tiny_model  # noqa: E402
 
-PROBE = {"model": "tiny", "prompt": "The same question, always.", "max_tokens": 12, "temperature": 0,
-         "ignore_eos": True}
-WRONG = [({"temperature": -1}, 400), ({"max_tokens": 0}, 400), ({"n": 99}, 400), ({"model": "other"}, 404),
-         ({"prompt": ""}, 400), ({"unknown": 1}, 400), ({"prompt": "x" * 1_100_000}, 413), ({"max_tokens": 10**6}, 400)]
+PROBE = {
+    "model": "tiny",
+    "prompt": "The same question, always.",
+    "max_tokens": 12,
+    "temperature": 0,
+    "ignore_eos": True,
+}
+WRONG = [
+    ({"temperature": -1}, 400),
+    ({"max_tokens": 0}, 400),
+    ({"n": 99}, 400),
+    ({"model": "other"}, 404),
+    ({"prompt": ""}, 400),
+    ({"unknown": 1}, 400),
+    ({"prompt": "x" * 1_100_000}, 413),
+    ({"max_tokens": 10**6}, 400),
+]
 SETTLE_SECONDS = 60
 
 
@@ -40,7 +54,9 @@ class Traffic:
 
     def __init__(self, url: str, seconds: float, deeds: int | None = None):
         self.url, self.end, self.deeds = url, time.monotonic() + seconds, deeds
-        self.http = httpx.AsyncClient(base_url=url, timeout=120, limits=httpx.Limits(max_connections=None))
+        self.http = httpx.AsyncClient(
+            base_url=url, timeout=120, limits=httpx.Limits(max_connections=None)
+        )
         self.seen: Counter[str] = Counter()
         self.unexpected: list[str] = []
         self.answer: str | None = None
@@ -48,8 +64,17 @@ class Traffic:
     async def client(self, seed: int) -> None:
         """One thing after the other until the time is over, or so many."""
         draw, done = random.Random(seed), 0
-        kinds = [self.complete, self.stream, self.leave_stream, self.leave_whole, self.wrong, self.probe, self.embed,
-                 self.no_http, self.silent]
+        kinds = [
+            self.complete,
+            self.stream,
+            self.leave_stream,
+            self.leave_whole,
+            self.wrong,
+            self.probe,
+            self.embed,
+            self.no_http,
+            self.silent,
+        ]
         while time.monotonic() < self.end if self.deeds is None else done < self.deeds:
             done += 1
             await draw.choices(kinds, [4, 4, 3, 3, 2, 2, 1, 1, 1])[0](draw)
@@ -64,8 +89,14 @@ class Traffic:
     def asked(self, draw: random.Random) -> tuple[str, dict]:
         """A request: completion or chat, short or long, one answer or several."""
         text = "".join(draw.choices("abcdefgh ", k=draw.randrange(1, 400)))
-        body = {"model": "tiny", "max_tokens": draw.randrange(1, 120), "n": draw.choice([1, 1, 1, 2, 4]),
-                "temperature": draw.choice([0, 1]), "seed": draw.randrange(1000), "stop": draw.choice([None, "zz"])}
+        body = {
+            "model": "tiny",
+            "max_tokens": draw.randrange(1, 120),
+            "n": draw.choice([1, 1, 1, 2, 4]),
+            "temperature": draw.choice([0, 1]),
+            "seed": draw.randrange(1000),
+            "stop": draw.choice([None, "zz"]),
+        }
         if draw.random() < 0.5:
             return "/v1/completions", {**body, "prompt": text, "logprobs": draw.choice([None, 3])}
         return "/v1/chat/completions", {**body, "messages": [{"role": "user", "content": text}]}
@@ -88,7 +119,9 @@ class Traffic:
                     await asyncio.sleep(0.02)
             self.seen[f"stream {answer.status_code}"] += 1
             if last != "data: [DONE]":
-                self.unexpected.append(f"stream: {answer.status_code}, its last line is {last[:200]}")
+                self.unexpected.append(
+                    f"stream: {answer.status_code}, its last line is {last[:200]}"
+                )
 
     async def leave_stream(self, draw: random.Random) -> None:
         """Hang up after a few events."""
@@ -114,7 +147,9 @@ class Traffic:
     async def wrong(self, draw: random.Random) -> None:
         """Something that must be refused."""
         change, status = draw.choice(WRONG)
-        self.expect("wrong", await self.http.post("/v1/completions", json={**PROBE, **change}), status)
+        self.expect(
+            "wrong", await self.http.post("/v1/completions", json={**PROBE, **change}), status
+        )
 
     async def probe(self, _: random.Random) -> None:
         """The question whose answer never changes."""
@@ -141,7 +176,7 @@ class Traffic:
     async def silent(self, draw: random.Random) -> None:
         """A connection that begins a request and does not go on."""
         _, writer = await self._connect()
-        writer.write(b"POST /v1/comple"[:draw.randrange(15)])
+        writer.write(b"POST /v1/comple"[: draw.randrange(15)])
         await asyncio.sleep(draw.random())
         writer.close()
         self.seen["silent"] += 1
@@ -153,24 +188,40 @@ class Traffic:
 
 def read_state(url: str, pid: int) -> dict[str, float]:
     """What the process holds: by its own metrics, and as the system sees it."""
-    samples = {sample.name: sample.value for family in text_string_to_metric_families(httpx.get(f"{url}/metrics").text)
-               for sample in family.samples if set(sample.labels) == {"model_name"}}
-    status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
-    return {"blocks_held": samples["vllm:kv_cache_usage_perc"], "running": samples["vllm:num_requests_running"],
-            "waiting": samples["vllm:num_requests_waiting"], "tasks": samples["word2serve:asyncio_tasks"],
-            "descriptors": len(os.listdir(f"/proc/{pid}/fd")), "threads": int(status["Threads"]),
-            "resident_mb": round(int(status["VmRSS"].split()[0]) / 1024, 1),
-            "tokens": samples["vllm:generation_tokens_total"], "preemptions": samples["vllm:num_preemptions_total"]}
+    samples = {
+        sample.name: sample.value
+        for family in text_string_to_metric_families(httpx.get(f"{url}/metrics").text)
+        for sample in family.samples
+        if set(sample.labels) == {"model_name"}
+    }
+    status = dict(
+        line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines()
+    )
+    return {
+        "blocks_held": samples["vllm:kv_cache_usage_perc"],
+        "running": samples["vllm:num_requests_running"],
+        "waiting": samples["vllm:num_requests_waiting"],
+        "tasks": samples["word2serve:asyncio_tasks"],
+        "descriptors": len(os.listdir(f"/proc/{pid}/fd")),
+        "threads": int(status["Threads"]),
+        "resident_mb": round(int(status["VmRSS"].split()[0]) / 1024, 1),
+        "tokens": samples["vllm:generation_tokens_total"],
+        "preemptions": samples["vllm:num_preemptions_total"],
+    }
 
 
 def left_behind(before: dict[str, float], after: dict[str, float]) -> list[str]:
     """What is more than it was."""
-    return [f"{name}: {after[name]:g} after {before[name]:g}"
-            for name in ("blocks_held", "running", "waiting", "tasks", "descriptors", "threads")
-            if after[name] > before[name]]
+    return [
+        f"{name}: {after[name]:g} after {before[name]:g}"
+        for name in ("blocks_held", "running", "waiting", "tasks", "descriptors", "threads")
+        if after[name] > before[name]
+    ]
 
 
-async def soak(url: str, seconds: float, num_clients: int, first_seed: int = 0, deeds: int | None = None) -> Traffic:
+async def soak(
+    url: str, seconds: float, num_clients: int, first_seed: int = 0, deeds: int | None = None
+) -> Traffic:
     """All clients at once; each its own random numbers."""
     traffic = Traffic(url, seconds, deeds)
     async with traffic.http:
@@ -188,8 +239,17 @@ def main() -> int:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         model = write_tiny_model(Path(folder) / "tiny")
-        with course_serve(model, "--num-blocks", 140, "--max-num-seqs", 16, "--max-num-batched-tokens", 64,
-                          "--speculate", 2) as (process, url):
+        with course_serve(
+            model,
+            "--num-blocks",
+            140,
+            "--max-num-seqs",
+            16,
+            "--max-num-batched-tokens",
+            64,
+            "--speculate",
+            2,
+        ) as (process, url):
             # What is made once and kept (thread pools, compiled templates) is there after every kind was served.
             asyncio.run(soak(url, min(args.seconds / 4, 20), args.clients, 10_000, args.deeds))
             before = _settled(url, process.pid, None)
@@ -197,13 +257,29 @@ def main() -> int:
             after = _settled(url, process.pid, before)
     left = left_behind(before, after)
     print("\n".join([f"{count:7,} {kind}" for kind, count in sorted(traffic.seen.items())]))
-    print(f"tokens {after['tokens'] - before['tokens']:,.0f}, preemptions "
-          f"{after['preemptions'] - before['preemptions']:,.0f}, memory {before['resident_mb']} to "
-          f"{after['resident_mb']} MB")
-    print("left behind:", "; ".join(left) or "nothing", "| unexpected:", "; ".join(traffic.unexpected[:5]) or "nothing")
+    print(
+        f"tokens {after['tokens'] - before['tokens']:,.0f}, preemptions "
+        f"{after['preemptions'] - before['preemptions']:,.0f}, memory {before['resident_mb']} to "
+        f"{after['resident_mb']} MB"
+    )
+    print(
+        "left behind:",
+        "; ".join(left) or "nothing",
+        "| unexpected:",
+        "; ".join(traffic.unexpected[:5]) or "nothing",
+    )
     if not args.no_record:
-        save("soak", seconds=args.seconds, deeds=args.deeds, clients=args.clients, seen=dict(sorted(traffic.seen.items())), before=before,
-             after=after, left_behind=left, unexpected=traffic.unexpected[:20])
+        save(
+            "soak",
+            seconds=args.seconds,
+            deeds=args.deeds,
+            clients=args.clients,
+            seen=dict(sorted(traffic.seen.items())),
+            before=before,
+            after=after,
+            left_behind=left,
+            unexpected=traffic.unexpected[:20],
+        )
     return 1 if left or traffic.unexpected else 0
 
 
@@ -214,7 +290,11 @@ def _settled(url: str, pid: int, before: dict[str, float] | None) -> dict[str, f
         time.sleep(1)
         state = read_state(url, pid)
         idle = not (state["running"] or state["waiting"] or state["blocks_held"])
-        same = not left_behind(before, state) if before else last is not None and not left_behind(state, last)
+        same = (
+            not left_behind(before, state)
+            if before
+            else last is not None and not left_behind(state, last)
+        )
         if idle and same or time.monotonic() > end:
             return state
         last = state

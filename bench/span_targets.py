@@ -13,6 +13,7 @@ stands in the source, or was lost and is in the short one too. Beside them: what
 A seed is the start, the stretches and the spans. With --seed one seed is made and merged into the record.
 Not here: what either is worth on a task after fine-tuning (Raffel et al. 2020, table 5).
 """
+
 import argparse
 import json
 import os
@@ -41,8 +42,15 @@ from reference_impl.training.loop import TrainingConfig, train  # noqa: E402
 SEEDS, TERAFLOPS, LENGTH, ROWS, SENTINELS = 5, 1.5, 64, 16, 16
 END = BERT_SPECIALS.index("[SEP]")
 SPANS = SpanCorruption(WORDS + SENTINELS, END, num_sentinels=SENTINELS)
-CONFIG = T5Config(vocab_size=SPANS.vocab_size, hidden_size=128, head_dim=32, intermediate_size=512, num_layers=2, num_heads=4,
-                  dropout=0.0)
+CONFIG = T5Config(
+    vocab_size=SPANS.vocab_size,
+    hidden_size=128,
+    head_dim=32,
+    intermediate_size=512,
+    num_layers=2,
+    num_heads=4,
+    dropout=0.0,
+)
 
 
 def batch_of(rows: Tensor, whole: bool, generator: torch.Generator) -> dict[str, Tensor]:
@@ -54,7 +62,9 @@ def batch_of(rows: Tensor, whole: bool, generator: torch.Generator) -> dict[str,
         if whole:
             kept = SPANS.restore(source, target)
             places, at = [], 0
-            for token in source:  # a sentinel stands for a span: its tokens are the lost ones of the whole text
+            for token in (
+                source
+            ):  # a sentinel stands for a span: its tokens are the lost ones of the whole text
                 length = 1 if token < WORDS else _span(target, token)
                 places += [token >= WORDS] * length
                 at += length
@@ -69,7 +79,7 @@ def batch_of(rows: Tensor, whole: bool, generator: torch.Generator) -> dict[str,
 
 def _span(target: list[int], sentinel: int) -> int:
     """How many tokens follow this sentinel in the target."""
-    after = target[target.index(sentinel) + 1:]
+    after = target[target.index(sentinel) + 1 :]
     return next((i for i, token in enumerate(after) if token >= WORDS), len(after))
 
 
@@ -81,30 +91,58 @@ def new_model(seed: int) -> nn.Module:
 
 def trained(whole: bool, tokens: Tensor, seed: int, teraflops: float) -> tuple[nn.Module, dict]:
     """A model that has spent its operations, and what it took."""
+
     def batch(index: int) -> dict[str, Tensor]:
         generator = torch.Generator().manual_seed(100_000 * (seed + 1) + index)
         starts = torch.randint(len(tokens) - LENGTH, (ROWS,), generator=generator)
         return batch_of(tokens[starts[:, None] + torch.arange(LENGTH)], whole, generator)
+
     model = new_model(seed)
     per_step = count_flops(lambda: sequence_to_sequence(model, batch(0)).total.backward())
     model.zero_grad()
     steps, started = round(teraflops * 1e12 / per_step), time.process_time()
-    train(model, sequence_to_sequence, batch, TrainingConfig(num_steps=steps, learning_rate=3e-3, warmup_steps=100,
-                                                             schedule="linear", betas=(0.9, 0.98)), progress=False)
-    return model.eval(), {"steps": steps, "gigaflops_a_step": round(per_step / 1e9, 3), "parameters": count_parameters(model),
-                          "target": int(batch(0)["labels"].shape[1]), "cpu_seconds": round(time.process_time() - started)}
+    train(
+        model,
+        sequence_to_sequence,
+        batch,
+        TrainingConfig(
+            num_steps=steps,
+            learning_rate=3e-3,
+            warmup_steps=100,
+            schedule="linear",
+            betas=(0.9, 0.98),
+        ),
+        progress=False,
+    )
+    return model.eval(), {
+        "steps": steps,
+        "gigaflops_a_step": round(per_step / 1e9, 3),
+        "parameters": count_parameters(model),
+        "target": int(batch(0)["labels"].shape[1]),
+        "cpu_seconds": round(time.process_time() - started),
+    }
 
 
 @torch.no_grad()
 def asked(model: nn.Module, held: Tensor, whole: bool) -> dict[str, float]:
     """Nats and the share said right, over the tokens that were cut out of held-out stretches, always the same."""
-    rows = held[:len(held) // LENGTH * LENGTH].view(-1, LENGTH)[::3]
+    rows = held[: len(held) // LENGTH * LENGTH].view(-1, LENGTH)[::3]
     batch = batch_of(rows, whole, torch.Generator().manual_seed(7))
-    logits = torch.cat([model(*parts) for parts in zip(*(batch[name].split(64) for name in ("source", "target", "source_mask")),
-                                                       strict=True)])[batch["lost"]]
+    logits = torch.cat(
+        [
+            model(*parts)
+            for parts in zip(
+                *(batch[name].split(64) for name in ("source", "target", "source_mask")),
+                strict=True,
+            )
+        ]
+    )[batch["lost"]]
     labels = batch["labels"][batch["lost"]]
-    return {"nats": round(float(token_terms(logits, labels).mean), 4), "right": round(float((logits.argmax(-1) == labels).float().mean()), 4),
-            "asked": len(labels)}
+    return {
+        "nats": round(float(token_terms(logits, labels).mean), 4),
+        "right": round(float((logits.argmax(-1) == labels).float().mean()), 4),
+        "asked": len(labels),
+    }
 
 
 def lengths() -> list[dict]:
@@ -112,11 +150,18 @@ def lengths() -> list[dict]:
     found = []
     for share in (0.05, 0.1, 0.15, 0.25, 0.5):
         for mean_span in (1.0, 2.0, 3.0, 5.0, 10.0):
-            spans = SpanCorruption(32_128 + 300, 1, num_sentinels=300, share=share, mean_span=mean_span)
-            drawn = [spans.corrupt(list(range(100, 612)), torch.Generator().manual_seed(seed)) for seed in range(5)]
+            spans = SpanCorruption(
+                32_128 + 300, 1, num_sentinels=300, share=share, mean_span=mean_span
+            )
+            drawn = [
+                spans.corrupt(list(range(100, 612)), torch.Generator().manual_seed(seed))
+                for seed in range(5)
+            ]
             source, target = spans.lengths(512)
             assert all((len(a) + 1, len(b) + 1) == (source, target) for a, b in drawn)
-            found.append({"share": share, "mean_span": mean_span, "source": source, "target": target})
+            found.append(
+                {"share": share, "mean_span": mean_span, "source": source, "target": target}
+            )
     return found
 
 
@@ -131,21 +176,38 @@ def main() -> None:
     tokenizer = tokenizer_for(NAME, train_text, WORDS)
     tokens, held = as_tokens(tokenizer, train_text), as_tokens(tokenizer, held_text)
     file = RESULTS / "span_targets.json"
-    runs = json.loads(file.read_text(encoding="utf-8"))["runs"] if args.seed is not None and file.is_file() else []
+    runs = (
+        json.loads(file.read_text(encoding="utf-8"))["runs"]
+        if args.seed is not None and file.is_file()
+        else []
+    )
     seeds = range(SEEDS) if args.seed is None else [args.seed]
     runs = [run for run in runs if run["seed"] not in seeds]
     for seed in seeds:
         for whole in (False, True):
             model, took = trained(whole, tokens, seed, args.teraflops)
-            runs.append({"target_is": "whole text" if whole else "spans", "seed": seed, **asked(model, held, whole), **took})
+            runs.append(
+                {
+                    "target_is": "whole text" if whole else "spans",
+                    "seed": seed,
+                    **asked(model, held, whole),
+                    **took,
+                }
+            )
             print(runs[-1], flush=True)
-    rows = held[:len(held) // LENGTH * LENGTH].view(-1, LENGTH)[::3]
+    rows = held[: len(held) // LENGTH * LENGTH].view(-1, LENGTH)[::3]
     batch = batch_of(rows, False, torch.Generator().manual_seed(7))
     labels = batch["labels"][batch["lost"] & (batch["labels"] != IGNORED)]
     frequency = torch.bincount(tokens, minlength=WORDS) + 1.0
-    save("span_targets", versions=("torch",), teraflops=args.teraflops, tokens=LENGTH, lengths=lengths(),
-         unigram=round(float(-(frequency / frequency.sum()).log()[labels].mean()), 4),
-         runs=sorted(runs, key=lambda run: (run["seed"], run["target_is"])))
+    save(
+        "span_targets",
+        versions=("torch",),
+        teraflops=args.teraflops,
+        tokens=LENGTH,
+        lengths=lengths(),
+        unigram=round(float(-(frequency / frequency.sum()).log()[labels].mean()), 4),
+        runs=sorted(runs, key=lambda run: (run["seed"], run["target_is"])),
+    )
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ throughout, are read in two pieces of 32; and whole, with a table of 64 rows tha
 
 Nothing is trained. Five seeds of the blanks.
 """
+
 import os
 import sys
 from pathlib import Path
@@ -34,7 +35,10 @@ def longer(kept: BertForMaskedLM, rows: Tensor) -> BertForMaskedLM:
     """The same model with another table of places."""
     config = {**vars(kept.config), "max_position_embeddings": len(rows)}
     model = BertForMaskedLM(BertConfig(**config)).eval()
-    state = {name: rows if name.endswith("position.weight") else tensor for name, tensor in kept.state_dict().items()}
+    state = {
+        name: rows if name.endswith("position.weight") else tensor
+        for name, tensor in kept.state_dict().items()
+    }
     model.load_state_dict(state)
     return model
 
@@ -42,8 +46,14 @@ def longer(kept: BertForMaskedLM, rows: Tensor) -> BertForMaskedLM:
 def tables(rows: Tensor, seed: int) -> dict[str, Tensor]:
     """Twice as many rows (2P, C), in each way."""
     drawn = torch.randn(rows.shape, generator=torch.Generator().manual_seed(seed)) * rows.std()
-    between = nn.functional.interpolate(rows.T[None], size=2 * len(rows), mode="linear", align_corners=False)[0].T
-    return {"drawn": torch.cat((rows, drawn)), "copied": torch.cat((rows, rows)), "between": between.contiguous()}
+    between = nn.functional.interpolate(
+        rows.T[None], size=2 * len(rows), mode="linear", align_corners=False
+    )[0].T
+    return {
+        "drawn": torch.cat((rows, drawn)),
+        "copied": torch.cat((rows, rows)),
+        "between": between.contiguous(),
+    }
 
 
 @torch.no_grad()
@@ -51,20 +61,38 @@ def main() -> None:
     """Ask, write bench/results/stretched_positions.json."""
     torch.set_num_threads(1)
     kept = small_model("bert_kjv")
-    rows = next(tensor for name, tensor in kept.model.state_dict().items() if name.endswith("position.weight"))
+    rows = next(
+        tensor
+        for name, tensor in kept.model.state_dict().items()
+        if name.endswith("position.weight")
+    )
     tokens = as_tokens(kept.tokenizer, split(scripture())[1])
-    stretches = tokens[:len(tokens) // (2 * LENGTH) * 2 * LENGTH].view(-1, 2 * LENGTH)[::2]
+    stretches = tokens[: len(tokens) // (2 * LENGTH) * 2 * LENGTH].view(-1, 2 * LENGTH)[::2]
     found: dict[str, list[float]] = {}
     for seed in SEEDS:
         ids, labels = masking(0.15).mask_tokens(stretches, torch.Generator().manual_seed(seed))
         whole = {"ids": ids, "labels": labels}
         pieces = {name: tensor.reshape(-1, LENGTH) for name, tensor in whole.items()}
-        asked = {"pieces of 32": (kept.model, pieces), **{name: (longer(kept.model, table), whole) for name, table in tables(rows, seed).items()}}
+        asked = {
+            "pieces of 32": (kept.model, pieces),
+            **{
+                name: (longer(kept.model, table), whole)
+                for name, table in tables(rows, seed).items()
+            },
+        }
         for name, (model, batch) in asked.items():
             found.setdefault(name, []).append(round(measure(model, batch)["nats"], 4))
     for name, nats in found.items():
         print(f"{name}: {nats}")
-    save("stretched_positions", versions=("torch",), seeds=list(SEEDS), trained_length=LENGTH, length=2 * LENGTH, stretches=len(stretches), nats=found)
+    save(
+        "stretched_positions",
+        versions=("torch",),
+        seeds=list(SEEDS),
+        trained_length=LENGTH,
+        length=2 * LENGTH,
+        stretches=len(stretches),
+        nats=found,
+    )
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ Sixty tokens fit into the cache, in blocks of four, and a step reads at most eig
 with what it says alone. The record, bench/results/trace.json, has the requests, the drawing and a row for each step
 (see `engine.trace`), for pages and figures.
 """
+
 import torch
 from record import save
 
@@ -14,7 +15,9 @@ from reference_impl.engine.scheduler import SchedulerConfig
 from reference_impl.generation.sampling_params import SamplingParams
 from reference_impl.models.llama import Llama, LlamaConfig
 
-TINY = LlamaConfig(97, 32, 40, num_layers=2, num_heads=4, num_kv_heads=2, max_position_embeddings=64)
+TINY = LlamaConfig(
+    97, 32, 40, num_layers=2, num_heads=4, num_kv_heads=2, max_position_embeddings=64
+)
 SYSTEM = list(range(20, 28))
 REQUESTS = [  # id, the step before which it comes, prompt, tokens to say
     ("first", 0, [*SYSTEM, 1, 2, 3], 12),
@@ -25,16 +28,25 @@ REQUESTS = [  # id, the step before which it comes, prompt, tokens to say
 LIMITS = {"num_blocks": 15, "block_size": 4, "max_num_seqs": 4, "max_num_batched_tokens": 8}
 
 
-def run(model: Llama, requests: list[tuple[str, int, list[int], int]]) -> tuple[Engine, dict[str, list[int]]]:
+def run(
+    model: Llama, requests: list[tuple[str, int, list[int], int]]
+) -> tuple[Engine, dict[str, list[int]]]:
     """Serve these, each from its step on; the engine with its trace, and what each request was answered."""
-    limits = SchedulerConfig(max_num_seqs=LIMITS["max_num_seqs"], max_model_len=48,
-                             max_num_batched_tokens=LIMITS["max_num_batched_tokens"])
-    engine = Engine(model, EngineConfig(LIMITS["num_blocks"], LIMITS["block_size"], scheduler=limits))
+    limits = SchedulerConfig(
+        max_num_seqs=LIMITS["max_num_seqs"],
+        max_model_len=48,
+        max_num_batched_tokens=LIMITS["max_num_batched_tokens"],
+    )
+    engine = Engine(
+        model, EngineConfig(LIMITS["num_blocks"], LIMITS["block_size"], scheduler=limits)
+    )
     said: dict[str, list[int]] = {name: [] for name, *_ in requests}
     while engine.has_work or engine.trace.num_steps == 0:
         for name, arrival, prompt, count in requests:
             if arrival == engine.trace.num_steps:
-                engine.add_request(prompt, SamplingParams(temperature=0, max_tokens=count, ignore_eos=True), name)
+                engine.add_request(
+                    prompt, SamplingParams(temperature=0, max_tokens=count, ignore_eos=True), name
+                )
         for output in engine.step():
             said[output.request_id] += [token.id for token in output.tokens]
     return engine, said
@@ -42,8 +54,15 @@ def run(model: Llama, requests: list[tuple[str, int, list[int], int]]) -> tuple[
 
 def events(row: dict) -> str:
     """What happened in a step besides computing, in words."""
-    words = [f"{item['id']} begins" + (f", {item['num_cached_tokens']} tokens found in the cache"
-                                       if item["num_cached_tokens"] else "") for item in row["admitted"]]
+    words = [
+        f"{item['id']} begins"
+        + (
+            f", {item['num_cached_tokens']} tokens found in the cache"
+            if item["num_cached_tokens"]
+            else ""
+        )
+        for item in row["admitted"]
+    ]
     words += [f"{name} gives up its blocks" for name in row["preempted"]]
     return "; ".join(words + [f"{name} is done" for name in row["finished"]])
 
@@ -59,11 +78,27 @@ def main() -> None:
     drawing = engine.trace.draw()
     print(drawing, "\nstep  tokens  slots held  empty  free blocks", sep="\n")
     for row in engine.trace.rows:
-        print(f"{row['step']:4}  {row['num_tokens']:6}  {row['held_slots']:10}  {row['wasted_slots']:5}  "
-              f"{row['num_free_blocks']:11}  {events(row)}".rstrip())
-    save("trace", versions=("torch",), limits=LIMITS, drawing=drawing.splitlines(), steps=list(engine.trace.rows),
-         requests=[{"id": name, "arrival": arrival, "prompt": prompt, "max_tokens": count, "answer": said[name]}
-                   for name, arrival, prompt, count in REQUESTS])
+        print(
+            f"{row['step']:4}  {row['num_tokens']:6}  {row['held_slots']:10}  {row['wasted_slots']:5}  "
+            f"{row['num_free_blocks']:11}  {events(row)}".rstrip()
+        )
+    save(
+        "trace",
+        versions=("torch",),
+        limits=LIMITS,
+        drawing=drawing.splitlines(),
+        steps=list(engine.trace.rows),
+        requests=[
+            {
+                "id": name,
+                "arrival": arrival,
+                "prompt": prompt,
+                "max_tokens": count,
+                "answer": said[name],
+            }
+            for name, arrival, prompt, count in REQUESTS
+        ],
+    )
 
 
 if __name__ == "__main__":

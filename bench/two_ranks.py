@@ -6,6 +6,7 @@ The trained GPT of scripture, cut as `layers.tensor_parallel` says; the ranks me
 are made, in rank 0. Then the same for SmolLM2 if it is there, in three, since its three heads of keys can't be cut in two.
 Seconds a step are medians of runs that take turns; `machine` says who else was there.
 """
+
 import os
 import statistics
 import tempfile
@@ -34,7 +35,9 @@ def said(engine: Engine, prompts: list[str], tokens: int) -> tuple[list[list[int
     """Greedy answers, and the seconds of each step in which all decode."""
     ids, seconds = {}, []
     for number, prompt in enumerate(prompts):
-        engine.add_request(prompt, SamplingParams(temperature=0, max_tokens=tokens, ignore_eos=True), str(number))
+        engine.add_request(
+            prompt, SamplingParams(temperature=0, max_tokens=tokens, ignore_eos=True), str(number)
+        )
     while engine.has_work:
         started = time.perf_counter()
         outputs = engine.step()
@@ -47,9 +50,15 @@ def said(engine: Engine, prompts: list[str], tokens: int) -> tuple[list[list[int
 
 def held(engine: Engine) -> dict[str, int]:
     """Bytes of weights, of those of them that are cut, and of the cache, in this process."""
-    whole = {name: value.numel() * value.element_size() for name, value in engine.runner.model.named_parameters()}
-    return {"weights": sum(whole.values()), "blocks": sum(size for name, size in whole.items() if "blocks." in name),
-            "cache": engine.runner.cache.pool.numel() * engine.runner.cache.pool.element_size()}
+    whole = {
+        name: value.numel() * value.element_size()
+        for name, value in engine.runner.model.named_parameters()
+    }
+    return {
+        "weights": sum(whole.values()),
+        "blocks": sum(size for name, size in whole.items() if "blocks." in name),
+        "cache": engine.runner.cache.pool.numel() * engine.runner.cache.pool.element_size(),
+    }
 
 
 def compare(path: Path | None, size: int, prompts: list[str], tokens: int) -> dict:
@@ -64,12 +73,14 @@ def compare(path: Path | None, size: int, prompts: list[str], tokens: int) -> di
         def counted(x, *rest, **options):
             sums.append(x.numel() * x.element_size())
             return add(x, *rest, **options)
+
         dist.all_reduce = counted
         compute = many.runner.compute
 
         def computed(prepared):
             told.append((len(sums), pack(prepared).numel() * 8, len(prepared.rows or [])))
             return compute(prepared)
+
         many.runner.compute = computed
         seconds, answers = {"one": [], "many": []}, []
         for _ in range(TURNS):
@@ -80,12 +91,28 @@ def compare(path: Path | None, size: int, prompts: list[str], tokens: int) -> di
         dist.all_reduce = add
         steps = len(told)
         ends = [start for start, _, _ in told[1:]] + [len(sums)]
-        decoding = [(end - start, sums[start:end], spoken) for (start, spoken, _), end in zip(told, ends, strict=True)][1:tokens]
-        return {"ranks": size, "prompts": len(prompts), "tokens": tokens, "equal": all(each == answers[0] for each in answers), "steps": steps,
-                "sums_a_step": sorted({count for count, _, _ in decoding}), "bytes_a_sum": sorted({each for _, sizes, _ in decoding for each in sizes}),
-                "bytes_told_a_step": [min(spoken for *_, spoken in decoding), max(spoken for *_, spoken in decoding)],
-                "held": {"one": held(one), "rank 0": held(many)}, "milliseconds_a_step": {
-                    name: [round(1000 * value, 3) for value in values] for name, values in seconds.items()}}
+        decoding = [
+            (end - start, sums[start:end], spoken)
+            for (start, spoken, _), end in zip(told, ends, strict=True)
+        ][1:tokens]
+        return {
+            "ranks": size,
+            "prompts": len(prompts),
+            "tokens": tokens,
+            "equal": all(each == answers[0] for each in answers),
+            "steps": steps,
+            "sums_a_step": sorted({count for count, _, _ in decoding}),
+            "bytes_a_sum": sorted({each for _, sizes, _ in decoding for each in sizes}),
+            "bytes_told_a_step": [
+                min(spoken for *_, spoken in decoding),
+                max(spoken for *_, spoken in decoding),
+            ],
+            "held": {"one": held(one), "rank 0": held(many)},
+            "milliseconds_a_step": {
+                name: [round(1000 * value, 3) for value in values]
+                for name, values in seconds.items()
+            },
+        }
 
 
 def main() -> None:
@@ -93,7 +120,9 @@ def main() -> None:
     verses = [line for line in corpora.load("kjv").split("\n") if len(line.split()) > 8]
     prompts = [" ".join(verse.split()[:8]) for verse in verses[100:108]]
     with tempfile.TemporaryDirectory() as folder:
-        found = {"gpt_kjv": compare(write_small_gpt(Path(folder) / "gpt_kjv", "gpt_kjv"), 2, prompts, 40)}
+        found = {
+            "gpt_kjv": compare(write_small_gpt(Path(folder) / "gpt_kjv", "gpt_kjv"), 2, prompts, 40)
+        }
     print(found["gpt_kjv"], flush=True)
     try:
         load(None, shard=Shard(0, 2, lambda _: None))

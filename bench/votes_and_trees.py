@@ -12,6 +12,7 @@ what as many chains cost that vote. Three values judge a thought:
 
 Also all chains whose last step is judged likeliest ("best of"), and greedy. Three seeds. Writes bench/results/votes_and_trees.json.
 """
+
 import os
 import random
 import sys
@@ -43,7 +44,14 @@ CHAINS = round(TOKENS / (STEP * DEPTH))
 def checked(digits: str, steps: str) -> int:
     """How many steps of a chain follow, from the first on, until one does not."""
     right = sums.chain(digits)
-    return next((n for n in range(DEPTH) if steps[STEP * n:STEP * (n + 1)] != right[STEP * n:STEP * (n + 1)]), DEPTH)
+    return next(
+        (
+            n
+            for n in range(DEPTH)
+            if steps[STEP * n : STEP * (n + 1)] != right[STEP * n : STEP * (n + 1)]
+        ),
+        DEPTH,
+    )
 
 
 def main() -> None:
@@ -52,7 +60,17 @@ def main() -> None:
     model, started = small_model(EARLY).model, time.process_time()
     tests = sums.problems(2, TESTED, tests=True)
     asked = {digits: sums.encode(digits + sums.BY_STEPS) for digits in tests}
-    found: dict[str, list[float]] = {name: [] for name in ("one chain", "vote", "best of", "tree, likelihood", "tree, checked", "tree, nothing")}
+    found: dict[str, list[float]] = {
+        name: []
+        for name in (
+            "one chain",
+            "vote",
+            "best of",
+            "tree, likelihood",
+            "tree, checked",
+            "tree, nothing",
+        )
+    }
 
     def likelihood(digits: str, steps: str) -> float:
         return score_continuations(model, asked[digits], [sums.encode(steps)])[0].total
@@ -61,24 +79,60 @@ def main() -> None:
         said = written(model, tests, sums.BY_STEPS, 1.0, each=CHAINS, seed=1_000_000 * (seed + 1))
         found["one chain"].append(share_right(tests, said))
         found["vote"].append(share_voted(tests, said, CHAINS))
-        found["best of"].append(share_right(tests, [[max(some, key=lambda text, digits=digits: likelihood(digits, text))]
-                                                    for digits, some in zip(tests, said, strict=True)]))
+        found["best of"].append(
+            share_right(
+                tests,
+                [
+                    [max(some, key=lambda text, digits=digits: likelihood(digits, text))]
+                    for digits, some in zip(tests, said, strict=True)
+                ],
+            )
+        )
         chance = random.Random(seed)
-        values: dict[str, Callable[[str, str], float]] = {"likelihood": likelihood, "checked": checked, "nothing": lambda *_: chance.random()}
+        values: dict[str, Callable[[str, str], float]] = {
+            "likelihood": likelihood,
+            "checked": checked,
+            "nothing": lambda *_: chance.random(),
+        }
         for name, value in values.items():
             right = 0
             for digits in tests:
+
                 def expand(steps: str, digits: str = digits) -> list[str]:
-                    params = SamplingParams(temperature=1.0, max_tokens=STEP, n=BRANCHES, seed=chance.randrange(2 ** 40))
-                    return [steps + sums.decode(one.ids) for one in generate(model, [asked[digits] + sums.encode(steps)], params)]
-                best = tree_search("", expand, lambda steps, digits=digits, value=value: value(digits, steps),
-                                   lambda steps: len(steps) == STEP * DEPTH, WIDTH, DEPTH)
+                    params = SamplingParams(
+                        temperature=1.0, max_tokens=STEP, n=BRANCHES, seed=chance.randrange(2**40)
+                    )
+                    return [
+                        steps + sums.decode(one.ids)
+                        for one in generate(model, [asked[digits] + sums.encode(steps)], params)
+                    ]
+
+                best = tree_search(
+                    "",
+                    expand,
+                    lambda steps, digits=digits, value=value: value(digits, steps),
+                    lambda steps: len(steps) == STEP * DEPTH,
+                    WIDTH,
+                    DEPTH,
+                )
                 right += sums.reward(digits, best + sums.END)
             found[f"tree, {name}"].append(round(right / TESTED, 4))
         print(seed, {name: shares[-1] for name, shares in found.items()}, flush=True)
-    save("votes_and_trees", versions=("torch",), seed=list(range(SEEDS)), seeds=SEEDS, tested=TESTED, width=WIDTH, branches=BRANCHES, depth=DEPTH,
-         tokens=TOKENS, chains=CHAINS, greedy=share_right(tests, written(model, tests, sums.BY_STEPS)), found=found,
-         cpu_seconds=round(time.process_time() - started))
+    save(
+        "votes_and_trees",
+        versions=("torch",),
+        seed=list(range(SEEDS)),
+        seeds=SEEDS,
+        tested=TESTED,
+        width=WIDTH,
+        branches=BRANCHES,
+        depth=DEPTH,
+        tokens=TOKENS,
+        chains=CHAINS,
+        greedy=share_right(tests, written(model, tests, sums.BY_STEPS)),
+        found=found,
+        cpu_seconds=round(time.process_time() - started),
+    )
 
 
 if __name__ == "__main__":

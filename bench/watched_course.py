@@ -2,6 +2,7 @@
 
 It gets a session of its own, and the interrupt goes to the whole of it, as from a terminal: to the command, its workers and their sandboxes.
 """
+
 import contextlib
 import os
 import re
@@ -16,8 +17,10 @@ from pathlib import Path
 import psutil
 
 ROOT = Path(__file__).resolve().parents[1]
-LINE = re.compile(r"(?:(?P<place>\d+)/(?P<places>\d+) (?P<assignment>\S+) +)?(?P<done>\d+) of (?P<total>\d+)  (?P<student>\S+) .*?"
-                  r" [\d.]+ s(?: +about (?P<left>[^,]*) left)?(?:,? +all in about (?P<whole>.*))?")
+LINE = re.compile(
+    r"(?:(?P<place>\d+)/(?P<places>\d+) (?P<assignment>\S+) +)?(?P<done>\d+) of (?P<total>\d+)  (?P<student>\S+) .*?"
+    r" [\d.]+ s(?: +about (?P<left>[^,]*) left)?(?:,? +all in about (?P<whole>.*))?"
+)
 LOOK_EVERY = 1.0
 GONE_WITHIN = 5.0
 GROUPS = (Path("/sys/fs/cgroup/cpuacct"), Path("/sys/fs/cgroup"))
@@ -65,51 +68,76 @@ def course(*arguments: object, stop_at: int | None = None, delay: float = 0.0) -
     """Run `course`; stop_at: send SIGINT so many seconds (`delay`) after so many lines of progress."""
     ran, group = Ran(), _group()
     begun = time.monotonic()
-    process = subprocess.Popen([sys.executable, "-m", "course.cli", *map(str, arguments)], cwd=ROOT, text=True, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, start_new_session=True, env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)})
+    process = subprocess.Popen(
+        [sys.executable, "-m", "course.cli", *map(str, arguments)],
+        cwd=ROOT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+    )
     if group:
-        (group / "cgroup.procs").write_text(str(process.pid))       # before it has started anything
+        (group / "cgroup.procs").write_text(str(process.pid))  # before it has started anything
     reached = threading.Event()
 
     def read() -> None:
         for line in process.stdout:
             ran.lines.append((time.monotonic() - begun, line.rstrip("\n")))
             if found := LINE.fullmatch(line.strip()):
-                ran.told.append(Told(ran.lines[-1][0], found["assignment"] or "", int(found["done"]), int(found["total"]), found["student"],
-                                     seconds_said(found["left"]), seconds_said(found["whole"])))
+                ran.told.append(
+                    Told(
+                        ran.lines[-1][0],
+                        found["assignment"] or "",
+                        int(found["done"]),
+                        int(found["total"]),
+                        found["student"],
+                        seconds_said(found["left"]),
+                        seconds_said(found["whole"]),
+                    )
+                )
                 if len(ran.told) == stop_at:
                     reached.set()
+
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
     while process.poll() is None and not reached.wait(LOOK_EVERY):
         _look(process.pid, ran)
     stopped = None
     if reached.is_set():
-        time.sleep(delay)       # the moment is what was asked for
+        time.sleep(delay)  # the moment is what was asked for
         if process.poll() is None:
             stopped = time.monotonic()
             os.killpg(process.pid, signal.SIGINT)
     process.wait()
     ended = time.monotonic()
     reader.join(timeout=10)
-    code = process.returncode       # of an interrupt that meets its last moments it dies; a shell calls that 130, too
-    ran.code, ran.seconds, ran.stop = 128 - code if code < 0 else code, ended - begun, ended - stopped if stopped is not None else None
+    code = (
+        process.returncode
+    )  # of an interrupt that meets its last moments it dies; a shell calls that 130, too
+    ran.code, ran.seconds, ran.stop = (
+        128 - code if code < 0 else code,
+        ended - begun,
+        ended - stopped if stopped is not None else None,
+    )
     while (there := _of_session(process.pid)) and time.monotonic() < ended + GONE_WITHIN:
         time.sleep(0.1)
     if group:
         ran.cpu = _used(group)
-        with contextlib.suppress(OSError):      # somebody is still in it
+        with contextlib.suppress(OSError):  # somebody is still in it
             group.rmdir()
     ran.stayed = [" ".join(one.info["cmdline"] or [one.info["name"]])[:200] for one in there]
     return ran
 
 
 def seconds_said(said: str | None) -> float | None:
-    """"40 s", "3 min" or "2 h 10 min" in seconds."""
+    """ "40 s", "3 min" or "2 h 10 min" in seconds."""
     if not said:
         return None
     numbers = re.findall(r"(\d+) (s|min|h)", said)
-    return float(sum(int(number) * {"s": 1, "min": 60, "h": 3600}[unit] for number, unit in numbers))
+    return float(
+        sum(int(number) * {"s": 1, "min": 60, "h": 3600}[unit] for number, unit in numbers)
+    )
 
 
 def _group() -> Path | None:
@@ -130,21 +158,29 @@ def _group() -> Path | None:
 def _used(group: Path) -> float:
     """Processor seconds; the older and the newer kind of group say it otherwise."""
     old = group / "cpuacct.usage"
-    return int(old.read_text()) / 1e9 if old.exists() else int((group / "cpu.stat").read_text().split()[1]) / 1e6
+    return (
+        int(old.read_text()) / 1e9
+        if old.exists()
+        else int((group / "cpu.stat").read_text().split()[1]) / 1e6
+    )
 
 
 def _look(pid: int, ran: Ran) -> None:
     """Memory and load now; of a process that has just ended, what was seen before."""
     ran.load.append(os.getloadavg()[0])
     try:
-        ran.own_mib = max(ran.own_mib, int(PEAK.search(Path(f"/proc/{pid}/status").read_text())[1]) / 1024)
+        ran.own_mib = max(
+            ran.own_mib, int(PEAK.search(Path(f"/proc/{pid}/status").read_text())[1]) / 1024
+        )
         below = psutil.Process(pid).children(recursive=True)
     except (OSError, TypeError, psutil.Error):
         return
     shares = []
     for one in below:
         try:
-            shares.append(int(SHARE.search(Path(f"/proc/{one.pid}/smaps_rollup").read_text())[1]) / 1024)
+            shares.append(
+                int(SHARE.search(Path(f"/proc/{one.pid}/smaps_rollup").read_text())[1]) / 1024
+            )
         except (OSError, TypeError):
             continue
     ran.workers_mib, ran.workers = max(ran.workers_mib, sum(shares)), max(ran.workers, len(shares))

@@ -2,6 +2,7 @@
 
 No command takes an assignment for granted: where there are several, the message names them and the option.
 """
+
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -16,10 +17,16 @@ def chosen(named: str | None, course_root: Path, option: str = "--assignment") -
     from autograder.authoring.catalogue import assignment
     from autograder.classroom.whole_class import graded_here
 
-    return assignment(named).name if named else _only_one(graded_here(course_root), f"{course_root}: results of", option)
+    return (
+        assignment(named).name
+        if named
+        else _only_one(graded_here(course_root), f"{course_root}: results of", option)
+    )
 
 
-def chosen_for(submissions: Path | None, named: str | None, course_root: Path, option: str = "--assignment") -> str:
+def chosen_for(
+    submissions: Path | None, named: str | None, course_root: Path, option: str = "--assignment"
+) -> str:
     """The same for a command that takes what was handed in: what `submissions`, a folder or zip, is named after comes before what was
     graded before; without it counts what was collected."""
     from autograder.authoring.catalogue import assignment, assignments
@@ -30,11 +37,16 @@ def chosen_for(submissions: Path | None, named: str | None, course_root: Path, o
         return assignment(named).name
     if submissions and (found := _named_after(submissions)):
         return _only_one(found, f"{submissions}: work of", option)
-    there = with_records(course_root) if submissions else [
-        one.name for one in assignments() if any(course_root.glob(f"submitted/*/{one.name}"))]
+    there = (
+        with_records(course_root)
+        if submissions
+        else [one.name for one in assignments() if any(course_root.glob(f"submitted/*/{one.name}"))]
+    )
     if not there:
         where = submissions or course_root / "submitted"
-        raise CourseError(f"{where}: nothing here is named after an assignment; say which it is, such as {_example('05', option)}")
+        raise CourseError(
+            f"{where}: nothing here is named after an assignment; say which it is, such as {_example('05', option)}"
+        )
     return _only_one(there, f"{course_root}: work of", option)
 
 
@@ -44,7 +56,10 @@ def _named_after(submissions: Path) -> list[str]:
     from autograder.grading.entries import entries
     from autograder.grading.guard import Guard
 
-    paths = ["/".join((*item.parts, *item.inside)) for item in entries(submissions, Guard(), "ASSIGNMENT", {})]
+    paths = [
+        "/".join((*item.parts, *item.inside))
+        for item in entries(submissions, Guard(), "ASSIGNMENT", {})
+    ]
     names = [one.name for one in assignments()]
     found = [name for name in names if any(name in path for path in paths)]
     return found or [name for name in names if name in submissions.resolve().name]
@@ -55,8 +70,10 @@ def _only_one(found: Iterable[str], what: str, option: str) -> str:
 
     names = list(found)
     if len(names) > 1:
-        raise CourseError(f"{what} {len(names)} assignments are here, {', '.join(names)}; say which one is meant, such as "
-                          f"{_example(names[-1].split('-')[0], option)}")
+        raise CourseError(
+            f"{what} {len(names)} assignments are here, {', '.join(names)}; say which one is meant, such as "
+            f"{_example(names[-1].split('-')[0], option)}"
+        )
     return names[0]
 
 

@@ -4,6 +4,7 @@ It stands where a pool of sandboxes stands (`open_student`), so the grader's own
 budget. The cells run in this process, as they do in Jupyter, and it is for one's own work only. A call has the clock of
 `course check`; where that has no signal to go by, as on Windows, only the whole is limited: a watch ends this process.
 """
+
 import contextlib
 import os
 import sys
@@ -15,9 +16,13 @@ from autograder.sandbox.cells import Cell, CellError
 from course.own_notebook import Own, run_cells
 
 NAME = "none"
-TOGETHER = 300.0        # seconds for cells and checks together: those of the grader, the cells' time included
-TOO_LONG = (f"course: your notebook took more than {TOGETHER:g} seconds and was stopped: is there a loop that does not end? "
-            "`course check` names the exercise")
+TOGETHER = (
+    300.0  # seconds for cells and checks together: those of the grader, the cells' time included
+)
+TOO_LONG = (
+    f"course: your notebook took more than {TOGETHER:g} seconds and was stopped: is there a loop that does not end? "
+    "`course check` names the exercise"
+)
 
 
 class Quiet(Own):
@@ -26,9 +31,13 @@ class Quiet(Own):
     peak = 0
 
     def __init__(self, cells: Sequence[Cell]):
-        module, failures = run_cells([(cell.filename(place), cell.source) for place, cell in enumerate(cells)], "notebook")
+        module, failures = run_cells(
+            [(cell.filename(place), cell.source) for place, cell in enumerate(cells)], "notebook"
+        )
         super().__init__(module)
-        self.cell_errors = [CellError(place, cells[place].grade_id, "error", text) for place, text in failures]
+        self.cell_errors = [
+            CellError(place, cells[place].grade_id, "error", text) for place, text in failures
+        ]
 
     def perform(self, request: Request) -> Returned:
         """One request; what the notebook prints is not our output."""

@@ -6,6 +6,7 @@ changed. A new environment is built in .venv.new and takes the
 place of .venv only when it is whole: an interrupted set-up leaves what there was. pip's own settings (an index, a
 proxy, a cache) hold. It does not fetch data (`course fetch` does) and builds no page.
 """
+
 import ctypes
 import glob
 import hashlib
@@ -22,14 +23,20 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 NEW = ROOT / ".venv.new"
 OLD = ROOT / ".venv.old"
-STAMP = "word2serve-setup"      # a file in the environment: what it was made from, and where
+STAMP = "word2serve-setup"  # a file in the environment: what it was made from, and where
 LOG = ROOT / "_build" / "setup.log"
 OLDEST, NEWEST = (3, 11), (3, 14)
 # What the sandbox and the browser tests need, and what only tests do: by Debian package any one of these programs, libraries or files.
-SYSTEM_PACKAGES = {"bubblewrap": ("bwrap",), "libseccomp2": ("libseccomp.so.2",),
-                   "chromium": ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")}
-TEST_PACKAGES = {"postgresql": ("initdb", "/usr/lib/postgresql/*/bin/initdb"), "faketime": ("/usr/lib/*/faketime/libfaketime.so.1",)}
-LONGEST_FIRST_LINE = 127        # bytes: what pip takes as the kernel's limit for "#!" and a path
+SYSTEM_PACKAGES = {
+    "bubblewrap": ("bwrap",),
+    "libseccomp2": ("libseccomp.so.2",),
+    "chromium": ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
+}
+TEST_PACKAGES = {
+    "postgresql": ("initdb", "/usr/lib/postgresql/*/bin/initdb"),
+    "faketime": ("/usr/lib/*/faketime/libfaketime.so.1",),
+}
+LONGEST_FIRST_LINE = 127  # bytes: what pip takes as the kernel's limit for "#!" and a path
 FOR_WHAT = "Grading others' work and the browser tests need them"
 FOR_TESTS = "Without them some tests of a class's gradebook and of due dates are skipped"
 
@@ -52,14 +59,20 @@ def find_python() -> str:
         found = shutil.which(f"python3.{minor}")
         if found and subprocess.run([found, "-c", ""], capture_output=True).returncode == 0:
             return found
-    fail(f"Python 3.{OLDEST[1]} to 3.{NEWEST[1]} is needed, this is {sys.version.split()[0]}. "
-         "Install one of them, or name it: make course PYTHON=/path/to/python3.12")
+    fail(
+        f"Python 3.{OLDEST[1]} to 3.{NEWEST[1]} is needed, this is {sys.version.split()[0]}. "
+        "Install one of them, or name it: make course PYTHON=/path/to/python3.12"
+    )
 
 
 def is_debian() -> bool:
     """Debian, Ubuntu and what is derived from them."""
     release = Path("/etc/os-release")
-    return release.exists() and "debian" in release.read_text().lower() and shutil.which("apt-get") is not None
+    return (
+        release.exists()
+        and "debian" in release.read_text().lower()
+        and shutil.which("apt-get") is not None
+    )
 
 
 def is_there(wanted: str) -> bool:
@@ -83,12 +96,21 @@ def install_system_packages(packages: dict[str, tuple[str, ...]], for_what: str)
     if is_debian() and os.geteuid() == 0:
         say(f"set-up: installing system packages: {' '.join(missing)}")
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        for command in (["apt-get", "update"], ["apt-get", "install", "-y", "--no-install-recommends", *missing]):
+        for command in (
+            ["apt-get", "update"],
+            ["apt-get", "install", "-y", "--no-install-recommends", *missing],
+        ):
             if run_logged(command, environment) != 0:
-                say(f"set-up: `{' '.join(command)}` failed (see {LOG}); going on without {' '.join(missing)}. {for_what}")
+                say(
+                    f"set-up: `{' '.join(command)}` failed (see {LOG}); going on without {' '.join(missing)}. {for_what}"
+                )
                 return
         return
-    remedy = f"sudo apt-get install {' '.join(missing)}" if is_debian() else "see the README, 'What it needs'"
+    remedy = (
+        f"sudo apt-get install {' '.join(missing)}"
+        if is_debian()
+        else "see the README, 'What it needs'"
+    )
     say(f"set-up: not found: {' '.join(missing)}. {for_what}: {remedy}")
 
 
@@ -102,7 +124,9 @@ def run_logged(command: list[str], environment: dict[str, str] | None = None) ->
         log.write(f"\n$ {' '.join(command)}\n")
         log.flush()
         seen = LOG.stat().st_size
-        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment, cwd=ROOT)
+        process = subprocess.Popen(
+            command, stdout=log, stderr=subprocess.STDOUT, env=environment, cwd=ROOT
+        )
         started, shown = time.monotonic(), 0
         while process.poll() is None:
             time.sleep(0.2)
@@ -115,7 +139,9 @@ def run_logged(command: list[str], environment: dict[str, str] | None = None) ->
                     shown = seconds
                 continue
             for line in news:
-                if line.startswith("installing all") or re.search(r"\(\d\d+(\.\d)? MB\)|GB\)", line):
+                if line.startswith("installing all") or re.search(
+                    r"\(\d\d+(\.\d)? MB\)|GB\)", line
+                ):
                     say(f"  {line}")
             if seconds >= shown + 60:
                 say(f"  still working, {seconds} s")
@@ -130,12 +156,14 @@ def progress_since(position: int) -> tuple[list[str], int]:
     with LOG.open("rb") as log:
         log.seek(position)
         text = log.read()
-    whole = text[:text.rfind(b"\n") + 1]
+    whole = text[: text.rfind(b"\n") + 1]
     lines = []
     for line in whole.decode(errors="replace").splitlines():
         if found := re.match(r"\s*Downloading (?:\S*/)?([\w.]+)-(\d[^-]*)-\S+ \(([^)]+)\)", line):
             lines.append(f"{found[1]} {found[2]} ({found[3]})")
-        elif found := re.match(r"(?:Processing|\s*Using cached) (?:\S*/)?([\w.]+)-(\d[^-]*)-\S+", line):
+        elif found := re.match(
+            r"(?:Processing|\s*Using cached) (?:\S*/)?([\w.]+)-(\d[^-]*)-\S+", line
+        ):
             lines.append(f"{found[1]} {found[2]}")
         elif line.startswith("Installing collected packages"):
             lines.append(f"installing all {line.count(',') + 1} packages into the environment")
@@ -145,8 +173,10 @@ def progress_since(position: int) -> tuple[list[str], int]:
 def contents(python: str) -> dict[str, str]:
     """What an environment is made from; it is made anew when one of these changes."""
     version = subprocess.run([python, "-VV"], capture_output=True, text=True).stdout
-    made_from = {name: hashlib.sha256((ROOT / name).read_bytes()).hexdigest()
-                 for name in ("requirements.lock", "pyproject.toml")}
+    made_from = {
+        name: hashlib.sha256((ROOT / name).read_bytes()).hexdigest()
+        for name in ("requirements.lock", "pyproject.toml")
+    }
     return {**made_from, "the Python interpreter": version.strip()}
 
 
@@ -168,12 +198,14 @@ def fits_a_first_line(environment: str) -> bool:
 def make_environment(python: str) -> None:
     """Bring .venv to what the lock says, keeping the old one until the new one is whole."""
     if OLD.exists() and not VENV.exists():
-        OLD.rename(VENV)        # a swap that was interrupted between its two steps
+        OLD.rename(VENV)  # a swap that was interrupted between its two steps
     wanted, stamp = contents(python), stamp_of(VENV)
     changed = [name for name, value in wanted.items() if stamp.get(name) != value]
     if fits_a_first_line(stamp.get("place", "")) and not fits_a_first_line(str(VENV)):
-        changed.append("the folder's name (it has a space now or is very long, "
-                       "for which pip writes other scripts)")
+        changed.append(
+            "the folder's name (it has a space now or is very long, "
+            "for which pip writes other scripts)"
+        )
     if not changed:
         if stamp.get("place") != str(VENV):
             say("set-up: this folder was moved or copied; pointing .venv at its new place")
@@ -185,9 +217,13 @@ def make_environment(python: str) -> None:
     started = time.monotonic()
     shutil.rmtree(NEW, ignore_errors=True)
     if run_logged([python, "-m", "venv", str(NEW)]) != 0:
-        fail(f"`{python} -m venv` failed (see {LOG}). On Debian and Ubuntu: apt-get install python3-venv")
-    say("set-up: installing the locked packages (PyTorch is the largest: 0.2 GB to download in its CPU build, "
-        "about 3 GB with CUDA; README, 'What it needs', says how to choose)")
+        fail(
+            f"`{python} -m venv` failed (see {LOG}). On Debian and Ubuntu: apt-get install python3-venv"
+        )
+    say(
+        "set-up: installing the locked packages (PyTorch is the largest: 0.2 GB to download in its CPU build, "
+        "about 3 GB with CUDA; README, 'What it needs', says how to choose)"
+    )
     pip_install(NEW, ["-r", "requirements.lock"])
     shutil.rmtree(OLD, ignore_errors=True)
     if VENV.exists():
@@ -214,18 +250,30 @@ def settle(environment: Path, written_for: str, made_from: dict[str, str]) -> No
 
 def pip_install(environment: Path, arguments: list[str]) -> None:
     """Run pip inside an environment; stop with the end of its log when it fails."""
-    pip = [str(environment / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--progress-bar", "off"]
+    pip = [
+        str(environment / "bin" / "python"),
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "install",
+        "--progress-bar",
+        "off",
+    ]
     if run_logged(pip + arguments) != 0:
         tail = "\n".join(LOG.read_text(errors="replace").splitlines()[-15:])
-        fail(f"pip could not install {arguments[-1]}; the end of {LOG}:\n{tail}\n"
-             "Run the same command again once the cause is mended: what was downloaded is kept.")
+        fail(
+            f"pip could not install {arguments[-1]}; the end of {LOG}:\n{tail}\n"
+            "Run the same command again once the cause is mended: what was downloaded is kept."
+        )
 
 
 def main() -> None:
     """Everything that comes before the first `course` command, or with `--tests` before the tests."""
     if sys.argv[1:] == ["--tests"]:
         return install_system_packages(TEST_PACKAGES, FOR_TESTS)
-    os.umask(0o022)     # root's sandboxes read the packages as nobody, also where new files are private
+    os.umask(
+        0o022
+    )  # root's sandboxes read the packages as nobody, also where new files are private
     python = find_python()
     install_system_packages(SYSTEM_PACKAGES, FOR_WHAT)
     make_environment(python)

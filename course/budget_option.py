@@ -1,8 +1,11 @@
 """`--budget` of every command that judges submissions: what each of them may use."""
+
 import argparse
 
-HELP = ("what one submission may use, its cells and calls together (default: 60); waiting for a processor is not charged, and three times as many "
-        "seconds by the clock end it too. What is not judged by then waits for you")
+HELP = (
+    "what one submission may use, its cells and calls together (default: 60); waiting for a processor is not charged, and three times as many "
+    "seconds by the clock end it too. What is not judged by then waits for you"
+)
 LEAST, MOST = 1, 86_400
 
 

@@ -4,6 +4,7 @@ A subcommand is a module in `course/commands/` with SUMMARY, add_arguments(parse
 Exit codes: 0 all is well; 1 the thing asked about is not in order (a check failed, a page did not build);
 2 the command could not be carried out (usage, environment, missing data).
 """
+
 import argparse
 import difflib
 import importlib
@@ -53,11 +54,27 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the usage and the message, and leave with exit code 2."""
-        words = message.removeprefix("unrecognized arguments: ").split() if message.startswith("unrecognized") else []
-        known = [option for action in self._everything() for option in action.option_strings if option.startswith("--")]
-        close = [found for word in words if word.startswith("--") for found in difflib.get_close_matches(word.split("=")[0], known, n=1)]
+        words = (
+            message.removeprefix("unrecognized arguments: ").split()
+            if message.startswith("unrecognized")
+            else []
+        )
+        known = [
+            option
+            for action in self._everything()
+            for option in action.option_strings
+            if option.startswith("--")
+        ]
+        close = [
+            found
+            for word in words
+            if word.startswith("--")
+            for found in difflib.get_close_matches(word.split("=")[0], known, n=1)
+        ]
         slip = re.search(r"invalid choice: '?(.+?)'? \(choose from (.*)\)", message)
-        close += difflib.get_close_matches(slip[1], re.findall(r"[\w.-]+", slip[2]), n=1) if slip else []
+        close += (
+            difflib.get_close_matches(slip[1], re.findall(r"[\w.-]+", slip[2]), n=1) if slip else []
+        )
         message += f"; did you mean {', '.join(close)}?" if close else ""
         if self.as_json:
             print(json.dumps({"error": message}), flush=True)
@@ -65,7 +82,12 @@ class Parser(argparse.ArgumentParser):
 
     def _everything(self) -> list[argparse.Action]:
         """Its own actions and those of the parsers below it."""
-        below = [sub for action in self._actions if isinstance(action, argparse._SubParsersAction) for sub in action.choices.values()]
+        below = [
+            sub
+            for action in self._actions
+            if isinstance(action, argparse._SubParsersAction)
+            for sub in action.choices.values()
+        ]
         return [*self._actions, *(action for sub in below for action in sub._everything())]
 
 
@@ -76,11 +98,17 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
         description="word2serve: read the book, do the exercises, grade a class.",
         epilog="`course COMMAND --help` explains one command. Exit codes: 0 well, 1 not in order, 2 could not run.",
     )
-    parser.add_argument("--version", action="version", version=f"word2serve {version('word2serve')}")
+    parser.add_argument(
+        "--version", action="version", version=f"word2serve {version('word2serve')}"
+    )
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
-        sub = subparsers.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".",
-                                    formatter_class=argparse.RawDescriptionHelpFormatter)
+        sub = subparsers.add_parser(
+            name,
+            help=summary,
+            description=summary[0].upper() + summary[1:] + ".",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
         if name == command:
             module = importlib.import_module(f"course.commands.{name}")
             module.add_arguments(sub)
@@ -93,7 +121,15 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
 
 def _with_parts(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
     """A command's parser and those of its parts."""
-    return [parser, *(part for action in parser._actions if isinstance(action, argparse._SubParsersAction) for part in action.choices.values())]
+    return [
+        parser,
+        *(
+            part
+            for action in parser._actions
+            if isinstance(action, argparse._SubParsersAction)
+            for part in action.choices.values()
+        ),
+    ]
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -101,8 +137,13 @@ def main(argv: list[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     with lasting() as shown:
         code = _run(argv)
-    if shown is not None and shown.lost and not isinstance(shown.lost, BrokenPipeError):       # who closes a pipe has read enough
-        print(f"course: it is done, and what it says of that could not be written: {shown.lost.strerror}", file=sys.stderr)
+    if (
+        shown is not None and shown.lost and not isinstance(shown.lost, BrokenPipeError)
+    ):  # who closes a pipe has read enough
+        print(
+            f"course: it is done, and what it says of that could not be written: {shown.lost.strerror}",
+            file=sys.stderr,
+        )
         return 2
     return code
 
@@ -111,8 +152,12 @@ def _run(argv: list[str]) -> int:
     command = next((word for word in argv if not word.startswith("-")), None)
     if command and command not in COMMANDS:
         close = difflib.get_close_matches(command, COMMANDS, n=1)
-        print(f"course: there is no command {command!r}" + (f"; did you mean `course {close[0]}`?" if close else "")
-              + f" There are {', '.join(COMMANDS)}.", file=sys.stderr)
+        print(
+            f"course: there is no command {command!r}"
+            + (f"; did you mean `course {close[0]}`?" if close else "")
+            + f" There are {', '.join(COMMANDS)}.",
+            file=sys.stderr,
+        )
         return 2
     Parser.as_json = "--json" in argv
     args = build_parser(command).parse_args(argv)
@@ -125,7 +170,7 @@ def _run(argv: list[str]) -> int:
         print(f"course {args.command}: {text}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        if sys.stdout.isatty():     # where a line that is written over may stand
+        if sys.stdout.isatty():  # where a line that is written over may stand
             print(flush=True)
         print(f"course {args.command}: interrupted", file=sys.stderr)
         return 130

@@ -3,6 +3,7 @@
 Where neither fits, the shell completes file names. The scripts ask nothing of Python while you type, so they are as old as
 the day on which they were printed.
 """
+
 import argparse
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -53,13 +54,17 @@ class Command:
     choices: list[str]
 
 
-def described(names: Iterable[str], parser_of: Callable[[str], argparse.ArgumentParser]) -> list[Command]:
+def described(
+    names: Iterable[str], parser_of: Callable[[str], argparse.ArgumentParser]
+) -> list[Command]:
     """What the parsers say of each command. parser_of: the whole parser with the arguments of one command."""
     return [_described(name, parser_of(name)) for name in names]
 
 
 def _described(name: str, parser: argparse.ArgumentParser) -> Command:
-    [commands] = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    [commands] = [
+        action for action in parser._actions if isinstance(action, argparse._SubParsersAction)
+    ]
     sub = commands.choices[name]
     summary = next(action.help for action in commands._choices_actions if action.dest == name)
     options, choices = {}, []
@@ -78,23 +83,43 @@ def script(shell: str, commands: list[Command]) -> str:
 
 
 def _bash(commands: list[Command]) -> str:
-    cases = "\n".join(f'        {one.name}) words="{" ".join(one.options)}|{" ".join(one.choices)}" ;;' for one in commands)
+    cases = "\n".join(
+        f'        {one.name}) words="{" ".join(one.options)}|{" ".join(one.choices)}" ;;'
+        for one in commands
+    )
     return BASH.format(commands=" ".join(one.name for one in commands), cases=cases)
 
 
 def _zsh(commands: list[Command]) -> str:
-    cases = "\n".join(f"        {one.name}) options=({' '.join(_quoted(f'{option}:{_short(said)}') for option, said in one.options.items())})"
-                      f" choices=({' '.join(one.choices)}) ;;" for one in commands)
-    return ZSH.format(commands=" ".join(_quoted(f"{one.name}:{_short(one.summary)}") for one in commands), cases=cases)
+    cases = "\n".join(
+        f"        {one.name}) options=({' '.join(_quoted(f'{option}:{_short(said)}') for option, said in one.options.items())})"
+        f" choices=({' '.join(one.choices)}) ;;"
+        for one in commands
+    )
+    return ZSH.format(
+        commands=" ".join(_quoted(f"{one.name}:{_short(one.summary)}") for one in commands),
+        cases=cases,
+    )
 
 
 def _fish(commands: list[Command]) -> str:
-    lines = ["# fish completion for course; in ~/.config/fish/config.fish: course completion fish | source"]
+    lines = [
+        "# fish completion for course; in ~/.config/fish/config.fish: course completion fish | source"
+    ]
     for one in commands:
-        lines.append(f"complete -c course -n __fish_use_subcommand -f -a {one.name} -d {_quoted(_short(one.summary))}")
+        lines.append(
+            f"complete -c course -n __fish_use_subcommand -f -a {one.name} -d {_quoted(_short(one.summary))}"
+        )
         here = f"-n '__fish_seen_subcommand_from {one.name}'"
-        lines += [f"complete -c course {here} -l {option[2:]} -d {_quoted(_short(said))}" for option, said in one.options.items()]
-        lines += [f"complete -c course {here} -a {_quoted(' '.join(one.choices))}"] if one.choices else []
+        lines += [
+            f"complete -c course {here} -l {option[2:]} -d {_quoted(_short(said))}"
+            for option, said in one.options.items()
+        ]
+        lines += (
+            [f"complete -c course {here} -a {_quoted(' '.join(one.choices))}"]
+            if one.choices
+            else []
+        )
     return "\n".join(lines) + "\n"
 
 

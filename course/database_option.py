@@ -1,11 +1,14 @@
 """`--db` of every command that opens the gradebook: from then on the course root's nbgrader_config.py names that database."""
+
 import argparse
 import sys
 from pathlib import Path
 
-HELP = ("keep the gradebook in this database from now on: postgresql://USER@HOST/DATABASE, or sqlite for gradebook.db in the course "
-        "root. It is written to nbgrader_config.py there, once, and what the old database holds is copied. A password belongs in "
-        "~/.pgpass or PGPASSWORD")
+HELP = (
+    "keep the gradebook in this database from now on: postgresql://USER@HOST/DATABASE, or sqlite for gradebook.db in the course "
+    "root. It is written to nbgrader_config.py there, once, and what the old database holds is copied. A password belongs in "
+    "~/.pgpass or PGPASSWORD"
+)
 
 
 def add_database(parser: argparse.ArgumentParser) -> None:

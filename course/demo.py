@@ -2,6 +2,7 @@
 
 Nothing here gives points, and nothing here runs in the grader.
 """
+
 import json
 from collections.abc import Callable, Sequence
 
@@ -12,6 +13,7 @@ from torch import Tensor
 from autograder.authoring.catalogue import ROOT
 
 RECORD = ROOT / "bench" / "results" / "skipgram.json"
+
 
 def ready(*functions: Callable, needs: Sequence[str] = ()) -> bool:
     """Whether every function or class passes all its checks and every corpus in `needs` is here; what is missing is printed."""
@@ -26,14 +28,18 @@ def ready(*functions: Callable, needs: Sequence[str] = ()) -> bool:
         student = LocalStudent({**written.__globals__, function.__name__: function})
         result = run_exercise(exercise, student, mistakes=[])
         if result.earned < result.points:
-            waiting.append(f"{function.__name__} ({result.earned:g} of {result.points:g} points so far)")
+            waiting.append(
+                f"{function.__name__} ({result.earned:g} of {result.points:g} points so far)"
+            )
     for name in needs:
         try:
             path(name)
         except CorpusError as error:
             waiting.append(f"the text {name}: {error}")
     if waiting:
-        print("Nothing is wrong: this cell just needs a little more of your work first. It waits for")
+        print(
+            "Nothing is wrong: this cell just needs a little more of your work first. It waits for"
+        )
         print("\n".join(f"  - {item}" for item in waiting))
         print("Come back and run it again then.")
     return not waiting
@@ -46,19 +52,32 @@ class Film:
     """
 
     def __init__(self, index: dict[str, int], words: dict[str, list[str]]):
-        chosen = [(word, group) for group, members in words.items() for word in members if word in index]
+        chosen = [
+            (word, group) for group, members in words.items() for word in members if word in index
+        ]
         self.words, self.groups = (list(column) for column in zip(*chosen, strict=True))
         self.rows = [index[word] for word in self.words]
         self.names = {row: word for word, row in index.items()}
         self.shots: list[tuple[dict, Float[Tensor, "N D"]]] = []
 
-    def shoot(self, step: int, loss: float, centers: Float[Tensor, "V D"], center: Int[Tensor, "B"],
-              context: Int[Tensor, "B"], negatives: Int[Tensor, "B K"]) -> None:
+    def shoot(
+        self,
+        step: int,
+        loss: float,
+        centers: Float[Tensor, "V D"],
+        center: Int[Tensor, "B"],
+        context: Int[Tensor, "B"],
+        negatives: Int[Tensor, "B K"],
+    ) -> None:
         """Keep where the chosen words are, and one example of the batch: the first whose centre is in the film."""
         place = next((i for i, word in enumerate(center.tolist()) if word in self.rows), 0)
-        shot = {"step": step, "loss": loss, "center": self.names[int(center[place])],
-                "contexts": [self.names[int(context[place])]],
-                "negatives": [self.names[word] for word in negatives[place].tolist()]}
+        shot = {
+            "step": step,
+            "loss": loss,
+            "center": self.names[int(center[place])],
+            "contexts": [self.names[int(context[place])]],
+            "negatives": [self.names[word] for word in negatives[place].tolist()],
+        }
         self.shots.append((shot, centers[self.rows].clone()))
 
     @property
@@ -72,9 +91,17 @@ class Film:
 
         last = self.shots[-1][1]
         middle = last.mean(0)
-        directions = torch.linalg.svd(last - middle)[2][:2].T                                       # (D, 2)
-        snapshots = [{**shot, "positions": ((vectors - middle) @ directions).tolist()} for shot, vectors in self.shots]
-        data = {"words": self.words, "groups": self.groups, "snapshots": snapshots, "unit": "pairs seen"}
+        directions = torch.linalg.svd(last - middle)[2][:2].T  # (D, 2)
+        snapshots = [
+            {**shot, "positions": ((vectors - middle) @ directions).tolist()}
+            for shot, vectors in self.shots
+        ]
+        data = {
+            "words": self.words,
+            "groups": self.groups,
+            "snapshots": snapshots,
+            "unit": "pairs seen",
+        }
         return figure("skipgram-training", data, caption=caption, alt=alt)
 
 

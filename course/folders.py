@@ -4,6 +4,7 @@ A slip in a path must not become a folder, nor an empty class that nobody meant.
 course root to be there. One that begins a class, or writes somewhere, makes one missing folder, the last of the path, and says so
 on the standard error, where it disturbs no JSON.
 """
+
 import difflib
 import sys
 from pathlib import Path
@@ -19,10 +20,22 @@ def course_root_there(root: Path) -> Path:
         usable(root.resolve())
         _close(root)
         return root
-    beside = [path.name for path in root.absolute().parent.iterdir() if path.is_dir()] if root.absolute().parent.is_dir() else []
+    beside = (
+        [path.name for path in root.absolute().parent.iterdir() if path.is_dir()]
+        if root.absolute().parent.is_dir()
+        else []
+    )
     close = difflib.get_close_matches(root.name, beside, n=1)
-    remedy = "`course grade --sample` makes it" if root == COURSE_ROOT else "give --course-root the folder that `course grade` or `course collect` made"
-    raise CourseError(f"{root}: there is no such course root; " + (f"did you mean {root.parent / close[0]}? Else " if close else "") + remedy)
+    remedy = (
+        "`course grade --sample` makes it"
+        if root == COURSE_ROOT
+        else "give --course-root the folder that `course grade` or `course collect` made"
+    )
+    raise CourseError(
+        f"{root}: there is no such course root; "
+        + (f"did you mean {root.parent / close[0]}? Else " if close else "")
+        + remedy
+    )
 
 
 def new_course_root(root: Path) -> str:
@@ -56,8 +69,13 @@ def _close(root: Path) -> None:
     """Take what a class holds from others' eyes where an older version, or nbgrader, left it open to them; say so."""
     from autograder.classroom.private import close_to_others
 
-    if any((root / name).exists() for name in ("gradebook.db", "verdicts")) and (closed := close_to_others(root)):
-        print(f"private    {root}: {', '.join(closed)} could be read by others on this machine, and are closed to them now", file=sys.stderr)
+    if any((root / name).exists() for name in ("gradebook.db", "verdicts")) and (
+        closed := close_to_others(root)
+    ):
+        print(
+            f"private    {root}: {', '.join(closed)} could be read by others on this machine, and are closed to them now",
+            file=sys.stderr,
+        )
 
 
 def _is_missing(folder: Path, typed: str) -> bool:
@@ -67,5 +85,7 @@ def _is_missing(folder: Path, typed: str) -> bool:
         return False
     above = folder.absolute().parent
     if not above.exists():
-        raise CourseError(f"{typed}: there is no folder {above}; mend the path, or make that folder first")
+        raise CourseError(
+            f"{typed}: there is no folder {above}; mend the path, or make that folder first"
+        )
     return True

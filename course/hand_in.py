@@ -5,6 +5,7 @@ hidden inputs of a secret that is thrown away: other numbers than in the noteboo
 points are what grading gives to work that does not depend on its numbers; written answers wait for a person here as there.
 The file itself is read and, only where somebody asks for a copy, written beside its mended ids.
 """
+
 import json
 import secrets
 from collections import Counter
@@ -14,7 +15,14 @@ from pathlib import Path
 from autograder.checks.messages import first_failure, sentences
 from autograder.errors import CourseError
 from autograder.grading.assignment import Assignment
-from autograder.grading.intake import IntakeError, cells_of, parse, raw_cells, read_regular_file, source_of
+from autograder.grading.intake import (
+    IntakeError,
+    cells_of,
+    parse,
+    raw_cells,
+    read_regular_file,
+    source_of,
+)
 from autograder.grading.seeds import Seeds
 from autograder.grading.submissions import Submission
 from autograder.grading.verdict import Verdict, grade_submission, sandboxes
@@ -36,27 +44,40 @@ class HandIn:
     @property
     def complete(self) -> bool:
         """Whether every behaviour that is checked is there."""
-        return self.verdict.readable and all(result["earned"] >= result["points"] for result in self.verdict.results)
+        return self.verdict.readable and all(
+            result["earned"] >= result["points"] for result in self.verdict.results
+        )
 
     def lines(self) -> list[str]:
         """For a terminal: what is taken and left, each exercise with the first thing to mend, and the rest."""
         verdict = self.verdict
         found = [f"notebook   {self.path}", f"isolation  {verdict.tier}"]
-        found += [f"taken      {len(verdict.own)} cells that you wrote in, {len(verdict.added)} that you added"]
+        found += [
+            f"taken      {len(verdict.own)} cells that you wrote in, {len(verdict.added)} that you added"
+        ]
         found += [f"left out   {sentence}" for sentence in verdict.ignored]
-        found += [f"order      {sentence}" for sentence in self.order] + [f"ids        {sentence}" for sentence in self.doubled]
+        found += [f"order      {sentence}" for sentence in self.order] + [
+            f"ids        {sentence}" for sentence in self.doubled
+        ]
         found += [f"raised     {error}" for error in verdict.cell_errors]
         for result in verdict.results:
             found.append(f"{result['exercise']}  {result['earned']:g} of {result['points']:g}")
             if first := first_failure(result["stages"]):
                 found.append(f"    {first['name']}: " + " ".join(sentences(first)))
-        return found + [f"waits      {one['exercise'] or 'the whole notebook'}: {one['reason']}" for one in verdict.human]
+        return found + [
+            f"waits      {one['exercise'] or 'the whole notebook'}: {one['reason']}"
+            for one in verdict.human
+        ]
 
     def to_json(self) -> dict:
         """Plain dictionaries and lists, without the sources."""
         kept = ("tier", "results", "human", "ignored", "cell_errors", "borrowed")
-        return {"path": str(self.path), "order": self.order, "doubled": self.doubled, "complete": self.complete} | {
-            name: getattr(self.verdict, name) for name in kept}
+        return {
+            "path": str(self.path),
+            "order": self.order,
+            "doubled": self.doubled,
+            "complete": self.complete,
+        } | {name: getattr(self.verdict, name) for name in kept}
 
 
 def look(path: Path, assignment: Assignment, backend: object) -> HandIn:
@@ -73,8 +94,15 @@ def look(path: Path, assignment: Assignment, backend: object) -> HandIn:
     seeds = replace(Seeds.drawn(mine, YOU, secrets.token_bytes(32)), faults=faults)
     with sandboxes(assignment, backend) if backend else AtHome() as pool:
         verdict = grade_submission(Submission(YOU, path.resolve()), mine, seeds, pool)
-    return HandIn(path, verdict, run_order(cells), [
-        f"{id!r} names {count} cells; Jupyter wants one name a cell" for id, count in _doubled(cells).items()])
+    return HandIn(
+        path,
+        verdict,
+        run_order(cells),
+        [
+            f"{id!r} names {count} cells; Jupyter wants one name a cell"
+            for id, count in _doubled(cells).items()
+        ],
+    )
 
 
 def run_order(cells: list[dict]) -> list[str]:
@@ -82,10 +110,17 @@ def run_order(cells: list[dict]) -> list[str]:
     writes is passed over; the grader's own words say so."""
     code = [cell for cell in cells if cell.get("cell_type") == "code"]
     counts = [count for cell in code if (count := _count(cell))]
-    said = [f"cell [{one}] stands above cell [{other}], but was run after it; the grader runs from top to bottom"
-            for one, other in zip(counts, counts[1:]) if one > other]
+    said = [
+        f"cell [{one}] stands above cell [{other}], but was run after it; the grader runs from top to bottom"
+        for one, other in zip(counts, counts[1:])
+        if one > other
+    ]
     idle = sum(1 for cell in code if (source_of(cell) or "").strip() and not _count(cell))
-    return said[:3] + ([f"{idle} code cells were never run since you opened the notebook"] if counts and idle else [])
+    return said[:3] + (
+        [f"{idle} code cells were never run since you opened the notebook"]
+        if counts and idle
+        else []
+    )
 
 
 def mended(path: Path, target: Path) -> int:
@@ -95,7 +130,10 @@ def mended(path: Path, target: Path) -> int:
     notebook, seen, new = _read(path), set(), 0
     for place, cell in enumerate(_cells(notebook)):
         if "id" in cell and (not isinstance(cell["id"], str) or cell["id"] in seen):
-            cell["id"], new = f"{cell['id'][:48] if isinstance(cell['id'], str) else 'cell'}-{place}", new + 1
+            cell["id"], new = (
+                f"{cell['id'][:48] if isinstance(cell['id'], str) else 'cell'}-{place}",
+                new + 1,
+            )
         if "id" in cell:
             seen.add(cell["id"])
     # Half a surrogate pair has no UTF-8, and stays the escape that it was.
@@ -106,7 +144,13 @@ def mended(path: Path, target: Path) -> int:
 
 
 def _doubled(cells: list[dict]) -> dict[str, int]:
-    return {id: count for id, count in Counter(cell["id"] for cell in cells if isinstance(cell.get("id"), str)).items() if count > 1}
+    return {
+        id: count
+        for id, count in Counter(
+            cell["id"] for cell in cells if isinstance(cell.get("id"), str)
+        ).items()
+        if count > 1
+    }
 
 
 def _count(cell: dict) -> int:
@@ -125,5 +169,7 @@ def _read(path: Path) -> dict:
         notebook = parse(read_regular_file(path.resolve()))
         raw_cells(notebook)
     except (IntakeError, OSError) as error:
-        raise CourseError(f"{path} is not a notebook that can be read ({error}): give the .ipynb file that you work in") from error
+        raise CourseError(
+            f"{path} is not a notebook that can be read ({error}): give the .ipynb file that you work in"
+        ) from error
     return notebook

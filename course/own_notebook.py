@@ -4,6 +4,7 @@ A notebook as it lies there is not what is judged: a copy of the given cell, a c
 Python counts otherwise than where Jupyter runs it. So the cells go through the grader's own intake and transplant first. They run
 without walls, as they do in Jupyter, and it is for one's own work only.
 """
+
 import __future__
 
 import codecs
@@ -33,8 +34,8 @@ from autograder.grading.intake import IntakeError, SubmittedCell, read_cells, re
 from autograder.grading.reading import refuse_other_notebooks
 from autograder.grading.transplant import Transplant, transplant
 
-SECONDS = 20.0      # one cell, as in grading
-SETTINGS = "__settings__"      # of the process as the cells left it, kept in their module
+SECONDS = 20.0  # one cell, as in grading
+SETTINGS = "__settings__"  # of the process as the cells left it, kept in their module
 YOURS = "a cell that you added"
 FUTURE = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
 
@@ -47,7 +48,9 @@ def taken(path: Path, assignment: Assignment) -> Transplant:
         data = read_regular_file(path.resolve())
         cells = read_cells(data)
         if data.startswith(codecs.BOM_UTF8):
-            raise IntakeError("it begins with a byte-order mark, with which Jupyter does not open it: save it as UTF-8 without one")
+            raise IntakeError(
+                "it begins with a byte-order mark, with which Jupyter does not open it: save it as UTF-8 without one"
+            )
         pristine, faults = given_to(path, assignment, cells)
         refuse_other_notebooks(pristine, cells, assignment.functions)
     except (IntakeError, OSError) as error:
@@ -55,18 +58,31 @@ def taken(path: Path, assignment: Assignment) -> Transplant:
     return transplant(pristine, cells)
 
 
-def given_to(path: Path, assignment: Assignment, cells: list[SubmittedCell]) -> tuple[NotebookNode, dict[str, str]]:
+def given_to(
+    path: Path, assignment: Assignment, cells: list[SubmittedCell]
+) -> tuple[NotebookNode, dict[str, str]]:
     """The notebook as it was given to whom this one belongs, and by exercise the fault that was drawn for them."""
     from autograder.authoring.catalogue import EXERCISES
     from autograder.authoring.notebooks import build
 
     pristine, given = assignment.pristine, EXERCISES / assignment.name / f"{assignment.name}.ipynb"
-    if given.is_file() and path.samefile(given):        # who works in the copy that was given has no other: it is made again
+    if given.is_file() and path.samefile(
+        given
+    ):  # who works in the copy that was given has no other: it is made again
         with tempfile.TemporaryDirectory() as folder:
-            pristine = nbformat.read(build(assignment.entry, Path(folder, "build"), Path(folder, "exercises")), as_version=4)
-    faults = {id: one.faults.draw(id).name for id, one in assignment.exercises.items() if one.faults}
-    faults |= {id: fault.name for id in faults for fault in assignment.exercises[id].faults.by_name.values()
-               if any(ticket(id, fault.name) in cell.source for cell in cells)}
+            pristine = nbformat.read(
+                build(assignment.entry, Path(folder, "build"), Path(folder, "exercises")),
+                as_version=4,
+            )
+    faults = {
+        id: one.faults.draw(id).name for id, one in assignment.exercises.items() if one.faults
+    }
+    faults |= {
+        id: fault.name
+        for id in faults
+        for fault in assignment.exercises[id].faults.by_name.values()
+        if any(ticket(id, fault.name) in cell.source for cell in cells)
+    }
     return assignment.with_faults(pristine, faults), faults
 
 
@@ -77,11 +93,15 @@ def cells_of(path: Path, work: Transplant | None) -> list[tuple[str, str]]:
     try:
         return [(path.name, path.read_text(encoding="utf-8"))]
     except (OSError, UnicodeDecodeError) as error:
-        raise CourseError(f"{path} cannot be read as a Python file ({error}): give `reference`, `student`, `mistake:NAME`, "
-                          "`alternative:NAME`, a notebook or a Python file") from error
+        raise CourseError(
+            f"{path} cannot be read as a Python file ({error}): give `reference`, `student`, `mistake:NAME`, "
+            "`alternative:NAME`, a notebook or a Python file"
+        ) from error
 
 
-def run_cells(cells: Iterable[tuple[str, str]], where: str, refused: Mapping[str, str] = MappingProxyType({})) -> tuple[types.ModuleType, list[tuple[int, str]]]:
+def run_cells(
+    cells: Iterable[tuple[str, str]], where: str, refused: Mapping[str, str] = MappingProxyType({})
+) -> tuple[types.ModuleType, list[tuple[int, str]]]:
     """Run each cell, a label and a source, alone, in one module as a sandbox does; and for each that failed its place and what it said.
 
     refused: names that the cells may not use, with the reason. Nothing that a cell raises ends the others, but for a key on the keyboard.
@@ -95,13 +115,18 @@ def run_cells(cells: Iterable[tuple[str, str]], where: str, refused: Mapping[str
         try:
             with as_main(module), clock(SECONDS, fired), guard:
                 code = compile(source, filename, "exec", flags=flags, dont_inherit=True)
-                flags |= code.co_flags & FUTURE       # they last, as in Jupyter
+                flags |= code.co_flags & FUTURE  # they last, as in Jupyter
                 exec(code, vars(module))
         except KeyboardInterrupt:
             raise
         except OutOfTime:
-            failures.append((place, f"{filename}: This cell was stopped: it took more than {SECONDS:g} seconds."))
-        except BaseException as error:      # `exit()` too
+            failures.append(
+                (
+                    place,
+                    f"{filename}: This cell was stopped: it took more than {SECONDS:g} seconds.",
+                )
+            )
+        except BaseException as error:  # `exit()` too
             failures.append((place, student_traceback(error, vars(module))))
     return module, failures
 
@@ -123,10 +148,15 @@ class Own(Limited):
 def as_main(module: types.ModuleType) -> Iterator[None]:
     """The module is `__main__` in this block, so that what looks a class's module up by name finds it; nobody answers what it asks on the
     keyboard; what it sets for the whole process holds in its blocks alone, and `os._exit` ends a cell or a call: in grading the checks are in another process."""
-    before, ours, process, end = (sys.modules["__main__"], sys.stdin, os._exit), _settings(), os.getpid(), os._exit
+    before, ours, process, end = (
+        (sys.modules["__main__"], sys.stdin, os._exit),
+        _settings(),
+        os.getpid(),
+        os._exit,
+    )
 
     def ended(code: int) -> None:
-        if os.getpid() != process:      # a child of theirs, or of a library's
+        if os.getpid() != process:  # a child of theirs, or of a library's
             end(code)
         raise SystemExit(code)
 
@@ -145,7 +175,12 @@ def _settings() -> tuple:
     import numpy
     import torch
 
-    return torch.get_default_dtype(), torch.is_grad_enabled(), numpy.geterr(), list(warnings.filters)
+    return (
+        torch.get_default_dtype(),
+        torch.is_grad_enabled(),
+        numpy.geterr(),
+        list(warnings.filters),
+    )
 
 
 def _set(settings: tuple) -> None:

@@ -1,4 +1,5 @@
 """What is shown never stops what is done: a pipe that nobody reads any more, a full disk, a terminal that lacks a letter."""
+
 import os
 import sys
 from collections.abc import Iterator
@@ -34,7 +35,9 @@ class Lasting:
 
     def _lose(self, error: OSError) -> None:
         self.lost = self.lost or error
-        nothing = os.open(os.devnull, os.O_WRONLY)      # takes what the stream still holds, now and when Python ends
+        nothing = os.open(
+            os.devnull, os.O_WRONLY
+        )  # takes what the stream still holds, now and when Python ends
         os.dup2(nothing, self._stream.fileno())
         os.close(nothing)
 
@@ -47,7 +50,7 @@ def lasting() -> Iterator[Lasting | None]:
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)      # takes the lowest that is free
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest that is free
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (stream and Lasting(stream) for stream in before)
     try:

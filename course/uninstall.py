@@ -3,6 +3,7 @@
 Run by the Makefile as `python3 course/uninstall.py`, with nothing but the standard library. The data's cache may
 serve another copy of the course; it is fetched again when that one needs it.
 """
+
 import os
 import shutil
 import subprocess
@@ -10,7 +11,16 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-MADE = (".venv", ".venv.new", ".venv.old", "_build", ".pytest_cache", ".hypothesis", ".ruff_cache", "word2serve.egg-info")
+MADE = (
+    ".venv",
+    ".venv.new",
+    ".venv.old",
+    "_build",
+    ".pytest_cache",
+    ".hypothesis",
+    ".ruff_cache",
+    "word2serve.egg-info",
+)
 KEPT = {"mywork": "your notebooks", "class": "a class's submissions, grades and secret"}
 SYSTEM = ("bubblewrap", "chromium", "libseccomp2, and for tests postgresql and faketime")
 
@@ -23,14 +33,22 @@ def data_cache() -> Path | None:
     python = ROOT / ".venv" / "bin" / "python"
     if not python.exists() or os.environ.get("W2S_CACHE"):
         return None
-    asked = subprocess.run([python, "-c", "from reference_impl.corpora.cache import cache_dir; print(cache_dir())"],
-                           cwd=ROOT, capture_output=True, text=True)
+    asked = subprocess.run(
+        [python, "-c", "from reference_impl.corpora.cache import cache_dir; print(cache_dir())"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
     return Path(asked.stdout.strip()) if asked.returncode == 0 and asked.stdout.strip() else None
 
 
 def size(path: Path) -> str:
     """The space that a file or folder takes, for a person."""
-    files = [path] if path.is_file() else [one for one in path.rglob("*") if one.is_file() and not one.is_symlink()]
+    files = (
+        [path]
+        if path.is_file()
+        else [one for one in path.rglob("*") if one.is_file() and not one.is_symlink()]
+    )
     megabytes = sum(os.lstat(one).st_blocks * 512 for one in files) / 1e6
     return f"{megabytes / 1000:.1f} GB" if megabytes >= 1000 else f"{megabytes:.0f} MB"
 
@@ -57,8 +75,10 @@ def main() -> int:
         return 1
     for path in found:
         shutil.rmtree(path)
-    print(f"uninstall: done. The system packages that set-up may have installed ({', '.join(SYSTEM)}) stay: other "
-          "programs may use them. The folder itself can now be deleted.")
+    print(
+        f"uninstall: done. The system packages that set-up may have installed ({', '.join(SYSTEM)}) stay: other "
+        "programs may use them. The folder itself can now be deleted."
+    )
     return 0
 
 

@@ -1,4 +1,5 @@
 """What every test shares: what this machine can run, and a plain word at the end on what it could not."""
+
 import contextlib
 import os
 import re
@@ -14,11 +15,18 @@ from tests import signatures
 
 ROOT = Path(__file__).resolve().parent.parent
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-CHROMIUM_ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-                      "--disable-background-networking", "--disable-component-update", "--disable-sync",
-                      "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"]  # no way out
+CHROMIUM_ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
+]  # no way out
 
-LEFT = []       # the command lines of processes that tests left running
+LEFT = []  # the command lines of processes that tests left running
 
 # One torch thread a process: the suite runs a process a core, and idle spinning threads would steal them.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -54,7 +62,13 @@ def pytest_xdist_make_scheduler(config, log):
         def _split_scope(self, nodeid: str) -> str:
             file, _, test = nodeid.partition("::")
             chapter = re.search(r"\b(\d\d)\.[a-z]", test) or re.search(r"\[(\d\d)[-\]]", test)
-            return file.rpartition("/")[0] if shares_fixtures(nodeid) else f"{file} {chapter[1]}" if chapter else file
+            return (
+                file.rpartition("/")[0]
+                if shares_fixtures(nodeid)
+                else f"{file} {chapter[1]}"
+                if chapter
+                else file
+            )
 
     config.option.loadscopereorder = False
     return Folders(config, log)
@@ -64,8 +78,16 @@ def pytest_xdist_make_scheduler(config, log):
 def pytest_collection_modifyitems(items):
     """Skip, with the remedy in the reason, what needs a program that this machine lacks; what takes longest goes first."""
     items.sort(key=lambda item: not shares_fixtures(item.nodeid))
-    needs = {"browser": (find_chromium(), "no Chromium on PATH: install chromium to test pages in a browser"),
-             "sandbox": (shutil.which("bwrap"), "no bwrap on PATH: install bubblewrap to test isolation")}
+    needs = {
+        "browser": (
+            find_chromium(),
+            "no Chromium on PATH: install chromium to test pages in a browser",
+        ),
+        "sandbox": (
+            shutil.which("bwrap"),
+            "no bwrap on PATH: install bubblewrap to test isolation",
+        ),
+    }
     for item in items:
         for marker, (found, reason) in needs.items():
             if item.get_closest_marker(marker) and not found:
@@ -75,14 +97,18 @@ def pytest_collection_modifyitems(items):
 def pytest_sessionfinish(session):
     """End what the tests left running: it would keep this run's output open, and whoever reads that would wait for ever."""
     if getattr(session.config.option, "numprocesses", None):
-        return                      # the processes of this one are xdist's workers, and end by themselves
+        return  # the processes of this one are xdist's workers, and end by themselves
     if "autograder.sandbox.warm" in sys.modules:
-        sys.modules["autograder.sandbox.warm"].end_all()        # they stay as long as whoever forks workers from them
+        sys.modules[
+            "autograder.sandbox.warm"
+        ].end_all()  # they stay as long as whoever forks workers from them
     left = psutil.Process().children(recursive=True)
     for process in left:
         with contextlib.suppress(psutil.NoSuchProcess):
             command = " ".join(process.cmdline())[:200]
-            if "word2serve-stage-" not in command:      # that one waits for our end, to clear a sandbox's files away
+            if (
+                "word2serve-stage-" not in command
+            ):  # that one waits for our end, to clear a sandbox's files away
                 LEFT.append(command)
                 process.kill()
     if hasattr(session.config, "workeroutput"):
@@ -106,7 +132,9 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.section("not tested on this machine")
         reasons = {}
         for report in skipped:
-            reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+            reason = (
+                report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+            )
             reasons.setdefault(reason.removeprefix("Skipped: "), []).append(report.nodeid)
         for reason, tests in reasons.items():
             terminalreporter.write_line(f"{len(tests)} tests: {reason}")
@@ -118,6 +146,8 @@ def browser():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=find_chromium(), args=CHROMIUM_ARGUMENTS)
+        chromium = playwright.chromium.launch(
+            executable_path=find_chromium(), args=CHROMIUM_ARGUMENTS
+        )
         yield chromium
         chromium.close()

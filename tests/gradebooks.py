@@ -1,4 +1,5 @@
 """Course roots on either database, made and copied in milliseconds; and a real PostgreSQL server for as long as they are needed."""
+
 import hashlib
 import os
 import shutil
@@ -20,7 +21,9 @@ def server_programs() -> Path | None:
     """The folder of initdb, pg_ctl and postgres: on PATH, or where Debian keeps them; the newest. None where there are none."""
     if found := shutil.which("initdb"):
         return Path(found).resolve().parent
-    debian = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: float(path.parts[4]))
+    debian = sorted(
+        Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: float(path.parts[4])
+    )
     return debian[-1].parent if debian else None
 
 
@@ -32,7 +35,9 @@ class Server:
 
     def __init__(self) -> None:
         self.programs = server_programs()
-        self.folder = Path(tempfile.mkdtemp(prefix="w2s-postgres-", dir="/tmp"))    # a socket's path has 107 letters at most
+        self.folder = Path(
+            tempfile.mkdtemp(prefix="w2s-postgres-", dir="/tmp")
+        )  # a socket's path has 107 letters at most
         self.identity = {"user": "nobody", "extra_groups": []} if os.getuid() == 0 else {}
         if self.identity:
             shutil.chown(self.folder, "nobody")
@@ -43,8 +48,15 @@ class Server:
     def start(self) -> None:
         """Start it and wait until it takes connections."""
         # A machine that stops is not among the tests of the clients: what the kernel has, the disk need not have.
-        self._run("pg_ctl", "-w", "-l", str(self.folder / "log"), "-o",
-                  f"-c listen_addresses='' -c fsync=off -k {self.folder}", "start")
+        self._run(
+            "pg_ctl",
+            "-w",
+            "-l",
+            str(self.folder / "log"),
+            "-o",
+            f"-c listen_addresses='' -c fsync=off -k {self.folder}",
+            "start",
+        )
 
     def stop(self) -> None:
         """End it at once, with every connection, as when its machine stops."""
@@ -81,16 +93,26 @@ class Server:
 
     def create(self, database: str, template: str = "template1") -> None:
         """A database, as a copy of another; one of that name is replaced, whoever is in it."""
-        self.execute(f"DROP DATABASE IF EXISTS {database} WITH (FORCE)",
-                     f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{template}'",
-                     f"CREATE DATABASE {database} TEMPLATE {template}")
+        self.execute(
+            f"DROP DATABASE IF EXISTS {database} WITH (FORCE)",
+            f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{template}'",
+            f"CREATE DATABASE {database} TEMPLATE {template}",
+        )
 
     def _run(self, program: str, *arguments: str) -> None:
-        done = subprocess.run([self.programs / program, "-D", self.folder / "data", *arguments], cwd="/", stdin=subprocess.DEVNULL,
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **self.identity)
+        done = subprocess.run(
+            [self.programs / program, "-D", self.folder / "data", *arguments],
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            **self.identity,
+        )
         if done.returncode:
             log = self.folder / "log"
-            raise RuntimeError(f"{program} ended with {done.returncode}: {log.read_text()[-500:] if log.exists() else ''}")
+            raise RuntimeError(
+                f"{program} ended with {done.returncode}: {log.read_text()[-500:] if log.exists() else ''}"
+            )
 
 
 class OnSqlite:
@@ -98,7 +120,10 @@ class OnSqlite:
 
     def __init__(self, folder: Path):
         self.empty = folder / "empty-gradebook.db"
-        with interpreter_on_path(), Gradebook(f"sqlite:///{self.empty}", "word2serve"):     # starts alembic, for seconds
+        with (
+            interpreter_on_path(),
+            Gradebook(f"sqlite:///{self.empty}", "word2serve"),
+        ):  # starts alembic, for seconds
             pass
 
     def new(self, root: Path) -> Path:
@@ -118,7 +143,12 @@ class OnPostgres:
     def __init__(self, server: Server):
         self.server = server
         server.create("empty")
-        with interpreter_on_path(), Gradebook(server.url("empty").replace("postgresql", "postgresql+psycopg2", 1), "word2serve"):
+        with (
+            interpreter_on_path(),
+            Gradebook(
+                server.url("empty").replace("postgresql", "postgresql+psycopg2", 1), "word2serve"
+            ),
+        ):
             pass
 
     def new(self, root: Path) -> Path:

@@ -5,6 +5,7 @@ the arguments, has beartype look at them twice, and is made anew whenever a func
 tokenizer's loops that takes a hundred times longer than the work. `install` puts a shorter one in its place: beartype
 looks once, inside jaxtyping's table of dimensions where the signature names shapes, and is set up once a function.
 """
+
 import dataclasses
 import functools
 import inspect
@@ -47,6 +48,7 @@ def checked(fn=None, *, typechecker):
             return strict(*args, **kwargs)
         with thorough("context"):
             return strict(*args, **kwargs)
+
     return wrapped
 
 
@@ -72,8 +74,14 @@ def strictly(fn):
 def template(fn):
     """A copy of the function with beartype's checks; hints that can't be read yet count as Any, as in jaxtyping."""
     hints = {name: read(hint, fn.__globals__) for name, hint in fn.__annotations__.items()}
-    copy = types.FunctionType(fn.__code__, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
-    copy.__kwdefaults__, copy.__annotations__, copy.__qualname__ = fn.__kwdefaults__, hints, fn.__qualname__
+    copy = types.FunctionType(
+        fn.__code__, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__
+    )
+    copy.__kwdefaults__, copy.__annotations__, copy.__qualname__ = (
+        fn.__kwdefaults__,
+        hints,
+        fn.__qualname__,
+    )
     try:
         return with_checks(copy), any(map(holds_shape, hints.values()))
     except (BeartypeException, jaxtyping.TypeCheckError):
@@ -82,8 +90,10 @@ def template(fn):
 
 def read(hint, names):
     """A hint without quotes."""
+
     def holder(value: hint):
         """Holds the hint where `get_type_hints` finds it."""
+
     try:
         return typing.get_type_hints(holder, names, include_extras=True)["value"]
     except Exception:  # a class that is being defined, or that is imported for type checkers only

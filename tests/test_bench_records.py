@@ -1,4 +1,5 @@
 """Rows of bench/results/ that miss what the course promises itself."""
+
 import json
 from pathlib import Path
 
@@ -12,8 +13,11 @@ PROGRAMS = sorted(path.stem for path in (BENCH / "results").glob("*.json"))
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_row_below_its_must_says_why_and_no_other_row_does(program):
     rows = json.loads((BENCH / "results" / f"{program}.json").read_text(encoding="utf-8"))["rows"]
-    missed = {f"{row['name']}, against {row['rival']}" for row in rows
-              if isinstance(row["must"], (int, float)) and row["median"] < row["must"]}
+    missed = {
+        f"{row['name']}, against {row['rival']}"
+        for row in rows
+        if isinstance(row["must"], (int, float)) and row["median"] < row["must"]
+    }
     assert set(REASONS.get(program, {})) == missed
 
 

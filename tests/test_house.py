@@ -1,4 +1,5 @@
 """Imports point one way, between packages and between the rooms of `autograder`, and no files import in a circle."""
+
 import ast
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-ABOVE = ("course", "autograder", "reference_impl")      # each may import those after it
+ABOVE = ("course", "autograder", "reference_impl")  # each may import those after it
 
 # Rooms of autograder, each with the rooms that it may import.
 ROOMS = {
@@ -23,9 +24,19 @@ ROOMS = {
     "sandbox": {"checks", "errors"},
     "authoring": {"checks", "dependency_hash", "errors", "sandbox"},
     "grading": {"authoring", "checks", "dependency_hash", "errors", "sandbox"},
-    "classroom": {"authoring", "checks", "dependency_hash", "errors", "grading", "recorded", "sandbox"},
+    "classroom": {
+        "authoring",
+        "checks",
+        "dependency_hash",
+        "errors",
+        "grading",
+        "recorded",
+        "sandbox",
+    },
 }
-EXCEPTIONS = {("chapters/conftest.py", "authoring")}    # pytest's way into the checks: whose functions to run them on
+EXCEPTIONS = {
+    ("chapters/conftest.py", "authoring")
+}  # pytest's way into the checks: whose functions to run them on
 
 REFERENCE = {
     "corpora": {"tokenizers", "embeddings", "layers", "models", "weights"},
@@ -39,7 +50,16 @@ REFERENCE = {
     "objectives": {"layers", "models", "tokenizers"},
     "training": {"layers", "models", "objectives", "weights"},
     "generation": {"layers", "models", "objectives"},
-    "engine": {"corpora", "generation", "kernels", "layers", "measure", "models", "tokenizers", "weights"},
+    "engine": {
+        "corpora",
+        "generation",
+        "kernels",
+        "layers",
+        "measure",
+        "models",
+        "tokenizers",
+        "weights",
+    },
 }
 REFERENCE_EXCEPTIONS = {("measure/metrics.py", "embeddings"), ("measure/roofline.py", "models")}
 
@@ -77,13 +97,18 @@ def edges() -> Iterator[tuple[str, str]]:
 
 
 def test_the_course_stands_above_the_autograder_and_both_above_the_reference():
-    wrong = [f"{left} imports {right}" for left, right in edges()
-             if ABOVE.index(right.split(".")[0]) < ABOVE.index(left.split(".")[0])]
+    wrong = [
+        f"{left} imports {right}"
+        for left, right in edges()
+        if ABOVE.index(right.split(".")[0]) < ABOVE.index(left.split(".")[0])
+    ]
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize(("package", "rooms", "exceptions"), [("autograder", ROOMS, EXCEPTIONS),
-                                                              ("reference_impl", REFERENCE, REFERENCE_EXCEPTIONS)])
+@pytest.mark.parametrize(
+    ("package", "rooms", "exceptions"),
+    [("autograder", ROOMS, EXCEPTIONS), ("reference_impl", REFERENCE, REFERENCE_EXCEPTIONS)],
+)
 def test_rooms_import_only_the_rooms_that_the_table_allows(package, rooms, exceptions):
     wrong = []
     for left, right in edges():
@@ -96,30 +121,44 @@ def test_rooms_import_only_the_rooms_that_the_table_allows(package, rooms, excep
 
 
 def test_no_files_import_each_other_in_a_circle():
-    graph = {module: {name for name in imported(path, everywhere=True) if name != module and files()[name] != path
-                      and not module.startswith(f"{name}.")} for module, path in files().items()}
+    graph = {
+        module: {
+            name
+            for name in imported(path, everywhere=True)
+            if name != module and files()[name] != path and not module.startswith(f"{name}.")
+        }
+        for module, path in files().items()
+    }
     done, path = set(), []
 
     def visit(module: str) -> None:
-        assert module not in path, "a circle: " + " -> ".join([*path[path.index(module):], module])
+        assert module not in path, "a circle: " + " -> ".join([*path[path.index(module) :], module])
         if module not in done:
             path.append(module)
             for name in sorted(graph[module]):
                 visit(name)
             path.pop()
             done.add(module)
+
     for module in graph:
         visit(module)
 
 
 def test_nothing_in_the_packages_imports_tests_or_benches():
-    wrong = [f"{module}: {line.strip()}" for module, path in files().items()
-             for line in path.read_text(encoding="utf-8").splitlines() if line.startswith(("from tests", "import tests",
-                                                                                          "from bench", "import bench"))]
+    wrong = [
+        f"{module}: {line.strip()}"
+        for module, path in files().items()
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line.startswith(("from tests", "import tests", "from bench", "import bench"))
+    ]
     assert not wrong, "\n".join(wrong)
 
 
 def test_ruff_finds_no_undefined_name_no_unused_import_and_no_disorder():
-    ran = subprocess.run([sys.executable, "-m", "ruff", "check", "--no-cache", "--output-format", "concise", "."],
-                         cwd=ROOT, capture_output=True, text=True)
+    ran = subprocess.run(
+        [sys.executable, "-m", "ruff", "check", "--no-cache", "--output-format", "concise", "."],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
     assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -4,6 +4,7 @@ A solutions file is a jupytext percent file. The grade ids of its nbgrader cells
 `NN.name`: `name-card` (locked markdown with the hints), `name` (the solution cell), `name-check` (the graded check
 cell). A manual answer is one graded markdown cell, `name`. Cells `setup*` run everywhere before the student's.
 """
+
 import difflib
 import re
 from collections.abc import Iterator
@@ -25,12 +26,13 @@ ROOT = Path(__file__).resolve().parents[2]
 SOLUTIONS = ROOT / "solutions"
 EXERCISES = ROOT / "exercises"
 DETAILS = re.compile(r"<details>\s*<summary>(.*?)</summary>(.*?)</details>", re.DOTALL)
-BEGIN, END = "BEGIN SOLUTION", "END SOLUTION"     # nbgrader's own delimiters
+BEGIN, END = "BEGIN SOLUTION", "END SOLUTION"  # nbgrader's own delimiters
 
 
 @dataclass(frozen=True)
 class Hint:
     """One step of help: its title ("Nudge") and its Markdown text."""
+
     title: str
     text: str
 
@@ -48,7 +50,9 @@ class Assignment:
             notebook = jupytext.read(self.path, fmt="py:percent")
         except (OSError, ValueError) as error:
             raise CourseError(f"{self.path}: not a percent-format notebook: {error}") from error
-        checked = exercises_of(self.number)          # declares the short answers and drawn faults, which belong into cells
+        checked = exercises_of(
+            self.number
+        )  # declares the short answers and drawn faults, which belong into cells
         for cell in notebook.cells:
             if cell.cell_type == "markdown" and (name := grade_id_of(cell)):
                 cell.source = filled_in(self._id(name.removesuffix("-card")), cell.source)
@@ -62,9 +66,11 @@ class Assignment:
     def exercises(self) -> dict[str, Exercise]:
         """By id, in the notebook's order: those with checks, and the manual ones from the notebook alone."""
         checked = exercises_of(self.number)
-        manual = {self._id(grade_id): Exercise(self._id(grade_id), "", meta["points"], "manual")
-                  for grade_id, (cell, meta) in self.cells.items()
-                  if cell.cell_type == "markdown" and meta["grade"] and self._id(grade_id) not in checked}
+        manual = {
+            self._id(grade_id): Exercise(self._id(grade_id), "", meta["points"], "manual")
+            for grade_id, (cell, meta) in self.cells.items()
+            if cell.cell_type == "markdown" and meta["grade"] and self._id(grade_id) not in checked
+        }
         found = checked | manual
         order = {self._id(grade_id): position for position, grade_id in enumerate(self.cells)}
         return dict(sorted(found.items(), key=lambda item: order.get(item[0], len(order))))
@@ -72,8 +78,11 @@ class Assignment:
     @cached_property
     def cells(self) -> dict[str, tuple[NotebookNode, NotebookNode]]:
         """The nbgrader cells by grade id, in order: the cell and its nbgrader metadata."""
-        return {grade_id_of(cell): (cell, cell.metadata.nbgrader)
-                for cell in self.notebook.cells if grade_id_of(cell)}
+        return {
+            grade_id_of(cell): (cell, cell.metadata.nbgrader)
+            for cell in self.notebook.cells
+            if grade_id_of(cell)
+        }
 
     @property
     def points(self) -> float:
@@ -84,18 +93,24 @@ class Assignment:
         """By id ("01.ppmi") or grade id ("ppmi"). Raises CourseError, naming what there is."""
         found = self.exercises.get(name) or self.exercises.get(self._id(name))
         if not found:
-            raise CourseError(f"{self.name} has no exercise {name!r}; it has {', '.join(self.exercises)}"
-                              + meant(name.split(".")[-1], [id.split(".", 1)[1] for id in self.exercises]))
+            raise CourseError(
+                f"{self.name} has no exercise {name!r}; it has {', '.join(self.exercises)}"
+                + meant(name.split(".")[-1], [id.split(".", 1)[1] for id in self.exercises])
+            )
         return found
 
     def hints(self, id: str) -> list[Hint]:
         """The hints of an exercise, mildest first: the `<details>` of its card. Raises CourseError without a card."""
         name = self.exercise(id).id.split(".", 1)[1]
         if f"{name}-card" not in self.cells:
-            raise CourseError(f"{self.path}: exercise {id} has no cell with grade_id \"{name}-card\" to hold its hints")
+            raise CourseError(
+                f'{self.path}: exercise {id} has no cell with grade_id "{name}-card" to hold its hints'
+            )
         card = self.cells[f"{name}-card"][0].source
-        return [Hint(re.sub(r"^Hint \d+:\s*", "", title.strip()), text.strip())
-                for title, text in DETAILS.findall(card)]
+        return [
+            Hint(re.sub(r"^Hint \d+:\s*", "", title.strip()), text.strip())
+            for title, text in DETAILS.findall(card)
+        ]
 
     def secret_lines(self) -> set[str]:
         """`solution_lines` of all cells; the lines that a find-line exercise shows on its card are no secret."""
@@ -114,18 +129,24 @@ class Assignment:
 
     def _problems(self) -> Iterator[str]:
         ids = [grade_id_of(cell) for cell in self.notebook.cells if grade_id_of(cell)]
-        yield from (f"the grade_id {id} stands on {ids.count(id)} cells" for id in self.cells if ids.count(id) > 1)
+        yield from (
+            f"the grade_id {id} stands on {ids.count(id)} cells"
+            for id in self.cells
+            if ids.count(id) > 1
+        )
         for id, one in self.exercises.items():
             name = id.split(".", 1)[1]
             if name not in self.cells:
-                yield f"{id} has checks but no solution cell with grade_id \"{name}\""
+                yield f'{id} has checks but no solution cell with grade_id "{name}"'
                 continue
             graded = name if one.kind == "manual" else f"{name}-check"
             if graded not in self.cells:
-                yield f"{id} has no graded cell with grade_id \"{graded}\""
+                yield f'{id} has no graded cell with grade_id "{graded}"'
             elif (points := self.cells[graded][1].get("points")) != one.points:
                 yield f"{id}: the cell {graded} says {points} points, the checks {one.points}"
-        known = {f"{id.split('.', 1)[1]}{suffix}" for id in self.exercises for suffix in ("", "-check")}
+        known = {
+            f"{id.split('.', 1)[1]}{suffix}" for id in self.exercises for suffix in ("", "-check")
+        }
         for grade_id, (_, meta) in self.cells.items():
             if (meta["grade"] or meta["solution"]) and grade_id not in known:
                 yield f"the cell {grade_id} is graded or a solution, but no exercise {self._id(grade_id)} has checks"
@@ -135,15 +156,19 @@ class Assignment:
 
 
 def assignment(name: str) -> Assignment:
-    """"01", "1", "01-static-embeddings" or an exercise id "01.ppmi". Raises CourseError, naming what there is."""
+    """ "01", "1", "01-static-embeddings" or an exercise id "01.ppmi". Raises CourseError, naming what there is."""
     wanted = name.split(".")[0]
     paths = sorted(SOLUTIONS.glob("[0-9][0-9]-*.py"))
     for path in paths:
-        if wanted in (path.stem, path.stem[:2]) or (wanted.isdigit() and int(wanted) == int(path.stem[:2])):
+        if wanted in (path.stem, path.stem[:2]) or (
+            wanted.isdigit() and int(wanted) == int(path.stem[:2])
+        ):
             return Assignment(path)
     there = ", ".join(path.stem for path in paths) or "none"
-    raise CourseError(f"there is no assignment {name!r} in {SOLUTIONS}; there is {there}"
-                      + meant(wanted, [path.stem for path in paths]))
+    raise CourseError(
+        f"there is no assignment {name!r} in {SOLUTIONS}; there is {there}"
+        + meant(wanted, [path.stem for path in paths])
+    )
 
 
 def exercises_named(name: str) -> tuple[Assignment, list[Exercise]]:
@@ -162,15 +187,19 @@ def exercises_named(name: str) -> tuple[Assignment, list[Exercise]]:
     if len(homes) == 1:
         return homes[0], [homes[0].exercise(name)]
     if homes:
-        raise CourseError(f"several chapters have an exercise {name!r}; say which: "
-                          + ", ".join(one._id(name) for one in homes))
+        raise CourseError(
+            f"several chapters have an exercise {name!r}; say which: "
+            + ", ".join(one._id(name) for one in homes)
+        )
     every = [id for one in assignments() for id in one.exercises]
-    raise CourseError(f"there is no exercise {name!r}; there are {', '.join(every)}"
-                      + meant(name, [id.split(".", 1)[1] for id in every]))
+    raise CourseError(
+        f"there is no exercise {name!r}; there are {', '.join(every)}"
+        + meant(name, [id.split(".", 1)[1] for id in every])
+    )
 
 
 def meant(name: str, known: list[str]) -> str:
-    """"; did you mean X?" for a name close to one that exists, or ""."""
+    """ "; did you mean X?" for a name close to one that exists, or ""."""
     close = difflib.get_close_matches(name, known, n=1)
     return f"; did you mean {close[0]}?" if close else ""
 

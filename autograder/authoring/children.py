@@ -4,6 +4,7 @@ A child goes through the items and says a line about each. One that stays silent
 last one when nobody asks any more; a fresh child goes on with the next item. Time is that of the child's processor,
 where the system tells it, so that a busy machine changes no answer.
 """
+
 import faulthandler
 import json
 import os
@@ -18,12 +19,16 @@ from typing import TypeVar
 from autograder.sandbox.lifetime import die_with
 
 T = TypeVar("T")
-PATIENCE = 10           # times the limit on the wall clock, where the child's processor time is not known
-GLANCE = 0.25           # seconds between two looks at a silent child
+PATIENCE = 10  # times the limit on the wall clock, where the child's processor time is not known
+GLANCE = 0.25  # seconds between two looks at a silent child
 
 
-def in_children(items: Sequence[T], work: Callable[[T], object], seconds: float,
-                prepare: Callable[[], object] = lambda: None) -> Iterator[tuple[T, object, str]]:
+def in_children(
+    items: Sequence[T],
+    work: Callable[[T], object],
+    seconds: float,
+    prepare: Callable[[], object] = lambda: None,
+) -> Iterator[tuple[T, object, str]]:
     """For each item: the item, what `work` returned for it (JSON), and "" or how the child ended over it.
 
     That is "time" after `seconds` of computing or of sleeping without an answer, "process" when the child died or `work`
@@ -53,7 +58,12 @@ class _Clock:
     """Whether a child has computed, or slept, for longer than `seconds` since this clock was made."""
 
     def __init__(self, child: int, seconds: float):
-        self.child, self.seconds, self.begun, self.awake = child, seconds, time.monotonic(), time.monotonic()
+        self.child, self.seconds, self.begun, self.awake = (
+            child,
+            seconds,
+            time.monotonic(),
+            time.monotonic(),
+        )
         self.spent = _processor_time(child)[0]
 
     def is_over(self) -> bool:
@@ -77,7 +87,9 @@ def _processor_time(child: int) -> tuple[float | None, bool]:
 
 
 @contextmanager
-def _child(items: Sequence[T], work: Callable[[T], object], prepare: Callable[[], object]) -> Iterator[tuple[int, int]]:
+def _child(
+    items: Sequence[T], work: Callable[[T], object], prepare: Callable[[], object]
+) -> Iterator[tuple[int, int]]:
     """A child at work, and the pipe to read; it ends with the block, however that ends."""
     read, write = os.pipe()
     sys.stdout.flush()
@@ -93,19 +105,26 @@ def _child(items: Sequence[T], work: Callable[[T], object], prepare: Callable[[]
         os.close(read)
 
 
-def _serve(items: Sequence[T], work: Callable[[T], object], prepare: Callable[[], object], write: int, parent: int) -> None:
+def _serve(
+    items: Sequence[T],
+    work: Callable[[T], object],
+    prepare: Callable[[], object],
+    write: int,
+    parent: int,
+) -> None:
     """The child's whole life. It never returns."""
     try:
         die_with(parent)
-        faulthandler.disable()         # what dies here is told by its silence
+        faulthandler.disable()  # what dies here is told by its silence
         quiet = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(quiet, descriptor)
         import torch
-        torch.set_num_threads(1)       # a forked child has no threads of its parent's pool
+
+        torch.set_num_threads(1)  # a forked child has no threads of its parent's pool
         prepare()
         for item in items:
             os.write(write, json.dumps(work(item)).encode() + b"\n")
-        signal.pause()                 # the parent ends it
+        signal.pause()  # the parent ends it
     finally:
         os._exit(1)

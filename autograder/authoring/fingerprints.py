@@ -26,7 +26,14 @@ FOR_KERNELS = (
 
 
 # All but a chapter's own modules.
-FRAME = ("autograder.authoring", "autograder.checks", "autograder.sandbox", "course", "reference_impl", "tests")
+FRAME = (
+    "autograder.authoring",
+    "autograder.checks",
+    "autograder.sandbox",
+    "course",
+    "reference_impl",
+    "tests",
+)
 
 
 @cache

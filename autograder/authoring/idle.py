@@ -4,6 +4,7 @@
 of an argument, a right answer's shape filled with one number, the answer to the call before. `one_size(exercise)` gives
 programs that are right for the arguments of one size and raise for all others; they may earn half.
 """
+
 from collections.abc import Callable
 
 import torch
@@ -14,7 +15,7 @@ from autograder.checks.protocol import Exercise
 from autograder.checks.values import same
 
 CONSTANTS = (None, True, False, 0, 1, 2, 0.5, "", [], {})
-MOST = 25        # right answers that are tried as constants
+MOST = 25  # right answers that are tried as constants
 FILLINGS = (0.0, 0.5, 1.0)
 
 
@@ -30,9 +31,11 @@ def idle(exercise: Exercise, secret: bytes = b"") -> dict[str, dict[str, Callabl
             found[f"{name}: constant {number} ({_short(value)})"] = {name: _constant(value)}
         for place in range(len(own[0].args)):
             found[f"{name}: echo of argument {place}"] = {name: _echo(place)}
-        if exercise.kind != "write-test":       # a test's answer is whether it complains
+        if exercise.kind != "write-test":  # a test's answer is whether it complains
             for filling in FILLINGS:
-                found[f"{name}: the right shape filled with {filling:g}"] = {name: _filled(right, filling)}
+                found[f"{name}: the right shape filled with {filling:g}"] = {
+                    name: _filled(right, filling)
+                }
             found[f"{name}: the answer before"] = {name: _before(right)}
         found[f"{name}: complains always"] = {name: _complains}
     return found
@@ -83,6 +86,7 @@ def _filled(right: Callable, filling: float) -> Callable:
         if isinstance(value, dict):
             return {key: fill(item) for key, item in value.items()}
         return type(value)(filling) if type(value) in (int, float) else value
+
     return lambda *args, **more: fill(right(*args, **more))
 
 
@@ -92,6 +96,7 @@ def _before(right: Callable) -> Callable:
     def answer(*args: object, **more: object) -> object:
         kept.append(right(*args, **more))
         return kept[-2] if len(kept) > 1 else None
+
     return answer
 
 
@@ -100,6 +105,7 @@ def _only(right: Callable, size: tuple) -> Callable:
         if _sizes(args) != size:
             raise ValueError("not this size")
         return right(*args, **more)
+
     return answer
 
 
@@ -109,8 +115,11 @@ def _size(call: Asked) -> tuple:
 
 def _sizes(values: tuple | list) -> tuple:
     """The shapes of tensors and the lengths of lists, nested ones too."""
-    return tuple(tuple(value.shape) if isinstance(value, torch.Tensor) else (len(value), _sizes(value))
-                 for value in values if isinstance(value, (torch.Tensor, list, tuple)))
+    return tuple(
+        tuple(value.shape) if isinstance(value, torch.Tensor) else (len(value), _sizes(value))
+        for value in values
+        if isinstance(value, (torch.Tensor, list, tuple))
+    )
 
 
 def _has_size(call: Asked) -> bool:

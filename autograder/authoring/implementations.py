@@ -3,6 +3,7 @@
 Everything here runs in this process, without isolation: it is for the course's own code and for a student's own
 work, never for somebody else's submission (`course grade` does that).
 """
+
 import linecache
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,7 +21,7 @@ from autograder.checks.withheld import GRADERS, Guard
 from autograder.checks.withholding import in_chapter
 from autograder.errors import CourseError
 
-CELL_SECONDS = 20.0       # one cell of a student's own notebook; as in grading
+CELL_SECONDS = 20.0  # one cell of a student's own notebook; as in grading
 DEFINES = re.compile(r"^(?:def|class)\s+(\w+)", re.MULTILINE)
 MAGICS = ("%", "!", "?")
 
@@ -33,7 +34,10 @@ def namespace_of(impl: str, exercise: Exercise) -> dict[str, object] | None:
     """
     kind, _, name = impl.partition(":")
     if kind in ("mistake", "alternative") and name:
-        known = {one.name: one for one in (mistakes_of if kind == "mistake" else alternatives_of)(exercise.id)}
+        known = {
+            one.name: one
+            for one in (mistakes_of if kind == "mistake" else alternatives_of)(exercise.id)
+        }
         if name not in known:
             return None
         function = known[name].made() if kind == "mistake" else known[name].function
@@ -53,7 +57,9 @@ def student_path(impl: str, number: str) -> Path:
 @lru_cache
 def reference(number: str) -> dict[str, object]:
     """The namespace after the setup and solution cells of an assignment. Raises CourseError if one of them fails."""
-    namespace, failures = run_cells(own_cells(assignment(number).notebook.cells), f"solutions/{number}")
+    namespace, failures = run_cells(
+        own_cells(assignment(number).notebook.cells), f"solutions/{number}"
+    )
     if failures:
         raise CourseError("the reference does not run: " + "; ".join(failures))
     return namespace
@@ -69,15 +75,29 @@ def from_file(path: Path, number: str = "") -> dict[str, object]:
     import nbformat
 
     one = assignment(number) if number else None
-    given = {cell.source.strip() for cell in one.notebook.cells if "nbgrader" not in cell.metadata} if one else set()
+    given = (
+        {cell.source.strip() for cell in one.notebook.cells if "nbgrader" not in cell.metadata}
+        if one
+        else set()
+    )
     refused = GRADERS | in_chapter(one.exercises.values()) if one else {}
 
     if not path.is_file():
-        raise CourseError(f"{path} is not a file: give `reference`, `student`, `mistake:NAME`, `alternative:NAME`, "
-                          "a notebook or a Python file")
+        raise CourseError(
+            f"{path} is not a file: give `reference`, `student`, `mistake:NAME`, `alternative:NAME`, "
+            "a notebook or a Python file"
+        )
     if path.suffix == ".ipynb":
         try:
-            cells = list(own_cells([cell for cell in nbformat.read(path, as_version=4).cells if cell.source.strip() not in given]))
+            cells = list(
+                own_cells(
+                    [
+                        cell
+                        for cell in nbformat.read(path, as_version=4).cells
+                        if cell.source.strip() not in given
+                    ]
+                )
+            )
         except (ValueError, KeyError, AttributeError, nbformat.ValidationError) as error:
             raise CourseError(f"{path} is not a notebook: {error}") from error
     else:
@@ -99,8 +119,9 @@ def own_cells(cells: list) -> Iterator[tuple[str, str]]:
             yield grade_id or f"cell {position}", "\n".join(kept)
 
 
-def run_cells(cells: Iterable[tuple[str, str]], where: str,
-              refused: Mapping[str, str] = MappingProxyType({})) -> tuple[dict[str, object], list[str]]:
+def run_cells(
+    cells: Iterable[tuple[str, str]], where: str, refused: Mapping[str, str] = MappingProxyType({})
+) -> tuple[dict[str, object], list[str]]:
     """Run each cell in one namespace; returns it and, for each cell that failed, its name and traceback.
 
     refused: names that the cells may not use, with the reason; see `withheld`.
@@ -115,7 +136,9 @@ def run_cells(cells: Iterable[tuple[str, str]], where: str,
             with clock(CELL_SECONDS, fired), guard:
                 exec(compile(source, filename, "exec"), namespace)
         except OutOfTime:
-            failures.append(f"{filename}: This cell was stopped: it took more than {CELL_SECONDS:g} seconds.")
+            failures.append(
+                f"{filename}: This cell was stopped: it took more than {CELL_SECONDS:g} seconds."
+            )
         except Exception as error:
             failures.append(student_traceback(error, namespace))
             for name in DEFINES.findall(source) if isinstance(error, SyntaxError) else []:
@@ -125,6 +148,8 @@ def run_cells(cells: Iterable[tuple[str, str]], where: str,
 
 def _unparsable(text: str):
     """What stands for a function whose cell is no Python: calling it says so."""
+
     def not_there(*args: object, **more: object) -> None:
         raise SyntaxError(f"its cell is no Python yet, so it was not run: {text}")
+
     return not_there

@@ -3,6 +3,7 @@
 It holds the versions of the packages, a hash of each solution, a hash of each module of the reference, how many
 callables were tried in each place, those that hung or died, and everything that was found.
 """
+
 import hashlib
 import importlib.metadata
 import json
@@ -17,10 +18,25 @@ LEDGER = "swept.json"
 
 def state_of(one: Assignment) -> dict:
     """What a sweep depends on, as it is here: packages, solutions, the reference."""
-    packages = sorted({place.split(".")[0] for place in PLACES} & set(importlib.metadata.packages_distributions()))
-    return {"packages": {name: importlib.metadata.version(name).partition("+")[0] for name in packages if name != "course"},
-            "solutions": {id: _hash(solution_of(one, exercise).encode()) for id, exercise in one.exercises.items() if exercise.stages},
-            "modules": {_module(path): _hash(path.read_bytes()) for path in sorted((ROOT / "reference_impl").rglob("*.py"))}}
+    packages = sorted(
+        {place.split(".")[0] for place in PLACES} & set(importlib.metadata.packages_distributions())
+    )
+    return {
+        "packages": {
+            name: importlib.metadata.version(name).partition("+")[0]
+            for name in packages
+            if name != "course"
+        },
+        "solutions": {
+            id: _hash(solution_of(one, exercise).encode())
+            for id, exercise in one.exercises.items()
+            if exercise.stages
+        },
+        "modules": {
+            _module(path): _hash(path.read_bytes())
+            for path in sorted((ROOT / "reference_impl").rglob("*.py"))
+        },
+    }
 
 
 def write(one: Assignment, swept: Swept) -> Path:
@@ -37,8 +53,13 @@ def add(one: Assignment, swept: Swept) -> dict:
     """
     kept, here = read(one.number), state_of(one)
     if kept["packages"] != here["packages"]:
-        raise CourseError(f"{LEDGER} of chapter {one.number} belongs to other versions of the packages: run `course author withheld {one.number}`")
-    kept["solutions"] = {id: mark if id in swept.found else kept["solutions"].get(id, "") for id, mark in here["solutions"].items()}
+        raise CourseError(
+            f"{LEDGER} of chapter {one.number} belongs to other versions of the packages: run `course author withheld {one.number}`"
+        )
+    kept["solutions"] = {
+        id: mark if id in swept.found else kept["solutions"].get(id, "")
+        for id, mark in here["solutions"].items()
+    }
     kept["found"] = {id: swept.found.get(id, kept["found"].get(id, [])) for id in here["solutions"]}
     kept["ended"] |= swept.ended
     return _keep(one, kept)
@@ -51,7 +72,11 @@ def read(number: str) -> dict:
 
 def changed_modules(one: Assignment, ledger: dict) -> list[str]:
     """The modules of the reference that are other than when the sweep was run, or were not there."""
-    return [name for name, mark in state_of(one)["modules"].items() if ledger["modules"].get(name) != mark]
+    return [
+        name
+        for name, mark in state_of(one)["modules"].items()
+        if ledger["modules"].get(name) != mark
+    ]
 
 
 def _keep(one: Assignment, record: dict) -> dict:

@@ -1,4 +1,5 @@
 """Which stage catches which known mistake: a table for authors, and its comparison with what the authors meant."""
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from autograder.checks.registry import Mistake, mistakes_of
 @dataclass(frozen=True)
 class Row:
     """One mistake: the stages that fail on it, and what is not as registered ("" when all is)."""
+
     mistake: Mistake
     failed: list[str]
     lost: float
@@ -23,7 +25,9 @@ def judged(exercise: Exercise, mistake: Mistake) -> ExerciseResult:
     return run_exercise(exercise, LocalStudent(namespace_of(f"mistake:{mistake.name}", exercise)))
 
 
-def rows_of(exercise: Exercise, judge: Callable[[Exercise, Mistake], ExerciseResult] = judged) -> list[Row]:
+def rows_of(
+    exercise: Exercise, judge: Callable[[Exercise, Mistake], ExerciseResult] = judged
+) -> list[Row]:
     """What every mistake of an exercise gets. judge: for who has the results with the visible seed already."""
     return [_row(mistake, judge(exercise, mistake)) for mistake in mistakes_of(exercise.id)]
 
@@ -45,21 +49,32 @@ def as_text(exercise: Exercise, rows: list[Row]) -> str:
     """Rows are mistakes, columns stages: X the stage meant to catch it, x another that fails too, . passed."""
     width = max((len(row.mistake.name) for row in rows), default=8)
     names = [stage.name for stage in exercise.stages]
-    lines = [f"{exercise.id}  ({exercise.points:g} points)", f"  {'':<{width}}  {'  '.join(names)}  loses"]
+    lines = [
+        f"{exercise.id}  ({exercise.points:g} points)",
+        f"  {'':<{width}}  {'  '.join(names)}  loses",
+    ]
     for row in rows:
         marks = "  ".join(f"{_mark(row, name):<{len(name)}}" for name in names)
-        lines.append(f"  {row.mistake.name:<{width}}  {marks}  {row.lost:g}  {row.problem}".rstrip())
+        lines.append(
+            f"  {row.mistake.name:<{width}}  {marks}  {row.lost:g}  {row.problem}".rstrip()
+        )
     return "\n".join(lines)
 
 
 def as_markdown(exercise: Exercise, rows: list[Row]) -> str:
     """The same as a Markdown table."""
     names = [stage.name for stage in exercise.stages]
-    lines = [f"**{exercise.id}** ({exercise.points:g} points)", "", f"| mistake | {' | '.join(names)} | loses |",
-             "| --- |" + " :-: |" * len(names) + " --: |"]
+    lines = [
+        f"**{exercise.id}** ({exercise.points:g} points)",
+        "",
+        f"| mistake | {' | '.join(names)} | loses |",
+        "| --- |" + " :-: |" * len(names) + " --: |",
+    ]
     for row in rows:
         marks = " | ".join(_mark(row, name) for name in names)
-        lines.append(f"| {row.mistake.name} | {marks} | {row.lost:g}{f' ({row.problem})' if row.problem else ''} |")
+        lines.append(
+            f"| {row.mistake.name} | {marks} | {row.lost:g}{f' ({row.problem})' if row.problem else ''} |"
+        )
     return "\n".join(lines)
 
 
@@ -72,7 +87,11 @@ too, a dot a stage that passes.
 
 def as_table(one: Assignment, judge: Callable[[Exercise, Mistake], ExerciseResult] = judged) -> str:
     """The committed file of a chapter: a table for every exercise that has mistakes."""
-    tables = [as_markdown(exercise, rows) for exercise in one.exercises.values() if (rows := rows_of(exercise, judge))]
+    tables = [
+        as_markdown(exercise, rows)
+        for exercise in one.exercises.values()
+        if (rows := rows_of(exercise, judge))
+    ]
     return "\n\n".join([HEAD.format(name=one.name, number=one.number).rstrip(), *tables]) + "\n"
 
 

@@ -8,6 +8,7 @@ seed and with two hidden ones. It is killed when it loses points with each of th
 
 The outcome is committed beside the checks as `mutants.md`, with a hash of solution and checks for each exercise.
 """
+
 import ast
 import hashlib
 import importlib
@@ -33,14 +34,15 @@ from autograder.checks.withholding import in_exercise
 from autograder.dependency_hash import code_of, code_of_file
 from autograder.errors import CourseError
 
-SECONDS = 20.0                       # of processor time for one mutant, all seeds; the checks take milliseconds
-SECRETS = (b"", b"one", b"two")      # b"" is the visible seed
+SECONDS = 20.0  # of processor time for one mutant, all seeds; the checks take milliseconds
+SECRETS = (b"", b"one", b"two")  # b"" is the visible seed
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 
 @dataclass(frozen=True)
 class Fate:
     """What came of one mutant. by: the first stage that failed, "" when it survived. reason: why it is equivalent."""
+
     mutant: Mutant
     by: str
     reason: str = ""
@@ -49,6 +51,7 @@ class Fate:
 @dataclass(frozen=True)
 class Outcome:
     """All mutants of one exercise. unused: listed as equivalent, but killed or no mutant at all."""
+
     exercise: str
     hash: str
     fates: list[Fate] = field(default_factory=list)
@@ -64,7 +67,7 @@ class Outcome:
         killers = Counter(fate.by for fate in self.fates if fate.by)
         by = ", ".join(f"{name} {number}" for name, number in killers.items())
         equal = sum(bool(fate.reason) for fate in self.fates)
-        return (f"| {self.exercise} | {len(self.fates)} | {killers.total()} | {by} | {equal} | {len(self.surviving)} |")
+        return f"| {self.exercise} | {len(self.fates)} | {killers.total()} | {by} | {equal} | {len(self.surviving)} |"
 
 
 def mutants_of(one: Assignment, exercise: Exercise) -> list[Mutant]:
@@ -77,10 +80,14 @@ def mutants_of(one: Assignment, exercise: Exercise) -> list[Mutant]:
             if isinstance(body, ast.ClassDef) and body.name in names:
                 found += _of_class(source, body)
     except SyntaxError as error:
-        raise CourseError(f"{one.path}: the solution of {exercise.id} is no Python: {error}") from error
+        raise CourseError(
+            f"{one.path}: the solution of {exercise.id} is no Python: {error}"
+        ) from error
     calls = asked(exercise)
     for name in names:
-        found += wrapped(source, name, [(call.args, call.value) for call in calls if call.name == name])
+        found += wrapped(
+            source, name, [(call.args, call.value) for call in calls if call.name == name]
+        )
     return found
 
 
@@ -88,17 +95,30 @@ def _of_class(source: str, theirs: ast.ClassDef) -> list[Mutant]:
     """The mutants of a class: those of its methods, which stand as functions while they are changed."""
     lines = source.split("\n")
     first, last = theirs.body[0].lineno, theirs.end_lineno
-    inner = textwrap.dedent("\n".join(lines[first - 1:last]))
+    inner = textwrap.dedent("\n".join(lines[first - 1 : last]))
     depth = " " * theirs.body[0].col_offset
-    return [replace(mutant, line=mutant.line + first - 1,
-                    source="\n".join([*lines[:first - 1], textwrap.indent(mutant.source, depth), *lines[last:]]))
-            for mutant in mutants(inner, [one.name for one in theirs.body if isinstance(one, ast.FunctionDef)])]
+    return [
+        replace(
+            mutant,
+            line=mutant.line + first - 1,
+            source="\n".join(
+                [*lines[: first - 1], textwrap.indent(mutant.source, depth), *lines[last:]]
+            ),
+        )
+        for mutant in mutants(
+            inner, [one.name for one in theirs.body if isinstance(one, ast.FunctionDef)]
+        )
+    ]
 
 
 def _kernels(source: str) -> list[str]:
     """The names of the Triton kernels that a cell defines: the exercise's function starts them."""
-    return [one.name for one in ast.parse(source).body if isinstance(one, ast.FunctionDef)
-            and any(ast.unparse(decorator) == "triton.jit" for decorator in one.decorator_list)]
+    return [
+        one.name
+        for one in ast.parse(source).body
+        if isinstance(one, ast.FunctionDef)
+        and any(ast.unparse(decorator) == "triton.jit" for decorator in one.decorator_list)
+    ]
 
 
 def solution_of(one: Assignment, exercise: Exercise) -> str:
@@ -112,8 +132,10 @@ def outcome_of(one: Assignment, exercise: Exercise, sample: list[Mutant] | None 
     known = equivalents(exercise)
     every = mutants_of(one, exercise)
     chosen = every if sample is None else sample
-    fates = [Fate(mutant, by, "" if by else known.get(mutant.name, ""))
-             for mutant, by in zip(chosen, killers(exercise, chosen), strict=True)]
+    fates = [
+        Fate(mutant, by, "" if by else known.get(mutant.name, ""))
+        for mutant, by in zip(chosen, killers(exercise, chosen), strict=True)
+    ]
     explained = {fate.mutant.name for fate in fates if fate.reason}
     unused = [] if sample is not None else [name for name in known if name not in explained]
     return Outcome(exercise.id, hash_of(one, exercise), fates, unused)
@@ -124,7 +146,9 @@ def equivalents(exercise: Exercise) -> dict[str, str]:
     folder = folder_of(exercise.id[:2])
     if not (folder / "equivalents.py").exists():
         return {}
-    return importlib.import_module(f"autograder.chapters.{folder.name}.equivalents").EQUIVALENT.get(exercise.id, {})
+    return importlib.import_module(f"autograder.chapters.{folder.name}.equivalents").EQUIVALENT.get(
+        exercise.id, {}
+    )
 
 
 def killers(exercise: Exercise, chosen: list[Mutant], seconds: float = SECONDS) -> list[str]:
@@ -133,37 +157,55 @@ def killers(exercise: Exercise, chosen: list[Mutant], seconds: float = SECONDS) 
     They run in forked children. A loop without end is killed after `seconds` and counts as noticed ("time"), so does the
     end of the process ("process").
     """
-    return [ended or by for _, by, ended in in_children(chosen, lambda mutant: _judge(exercise, mutant), seconds)]
+    return [
+        ended or by
+        for _, by, ended in in_children(chosen, lambda mutant: _judge(exercise, mutant), seconds)
+    ]
 
 
 def _judge(exercise: Exercise, mutant: Mutant) -> str:
     """The first stage that fails, or \"\" when one of the seeds gives every point."""
     namespace = dict(reference(exercise.id[:2]))
     # Triton reads the text of a kernel again.
-    linecache.cache["mutant"] = (len(mutant.source), None, mutant.source.splitlines(keepends=True), "mutant")
+    linecache.cache["mutant"] = (
+        len(mutant.source),
+        None,
+        mutant.source.splitlines(keepends=True),
+        "mutant",
+    )
     exec(compile(mutant.source, "mutant", "exec"), namespace)
     if mutant.wrapper:
         name = mutant.name.split(" ", 1)[0]
         namespace[name] = WRAPPERS[mutant.wrapper][-1](namespace[name])
     first = ""
     for secret in SECRETS:
+
         def rng(stage: str, secret: bytes = secret) -> object:
             return rng_for(exercise.id, stage, "mutant" if secret else "", secret=secret)
-        failed = _first_failure(exercise, LocalStudent(OurNamespace(namespace)), rng if secret else None)
+
+        failed = _first_failure(
+            exercise, LocalStudent(OurNamespace(namespace)), rng if secret else None
+        )
         if not failed:
             return ""
         first = first or failed
     return first
 
 
-def _first_failure(exercise: Exercise, student: LocalStudent, rng: Callable[[str], object] | None) -> str:
+def _first_failure(
+    exercise: Exercise, student: LocalStudent, rng: Callable[[str], object] | None
+) -> str:
     """The first stage that loses points. What stands behind it is not run: kernels take seconds."""
     student.withheld = in_exercise(exercise)
     for stage in exercise.stages:
-        run = run_one(exercise, stage, student, (rng or (lambda name: rng_for(exercise.id, name)))(stage.name))
+        run = run_one(
+            exercise, stage, student, (rng or (lambda name: rng_for(exercise.id, name)))(stage.name)
+        )
         if run.result.status != "passed" or run.slips:
             return stage.name
-    result = run_exercise(exercise, student, rng, mistakes=[])        # slips that show only when all is asked once more
+    result = run_exercise(
+        exercise, student, rng, mistakes=[]
+    )  # slips that show only when all is asked once more
     return next((stage.name for stage in result.stages if stage.earned < stage.points), "")
 
 
@@ -184,9 +226,18 @@ def as_text(outcome: Outcome, verbose: bool = True) -> str:
     lines = [f"{outcome.exercise}: {len(outcome.fates)} mutants"]
     for fate in outcome.fates:
         if verbose or not fate.by:
-            said = f"killed by {fate.by}" if fate.by else f"equivalent: {fate.reason}" if fate.reason else "SURVIVES"
+            said = (
+                f"killed by {fate.by}"
+                if fate.by
+                else f"equivalent: {fate.reason}"
+                if fate.reason
+                else "SURVIVES"
+            )
             lines.append(f"  line {fate.mutant.line:<3} {fate.mutant.name}   [{said}]")
-    lines += [f"  listed as equivalent, but killed or no mutant of this solution: {name}" for name in outcome.unused]
+    lines += [
+        f"  listed as equivalent, but killed or no mutant of this solution: {name}"
+        for name in outcome.unused
+    ]
     lines.append(outcome.row())
     return "\n".join(lines)
 
@@ -203,7 +254,10 @@ loses points with the visible seed and with two hidden ones. "by" counts mutants
 
 def as_table(one: Assignment, outcomes: list[Outcome]) -> str:
     """The committed file: counts, and every mutant that is as right as the solution, with the reason."""
-    lines = [HEAD.format(name=one.name, number=one.number) + "\n".join(f"{o.row()} {o.hash} |" for o in outcomes)]
+    lines = [
+        HEAD.format(name=one.name, number=one.number)
+        + "\n".join(f"{o.row()} {o.hash} |" for o in outcomes)
+    ]
     for outcome in outcomes:
         equal = [fate for fate in outcome.fates if fate.reason]
         if equal:
@@ -220,7 +274,9 @@ def committed(one: Assignment) -> dict[str, tuple[str, str]]:
 
 
 def _rows(text: str) -> Iterator[tuple[str, tuple[str, str]]]:
-    for row, exercise, mark in re.findall(r"^(\| (\d\d\.\w+) \|.*\|) (\w{16}) \|$", text, re.MULTILINE):
+    for row, exercise, mark in re.findall(
+        r"^(\| (\d\d\.\w+) \|.*\|) (\w{16}) \|$", text, re.MULTILINE
+    ):
         yield exercise, (row, mark)
 
 

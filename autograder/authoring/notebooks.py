@@ -4,6 +4,7 @@ Solutions file -> nbgrader source notebook -> `nbgrader generate_assignment`, in
 -> `exercises/NN-name/NN-name.ipynb`. What lies between is in `_build/exercises/`. A course root and its gradebook are
 made by `course grade` (see gradebook.py), from the same source notebook. Cell ids come from the grade id, or from the position.
 """
+
 import filecmp
 import hashlib
 import os
@@ -57,7 +58,7 @@ def keep_work(notebook: Path, folder: Path) -> Path | None:
     content = notebook.read_bytes()
     try:
         cells = nbformat.reads(content.decode("utf-8"), as_version=4).cells
-    except (ValueError, AttributeError):        # not a notebook any more: keep it all the same
+    except (ValueError, AttributeError):  # not a notebook any more: keep it all the same
         cells = None
     if cells is not None and not any(map(worked_in, cells)):
         return None
@@ -88,13 +89,19 @@ def stale(one: Assignment, exercises: Path = EXERCISES) -> str:
     leaked = leaks(one, committed.parent)
     if leaked:
         return "; ".join(leaked)
-    return "" if same else f"{committed} is not what {one.path.name} gives; `course author build {one.number}` makes it anew"
+    return (
+        ""
+        if same
+        else f"{committed} is not what {one.path.name} gives; `course author build {one.number}` makes it anew"
+    )
 
 
 def source_notebook(one: Assignment) -> NotebookNode:
     """The nbgrader source notebook, solutions included, with an id for every cell that never changes by itself."""
     notebook = nbformat.from_dict(one.notebook)
-    notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": {"name": "python"}})
+    notebook.metadata = nbformat.from_dict(
+        {"kernelspec": KERNEL, "language_info": {"name": "python"}}
+    )
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     for position, cell in enumerate(notebook.cells):
         cell.id = grade_id_of(cell) or f"cell-{position:03}"
@@ -112,7 +119,8 @@ def generate(name: str, build_root: Path) -> Path:
     config = course_config(build_root)
     config.GenerateAssignment.no_database = True
     config.GenerateAssignment.preprocessors = [
-        step for step in GenerateAssignment.preprocessors.default() if step is not SaveCells]
+        step for step in GenerateAssignment.preprocessors.default() if step is not SaveCells
+    ]
     with interpreter_on_path():
         result = NbGraderAPI(config=config).generate_assignment(name)
     release = build_root / "release" / name / f"{name}.ipynb"
@@ -163,7 +171,9 @@ def leaks(one: Assignment, folder: Path) -> list[str]:
     found = []
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         if path.suffix == ".ipynb":
-            lines = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells).split("\n")
+            lines = "\n".join(
+                cell.source for cell in nbformat.read(path, as_version=4).cells
+            ).split("\n")
         else:
             lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
         found += [f"{path.name}: {line.strip()}" for line in lines if bare(line) in secret]

@@ -8,6 +8,7 @@ that back. In grading the module is always the reference's, so that one mistake 
 
 The source is read, never run here: what is written is what the student wrote, statement by statement.
 """
+
 import ast
 import subprocess
 import sys
@@ -27,17 +28,23 @@ IMPORT_SECONDS = 120
 @dataclass(frozen=True)
 class Saved:
     """What was written: the file, and the names that can be imported from it."""
+
     path: Path
     names: list[str]
 
 
 def module_name(one: Assignment) -> str:
-    """"c01_static_embeddings" for assignment 01-static-embeddings."""
+    """ "c01_static_embeddings" for assignment 01-static-embeddings."""
     return "c" + one.name.replace("-", "_")
 
 
-def save(one: Assignment, cells: Iterable[tuple[str, str]], names: list[str], root: Path = PACKAGE,
-         borrowed: bool = False) -> Saved:
+def save(
+    one: Assignment,
+    cells: Iterable[tuple[str, str]],
+    names: list[str],
+    root: Path = PACKAGE,
+    borrowed: bool = False,
+) -> Saved:
     """Write the module of a chapter with `names` and what they need. Raises CourseError if it cannot be imported."""
     source = module_source(one, cells, names, borrowed)
     path = root / f"{module_name(one)}.py"
@@ -47,16 +54,25 @@ def save(one: Assignment, cells: Iterable[tuple[str, str]], names: list[str], ro
         (root / "__init__.py").write_text(INIT, encoding="utf-8")
     fresh.write_text(source, encoding="utf-8")
     try:
-        done = subprocess.run([sys.executable, "-c", f"import word2serve_me.{fresh.stem}"], cwd=root.parent,
-                              capture_output=True, text=True, timeout=IMPORT_SECONDS)
+        done = subprocess.run(
+            [sys.executable, "-c", f"import word2serve_me.{fresh.stem}"],
+            cwd=root.parent,
+            capture_output=True,
+            text=True,
+            timeout=IMPORT_SECONDS,
+        )
         if done.returncode:
-            raise CourseError(f"what was collected cannot be imported, so {path} stays as it was: "
-                              f"{done.stderr.strip().splitlines()[-1]}. Does a function use something that only another "
-                              "cell's loop or `with` block defines?")
+            raise CourseError(
+                f"what was collected cannot be imported, so {path} stays as it was: "
+                f"{done.stderr.strip().splitlines()[-1]}. Does a function use something that only another "
+                "cell's loop or `with` block defines?"
+            )
         fresh.replace(path)
     except subprocess.TimeoutExpired:
-        raise CourseError(f"what was collected takes more than {IMPORT_SECONDS} seconds to import, so {path} stays as it "
-                          "was: does a definition at the top of a cell compute for long?") from None
+        raise CourseError(
+            f"what was collected takes more than {IMPORT_SECONDS} seconds to import, so {path} stays as it "
+            "was: does a definition at the top of a cell compute for long?"
+        ) from None
     finally:
         fresh.unlink(missing_ok=True)
     return Saved(path, names)
@@ -75,8 +91,10 @@ def use_own(one: Assignment, root: Path = PACKAGE) -> Path:
     """Put the student's module back. Raises CourseError if none was kept."""
     path, kept = root / f"{module_name(one)}.py", root / "own" / f"{module_name(one)}.py"
     if not kept.exists():
-        raise CourseError(f"{kept} does not exist: you have saved nothing of chapter {one.number} yet; `course save "
-                          f"{one.number}` does")
+        raise CourseError(
+            f"{kept} does not exist: you have saved nothing of chapter {one.number} yet; `course save "
+            f"{one.number}` does"
+        )
     kept.replace(path)
     return path
 
@@ -86,20 +104,30 @@ def earlier_chapters(number: str) -> dict[str, str]:
     files = {"word2serve_me/__init__.py": INIT}
     for one in assignments():
         if one.number < number:
-            files[f"word2serve_me/{module_name(one)}.py"] = module_source(one, own_cells(one.notebook.cells),
-                                                                          function_names(one), True)
+            files[f"word2serve_me/{module_name(one)}.py"] = module_source(
+                one, own_cells(one.notebook.cells), function_names(one), True
+            )
     return files
 
 
 def function_names(one: Assignment) -> list[str]:
     """What the exercises of an assignment ask to write, wrong-line numbers and the like included."""
-    return [name for exercise in one.exercises.values() for name in (exercise.function, *exercise.also) if name]
+    return [
+        name
+        for exercise in one.exercises.values()
+        for name in (exercise.function, *exercise.also)
+        if name
+    ]
 
 
-def module_source(one: Assignment, cells: Iterable[tuple[str, str]], names: list[str], borrowed: bool) -> str:
+def module_source(
+    one: Assignment, cells: Iterable[tuple[str, str]], names: list[str], borrowed: bool
+) -> str:
     """The text of a chapter's module. Raises CourseError for a name that no cell defines."""
     head = f'"""Chapter {one.number}, {one.name}: {", ".join(names)}."""\n'
-    return head + (MARK + "\n" if borrowed else "") + collect([source for _, source in cells], names)
+    return (
+        head + (MARK + "\n" if borrowed else "") + collect([source for _, source in cells], names)
+    )
 
 
 def collect(cells: Iterable[str], names: list[str]) -> str:
@@ -136,7 +164,12 @@ def collect(cells: Iterable[str], names: list[str]) -> str:
             todo += _used(statements[index][1])
     parts = [_text(*statements[index]) for index in sorted(wanted)]
     future = [part for part in parts if part.startswith("from __future__")]
-    return "\n".join(dict.fromkeys(future)) + "\n\n" + "\n\n".join(part for part in parts if part not in future) + "\n"
+    return (
+        "\n".join(dict.fromkeys(future))
+        + "\n\n"
+        + "\n\n".join(part for part in parts if part not in future)
+        + "\n"
+    )
 
 
 def _bound(node: ast.stmt) -> Iterable[str]:
@@ -146,12 +179,15 @@ def _bound(node: ast.stmt) -> Iterable[str]:
         yield from ((alias.asname or alias.name.split(".")[0]) for alias in node.names)
     elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        yield from (one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name))
+        yield from (
+            one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)
+        )
 
 
 def _used(node: ast.stmt) -> list[str]:
     return [one.id for one in ast.walk(node) if isinstance(one, ast.Name)] + (
-        ["annotations"] if isinstance(node, ast.FunctionDef) else [])     # from __future__ import annotations
+        ["annotations"] if isinstance(node, ast.FunctionDef) else []
+    )  # from __future__ import annotations
 
 
 def _text(source: str, node: ast.stmt) -> str:
@@ -160,5 +196,9 @@ def _text(source: str, node: ast.stmt) -> str:
     first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", []))]) - 1
     while first > 0 and lines[first - 1].startswith("#") and "SOLUTION" not in lines[first - 1]:
         first -= 1
-    kept = [line for line in lines[first:node.end_lineno] if line.strip() not in ("### BEGIN SOLUTION", "### END SOLUTION")]
+    kept = [
+        line
+        for line in lines[first : node.end_lineno]
+        if line.strip() not in ("### BEGIN SOLUTION", "### END SOLUTION")
+    ]
     return "\n".join(kept)

@@ -8,6 +8,7 @@ mistakes, the tests themselves and all that they import; what runs kernels only 
 one. It covers the versions of the libraries that compute, too, and not our reference, which some
 checks call: a sample is always tried.
 """
+
 import hashlib
 import json
 import os
@@ -25,8 +26,16 @@ from autograder.checks.registry import alternatives_of, mistakes_of
 from autograder.dependency_hash import code_of
 
 LEDGER, TESTS, EVERY = "proven.json", "tests/autograder/test_exercises.py", "WORD2SERVE_EVERY_CASE"
-SEEDS = 40      # under each of which a mistake loses its points, no more and no less
-COMPUTE = ("jaxtyping", "numpy", "scipy", "tiktoken", "tokenizers", "torch", "triton")      # what solutions and checks import
+SEEDS = 40  # under each of which a mistake loses its points, no more and no less
+COMPUTE = (
+    "jaxtyping",
+    "numpy",
+    "scipy",
+    "tiktoken",
+    "tokenizers",
+    "torch",
+    "triton",
+)  # what solutions and checks import
 
 
 def fingerprint(one: Assignment, exercise: Exercise) -> str:
@@ -55,8 +64,11 @@ def proven(one: Assignment) -> set[str]:
     if os.environ.get(EVERY) or not path.exists():
         return set()
     kept = json.loads(path.read_text(encoding="utf-8"))
-    return {exercise.id for exercise in _checked(one)
-            if _fingerprint_in(kept.get(exercise.id)) == fingerprint(one, exercise)}
+    return {
+        exercise.id
+        for exercise in _checked(one)
+        if _fingerprint_in(kept.get(exercise.id)) == fingerprint(one, exercise)
+    }
 
 
 def _fingerprint_in(entry: object) -> str:
@@ -94,8 +106,11 @@ def own_proven(one: Assignment) -> set[str]:
     if os.environ.get(EVERY) or not path.exists():
         return set()
     kept = json.loads(path.read_text(encoding="utf-8"))
-    return {exercise.id for exercise in _checked(one)
-            if kept.get(exercise.id, {}).get("own") == own_fingerprint(one, exercise)}
+    return {
+        exercise.id
+        for exercise in _checked(one)
+        if kept.get(exercise.id, {}).get("own") == own_fingerprint(one, exercise)
+    }
 
 
 def sampled(case: str, share: int) -> bool:
@@ -106,8 +121,24 @@ def sampled(case: str, share: int) -> bool:
 def prove(one: Assignment, workers: int = 2) -> int:
     """Run every case of a chapter and keep the fingerprints; pytest's exit code, 0 when they were kept."""
     before = {exercise.id: entry_of(one, exercise) for exercise in _checked(one)}
-    run = subprocess.run([sys.executable, "-m", "pytest", "-q", "-n", str(workers), "-p", "no:cacheprovider", TESTS, "-k", one.number],
-                         cwd=ROOT, env=os.environ | {EVERY: "1", "OMP_NUM_THREADS": "1"}, check=False)
+    run = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-n",
+            str(workers),
+            "-p",
+            "no:cacheprovider",
+            TESTS,
+            "-k",
+            one.number,
+        ],
+        cwd=ROOT,
+        env=os.environ | {EVERY: "1", "OMP_NUM_THREADS": "1"},
+        check=False,
+    )
     if run.returncode == 0:
         path = folder_of(one.number) / LEDGER
         path.write_text(json.dumps(before, indent=1) + "\n", encoding="utf-8")

@@ -1,4 +1,5 @@
 """A student's notebook of an assignment: the release with cells written, added, repeated or removed."""
+
 import json
 
 import nbformat
@@ -6,10 +7,12 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from autograder.authoring.solution_sources import reference_sources
 
-ANSWER = ("word2vec looks up one row for a word and never sees the sentence, so both sentences get the same vector. "
-          "Each pair pulls that row a little; nine pulls of ten come from money words, so it settles near them, with a "
-          "small part that points to the river. I predict that the nearest neighbours of bank are money words. A model "
-          "would have to compute the vector from the sentence to tell the two apart.")
+ANSWER = (
+    "word2vec looks up one row for a word and never sees the sentence, so both sentences get the same vector. "
+    "Each pair pulls that row a little; nine pulls of ten come from money words, so it settles near them, with a "
+    "small part that points to the river. I predict that the nearest neighbours of bank are money words. A model "
+    "would have to compute the vector from the sentence to tell the two apart."
+)
 
 
 class Notebook:
@@ -21,8 +24,11 @@ class Notebook:
 
     def position(self, grade_id: str) -> int:
         """The place of our cell in the notebook."""
-        return next(index for index, cell in enumerate(self.nb.cells)
-                    if cell.metadata.get("nbgrader", {}).get("grade_id") == grade_id)
+        return next(
+            index
+            for index, cell in enumerate(self.nb.cells)
+            if cell.metadata.get("nbgrader", {}).get("grade_id") == grade_id
+        )
 
     def cell(self, grade_id: str):
         """Our cell by grade id."""
@@ -51,7 +57,9 @@ class Notebook:
 
     def data(self) -> bytes:
         """The file."""
-        return (json.dumps(self.nb, indent=1, ensure_ascii=False) + "\n").encode()    # unvalidated: some are not valid
+        return (
+            json.dumps(self.nb, indent=1, ensure_ascii=False) + "\n"
+        ).encode()  # unvalidated: some are not valid
 
 
 def manual_ids(assignment) -> list[str]:

@@ -11,6 +11,7 @@ What is found in the reference is kept in the chapter's `withheld.json`, and so 
 be withheld or allowed, with a reason, where the exercise is declared, unless the solution itself calls it. `swept.json`
 says what was tried: a test looks again where the packages, the solutions or the reference have changed since (ledger.py).
 """
+
 import dataclasses
 import importlib
 import inspect
@@ -38,19 +39,58 @@ from autograder.checks.values import Unreadable, cross
 from autograder.checks.withheld import GRADERS
 from autograder.checks.withholding import TABLE, in_exercise
 
-PLACES = ("torch", "torch.nn", "torch.nn.functional", "torch.linalg", "torch.special", "torch.fft", "torch.Tensor", "numpy",
-          "numpy.linalg", "scipy.special", "scipy.linalg", "scipy.stats", "math", "statistics", "itertools", "collections",
-          "course.demo")
+PLACES = (
+    "torch",
+    "torch.nn",
+    "torch.nn.functional",
+    "torch.linalg",
+    "torch.special",
+    "torch.fft",
+    "torch.Tensor",
+    "numpy",
+    "numpy.linalg",
+    "scipy.special",
+    "scipy.linalg",
+    "scipy.stats",
+    "math",
+    "statistics",
+    "itertools",
+    "collections",
+    "course.demo",
+)
 # What changes the process, the disk or the machine, or waits for somebody.
-LEFT_ALONE = ("set_", "save", "load", "seed", "manual_", "compile", "from_file", "fork", "share_memory", "memmap", "tofile",
-              "use_", "init", "import_", "test", "lobpcg", "serve", "main", "download", "fetch", "show_config", "vmap", "backward")
-SECONDS = 0.2          # of processor time for one call
-PATIENCE = 5.0         # of processor time for one callable, all exercises: for one that no signal ends
+LEFT_ALONE = (
+    "set_",
+    "save",
+    "load",
+    "seed",
+    "manual_",
+    "compile",
+    "from_file",
+    "fork",
+    "share_memory",
+    "memmap",
+    "tofile",
+    "use_",
+    "init",
+    "import_",
+    "test",
+    "lobpcg",
+    "serve",
+    "main",
+    "download",
+    "fetch",
+    "show_config",
+    "vmap",
+    "backward",
+)
+SECONDS = 0.2  # of processor time for one call
+PATIENCE = 5.0  # of processor time for one callable, all exercises: for one that no signal ends
 MEMORY = 1 << 30
-FILE = 1 << 20         # bytes that a callable may write into one file
-MOST_ORDERS = 3        # arguments; with more, only the order given
-FEW = 5                # calls that are tried first, the smallest
-MOST_ITEMS = 8         # of a result, which is looked through
+FILE = 1 << 20  # bytes that a callable may write into one file
+MOST_ORDERS = 3  # arguments; with more, only the order given
+FEW = 5  # calls that are tried first, the smallest
+MOST_ITEMS = 8  # of a result, which is looked through
 
 
 class TooLong(Exception):
@@ -60,6 +100,7 @@ class TooLong(Exception):
 @dataclass
 class Swept:
     """What a sweep found: by exercise, the callables that answer it; how many were tried, by place; which hung or died."""
+
     found: dict[str, list[str]]
     tried: dict[str, int] = field(default_factory=dict)
     ended: dict[str, str] = field(default_factory=dict)
@@ -77,10 +118,16 @@ def sweep(exercises: Iterable[Exercise], places: Sequence[str] = ()) -> Swept:
     def ids(candidate: tuple[str, str, Callable]) -> list[str]:
         _, name, function = candidate
         anyhow = name.startswith("reference_impl.")
-        return [id for id, groups in calls.items() if any(_answers(function, group, anyhow) for group in groups)]
+        return [
+            id
+            for id, groups in calls.items()
+            if any(_answers(function, group, anyhow) for group in groups)
+        ]
 
     with tempfile.TemporaryDirectory() as folder:
-        for (place, name, _), answered, ended in in_children(every, ids, PATIENCE, lambda: _limit(Path(folder))):
+        for (place, name, _), answered, ended in in_children(
+            every, ids, PATIENCE, lambda: _limit(Path(folder))
+        ):
             swept.tried[place] = swept.tried.get(place, 0) + 1
             if ended:
                 swept.ended[name] = ended
@@ -110,15 +157,22 @@ def _limit(folder: Path) -> None:
 def by_function(exercise: Exercise) -> list[list[Asked]]:
     """The calls with arguments, those of one function together; none for a test, whose answer is whether it complains."""
     calls = [call for call in asked(exercise) if call.args and exercise.kind != "write-test"]
-    return [[call for call in calls if call.name == name] for name in dict.fromkeys(call.name for call in calls)]
+    return [
+        [call for call in calls if call.name == name]
+        for name in dict.fromkeys(call.name for call in calls)
+    ]
 
 
 def unexplained(exercise: Exercise, names: list[str], solution: str) -> list[str]:
     """Those that a student can reach, that nobody allowed and that the solution does not call."""
     withheld = in_exercise(exercise)
-    return [name for name in names if name not in exercise.allowed
-            and not any(name == one or name.startswith(f"{one}.") for one in withheld)
-            and f"{name.rpartition('.')[2]}(" not in solution]
+    return [
+        name
+        for name in names
+        if name not in exercise.allowed
+        and not any(name == one or name.startswith(f"{one}.") for one in withheld)
+        and f"{name.rpartition('.')[2]}(" not in solution
+    ]
 
 
 def solution_of(one: Assignment, exercise: Exercise) -> str:
@@ -128,7 +182,10 @@ def solution_of(one: Assignment, exercise: Exercise) -> str:
 
 def of_reference(found: dict[str, list[str]]) -> dict[str, list[str]]:
     """What `withheld.json` holds: by exercise, the functions of the reference that answer it."""
-    rows = {id: [name for name in names if name.startswith("reference_impl.")] for id, names in found.items()}
+    rows = {
+        id: [name for name in names if name.startswith("reference_impl.")]
+        for id, names in found.items()
+    }
     return {id: names for id, names in rows.items() if names}
 
 
@@ -146,11 +203,16 @@ def candidates(places: Sequence[str]) -> Iterator[tuple[str, str, Callable]]:
         owner = torch.Tensor if place == "torch.Tensor" else importlib.import_module(place)
         for name in sorted(dir(owner)):
             function = getattr(owner, name, None)
-            if name.startswith("_") or name.startswith(LEFT_ALONE) or not callable(function) or id(function) in seen:
+            if (
+                name.startswith("_")
+                or name.startswith(LEFT_ALONE)
+                or not callable(function)
+                or id(function) in seen
+            ):
                 continue
             ours = place.startswith("reference_impl.")
             if ours and getattr(function, "__module__", place) != place:
-                continue        # imported there, defined elsewhere
+                continue  # imported there, defined elsewhere
             seen.add(id(function))
             if inspect.isclass(function):
                 function = _instance(function) if place == "torch.nn" else None
@@ -161,6 +223,7 @@ def candidates(places: Sequence[str]) -> Iterator[tuple[str, str, Callable]]:
 def reference_modules() -> list[str]:
     """Every module of the reference that can be imported here."""
     import reference_impl
+
     names = [one.name for one in pkgutil.walk_packages(reference_impl.__path__, "reference_impl.")]
     return [name for name in names if name not in GRADERS and can_import(name)]
 
@@ -169,7 +232,7 @@ def can_import(name: str) -> bool:
     """Whether a module can be imported here."""
     try:
         importlib.import_module(name)
-    except Exception:       # one that needs a GPU, a server or another system is in no student's way
+    except Exception:  # one that needs a GPU, a server or another system is in no student's way
         return False
     return True
 
@@ -191,17 +254,25 @@ def returns(function: Callable, calls: list[Asked], any_order: bool = True) -> b
     given = tuple(range(len(first)))
     if not _takes(function, len(first), calls[0].kwargs):
         return False
-    orders = list(itertools.permutations(given)) if any_order and len(first) <= MOST_ORDERS else [given]
-    few = sorted(calls, key=_size)[:FEW]        # large ones are asked of promising callables only
-    return any(_gives_most(function, few, order, as_arrays) and _gives_most(function, calls, order, as_arrays)
-               for order in orders for as_arrays in (False, True))
+    orders = (
+        list(itertools.permutations(given)) if any_order and len(first) <= MOST_ORDERS else [given]
+    )
+    few = sorted(calls, key=_size)[:FEW]  # large ones are asked of promising callables only
+    return any(
+        _gives_most(function, few, order, as_arrays)
+        and _gives_most(function, calls, order, as_arrays)
+        for order in orders
+        for as_arrays in (False, True)
+    )
 
 
 def _size(call: Asked) -> int:
     return sum(one.numel() for one in call.args if isinstance(one, torch.Tensor))
 
 
-def _gives_most(function: Callable, calls: list[Asked], order: tuple[int, ...], as_arrays: bool) -> bool:
+def _gives_most(
+    function: Callable, calls: list[Asked], order: tuple[int, ...], as_arrays: bool
+) -> bool:
     missed = 0
     for call in calls:
         missed += len(call.args) != len(order) or not _gives(function, call, order, as_arrays)
@@ -227,14 +298,22 @@ def _gives(function: Callable, call: Asked, order: tuple[int, ...], as_arrays: b
         if not any(isinstance(one, torch.Tensor) for one in args):
             return False
         args = [one.numpy() if isinstance(one, torch.Tensor) else one for one in args]
-    args = [one.clone() if isinstance(one, torch.Tensor) else one.copy() if isinstance(one, (np.ndarray, list, dict)) else one
-            for one in args]
-    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS, SECONDS)      # processor time: a busy machine changes nothing
+    args = [
+        one.clone()
+        if isinstance(one, torch.Tensor)
+        else one.copy()
+        if isinstance(one, (np.ndarray, list, dict))
+        else one
+        for one in args
+    ]
+    signal.setitimer(
+        signal.ITIMER_VIRTUAL, SECONDS, SECONDS
+    )  # processor time: a busy machine changes nothing
     try:
         return any(_equal(one, call.value) for one in _parts(function(*args, **call.kwargs)))
     except KeyboardInterrupt:
         raise TooLong from None
-    except BaseException:       # whatever it is: then this is no answer
+    except BaseException:  # whatever it is: then this is no answer
         return False
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
@@ -249,22 +328,40 @@ def _parts(came: object) -> Iterator[object]:
         came = list(came.values())
     if isinstance(came, (tuple, list)) and len(came) <= MOST_ITEMS:
         yield from came
-        yield from (tuple(came[first:last]) for first in range(len(came)) for last in range(first + 2, len(came) + 1))
+        yield from (
+            tuple(came[first:last])
+            for first in range(len(came))
+            for last in range(first + 2, len(came) + 1)
+        )
 
 
 def _equal(came: object, right: object) -> bool:
     """The same numbers, whatever kind of array they come in."""
     try:
-        came = cross(came.toarray() if hasattr(came, "toarray") else came)      # scipy's sparse matrices
+        came = cross(
+            came.toarray() if hasattr(came, "toarray") else came
+        )  # scipy's sparse matrices
     except Unreadable:
         return False
     if isinstance(right, (torch.Tensor, np.ndarray)) or type(right) in (int, float):
-        if not isinstance(came, (torch.Tensor, np.ndarray, int, float, list)) or isinstance(came, bool):
+        if not isinstance(came, (torch.Tensor, np.ndarray, int, float, list)) or isinstance(
+            came, bool
+        ):
             return False
         left, wanted = np.asarray(came, dtype=float), np.asarray(right, dtype=float)
-        return left.shape == wanted.shape and bool(np.allclose(left, wanted, 1e-4, 1e-6, equal_nan=True))
+        return left.shape == wanted.shape and bool(
+            np.allclose(left, wanted, 1e-4, 1e-6, equal_nan=True)
+        )
     if type(right) in (list, tuple):
-        return type(came) in (list, tuple) and len(came) == len(right) and all(map(_equal, came, right))
+        return (
+            type(came) in (list, tuple)
+            and len(came) == len(right)
+            and all(map(_equal, came, right))
+        )
     if type(right) is dict:
-        return type(came) is dict and came.keys() == right.keys() and all(_equal(came[key], right[key]) for key in right)
+        return (
+            type(came) is dict
+            and came.keys() == right.keys()
+            and all(_equal(came[key], right[key]) for key in right)
+        )
     return type(came) is type(right) and came == right

@@ -3,6 +3,7 @@
 --impl: reference (default), student, mistake:NAME, alternative:NAME, or the path of a notebook or Python file.
 A mistake or alternative of one exercise skips the others. Everything runs in this process, without isolation.
 """
+
 import pytest
 
 from autograder.authoring.implementations import namespace_of
@@ -11,8 +12,11 @@ from autograder.checks.protocol import LocalStudent, rng_for
 
 def pytest_addoption(parser):
     """The one option of these checks."""
-    parser.addoption("--impl", default="reference", help="whose functions to check: reference, student, "
-                                                         "mistake:NAME, alternative:NAME or PATH")
+    parser.addoption(
+        "--impl",
+        default="reference",
+        help="whose functions to check: reference, student, mistake:NAME, alternative:NAME or PATH",
+    )
 
 
 @pytest.fixture

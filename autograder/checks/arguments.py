@@ -9,6 +9,7 @@
 `lower` turns them into `Ours` nodes, inside lists, tuples and dictionaries too; the executor on the other side makes
 them real again. Nothing of the kind ever comes back: towards us only plain values pass.
 """
+
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ TAGS = ("callback", "handle", "buffer", "generator", "fake")
 @dataclass(frozen=True)
 class Ours:
     """One argument that is no plain value: what it is, and the plain values it is made of."""
+
     tag: str
     inner: object
 
@@ -37,7 +39,9 @@ def lower(argument: object, register: Callable[[Callable], int], depth: int = 0)
     if isinstance(argument, Handle):
         return Ours("handle", argument.number)
     if isinstance(argument, Buffer):
-        return Ours("buffer", [argument.storage.clone(), argument.size, argument.stride, argument.offset])
+        return Ours(
+            "buffer", [argument.storage.clone(), argument.size, argument.stride, argument.offset]
+        )
     if isinstance(argument, Fake):
         return Ours("fake", [type(argument).__name__, cross(argument.data())])
     if type(argument) is torch.Generator:
@@ -45,7 +49,12 @@ def lower(argument: object, register: Callable[[Callable], int], depth: int = 0)
     if type(argument) in (list, tuple) and depth < MAX_DEPTH:
         return type(argument)(lower(item, register, depth + 1) for item in argument)
     if type(argument) is dict and depth < MAX_DEPTH:
-        return dict(zip(cross(dict.fromkeys(argument)), (lower(item, register, depth + 1) for item in argument.values())))
+        return dict(
+            zip(
+                cross(dict.fromkeys(argument)),
+                (lower(item, register, depth + 1) for item in argument.values()),
+            )
+        )
     if callable(argument):
         return Ours("callback", register(argument))
     return cross(argument)
@@ -66,11 +75,17 @@ def raised(sent: object, lowered: object, same: bool, after: object) -> object:
     if kind in ("value", "generator"):
         before = lowered if kind == "value" else lowered.inner
         found = cross(before if same else after)
-        if type(found) is not type(before) or getattr(found, "dtype", None) != getattr(before, "dtype", None):
+        if type(found) is not type(before) or getattr(found, "dtype", None) != getattr(
+            before, "dtype", None
+        ):
             raise Unreadable("something else in the place of an argument")
         return found
     memory = cross(lowered.inner[0] if same else after)
-    if type(memory) is not torch.Tensor or memory.dtype != sent.storage.dtype or memory.shape != sent.storage.shape:
+    if (
+        type(memory) is not torch.Tensor
+        or memory.dtype != sent.storage.dtype
+        or memory.shape != sent.storage.shape
+    ):
         raise Unreadable("something else in the place of the memory it was given")
     return sent.with_memory(memory)
 

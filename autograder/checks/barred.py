@@ -5,18 +5,29 @@ changed, whoever calls it and by whatever name: torch's dispatcher refuses it, a
 other code. Only operators that nothing allowed is made of can go: `torch.softmax` is a part of `cross_entropy`, so for
 such a one the guard is all there is.
 """
+
 import sys
 import warnings
 from collections.abc import Callable, Mapping
 from types import CodeType, FunctionType
 from typing import Any
 
-ALONE = ("_norm", "attention", "lstm", "_transformer_encoder_layer", "_fused_adamw")      # parts of names of such operators
+ALONE = (
+    "_norm",
+    "attention",
+    "lstm",
+    "_transformer_encoder_layer",
+    "_fused_adamw",
+)  # parts of names of such operators
 KEYS = ("CPU", "AutogradCPU")
-_now: list[Any] = []         # what is in force: the bar, torch's library of refusals, and the functions with their own code
+_now: list[
+    Any
+] = []  # what is in force: the bar, torch's library of refusals, and the functions with their own code
 
 
-def bar(whose: object, operators: Mapping[str, Callable], functions: list[tuple[FunctionType, CodeType]]) -> None:
+def bar(
+    whose: object, operators: Mapping[str, Callable], functions: list[tuple[FunctionType, CodeType]]
+) -> None:
     """From now on, and until this is called for another, these are refused.
 
     operators: what is called in the place of each, by torch's name. functions: each with the code that it has meanwhile.
@@ -45,13 +56,19 @@ def _refusing(operators: Mapping[str, Callable]) -> Any:
     torch = sys.modules["torch"]
     library = torch.library.Library("aten", "IMPL")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")       # that a kernel is replaced is what is meant
+        warnings.simplefilter("ignore")  # that a kernel is replaced is what is meant
         for name, refuse in operators.items():
             short = name.removeprefix("aten::")
-            packet = getattr(torch.ops.aten, short, None) if any(part in f"_{short}" for part in ALONE) else None
+            packet = (
+                getattr(torch.ops.aten, short, None)
+                if any(part in f"_{short}" for part in ALONE)
+                else None
+            )
             for overload in packet.overloads() if packet is not None else ():
                 for key in KEYS:
-                    library.impl(short if overload == "default" else f"{short}.{overload}", refuse, key)
+                    library.impl(
+                        short if overload == "default" else f"{short}.{overload}", refuse, key
+                    )
     return library
 
 

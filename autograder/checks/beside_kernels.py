@@ -5,6 +5,7 @@ counted; an exercise that asks for moving numbers in a kernel looks at the count
 in it (sums, products, gathering by index) is computing, and refused in words. Whole numbers, such as lengths, may be
 looked at freely. What goes through numpy is not seen here.
 """
+
 from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
@@ -13,8 +14,21 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 MOVES = {"clone", "copy_", "copy", "_to_copy"}
-MAKES = {"zero_", "fill_", "empty_like", "zeros_like", "ones_like", "full_like", "new_empty", "new_empty_strided", "new_zeros", "new_ones",
-         "new_full", "detach", "alias"}
+MAKES = {
+    "zero_",
+    "fill_",
+    "empty_like",
+    "zeros_like",
+    "ones_like",
+    "full_like",
+    "new_empty",
+    "new_empty_strided",
+    "new_zeros",
+    "new_ones",
+    "new_full",
+    "detach",
+    "alias",
+}
 
 
 class Beside(TorchDispatchMode):
@@ -42,15 +56,23 @@ class Beside(TorchDispatchMode):
         finally:
             self._launched = before
 
-    def __torch_dispatch__(self, function: Callable, types: Any, arguments: tuple = (), keywords: dict | None = None) -> Any:
+    def __torch_dispatch__(
+        self, function: Callable, types: Any, arguments: tuple = (), keywords: dict | None = None
+    ) -> Any:
         """Run the operator and look at it."""
         result = function(*arguments, **(keywords or {}))
         if self._launched:
             return result
         name = function._schema.name.removeprefix("aten::")
-        given = [one for one in [*arguments, *(keywords or {}).values()] if isinstance(one, Tensor) and one.is_floating_point()]
+        given = [
+            one
+            for one in [*arguments, *(keywords or {}).values()]
+            if isinstance(one, Tensor) and one.is_floating_point()
+        ]
         if given and name in MOVES:
-            self.copied += result.numel() * result.element_size() if isinstance(result, Tensor) else 0
+            self.copied += (
+                result.numel() * result.element_size() if isinstance(result, Tensor) else 0
+            )
         elif given and name not in MAKES and not _views(result, given, name):
             self.computed = self.computed or name
         return result
@@ -60,4 +82,6 @@ def _views(result: object, given: list[Tensor], name: str) -> bool:
     """Whether an operator only looked at memory anew; one whose name ends in _ writes into it."""
     found = result if isinstance(result, (list, tuple)) else [result]
     places = {one.untyped_storage().data_ptr() for one in given}
-    return not name.endswith("_") and all(isinstance(one, Tensor) and one.untyped_storage().data_ptr() in places for one in found)
+    return not name.endswith("_") and all(
+        isinstance(one, Tensor) and one.untyped_storage().data_ptr() in places for one in found
+    )

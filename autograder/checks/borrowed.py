@@ -4,6 +4,7 @@ Every check prints the line, so it stands in the outputs of the notebook that is
 the instructor's report. It is the student's own word and decides no point: in grading the earlier chapters are the
 reference anyway.
 """
+
 import re
 from pathlib import Path
 
@@ -22,11 +23,13 @@ def is_borrowed(path: Path) -> bool:
 
 def borrowed(root: Path | None = None) -> list[str]:
     """The numbers of the chapters whose work is borrowed."""
-    return sorted(path.stem[1:3] for path in (root or PACKAGE).glob("c[0-9][0-9]_*.py") if is_borrowed(path))
+    return sorted(
+        path.stem[1:3] for path in (root or PACKAGE).glob("c[0-9][0-9]_*.py") if is_borrowed(path)
+    )
 
 
 def line(numbers: list[str]) -> str:
-    """"Borrowed from the reference: chapters 01, 03.", or ""."""
+    """ "Borrowed from the reference: chapters 01, 03.", or ""."""
     return f"{LINE}{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}." if numbers else ""
 
 

@@ -9,6 +9,7 @@ The guards are NaN for floats (UNWRITTEN, by which `expect` knows them), so that
 for whole numbers. They are compared
 bit by bit in this process: what stands there was decided here, and nothing on the other side can vouch for it.
 """
+
 from collections.abc import Sequence
 
 import torch
@@ -28,13 +29,26 @@ class Buffer:
     memory from one number of that row to the next. fill: the guards' value.
     """
 
-    def __init__(self, values: Tensor, *, guard: int = 16, order: Sequence[int] | None = None, gap: int = 0,
-                 spread: int = 1, fill: float | None = None):
+    def __init__(
+        self,
+        values: Tensor,
+        *,
+        guard: int = 16,
+        order: Sequence[int] | None = None,
+        gap: int = 0,
+        spread: int = 1,
+        fill: float | None = None,
+    ):
         if sorted(order or range(values.dim())) != list(range(values.dim())):
             raise ValueError(f"order {order} does not name each of {values.dim()} dimensions once")
         if fill is None:
-            fill = UNWRITTEN if values.is_floating_point() else WHOLE_GUARD % 256 if values.dtype == torch.uint8 else (
-                WHOLE_GUARD if values.dtype != torch.bool else True)
+            fill = (
+                UNWRITTEN
+                if values.is_floating_point()
+                else WHOLE_GUARD % 256
+                if values.dtype == torch.uint8
+                else (WHOLE_GUARD if values.dtype != torch.bool else True)
+            )
         self.size, stride, step = tuple(values.shape), [0] * values.dim(), spread
         for place, dim in enumerate(reversed(order or range(values.dim()))):
             stride[dim] = step
@@ -65,9 +79,17 @@ class Buffer:
         places = self._changed().nonzero().flatten()
         if len(places):
             first, end = int(places[0]) - self.offset, len(self.storage) - 2 * self.offset
-            where = (f"{-first} before the beginning" if first < 0 else f"{first - end + 1} behind the end" if first >= end
-                     else "between two rows")
-            raise CheckFailed(cause, f"{len(places)} numbers outside the buffer were written; the first is {where}")
+            where = (
+                f"{-first} before the beginning"
+                if first < 0
+                else f"{first - end + 1} behind the end"
+                if first >= end
+                else "between two rows"
+            )
+            raise CheckFailed(
+                cause,
+                f"{len(places)} numbers outside the buffer were written; the first is {where}",
+            )
 
     def crossed(self) -> Tensor:
         """All that there is to compare with another buffer after the same call."""
@@ -76,7 +98,10 @@ class Buffer:
     def _changed(self) -> Tensor:
         guards = torch.ones(len(self.storage), dtype=torch.bool)
         self._view(guards).fill_(False)
-        before, after = (one.contiguous().view(torch.uint8).reshape(len(one), -1) for one in (self._before, self.storage))
+        before, after = (
+            one.contiguous().view(torch.uint8).reshape(len(one), -1)
+            for one in (self._before, self.storage)
+        )
         return (before != after).any(dim=1) & guards
 
     def _view(self, memory: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 Whatever a student passes is copied, measured and counted here before the function sees it. A plain function may be
 handed over as it is; `Watched` adds a budget of calls and remembers what was asked.
 """
+
 import math
 from collections.abc import Callable, Iterator, Sequence
 
@@ -11,7 +12,7 @@ import torch
 
 from autograder.checks.values import cross
 
-MAX_RECORDED = 10_000      # calls whose arguments are kept
+MAX_RECORDED = 10_000  # calls whose arguments are kept
 
 
 class Watched:
@@ -28,7 +29,9 @@ class Watched:
     def __call__(self, *args: object, **kwargs: object) -> object:
         if self.budget is not None and self.calls >= self.budget:
             self.over = True
-            raise RuntimeError(f"this function may be called {self.budget} times, and that is used up")
+            raise RuntimeError(
+                f"this function may be called {self.budget} times, and that is used up"
+            )
         self.calls += 1
         if self.numbers is not None:
             check_sizes([*args, *kwargs.values()], self.numbers)
@@ -39,12 +42,18 @@ class Watched:
 
 def afresh(value: object) -> object:
     """A Watched as before its first call, for another who is asked the same; anything else as it is."""
-    return Watched(value.function, value.budget, value.numbers) if isinstance(value, Watched) else value
+    return (
+        Watched(value.function, value.budget, value.numbers)
+        if isinstance(value, Watched)
+        else value
+    )
 
 
 def answer(function: Callable, args: tuple, kwargs: dict) -> object:
     """Call our `function` with copies of what a student passed; a copy of the result. Raises whatever goes wrong."""
-    return cross(function(*map(cross, args), **{name: cross(value) for name, value in kwargs.items()}))
+    return cross(
+        function(*map(cross, args), **{name: cross(value) for name, value in kwargs.items()})
+    )
 
 
 def check_sizes(values: Sequence[object], most: int) -> None:
@@ -54,10 +63,12 @@ def check_sizes(values: Sequence[object], most: int) -> None:
     try:
         together = math.prod(np.broadcast_shapes(*shapes[:32])) if len(shapes) > 1 else 0
     except ValueError:
-        together = 0        # they do not go together; our function will say so
+        together = 0  # they do not go together; our function will say so
     if max(total, together) > most:
-        raise ValueError(f"you passed {max(total, together):,} numbers to a function of the check, counted as they "
-                         f"broadcast; it takes at most {most:,}")
+        raise ValueError(
+            f"you passed {max(total, together):,} numbers to a function of the check, counted as they "
+            f"broadcast; it takes at most {most:,}"
+        )
 
 
 def _shapes(values: Sequence[object]) -> Iterator[tuple[int, ...]]:

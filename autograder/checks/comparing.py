@@ -3,6 +3,7 @@
 What an answer costs to compare is the student's choice: its size, and how its parts collide. `autograder.sandbox.account` keeps the
 account; at home nobody counts.
 """
+
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import wraps
@@ -23,8 +24,10 @@ def charged_to(charging: Callable[[], AbstractContextManager]) -> Iterator[None]
 
 def compares(function: Callable) -> Callable:
     """Decorator of what looks at a student's answer."""
+
     @wraps(function)
     def counted(*args: object, **kwargs: object) -> object:
         with _charging():
             return function(*args, **kwargs)
+
     return counted

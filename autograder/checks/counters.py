@@ -3,6 +3,7 @@
 Points that hang on such a count need a wall as well: a size or a cap on memory at which the forbidden way cannot fit
 (`Student.capped`), or calls of a function of ours, which are counted on the checker's side (`callables.Watched`).
 """
+
 from typing import Any
 
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -36,7 +37,9 @@ class Counter(TorchDispatchMode):
         super().__exit__(*error)
         self._tensors.__exit__(*error)
 
-    def __torch_dispatch__(self, function: Any, types: Any, arguments: tuple = (), keywords: dict | None = None) -> Any:
+    def __torch_dispatch__(
+        self, function: Any, types: Any, arguments: tuple = (), keywords: dict | None = None
+    ) -> Any:
         """Run the operator, and look its cost up."""
         result = function(*arguments, **(keywords or {}))
         count = flop_registry.get(function._overloadpacket)
@@ -47,5 +50,10 @@ class Counter(TorchDispatchMode):
     def found(self) -> dict[str, int]:
         """What was counted."""
         tensors = self._tensors
-        return {"largest": tensors.largest, "allocated": tensors.allocated, "peak": tensors.peak,
-                "copied": tensors.copied, "flops": self._flops}
+        return {
+            "largest": tensors.largest,
+            "allocated": tensors.allocated,
+            "peak": tensors.peak,
+            "copied": tensors.copied,
+            "flops": self._flops,
+        }

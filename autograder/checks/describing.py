@@ -1,9 +1,10 @@
 """Words about a student's objects and errors, which may answer any question with an exception."""
+
 import sys
 from collections.abc import Callable
 
-MAX_TEXT = 4000          # characters of one error, as in a feedback page
-MAX_LISTED = 12          # names in a sentence about what there is
+MAX_TEXT = 4000  # characters of one error, as in a feedback page
+MAX_LISTED = 12  # names in a sentence about what there is
 
 
 def names_of(value: object) -> list[str]:
@@ -11,15 +12,20 @@ def names_of(value: object) -> list[str]:
     torch = sys.modules.get("torch")
     dull = set(dir(torch.nn.Module())) if torch else set()
     try:
-        return sorted(name for name in {*vars(value), *dir(value)}
-                      if type(name) is str and not name.startswith("_") and name not in dull)
+        return sorted(
+            name
+            for name in {*vars(value), *dir(value)}
+            if type(name) is str and not name.startswith("_") and name not in dull
+        )
     except Exception:
         return []
 
 
 def listed(names: list[str]) -> str:
     """Names for a sentence, the first few of them."""
-    return ", ".join(f"`{name[:40]}`" for name in names[:MAX_LISTED]) + (" and more" if len(names) > MAX_LISTED else "")
+    return ", ".join(f"`{name[:40]}`" for name in names[:MAX_LISTED]) + (
+        " and more" if len(names) > MAX_LISTED else ""
+    )
 
 
 def a_kind(value: object) -> str:

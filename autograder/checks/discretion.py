@@ -4,14 +4,17 @@ A student's code sees the hidden inputs and can put them into an exception's tex
 the student's side says, only that is repeated which it said with the visible seed too, before any hidden input was
 sent. Authors' causes hold no drawn numbers, so they may always be shown.
 """
+
 import builtins
 from dataclasses import replace
 
 from autograder.checks.results import CAUSES, StageResult
 from autograder.checks.tracebacks import PLACE
 
-FIXED = {"not_attempted": "A function of this exercise is not written yet, or its cell failed.",
-         "error": CAUSES["error"]}
+FIXED = {
+    "not_attempted": "A function of this exercise is not written yet, or its cell failed.",
+    "error": CAUSES["error"],
+}
 
 
 def discreet(hidden: StageResult, visible: StageResult) -> StageResult:

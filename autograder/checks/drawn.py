@@ -9,6 +9,7 @@ holds `{{faults}}`, which becomes the program. The notebook in exercises/ has th
 secret of the class. A stage that takes `fault` gets the one this student has: at home by the ticket in the cell, in
 grading by the same draw, whatever the notebook that came back says.
 """
+
 import hashlib
 import hmac
 from collections.abc import Mapping
@@ -21,6 +22,7 @@ PLACE = "{{faults}}"
 @dataclass(frozen=True)
 class Fault:
     """One faulty program: its name, text, the number of the line that differs, that line as it is and as it should be."""
+
     name: str
     source: str
     line: int
@@ -39,8 +41,10 @@ class Faults:
 
     def _made(self, name: str, old: str, new: str) -> Fault:
         if self.source.count(old) != 1 or "\n" in old + new or old == new:
-            raise ValueError(f"the fault {name!r} should replace {old!r}, which occurs {self.source.count(old)} times in the "
-                             "program, by something else in the same line")
+            raise ValueError(
+                f"the fault {name!r} should replace {old!r}, which occurs {self.source.count(old)} times in the "
+                "program, by something else in the same line"
+            )
         changed = self.source.replace(old, new)
         compile(changed, name, "exec")
         pairs = list(zip(changed.split("\n"), self.source.split("\n"), strict=True))
@@ -63,11 +67,15 @@ class Faults:
 
     def with_ticket(self, exercise: str, said: object) -> Fault | None:
         """The fault that a ticket stands for."""
-        return next((one for one in self.by_name.values() if ticket(exercise, one.name) == said), None)
+        return next(
+            (one for one in self.by_name.values() if ticket(exercise, one.name) == said), None
+        )
 
     def others_cell(self, exercise: str, fault: Fault, source: str) -> bool:
         """Whether a text holds the ticket of another fault than this one."""
-        return any(ticket(exercise, one.name) in source for one in self.by_name.values() if one != fault)
+        return any(
+            ticket(exercise, one.name) in source for one in self.by_name.values() if one != fault
+        )
 
 
 def ticket(exercise: str, name: str) -> str:
@@ -92,5 +100,8 @@ def for_student(text: str, exercises: Mapping[str, object], student: str, secret
     """A cell's text with the public fault of each exercise replaced by a student's own."""
     for id, one in exercises.items():
         if one.faults is not None:
-            text = text.replace(one.faults.cell(id, one.faults.draw(id)), one.faults.cell(id, one.faults.draw(id, student, secret)))
+            text = text.replace(
+                one.faults.cell(id, one.faults.draw(id)),
+                one.faults.cell(id, one.faults.draw(id, student, secret)),
+            )
     return text

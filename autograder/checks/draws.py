@@ -2,6 +2,7 @@
 
 Small names, because every stage uses them: `whole(rng, 2, 5)` is an int, the others are float32 tensors.
 """
+
 from contextlib import suppress
 
 import torch
@@ -10,7 +11,10 @@ from torch import Tensor
 
 def one_changed(first: tuple, second: tuple) -> list[tuple]:
     """The arguments `first`, and those in which one comes from `second`: an answer that is kept by all but one of them is wrong."""
-    return [first, *(first[:place] + (other,) + first[place + 1:] for place, other in enumerate(second))]
+    return [
+        first,
+        *(first[:place] + (other,) + first[place + 1 :] for place, other in enumerate(second)),
+    ]
 
 
 def look_alike(one: Tensor | str | list) -> Tensor | str | list:
@@ -27,7 +31,7 @@ def look_alike(one: Tensor | str | list) -> Tensor | str | list:
     if isinstance(one, Tensor):
         order = [*range(at), at + 1, at, *range(at + 2, len(row))]
         return row[order].reshape(one.shape)
-    return row[:at] + row[at + 1:at + 2] + row[at:at + 1] + row[at + 2:]
+    return row[:at] + row[at + 1 : at + 2] + row[at : at + 1] + row[at + 2 :]
 
 
 def look_alikes(arguments: tuple) -> list[tuple]:
@@ -35,12 +39,15 @@ def look_alikes(arguments: tuple) -> list[tuple]:
 
     Floats are rounded to 64ths, so that sums are the same in any order.
     """
-    first = tuple((64 * one).round() / 64 if isinstance(one, Tensor) and one.is_floating_point() else one for one in arguments)
+    first = tuple(
+        (64 * one).round() / 64 if isinstance(one, Tensor) and one.is_floating_point() else one
+        for one in arguments
+    )
     asked = [first]
     for place, one in enumerate(first):
         if isinstance(one, Tensor | str | list):
             with suppress(ValueError):
-                asked.append(first[:place] + (look_alike(one),) + first[place + 1:])
+                asked.append(first[:place] + (look_alike(one),) + first[place + 1 :])
     return asked
 
 

@@ -3,6 +3,7 @@
 A question is a `Request`; `lowered` puts it into plain values for the executor, wherever that runs. `returned` makes a
 `Returned` of the executor's reply, trusting nothing in it. `Call` is the record of both that a stage keeps.
 """
+
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -10,7 +11,17 @@ from autograder.checks import arguments
 from autograder.checks.handles import Handle
 from autograder.checks.values import Unreadable, cross
 
-KINDS = ("not_attempted", "missing", "withheld", "error", "time", "memory", "killed", "unreadable", "fault")
+KINDS = (
+    "not_attempted",
+    "missing",
+    "withheld",
+    "error",
+    "time",
+    "memory",
+    "killed",
+    "unreadable",
+    "fault",
+)
 
 
 class StudentError(Exception):
@@ -32,6 +43,7 @@ class Request:
     """One question to a student's side. do: an operation of the executor. label: how sentences call it. name: of the
     function, method or attribute. of: the object, None for a function. more: what only this operation needs. withheld:
     names that the student's code may not use, with the reason."""
+
     do: str
     label: str
     name: str = ""
@@ -53,6 +65,7 @@ class Returned:
     """What a call gave back, the positional arguments as the call left them (in-place changes show there), what was
     counted, if that was asked for, whether the call left an argument in autograd's hands, and whether it changed what the
     call before had given."""
+
     value: object
     args: tuple = ()
     counted: dict[str, int] = field(default_factory=dict)
@@ -67,6 +80,7 @@ class Call:
     changed: whether the call left one of its plain arguments otherwise than it was. again: whether it is the call of a
     function, which may be put to somebody else with the same arguments.
     """
+
     name: str
     outcome: Returned | StudentError
     args: tuple = ()
@@ -79,10 +93,17 @@ def lowered(request: Request, register: Callable[[Callable], int]) -> dict:
     """The request as the executor takes it, in plain values and `Ours` nodes. Raises Unreadable."""
     sent = tuple(arguments.lower(item, register) for item in request.args)
     more = {name: arguments.lower(item, register) for name, item in request.more.items()}
-    return {"do": request.do, "label": request.label, "name": request.name, "args": sent,
-            "kwargs": {name: arguments.lower(item, register) for name, item in request.kwargs.items()},
-            "kinds": list(map(arguments.kind_of, sent)), "of": request.of and request.of.number,
-            "keep": request.keep and request.keep.number, "withheld": dict(request.withheld)} | more
+    return {
+        "do": request.do,
+        "label": request.label,
+        "name": request.name,
+        "args": sent,
+        "kwargs": {name: arguments.lower(item, register) for name, item in request.kwargs.items()},
+        "kinds": list(map(arguments.kind_of, sent)),
+        "of": request.of and request.of.number,
+        "keep": request.keep and request.keep.number,
+        "withheld": dict(request.withheld),
+    } | more
 
 
 def returned(request: Request, sent: tuple, reply: dict) -> Returned:
@@ -91,13 +112,22 @@ def returned(request: Request, sent: tuple, reply: dict) -> Returned:
     cross() again: which types may pass is decided on this side, whatever the other let through.
     """
     try:
-        after = tuple(arguments.raised(ours, low, same, item)
-                      for ours, low, (same, item) in zip(request.args, sent, reply["args"] or [(True, None)] * len(sent)))
+        after = tuple(
+            arguments.raised(ours, low, same, item)
+            for ours, low, (same, item) in zip(
+                request.args, sent, reply["args"] or [(True, None)] * len(sent)
+            )
+        )
         counted = cross(reply.get("counted", {}))
         if type(counted) is not dict or not all(type(one) is int for one in counted.values()):
             raise Unreadable("counts that are no numbers")
-        return Returned(cross(reply["value"]), after, counted, reply.get("tracked") is True,
-                        reply.get("stale") is True)
+        return Returned(
+            cross(reply["value"]),
+            after,
+            counted,
+            reply.get("tracked") is True,
+            reply.get("stale") is True,
+        )
     except Unreadable as reason:
         raise StudentError("unreadable", f"`{request.label}` returned {reason}.") from None
 

@@ -6,6 +6,7 @@ names what it may ask for. Objects that a student made stay here, under numbers 
 
 torch is used only if something else imported it, so that a sandbox without torch starts fast.
 """
+
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -17,8 +18,20 @@ from autograder.checks.given import Given
 from autograder.checks.tracebacks import globals_behind, student_traceback
 from autograder.checks.withheld import Guard, Withheld
 
-OPERATIONS = ("call", "get", "next", "close", "script", "inspect", "load", "mode", "gradients", "update",
-              "kernel", "replay")
+OPERATIONS = (
+    "call",
+    "get",
+    "next",
+    "close",
+    "script",
+    "inspect",
+    "load",
+    "mode",
+    "gradients",
+    "update",
+    "kernel",
+    "replay",
+)
 
 
 class Executor:
@@ -30,19 +43,27 @@ class Executor:
     packed: the bytes of a value as it would cross, where an argument that a call left as it was need not go back.
     """
 
-    def __init__(self, namespace: Mapping[str, object], callback: Callable[[int], Callable],
-                 let_through: tuple[type[BaseException], ...] = (), packed: Callable[[object], bytes] | None = None,
-                 is_fault: Callable[[BaseException, object], bool] = lambda error, namespace: False, bars: bool = False):
+    def __init__(
+        self,
+        namespace: Mapping[str, object],
+        callback: Callable[[int], Callable],
+        let_through: tuple[type[BaseException], ...] = (),
+        packed: Callable[[object], bytes] | None = None,
+        is_fault: Callable[[BaseException, object], bool] = lambda error, namespace: False,
+        bars: bool = False,
+    ):
         self.namespace, self.callback, self.let_through = namespace, callback, let_through
         self.packed, self.is_fault = packed, is_fault
-        self.after_run: Callable[[], None] = lambda: None      # between a call and its answer
+        self.after_run: Callable[[], None] = lambda: None  # between a call and its answer
         self.objects: dict[int, object] = {}
         self.stage: int | None = None
         self._given = Given()
-        self.bars = bars        # whether withheld operators are not there at all (see `barred`)
+        self.bars = bars  # whether withheld operators are not there at all (see `barred`)
         self.guard = Guard({})
         self._guards: dict[tuple, Guard] = {}
-        self.storages: dict[int, object] = {}     # by the id of a buffer's view: the memory that it is a view of
+        self.storages: dict[
+            int, object
+        ] = {}  # by the id of a buffer's view: the memory that it is a view of
 
     def begin(self, stage: int) -> None:
         """Objects live as long as the stage that made them."""
@@ -58,13 +79,17 @@ class Executor:
             return self.objects[inner]
         if tag == "fake":
             from autograder.checks.fakes import make
+
             return make(*inner)
         import torch
+
         if tag == "generator":
             generator = torch.Generator()
             generator.set_state(inner)
             return generator
-        storage, size, stride, offset = inner      # a buffer: a view with strides into memory with guards around it
+        storage, size, stride, offset = (
+            inner  # a buffer: a view with strides into memory with guards around it
+        )
         view = storage.as_strided(size, stride, offset)
         self.storages[id(view)] = storage
         return view
@@ -94,22 +119,44 @@ class Executor:
         self.after_run()
         if request["keep"] is not None:
             if request.get("iterate") and not hasattr(type(value), "__next__"):
-                raise Failed("unreadable", f"`{label}` returned {a_kind(value)}; a generator, which gives one piece at a time, "
-                                           "was asked for: use `yield`.")
+                raise Failed(
+                    "unreadable",
+                    f"`{label}` returned {a_kind(value)}; a generator, which gives one piece at a time, "
+                    "was asked for: use `yield`.",
+                )
             self.objects[request["keep"]], value = value, None
-        handed_over = [item for kind, item in zip(request["kinds"], [*request["args"], *request["kwargs"].values()]) if kind == "value"]
-        answer = {"value": self.plain(label, value), "args": self._after(request, before), "tracked": _tracked(request["args"]),
-                  "stale": request["of"] is None and self._given.changed(value, handed_over, self.let_through)}
+        handed_over = [
+            item
+            for kind, item in zip(request["kinds"], [*request["args"], *request["kwargs"].values()])
+            if kind == "value"
+        ]
+        answer = {
+            "value": self.plain(label, value),
+            "args": self._after(request, before),
+            "tracked": _tracked(request["args"]),
+            "stale": request["of"] is None
+            and self._given.changed(value, handed_over, self.let_through),
+        }
         if request["of"] is None:
             self._given.keep(value, answer["value"])
         return answer | ({"counted": counter.found()} if counter else {})
 
     def _reuse(self, request: dict) -> None:
         """Let the arguments of a function's call come in the objects of the call before, if all of them are plain values."""
-        if request["of"] is None and request["keep"] is None and all(kind == "value" for kind in request["kinds"]):
+        if (
+            request["of"] is None
+            and request["keep"] is None
+            and all(kind == "value" for kind in request["kinds"])
+        ):
             name = request["name"]
-            request["args"] = tuple(self._given.argument(name, place, item) for place, item in enumerate(request["args"]))
-            request["kwargs"] = {key: self._given.argument(name, key, item) for key, item in request["kwargs"].items()}
+            request["args"] = tuple(
+                self._given.argument(name, place, item)
+                for place, item in enumerate(request["args"])
+            )
+            request["kwargs"] = {
+                key: self._given.argument(name, key, item)
+                for key, item in request["kwargs"].items()
+            }
 
     def _get(self, request: dict) -> dict:
         value, path = self.objects[request["of"]], request["name"]
@@ -120,8 +167,11 @@ class Executor:
                 raise
             except BaseException as error:
                 known = listed(names_of(value))
-                raise Failed("unreadable", f"`{request['label']}` cannot be read: {text_of(str, error) or 'it is not there'}. "
-                                           f"There is {known or 'nothing by name'}.") from None
+                raise Failed(
+                    "unreadable",
+                    f"`{request['label']}` cannot be read: {text_of(str, error) or 'it is not there'}. "
+                    f"There is {known or 'nothing by name'}.",
+                ) from None
         return {"value": self.plain(request["label"], value), "args": []}
 
     def _next(self, request: dict) -> dict:
@@ -154,76 +204,146 @@ class Executor:
                 if failed.kind in ("memory", "missing", "not_attempted", "unreadable", "withheld"):
                     raise
                 raised, text = failed.raised, failed.text
-            watched = {path: self._get({"of": request["of"], "name": path, "label": f"{request['label']}.{path}"})["value"]
-                       for path in request["watch"]}
+            watched = {
+                path: self._get(
+                    {"of": request["of"], "name": path, "label": f"{request['label']}.{path}"}
+                )["value"]
+                for path in request["watch"]
+            }
             outcomes.append((value, raised, text, watched))
         return {"value": outcomes, "args": []}
 
     def _inspect(self, request: dict) -> dict:
         from autograder.checks.module_access import LOOKS
+
         return {"value": self._on_module(LOOKS[request["name"]], request), "args": []}
 
     def _load(self, request: dict) -> dict:
         from autograder.checks.module_access import load
+
         return {"value": self._on_module(load, request, *request["args"]), "args": []}
 
     def _mode(self, request: dict) -> dict:
-        return {"value": self._on_module(lambda module, train: bool(module.train(train)) and None, request,
-                                         *request["args"]), "args": []}
+        return {
+            "value": self._on_module(
+                lambda module, train: bool(module.train(train)) and None, request, *request["args"]
+            ),
+            "args": [],
+        }
 
     def _update(self, request: dict) -> dict:
         from autograder.checks.module_access import update
+
         return {"value": self._on_module(update, request, *request["args"]), "args": []}
 
     def _gradients(self, request: dict) -> dict:
         from autograder.checks.module_access import backward
+
         function = self._function(request["of"], request["name"])
         owner = None if request["of"] is None else self.objects[request["of"]]
-        value = self._run(request["label"], backward, (function, owner, request["args"], request["kwargs"],
-                                                       request["upstream"], request["wrt"]), {}, None, function)
+        value = self._run(
+            request["label"],
+            backward,
+            (
+                function,
+                owner,
+                request["args"],
+                request["kwargs"],
+                request["upstream"],
+                request["wrt"],
+            ),
+            {},
+            None,
+            function,
+        )
         return {"value": self.plain(request["label"], value), "args": []}
 
     def _kernel(self, request: dict) -> dict:
         """A function that launches Triton kernels: run under the harness, or its kernels compiled only."""
         from autograder.checks import kernels, launches
+
         function, before = self._function(None, request["name"]), self._before(request)
         if request.get("record"):
             look = [kernels.look] if request["compile"] else []
-            noted = self._run(request["label"], launches.record, (function, request["args"], request["kwargs"], *look), {}, None, function)
+            noted = self._run(
+                request["label"],
+                launches.record,
+                (function, request["args"], request["kwargs"], *look),
+                {},
+                None,
+                function,
+            )
             return {"value": self.plain(request["label"], noted), "args": []}
         if request["compile"]:
-            made = self._run(request["label"], kernels.compile_for_hopper, (function, request["args"], request["kwargs"]), {},
-                             None, function)
+            made = self._run(
+                request["label"],
+                kernels.compile_for_hopper,
+                (function, request["args"], request["kwargs"]),
+                {},
+                None,
+                function,
+            )
             return {"value": self.plain(request["label"], made), "args": []}
-        buffers = [(item, self.storages[id(item)]) for item in request["args"] if id(item) in self.storages]
-        value, counted = self._run(request["label"], kernels.interpret, (function, request["args"], request["kwargs"], buffers,
-                                                                         request["seed"]), {}, None, function)
-        return {"value": self.plain(request["label"], value), "args": self._after(request, before), "counted": counted}
+        buffers = [
+            (item, self.storages[id(item)]) for item in request["args"] if id(item) in self.storages
+        ]
+        value, counted = self._run(
+            request["label"],
+            kernels.interpret,
+            (function, request["args"], request["kwargs"], buffers, request["seed"]),
+            {},
+            None,
+            function,
+        )
+        return {
+            "value": self.plain(request["label"], value),
+            "args": self._after(request, before),
+            "counted": counted,
+        }
 
     def _replay(self, request: dict) -> dict:
         """The kernels of a recorded call, run where no student's code has been."""
         from autograder.checks.replay import replay
+
         before, scope = self._before(request), {}
-        buffers = [(item, self.storages[id(item)]) for item in request["args"] if id(item) in self.storages]
-        owner = FunctionType((lambda: None).__code__, scope)        # its globals are those of the kernels: their lines are shown
-        value, counted = self._run(request["label"], replay, (request, buffers, scope), {}, None, owner)
-        return {"value": self.plain(request["label"], value), "args": self._after(request, before), "counted": counted}
+        buffers = [
+            (item, self.storages[id(item)]) for item in request["args"] if id(item) in self.storages
+        ]
+        owner = FunctionType(
+            (lambda: None).__code__, scope
+        )  # its globals are those of the kernels: their lines are shown
+        value, counted = self._run(
+            request["label"], replay, (request, buffers, scope), {}, None, owner
+        )
+        return {
+            "value": self.plain(request["label"], value),
+            "args": self._after(request, before),
+            "counted": counted,
+        }
 
     def _on_module(self, what: Callable, request: dict, *args: object) -> object:
         """Something that every nn.Module can do, done to an object; a sentence if it is none."""
         target = self.objects[request["of"]]
         torch = sys.modules.get("torch")
         if torch is None or not isinstance(target, torch.nn.Module):
-            raise Failed("unreadable", f"`{request['label']}` is {a_kind(target)}, not a torch.nn.Module: derive your class from "
-                                       "nn.Module and call super().__init__() first.")
-        return self.plain(request["label"], self._run(request["label"], what, (target, *args), {}, None, target))
+            raise Failed(
+                "unreadable",
+                f"`{request['label']}` is {a_kind(target)}, not a torch.nn.Module: derive your class from "
+                "nn.Module and call super().__init__() first.",
+            )
+        return self.plain(
+            request["label"], self._run(request["label"], what, (target, *args), {}, None, target)
+        )
 
     def _function(self, of: int | None, name: str) -> Callable:
         """A function by name, a method of an object, or (with no name) the object itself."""
         if of is None:
             function = self.namespace.get(name)
             if not callable(function):
-                raise Failed("missing", f"There is no function named `{name}`: its cell did not run, or it failed.")
+                raise Failed(
+                    "missing",
+                    f"There is no function named `{name}`: its cell did not run, or it failed.",
+                )
             return function
         target = self.objects[of]
         try:
@@ -231,18 +351,34 @@ class Executor:
         except self.let_through:
             raise
         except AttributeError:
-            raise Failed("missing", f"`{type(target).__name__}` has no method `{name}`. "
-                                    f"It has {listed(names_of(target)) or 'none'}.") from None
+            raise Failed(
+                "missing",
+                f"`{type(target).__name__}` has no method `{name}`. "
+                f"It has {listed(names_of(target)) or 'none'}.",
+            ) from None
         except BaseException as error:
-            raise Failed("error", text_of(student_traceback, error, globals_behind(target, self.namespace))) from None
+            raise Failed(
+                "error", text_of(student_traceback, error, globals_behind(target, self.namespace))
+            ) from None
         if not callable(function):
             kind = type(target).__name__
-            raise Failed("missing", f"`{kind}.{name}` is {a_kind(function)}; a method was asked for." if name else
-                         f"A `{kind}` cannot be called: it has no `__call__` (in an nn.Module, write `forward`).")
+            raise Failed(
+                "missing",
+                f"`{kind}.{name}` is {a_kind(function)}; a method was asked for."
+                if name
+                else f"A `{kind}` cannot be called: it has no `__call__` (in an nn.Module, write `forward`).",
+            )
         return function
 
-    def _run(self, label: str, function: Callable, args: tuple, kwargs: dict, counter: object = None,
-             owner: object = None) -> object:
+    def _run(
+        self,
+        label: str,
+        function: Callable,
+        args: tuple,
+        kwargs: dict,
+        counter: object = None,
+        owner: object = None,
+    ) -> object:
         """Call it; whatever goes wrong is a Failed."""
         try:
             with counter or nullcontext(), self.guard:
@@ -254,10 +390,14 @@ class Executor:
         except Withheld as error:
             raise Failed("withheld", text_of(str, error)) from None
         except NotImplementedError as error:
-            raise Failed("not_attempted", f"`{label}` is not written yet: {text_of(str, error)}") from None
+            raise Failed(
+                "not_attempted", f"`{label}` is not written yet: {text_of(str, error)}"
+            ) from None
         except MemoryError:
-            raise Failed("memory", f"`{label}` asked for more memory than there is.", "MemoryError") from None
-        except BaseException as error:     # SystemExit and the like must not end the check either
+            raise Failed(
+                "memory", f"`{label}` asked for more memory than there is.", "MemoryError"
+            ) from None
+        except BaseException as error:  # SystemExit and the like must not end the check either
             namespace = globals_behind(function if owner is None else owner, self.namespace)
             text = text_of(student_traceback, error, namespace)
             if self.is_fault(error, namespace):
@@ -270,17 +410,22 @@ class Executor:
         if "torch" not in sys.modules:
             return value
         from autograder.checks.values import cross
+
         try:
             return cross(value)
         except self.let_through:
             raise
-        except BaseException as reason:    # Unreadable; a hostile object can raise anything
+        except BaseException as reason:  # Unreadable; a hostile object can raise anything
             raise Failed("unreadable", f"`{label}` returned {text_of(str, reason)}.") from None
 
     def _before(self, request: dict) -> list:
         """The bytes of the arguments before a call, where they are needed."""
-        return [None if self.packed is None or kind == "other" else self.packed(self._memory_of(kind, item))
-                for kind, item in zip(request["kinds"], request["args"])]
+        return [
+            None
+            if self.packed is None or kind == "other"
+            else self.packed(self._memory_of(kind, item))
+            for kind, item in zip(request["kinds"], request["args"])
+        ]
 
     def _after(self, request: dict, before: list) -> list:
         """The positional arguments as the call left them: (True, None) for one that is as it was, or cannot go back."""
@@ -288,9 +433,17 @@ class Executor:
         for kind, item, old in zip(request["kinds"], request["args"], before):
             try:
                 left = None if kind == "other" else self._memory_of(kind, item)
-                unchanged = kind == "other" or old is not None and self.packed is not None and old == self.packed(left)
+                unchanged = (
+                    kind == "other"
+                    or old is not None
+                    and self.packed is not None
+                    and old == self.packed(left)
+                )
             except Exception as reason:
-                raise Failed("unreadable", f"`{request['label']}` left an argument as {text_of(str, reason)}.") from None
+                raise Failed(
+                    "unreadable",
+                    f"`{request['label']}` left an argument as {text_of(str, reason)}.",
+                ) from None
             after.append((True, None) if unchanged else (False, self.plain(request["label"], left)))
         return after
 
@@ -302,6 +455,7 @@ class Executor:
 
     def _counter(self) -> object:
         from autograder.checks.counters import Counter
+
         return Counter()
 
 
@@ -311,5 +465,7 @@ _END = object()
 def _tracked(args: tuple) -> bool:
     """Whether a call left an argument in autograd's hands; every tensor arrives without."""
     torch = sys.modules.get("torch")
-    return torch is not None and any(isinstance(one, torch.Tensor) and (one.requires_grad or one.grad is not None)
-                                     for one in args)
+    return torch is not None and any(
+        isinstance(one, torch.Tensor) and (one.requires_grad or one.grad is not None)
+        for one in args
+    )

@@ -3,6 +3,7 @@
 The chapters declare theirs in `autograder/chapters/`, which is imported by name when it is asked for: this package
 knows nothing of any chapter.
 """
+
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,15 @@ from pathlib import Path
 from autograder.checks.drawn import Faults
 from autograder.checks.student import Student
 
-KINDS = ("function", "predict", "find-line", "write-test", "counterexample", "drawn-fault", "manual")
+KINDS = (
+    "function",
+    "predict",
+    "find-line",
+    "write-test",
+    "counterexample",
+    "drawn-fault",
+    "manual",
+)
 CHAPTERS = Path(__file__).resolve().parents[1] / "chapters"
 EXERCISES: dict[str, "Exercise"] = {}
 
@@ -23,6 +32,7 @@ class Stage:
     after: the stage that must pass before this one counts; for a stage that compares a student with himself.
     at_most: who fails this stage gets at most this share of the exercise; for code that works for one size only.
     """
+
     name: str
     points: float
     function: Callable
@@ -39,6 +49,7 @@ class Exercise:
     see: the paragraph of the book that explains it, as "01-static-embeddings/counting#ppmi".
     changes: whether the student may change the arguments; everywhere else that is a slip, found on every call.
     """
+
     id: str
     function: str
     points: float
@@ -54,7 +65,9 @@ class Exercise:
     def stage(self, name: str, points: float, *, after: str = "", at_most: float = 1.0) -> Callable:
         """Decorator: the function below is the stage `name`, worth `points`. Raises ValueError for a slip; see Stage."""
         if after and after not in [stage.name for stage in self.stages]:
-            raise ValueError(f"{self.id}, stage {name!r}: there is no earlier stage {after!r} for it to come after")
+            raise ValueError(
+                f"{self.id}, stage {name!r}: there is no earlier stage {after!r} for it to come after"
+            )
 
         def register(function: Callable) -> Callable:
             if any(stage.name == name for stage in self.stages):
@@ -62,12 +75,23 @@ class Exercise:
             self.stages.append(Stage(name, points, function, after, at_most))
             function.exercise = self
             return function
+
         return register
 
 
-def exercise(id: str, *, function: str = "", points: float, kind: str = "function",
-             withhold: Sequence[str] | Mapping[str, str] = (), also: Sequence[str] = (), see: str = "", changes: bool = False,
-             allowed: Mapping[str, str] | None = None, faults: Faults | None = None) -> Exercise:
+def exercise(
+    id: str,
+    *,
+    function: str = "",
+    points: float,
+    kind: str = "function",
+    withhold: Sequence[str] | Mapping[str, str] = (),
+    also: Sequence[str] = (),
+    see: str = "",
+    changes: bool = False,
+    allowed: Mapping[str, str] | None = None,
+    faults: Faults | None = None,
+) -> Exercise:
     """Declare an exercise, and make it known to everything that runs checks. Raises ValueError for a slip."""
     names = [function, *also] if function else []
     if kind not in KINDS:
@@ -78,9 +102,21 @@ def exercise(id: str, *, function: str = "", points: float, kind: str = "functio
         raise ValueError(f"{id}: a drawn-fault exercise, and no other, has `faults=Faults(...)`")
     for name in names:
         if name in dir(Student()):
-            raise ValueError(f"{id}: `student.{name}` already means something else; give the function another name")
-    EXERCISES[id] = made = Exercise(id, function, points, kind, withhold, list(also), see, changes=changes,
-                                    allowed=dict(allowed or {}), faults=faults)
+            raise ValueError(
+                f"{id}: `student.{name}` already means something else; give the function another name"
+            )
+    EXERCISES[id] = made = Exercise(
+        id,
+        function,
+        points,
+        kind,
+        withhold,
+        list(also),
+        see,
+        changes=changes,
+        allowed=dict(allowed or {}),
+        faults=faults,
+    )
     return made
 
 

@@ -12,6 +12,7 @@ Tolerances of `equals` (relative, absolute): TOLERANCES by dtype; a Python float
 compute it in either precision; everything else must be exactly equal. An int passes where a float is expected,
 never the other way round, and a bool is not a number.
 """
+
 import math
 
 import numpy as np
@@ -22,9 +23,14 @@ from autograder.checks.likeness import likeness, not_finite
 from autograder.checks.slips import LIST_FOR_TUPLE, converted, note
 from autograder.checks.values import readable, shortened, told_apart, type_name
 
-TOLERANCES = {"float16": (1e-2, 1e-3), "bfloat16": (2e-2, 1e-2), "float32": (1e-5, 1e-6), "float64": (1e-9, 1e-12)}
-GIVEN = 160     # characters of what was given, or of one of two lists
-SHOWN = 12      # a tensor with at most so many values is shown whole
+TOLERANCES = {
+    "float16": (1e-2, 1e-3),
+    "bfloat16": (2e-2, 1e-2),
+    "float32": (1e-5, 1e-6),
+    "float64": (1e-9, 1e-12),
+}
+GIVEN = 160  # characters of what was given, or of one of two lists
+SHOWN = 12  # a tensor with at most so many values is shown whole
 
 
 class CheckFailed(Exception):
@@ -53,35 +59,58 @@ class Expectation:
         """Same type, dtype and shape, finite where `expected` is, and equal within TOLERANCES."""
         return self._asked(expected, cause, None)
 
-    def close(self, expected: object, *, cause: str, rtol: float = 0.0, atol: float = 0.0) -> object:
+    def close(
+        self, expected: object, *, cause: str, rtol: float = 0.0, atol: float = 0.0
+    ) -> object:
         """Like `equals`, with the tolerances given here."""
         return self._asked(expected, cause, (rtol, atol))
 
     @compares
-    def is_tensor(self, *, shape: tuple | None = None, dtype: torch.dtype | None = None, cause: str = "") -> torch.Tensor:
+    def is_tensor(
+        self, *, shape: tuple | None = None, dtype: torch.dtype | None = None, cause: str = ""
+    ) -> torch.Tensor:
         """A torch.Tensor (no subclass) with this shape and dtype, where given; `cause`: what is likely wrong otherwise."""
-        meant = torch.zeros(shape_of(self.value) if shape is None else tuple(shape), dtype=dtype or _dtype_of(self.value))
+        meant = torch.zeros(
+            shape_of(self.value) if shape is None else tuple(shape),
+            dtype=dtype or _dtype_of(self.value),
+        )
         self.value = converted(self.value, meant, self.name)
-        self._is(type(self.value) is torch.Tensor, f"is {_a(self.value)}; a torch.Tensor was asked for")
+        self._is(
+            type(self.value) is torch.Tensor, f"is {_a(self.value)}; a torch.Tensor was asked for"
+        )
         return self._fits(meant, cause)
 
     def is_a(self, kind: type) -> object:
         """This type: `expect(x).is_a(int)`; a bool is no int."""
-        self.value = converted(self.value, kind(), self.name) if kind in (bool, int, float, list, tuple) else self.value
-        self._is(type(self.value) is kind, f"is {_a(self.value)}; {_an(kind.__name__)} was asked for")
+        self.value = (
+            converted(self.value, kind(), self.name)
+            if kind in (bool, int, float, list, tuple)
+            else self.value
+        )
+        self._is(
+            type(self.value) is kind, f"is {_a(self.value)}; {_an(kind.__name__)} was asked for"
+        )
         return self.value
 
     def items_as(self, kind: type) -> list:
         """A list whose items are of this type where they can be meant so: ask this before a check compares items itself."""
         items = self.is_a(list)
-        self.value = [converted(item, kind(), f"{self.name}[{place}]") for place, item in enumerate(items)]
+        self.value = [
+            converted(item, kind(), f"{self.name}[{place}]") for place, item in enumerate(items)
+        ]
         return self.value
 
     def unpacks(self, count: int) -> tuple:
         """A tuple of `count` items (a list is a slip): ask this before `loss, gradient = ...`."""
-        self._is(type(self.value) in (tuple, list), f"is {_a(self.value)}; a tuple of {count} was asked for")
-        self._is(len(self.value) == count, "has another number of items than was asked for",
-                 f"{len(self.value)} items; {count} were asked for")
+        self._is(
+            type(self.value) in (tuple, list),
+            f"is {_a(self.value)}; a tuple of {count} was asked for",
+        )
+        self._is(
+            len(self.value) == count,
+            "has another number of items than was asked for",
+            f"{len(self.value)} items; {count} were asked for",
+        )
         if type(self.value) is list:
             note(LIST_FOR_TUPLE.format(self.name))
         return tuple(self.value)
@@ -99,8 +128,11 @@ class Expectation:
         bad = ~np.isfinite(values)
         if bad.any():
             where = _first(bad)
-            raise CheckFailed(cause, f"{bad.sum()} of {values.size} values are not finite; "
-                                     f"the first{_at(where)} is {values[where]}")
+            raise CheckFailed(
+                cause,
+                f"{bad.sum()} of {values.size} values are not finite; "
+                f"the first{_at(where)} is {values[where]}",
+            )
         return self.value
 
     @compares
@@ -110,8 +142,11 @@ class Expectation:
         bad = ~((values >= low) & (values <= high))
         if bad.any():
             where = _first(bad)
-            raise CheckFailed(cause, f"{bad.sum()} of {values.size} values are outside [{low:g}, {high:g}]; "
-                                     f"the first{_at(where)} is {_number(values[where])}")
+            raise CheckFailed(
+                cause,
+                f"{bad.sum()} of {values.size} values are outside [{low:g}, {high:g}]; "
+                f"the first{_at(where)} is {_number(values[where])}",
+            )
         return self.value
 
     def is_true(self, *, cause: str, detail: str = "") -> bool:
@@ -129,16 +164,29 @@ class Expectation:
     def _fits(self, meant: torch.Tensor | np.ndarray, cause: str = "") -> torch.Tensor | np.ndarray:
         """The value in the dtype of `meant`, after its shape and kind were asked for."""
         came, asked = _dtype(self.value), _dtype(meant)
-        self._is(came == asked or "bool" not in (came, asked), f"has dtype {came}; {asked} was asked for")
-        self._is(self.value.shape == meant.shape, "has another shape than was asked for",
-                 f"shape {tuple(self.value.shape)}; {tuple(meant.shape)} was asked for", cause)
+        self._is(
+            came == asked or "bool" not in (came, asked), f"has dtype {came}; {asked} was asked for"
+        )
+        self._is(
+            self.value.shape == meant.shape,
+            "has another shape than was asked for",
+            f"shape {tuple(self.value.shape)}; {tuple(meant.shape)} was asked for",
+            cause,
+        )
         if came != asked:
-            return self.value.to(meant.dtype) if type(meant) is torch.Tensor else self.value.astype(meant.dtype)
+            return (
+                self.value.to(meant.dtype)
+                if type(meant) is torch.Tensor
+                else self.value.astype(meant.dtype)
+            )
         return self.value
 
     def _numbers(self) -> np.ndarray:
         kind = type(self.value)
-        self._is(kind in (torch.Tensor, np.ndarray, int, float), f"is {_a(self.value)}; numbers were asked for")
+        self._is(
+            kind in (torch.Tensor, np.ndarray, int, float),
+            f"is {_a(self.value)}; numbers were asked for",
+        )
         return _array(self.value)
 
     @compares
@@ -154,8 +202,12 @@ class Expectation:
         value = converted(self.value, expected, self.name)
         self._is(type(value) is kind, f"is {_a(value)}; {_an(type_name(expected))} was asked for")
         if kind in (list, tuple):
-            self._is(len(value) == len(expected), "has another number of items than was asked for",
-                     f"{len(value)} items; {len(expected)} were asked for\n{_both(value, expected)}", cause)
+            self._is(
+                len(value) == len(expected),
+                "has another number of items than was asked for",
+                f"{len(value)} items; {len(expected)} were asked for\n{_both(value, expected)}",
+                cause,
+            )
             for i, item in enumerate(expected):
                 Expectation(value[i], f"{self.name}[{i}]")._match(item, cause, tolerance)
         elif kind is dict:
@@ -165,15 +217,26 @@ class Expectation:
             extra = sorted(value.keys() - expected.keys(), key=repr)
             self._is(not extra, "has a key that was not asked for", readable(extra), cause)
         elif kind in (torch.Tensor, np.ndarray):
-            loosest = max((TOLERANCES.get(_dtype(one)) for one in (value, expected) if _dtype(one) in TOLERANCES),
-                          default=None)
+            loosest = max(
+                (
+                    TOLERANCES.get(_dtype(one))
+                    for one in (value, expected)
+                    if _dtype(one) in TOLERANCES
+                ),
+                default=None,
+            )
             fitting = Expectation(value, self.name)._fits(expected, cause)
-            if tolerance and _dtype(value) in ("float16", "bfloat16"):      # a slip; its rounding is no other one
+            if tolerance and _dtype(value) in (
+                "float16",
+                "bfloat16",
+            ):  # a slip; its rounding is no other one
                 tolerance = max(tolerance, loosest)
             self._compare(_array(value), _array(expected), cause, tolerance or loosest)
             self.value = fitting if fitting.dtype != value.dtype else value
         elif kind is float:
-            self._compare(_array(value), _array(expected), cause, tolerance or TOLERANCES["float32"])
+            self._compare(
+                _array(value), _array(expected), cause, tolerance or TOLERANCES["float32"]
+            )
         elif kind is int and tolerance:
             self._compare(_array(value), _array(expected), cause, tolerance)
         elif value != expected:
@@ -182,14 +245,22 @@ class Expectation:
             raise CheckFailed(cause, f"{self.name} is {came}, expected {meant}", seen)
         return self.value
 
-    def _compare(self, came: np.ndarray, expected: np.ndarray, cause: str, tolerance: tuple | None) -> None:
+    def _compare(
+        self, came: np.ndarray, expected: np.ndarray, cause: str, tolerance: tuple | None
+    ) -> None:
         bad = ~np.isfinite(came) & np.isfinite(expected)
         if bad.any():
             where = _first(bad)
-            raise CheckFailed(f"{cause} {not_finite(came, expected, self.name)}",
-                              f"{came[where]}{_at(where)}; {bad.sum()} of {came.size} values are not finite")
+            raise CheckFailed(
+                f"{cause} {not_finite(came, expected, self.name)}",
+                f"{came[where]}{_at(where)}; {bad.sum()} of {came.size} values are not finite",
+            )
         # Exact for integers: a difference of theirs could overflow, and float64 has only 53 bits.
-        wrong = ~np.isclose(came, expected, *tolerance, equal_nan=True) if tolerance else came != expected
+        wrong = (
+            ~np.isclose(came, expected, *tolerance, equal_nan=True)
+            if tolerance
+            else came != expected
+        )
         if not wrong.any():
             return
         where = _first(wrong)
@@ -207,7 +278,9 @@ class Expectation:
 def _a(value: object) -> str:
     if type(value) in (torch.Tensor, np.ndarray):
         return f"a {type_name(value)}"
-    return "None (is a `return` missing?)" if value is None else f"a value of type {type_name(value)}"
+    return (
+        "None (is a `return` missing?)" if value is None else f"a value of type {type_name(value)}"
+    )
 
 
 def _an(name: str) -> str:
@@ -220,7 +293,7 @@ def shape_of(value: object) -> tuple[int, ...]:
         return tuple(value.shape)
     try:
         return np.shape(value) if type(value) in (list, tuple) else ()
-    except (ValueError, TypeError):     # rows of different lengths
+    except (ValueError, TypeError):  # rows of different lengths
         return ()
 
 
@@ -236,7 +309,11 @@ def _array(value: object) -> np.ndarray:
     """Numbers as a numpy array that can be compared: integers stay exact, all floats become float64."""
     if type(value) is int:
         return np.asarray(value if abs(value) < 2**63 else math.inf if value > 0 else -math.inf)
-    array = (value.double() if value.is_floating_point() else value).numpy() if type(value) is torch.Tensor else value
+    array = (
+        (value.double() if value.is_floating_point() else value).numpy()
+        if type(value) is torch.Tensor
+        else value
+    )
     array = np.asarray(array)
     return array.astype(np.float64) if array.dtype.kind == "f" else array
 
@@ -259,4 +336,6 @@ def _both(came: object, expected: object) -> str:
 
 
 def _rows(array: np.ndarray) -> str:
-    return np.array2string(array, precision=4, suppress_small=True, separator=", ").replace("\n", "\n         ")
+    return np.array2string(array, precision=4, suppress_small=True, separator=", ").replace(
+        "\n", "\n         "
+    )

@@ -2,6 +2,7 @@
 
 And the other way round: an exception of ours, on the student's side.
 """
+
 import builtins
 
 
@@ -17,6 +18,10 @@ def builtin_exception(name: str, text: str) -> Exception:
     """An exception of that builtin class, or RuntimeError where there is none that takes a text."""
     kind = getattr(builtins, name, None)
     try:
-        return kind(text) if isinstance(kind, type) and issubclass(kind, Exception) else RuntimeError(text)
-    except TypeError:       # UnicodeDecodeError and its like want more than a text
+        return (
+            kind(text)
+            if isinstance(kind, type) and issubclass(kind, Exception)
+            else RuntimeError(text)
+        )
+    except TypeError:  # UnicodeDecodeError and its like want more than a text
         return RuntimeError(text)

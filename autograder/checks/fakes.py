@@ -3,6 +3,7 @@
 A student may look into them: they hold nothing that is secret. Where the number of calls decides, pass the same object
 through `callables.Watched` instead: then it stays with us and every call is counted here.
 """
+
 import torch
 from torch import Tensor
 
@@ -37,7 +38,7 @@ class TableModel(Fake):
         for ending, row in longest_first:
             for b, text in enumerate(ids.tolist()):
                 for t in range(len(ending) - 1, len(text)):
-                    if tuple(text[t + 1 - len(ending):t + 1]) == ending:
+                    if tuple(text[t + 1 - len(ending) : t + 1]) == ending:
                         logits[b, t] = row
         return logits
 

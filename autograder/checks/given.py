@@ -6,15 +6,16 @@ they were, and whether the new result is one of them. One that knows its argumen
 back, is right as long as each call brings new ones. So arguments come in the objects of the call before, with new contents,
 and a result is looked through for parts of them.
 """
+
 import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 
-RESULTS = 8              # so many results are looked at again after each call
-KEPT_BYTES = 2**20       # of each of them at most
-KEPT_ITEMS = 1000        # of a list, a tuple or a dictionary
-DEPTH = 3                # of lists in lists that are looked at
-FORMS = 64               # so many arguments are kept to be filled again
+RESULTS = 8  # so many results are looked at again after each call
+KEPT_BYTES = 2**20  # of each of them at most
+KEPT_ITEMS = 1000  # of a list, a tuple or a dictionary
+DEPTH = 3  # of lists in lists that are looked at
+FORMS = 64  # so many arguments are kept to be filled again
 
 
 class Given:
@@ -38,7 +39,9 @@ class Given:
             try:
                 _refill(old, value)
                 return old
-            except RuntimeError:       # the code has made a tensor of ours into one that cannot be written into
+            except (
+                RuntimeError
+            ):  # the code has made a tensor of ours into one that cannot be written into
                 pass
         if len(self._arguments) >= FORMS:
             self._arguments.clear()
@@ -50,15 +53,22 @@ class Given:
         if _small(copy):
             self._last.append((value, copy))
 
-    def changed(self, value: object, arguments: Sequence[object], let_through: tuple[type[BaseException], ...]) -> bool:
+    def changed(
+        self,
+        value: object,
+        arguments: Sequence[object],
+        let_through: tuple[type[BaseException], ...],
+    ) -> bool:
         """Whether an earlier result is not what it was, or `value` has a part of one, or of an argument: the code kept it."""
         try:
             parts = set(_parts(value))
-            return (any(not _as_it_was(one, before) or not parts.isdisjoint(_parts(one)) for one, before in self._last)
-                    or any(not parts.isdisjoint(_parts(one)) for one in arguments))
+            return any(
+                not _as_it_was(one, before) or not parts.isdisjoint(_parts(one))
+                for one, before in self._last
+            ) or any(not parts.isdisjoint(_parts(one)) for one in arguments)
         except let_through:
             raise
-        except BaseException:      # a hostile object may answer anything
+        except BaseException:  # a hostile object may answer anything
             return True
 
 
@@ -67,7 +77,12 @@ def _as_it_was(value: object, before: object) -> bool:
     from torch import Tensor, equal
 
     from autograder.checks.values import cross, same
-    if type(value) is Tensor is type(before) and value.dtype == before.dtype and equal(value, before):
+
+    if (
+        type(value) is Tensor is type(before)
+        and value.dtype == before.dtype
+        and equal(value, before)
+    ):
         return True
     if type(value) in (tuple, list) and type(value) is type(before) and value:
         return len(value) == len(before) and all(map(_as_it_was, value, before))
@@ -81,9 +96,19 @@ def _form(value: object) -> tuple | None:
     if type(value) in (list, dict):
         return (type(value),)
     torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
-    if torch is not None and type(value) is torch.Tensor and value.nbytes <= KEPT_BYTES and not value.requires_grad:
+    if (
+        torch is not None
+        and type(value) is torch.Tensor
+        and value.nbytes <= KEPT_BYTES
+        and not value.requires_grad
+    ):
         return torch.Tensor, value.shape, value.dtype, value.stride()
-    if numpy is not None and type(value) is numpy.ndarray and value.nbytes <= KEPT_BYTES and value.flags.writeable:
+    if (
+        numpy is not None
+        and type(value) is numpy.ndarray
+        and value.nbytes <= KEPT_BYTES
+        and value.flags.writeable
+    ):
         return numpy.ndarray, value.shape, value.dtype, value.strides
     return None
 
@@ -110,7 +135,11 @@ def _parts(value: object, depth: int = DEPTH) -> Iterator[int]:
     elif hasattr(value, "untyped_storage"):
         if value.numel():
             yield value.untyped_storage().data_ptr()
-    elif hasattr(value, "__array_interface__") and value.nbytes and not isinstance(value, sys.modules["numpy"].generic):
+    elif (
+        hasattr(value, "__array_interface__")
+        and value.nbytes
+        and not isinstance(value, sys.modules["numpy"].generic)
+    ):
         yield value.__array_interface__["data"][0]
 
 
@@ -118,5 +147,8 @@ def _small(value: object) -> bool:
     """A tensor, an array, a list, a tuple or a dictionary that can be kept for some calls."""
     if type(value) in (list, tuple, dict):
         items = value.values() if type(value) is dict else value
-        return len(value) <= KEPT_ITEMS and sum(getattr(item, "nbytes", 0) for item in items) <= KEPT_BYTES
+        return (
+            len(value) <= KEPT_ITEMS
+            and sum(getattr(item, "nbytes", 0) for item in items) <= KEPT_BYTES
+        )
     return hasattr(value, "dtype") and value.nbytes <= KEPT_BYTES

@@ -1,4 +1,5 @@
 """Ask for the gradients of a student's loss; what torch refuses to differentiate is the slip that it is in other stages."""
+
 from torch import Tensor
 
 from autograder.checks.exchange import StudentError
@@ -6,11 +7,22 @@ from autograder.checks.expect import expect
 from autograder.checks.slips import CHANGED, STALE, note
 from autograder.checks.student import Student
 
-REFUSED = {"a leaf Variable that requires grad is being used in an in-place operation": CHANGED, "backward through the graph a second time": STALE}
+REFUSED = {
+    "a leaf Variable that requires grad is being used in an in-place operation": CHANGED,
+    "backward through the graph a second time": STALE,
+}
 
 
-def ask_gradients(student: Student, name: str, arguments: tuple, right: dict[int, Tensor], cause: str, rtol: float = 1e-3, atol: float = 1e-5,
-                  upstream: Tensor | None = None) -> None:
+def ask_gradients(
+    student: Student,
+    name: str,
+    arguments: tuple,
+    right: dict[int, Tensor],
+    cause: str,
+    rtol: float = 1e-3,
+    atol: float = 1e-5,
+    upstream: Tensor | None = None,
+) -> None:
     """Compare the gradients of a loss; right: the right one of each argument, by its place.
 
     upstream: the gradient of the result, where that is no single number. A gradient that never comes is a failure with this

@@ -5,6 +5,7 @@ comes back as plain copies. A handle's own names all begin with an underscore or
 name is a method of the student's: `cache.append(k, v)`. What the frame itself can do with an object (weights,
 gradients, mode, attributes, many commands at once) is asked through `inside(cache)`.
 """
+
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ _numbers = itertools.count(1)
 @dataclass(frozen=True)
 class Outcome:
     """One command of a script: its value, or the class and the text of what it raised, and the attributes watched."""
+
     value: object
     raised: str = ""
     text: str = ""
@@ -26,6 +28,7 @@ class Outcome:
 @dataclass(frozen=True)
 class Gradients:
     """What a call gave and its gradients: by place for arguments, by name for parameters; None where none arrived."""
+
     value: Tensor
     arguments: list[Tensor | None]
     parameters: dict[str, Tensor | None]
@@ -46,7 +49,7 @@ class Handle:
         return lambda *args, **kwargs: inside(self).call(name, *args, **kwargs).value
 
 
-class inside:     # noqa: N801 - reads as a preposition: inside(model).load(weights)
+class inside:  # noqa: N801 - reads as a preposition: inside(model).load(weights)
     """What the frame can do with a student's object. Everything raises StudentError with a sentence.
 
     The questions about weights, mode and gradients need an nn.Module; `get`, `call` and `script` any object.
@@ -57,15 +60,21 @@ class inside:     # noqa: N801 - reads as a preposition: inside(model).load(weig
 
     def call(self, method: str, *args: object, **kwargs: object) -> object:
         """Call a method; a Returned, in which arguments that changed in place can be seen."""
-        return self._ask("call", f"{self._name}.{method}", method, of=self._handle, args=args, kwargs=kwargs)
+        return self._ask(
+            "call", f"{self._name}.{method}", method, of=self._handle, args=args, kwargs=kwargs
+        )
 
     def build(self, method: str, *args: object, **kwargs: object) -> Handle:
         """Call a method and keep the object that it returns."""
-        return self._handle._student.keep(f"{self._name}.{method}", method, self._handle, args, kwargs)
+        return self._handle._student.keep(
+            f"{self._name}.{method}", method, self._handle, args, kwargs
+        )
 
     def stream(self, method: str, *args: object, **kwargs: object) -> "Stream":
         """Call a method that is a generator."""
-        return self._handle._student.keep(f"{self._name}.{method}", method, self._handle, args, kwargs, Stream)
+        return self._handle._student.keep(
+            f"{self._name}.{method}", method, self._handle, args, kwargs, Stream
+        )
 
     def get(self, path: str) -> object:
         """An attribute, or one further in: "length", "blocks.0.attention.num_heads"."""
@@ -102,14 +111,21 @@ class inside:     # noqa: N801 - reads as a preposition: inside(model).load(weig
         """Set its mode: `train(False)` is eval()."""
         self._ask("mode", self._name, of=self._handle, args=(mode,))
 
-    def gradients(self, method: str, *args: object, upstream: Tensor | None = None, wrt: Sequence[int] = (),
-                  **kwargs: object) -> Gradients:
+    def gradients(
+        self,
+        method: str,
+        *args: object,
+        upstream: Tensor | None = None,
+        wrt: Sequence[int] = (),
+        **kwargs: object,
+    ) -> Gradients:
         """Call a method ("" for the object itself) and differentiate the result, contracted with `upstream`.
 
         Without `upstream` the result must be one number, a loss. The parameters' gradients stay for `update`.
         """
-        return self._handle._student.differentiate(f"{self._name}.{method}".strip("."), method, self._handle, args, kwargs,
-                                                   upstream, wrt)
+        return self._handle._student.differentiate(
+            f"{self._name}.{method}".strip("."), method, self._handle, args, kwargs, upstream, wrt
+        )
 
     def update(self, learning_rate: float) -> None:
         """One step of plain gradient descent with the gradients of the last `gradients`."""

@@ -1,4 +1,5 @@
 """Import this before triton, and its kernels are interpreted in this process. Warms the sandbox's worker for kernels."""
+
 import os
 
 os.environ["TRITON_INTERPRET"] = "1"

@@ -4,6 +4,7 @@ A kernel of this kind can do no more than read and write the tensors that it is 
 notebook's text and run it in a process that has never seen the notebook (see `replay`); a notebook at home refuses the
 same, in the same words.
 """
+
 import ast
 import builtins
 import math
@@ -11,19 +12,68 @@ from collections.abc import Iterator, Mapping
 from enum import EnumMeta
 from types import ModuleType
 
-BUILTINS = frozenset("range min max sum abs int float bool len pow round divmod zip enumerate tuple list any all print "
-                     "True False None".split())
-SYNTAX = (ast.FunctionDef, ast.arguments, ast.arg, ast.expr_context, ast.operator, ast.boolop, ast.unaryop, ast.cmpop,
-          ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For, ast.While, ast.If, ast.Break, ast.Continue, ast.Return,
-          ast.Expr, ast.Pass, ast.Assert, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Compare, ast.Call,
-          ast.Constant, ast.Attribute, ast.Subscript, ast.Slice, ast.Name, ast.Tuple, ast.List, ast.Starred, ast.keyword,
-          ast.ListComp, ast.GeneratorExp, ast.comprehension, ast.JoinedStr, ast.FormattedValue, ast.NamedExpr)
+BUILTINS = frozenset(
+    "range min max sum abs int float bool len pow round divmod zip enumerate tuple list any all print "
+    "True False None".split()
+)
+SYNTAX = (
+    ast.FunctionDef,
+    ast.arguments,
+    ast.arg,
+    ast.expr_context,
+    ast.operator,
+    ast.boolop,
+    ast.unaryop,
+    ast.cmpop,
+    ast.Assign,
+    ast.AugAssign,
+    ast.AnnAssign,
+    ast.For,
+    ast.While,
+    ast.If,
+    ast.Break,
+    ast.Continue,
+    ast.Return,
+    ast.Expr,
+    ast.Pass,
+    ast.Assert,
+    ast.BoolOp,
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.IfExp,
+    ast.Compare,
+    ast.Call,
+    ast.Constant,
+    ast.Attribute,
+    ast.Subscript,
+    ast.Slice,
+    ast.Name,
+    ast.Tuple,
+    ast.List,
+    ast.Starred,
+    ast.keyword,
+    ast.ListComp,
+    ast.GeneratorExp,
+    ast.comprehension,
+    ast.JoinedStr,
+    ast.FormattedValue,
+    ast.NamedExpr,
+)
 # Of a value in a kernel, beside the functions of `tl` that are methods, too.
-OF_VALUES = frozenset("dtype shape type element_ty value primitive_bitwidth numel scalar append".split())
+OF_VALUES = frozenset(
+    "dtype shape type element_ty value primitive_bitwidth numel scalar append".split()
+)
 OF_TRITON = frozenset(("language", "cdiv", "next_power_of_2"))
 FOREIGN_CODE = frozenset(("inline_asm_elementwise", "extern_elementwise"))
-MODULES = ("triton.language", "triton.language.math", "triton.language.extra", "triton.language.extra.libdevice",
-           "triton.language.extra.cuda", "triton.language.extra.cuda.libdevice", "math")
+MODULES = (
+    "triton.language",
+    "triton.language.math",
+    "triton.language.extra",
+    "triton.language.extra.libdevice",
+    "triton.language.extra.cuda",
+    "triton.language.extra.cuda.libdevice",
+    "math",
+)
 RULE = "a kernel uses `tl`, arithmetic, `if` and loops, and nothing else"
 
 
@@ -40,7 +90,11 @@ def refusals(tree: ast.FunctionDef, known: Mapping[str, object]) -> Iterator[str
 
 def own_names(tree: ast.FunctionDef) -> set[str]:
     """The names that a function gives values to, and those of its arguments: they mean nothing from outside."""
-    written = {one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)}
+    written = {
+        one.id
+        for one in ast.walk(tree)
+        if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)
+    }
     return written | {one.arg for one in ast.walk(tree) if isinstance(one, ast.arg)}
 
 
@@ -54,7 +108,9 @@ def _refusal(node: ast.AST, own: set[str], known: Mapping[str, object]) -> str:
     if isinstance(node, ast.Name) and node.id not in own:
         return _of_name(node.id, known)
     shadowed = isinstance(node, ast.Name) and isinstance(known.get(node.id), ModuleType)
-    return f"`{node.id}` is a module here; take another name" if shadowed or _is_hidden(node) else ""
+    return (
+        f"`{node.id}` is a module here; take another name" if shadowed or _is_hidden(node) else ""
+    )
 
 
 def _is_hidden(node: ast.AST) -> bool:
@@ -76,6 +132,7 @@ def _of_name(name: str, known: Mapping[str, object]) -> str:
 def _of_attribute(node: ast.Attribute, own: set[str], known: Mapping[str, object]) -> str:
     """Why `a.b.c` may not be used: it leads out of `tl`, or is no part of a value in a kernel."""
     from triton import language
+
     names: list[str] = [node.attr]
     inner = node.value
     while isinstance(inner, ast.Attribute):
@@ -92,7 +149,7 @@ def _of_attribute(node: ast.Attribute, own: set[str], known: Mapping[str, object
         if found.__name__ == "triton" and name not in OF_TRITON or name in FOREIGN_CODE:
             return f"`{name}`, but {RULE}"
         if not hasattr(found, name):
-            return ""                  # it fails by itself
+            return ""  # it fails by itself
         found = getattr(found, name)
         if isinstance(found, ModuleType) and found.__name__ not in MODULES or not _is_taken(found):
             return f"`{name}`, but {RULE}"
@@ -102,8 +159,25 @@ def _of_attribute(node: ast.Attribute, own: set[str], known: Mapping[str, object
 def _is_taken(value: object) -> bool:
     """Whether a kernel may use it: Triton's, a number, a text, or a function of the notebook's own."""
     from triton import language
-    if isinstance(value, (bool, int, float, str, type(None), ModuleType, EnumMeta, ast.FunctionDef, language.dtype, language.constexpr)):
+
+    if isinstance(
+        value,
+        (
+            bool,
+            int,
+            float,
+            str,
+            type(None),
+            ModuleType,
+            EnumMeta,
+            ast.FunctionDef,
+            language.dtype,
+            language.constexpr,
+        ),
+    ):
         return True
     if any(value is one for one in vars(math).values()):
         return True
-    return callable(value) and (hasattr(value, "fn") or str(getattr(value, "__module__", "")).startswith("triton."))
+    return callable(value) and (
+        hasattr(value, "fn") or str(getattr(value, "__module__", "")).startswith("triton.")
+    )

@@ -9,6 +9,7 @@ outside the tensors of the launch are refused in words before they happen (they 
 and programs run in an order drawn from a seed, so that a kernel which leans on its neighbour's result fails. It also
 counts. Beside a student's code these counts only teach; in grading `replay` counts, where there is no such code.
 """
+
 import os
 import random
 import sys
@@ -34,16 +35,30 @@ from autograder.checks.compiled import (
 )
 from autograder.checks.failed import Failed
 
-POINTERS = {torch.float16: "*fp16", torch.bfloat16: "*bf16", torch.float32: "*fp32", torch.float64: "*fp64",
-            torch.bool: "*i1", torch.int8: "*i8", torch.uint8: "*u8", torch.int16: "*i16", torch.int32: "*i32",
-            torch.int64: "*i64"}
+POINTERS = {
+    torch.float16: "*fp16",
+    torch.bfloat16: "*bf16",
+    torch.float32: "*fp32",
+    torch.float64: "*fp64",
+    torch.bool: "*i1",
+    torch.int8: "*i8",
+    torch.uint8: "*u8",
+    torch.int16: "*i16",
+    torch.int32: "*i32",
+    torch.int64: "*i64",
+}
 VARIABLE = "TRITON_INTERPRET"
 BESIDE = "torch computes beside your kernels (`{}`). The numbers are computed in kernels."
-MAX_ELEMENTS = 1 << 22       # of all tensors of a launch: the interpreter takes a millisecond a load
+MAX_ELEMENTS = 1 << 22  # of all tensors of a launch: the interpreter takes a millisecond a load
 
 
-def interpret(function: Callable, args: tuple, kwargs: dict, buffers: Sequence[tuple[Tensor, Tensor]],
-              seed: int) -> tuple[object, dict[str, int]]:
+def interpret(
+    function: Callable,
+    args: tuple,
+    kwargs: dict,
+    buffers: Sequence[tuple[Tensor, Tensor]],
+    seed: int,
+) -> tuple[object, dict[str, int]]:
     """Call `function`, whose kernels run under the harness; what it returned, and the counts.
 
     buffers: pairs of a guarded view among the arguments and the memory that it is a view of. seed: COMPILE has the kernels
@@ -71,11 +86,18 @@ def run(harness: "Harness", function: Callable, args: tuple, kwargs: dict, besid
             if harness.complaint:
                 raise Failed("unreadable", harness.complaint) from None
             # The interpreter reports only the text of what happened in a kernel; the cause knows the student's line.
-            raise (error.__cause__ if type(error).__name__ == "InterpreterError" and error.__cause__ else error)
-    if harness.complaint:        # the student's code swallowed it
+            raise (
+                error.__cause__
+                if type(error).__name__ == "InterpreterError" and error.__cause__
+                else error
+            )
+    if harness.complaint:  # the student's code swallowed it
         raise Failed("unreadable", harness.complaint)
     if not harness.programs:
-        raise Failed("unreadable", "No kernel was launched: `kernel[grid](...)` starts one program for each place of the grid.")
+        raise Failed(
+            "unreadable",
+            "No kernel was launched: `kernel[grid](...)` starts one program for each place of the grid.",
+        )
     return value
 
 
@@ -89,25 +111,38 @@ class Switch:
     def __enter__(self) -> None:
         from triton.runtime import interpreter
         from triton.runtime.jit import JITFunction
-        made: dict[int, Any] = {}        # by id: a hash of Triton's is one of all the source behind the function
+
+        made: dict[
+            int, Any
+        ] = {}  # by id: a hash of Triton's is one of all the source behind the function
 
         def interpreted(kernel: Any) -> Any:
             if id(kernel) not in made:
                 made[id(kernel)] = interpreter.InterpretedFunction(kernel.fn)
             return made[id(kernel)]
-        self._undo = [(owner, name, getattr(owner, name)) for owner, name in (
-            (JITFunction, "__getitem__"), (JITFunction, "__call__"), (interpreter, "_patch_lang"))]
+
+        self._undo = [
+            (owner, name, getattr(owner, name))
+            for owner, name in (
+                (JITFunction, "__getitem__"),
+                (JITFunction, "__call__"),
+                (interpreter, "_patch_lang"),
+            )
+        ]
         self._changes: list[Any] = []
         patch = interpreter._patch_lang
 
         def kept(function: Callable) -> Any:
             self._changes.append(patch(function))
-            return SimpleNamespace(restore=lambda: None)      # in the end: a function may be patched while another one is
+            return SimpleNamespace(
+                restore=lambda: None
+            )  # in the end: a function may be patched while another one is
+
         JITFunction.__getitem__ = lambda kernel, grid: interpreted(kernel)[grid]
         JITFunction.__call__ = lambda kernel, *args, **kwargs: interpreted(kernel)(*args, **kwargs)
         interpreter._patch_lang = kept
         self._variable = os.environ.get(VARIABLE)
-        os.environ[VARIABLE] = "1"           # Triton looks there again at some calls
+        os.environ[VARIABLE] = "1"  # Triton looks there again at some calls
 
     def __exit__(self, *error: object) -> None:
         if self._variable is None:
@@ -126,10 +161,14 @@ class Harness:
     stray, or "". A grid may be as large as asked while one of its programs does the work of all: so the most is counted."""
 
     def __init__(self, buffers: Sequence[tuple[Tensor, Tensor]], seed: int):
-        self.launches = self.programs = self.read = self.written = self.most = self.loads = self.stores = self.operations = self.rounded = self._own = 0
+        self.launches = self.programs = self.read = self.written = self.most = self.loads = (
+            self.stores
+        ) = self.operations = self.rounded = self._own = 0
         self.complaint, self.beside = "", Beside()
         # The number of an object may come again, and name another: only a view of its own memory is one.
-        self._buffers = [(view, memory) for view, memory in buffers if _begin_of(view) == _begin_of(memory)]
+        self._buffers = [
+            (view, memory) for view, memory in buffers if _begin_of(view) == _begin_of(memory)
+        ]
         self._guarded = {_begin_of(memory): view for view, memory in self._buffers}
         self._reads = dict.fromkeys(self._guarded, 0)
         self._order, self._random = {}, random.Random(seed)
@@ -137,11 +176,19 @@ class Harness:
 
     def __enter__(self) -> "Harness":
         from triton.runtime import interpreter
+
         builder, executor = interpreter.InterpreterBuilder, interpreter.GridExecutor
-        wrappers = [(builder, "create_masked_load", self._load), (builder, "create_masked_store", self._store),
-                    (builder, "create_atomic_rmw", self._atomic_rmw), (builder, "create_atomic_cas", self._atomic_cas),
-                    (builder, "create_dot", self._dot), (builder, "set_grid_dim", self._set_grid),
-                    (builder, "set_grid_idx", self._set_place), (executor, "_init_args_hst", self._begin), (executor, "__call__", self._launch)]
+        wrappers = [
+            (builder, "create_masked_load", self._load),
+            (builder, "create_masked_store", self._store),
+            (builder, "create_atomic_rmw", self._atomic_rmw),
+            (builder, "create_atomic_cas", self._atomic_cas),
+            (builder, "create_dot", self._dot),
+            (builder, "set_grid_dim", self._set_grid),
+            (builder, "set_grid_idx", self._set_place),
+            (executor, "_init_args_hst", self._begin),
+            (executor, "__call__", self._launch),
+        ]
         self._undo = [(owner, name, getattr(owner, name)) for owner, name, _ in wrappers]
         for owner, name, ours in wrappers:
             setattr(owner, name, self._wrapped(ours, getattr(owner, name)))
@@ -157,16 +204,34 @@ class Harness:
 
     def counted(self, args: tuple) -> dict[str, int]:
         """All counts, by name; "read 2" is what was read of the third argument."""
-        names = ("launches", "programs", "read", "written", "most", "loads", "stores", "operations",
-                 "rounded")
-        reads = {f"read {place}": self.read_of(view) for place, one in enumerate(args) for view, _ in self._buffers if one is view}
-        return {name: getattr(self, name) for name in names} | {"copied": self.beside.copied} | reads
+        names = (
+            "launches",
+            "programs",
+            "read",
+            "written",
+            "most",
+            "loads",
+            "stores",
+            "operations",
+            "rounded",
+        )
+        reads = {
+            f"read {place}": self.read_of(view)
+            for place, one in enumerate(args)
+            for view, _ in self._buffers
+            if one is view
+        }
+        return (
+            {name: getattr(self, name) for name in names} | {"copied": self.beside.copied} | reads
+        )
 
     def read_of(self, view: Tensor) -> int:
         """Bytes that were read through a guarded view."""
         return self._reads[_begin_of(view)]
 
-    def _load(self, original: Callable, pointers: Any, mask: Any, *others: Any, **named: Any) -> Any:
+    def _load(
+        self, original: Callable, pointers: Any, mask: Any, *others: Any, **named: Any
+    ) -> Any:
         addresses = self._inside("tl.load reads", pointers, mask)
         loaded = original(pointers, mask, *others, **named)
         self.loads += 1
@@ -177,7 +242,9 @@ class Harness:
                 self._reads[begin] += count
         return loaded
 
-    def _store(self, original: Callable, pointers: Any, value: Any, mask: Any, *others: Any, **named: Any) -> Any:
+    def _store(
+        self, original: Callable, pointers: Any, value: Any, mask: Any, *others: Any, **named: Any
+    ) -> Any:
         self._inside("tl.store writes", pointers, mask)
         self.stores += 1
         count = int(mask.data.sum()) * value.data.itemsize
@@ -185,7 +252,9 @@ class Harness:
         self.most = max(self.most, self._own)
         return original(pointers, value, mask, *others, **named)
 
-    def _atomic_rmw(self, original: Callable, kind: Any, pointers: Any, value: Any, mask: Any, *others: Any) -> Any:
+    def _atomic_rmw(
+        self, original: Callable, kind: Any, pointers: Any, value: Any, mask: Any, *others: Any
+    ) -> Any:
         self._inside("an atomic operation changes", pointers, mask)
         return original(kind, pointers, value, mask, *others)
 
@@ -225,12 +294,21 @@ class Harness:
     def _begin(self, original: Callable, args: Any, named: Any) -> Any:
         """A launch begins: note which addresses belong to its tensors."""
         on_host, named_on_host = original(args, named)
-        parameters = [f"`{name}`" for name in original.args[0].arg_names]       # of the kernel, by the student's names
-        self._names = [(name, self._addresses(tensor)) for name, tensor in
-                       [*zip(parameters, on_host), *((f"`{name}`", one) for name, one in named_on_host.items())]
-                       if isinstance(tensor, Tensor)]
+        parameters = [
+            f"`{name}`" for name in original.args[0].arg_names
+        ]  # of the kernel, by the student's names
+        self._names = [
+            (name, self._addresses(tensor))
+            for name, tensor in [
+                *zip(parameters, on_host),
+                *((f"`{name}`", one) for name, one in named_on_host.items()),
+            ]
+            if isinstance(tensor, Tensor)
+        ]
         if sum(len(found) for _, found in self._names) > MAX_ELEMENTS:
-            raise Failed("unreadable", f"The tensors of one launch have more than {MAX_ELEMENTS:,} numbers.")
+            raise Failed(
+                "unreadable", f"The tensors of one launch have more than {MAX_ELEMENTS:,} numbers."
+            )
         return on_host, named_on_host
 
     def _addresses(self, tensor: Tensor) -> np.ndarray:
@@ -238,16 +316,24 @@ class Harness:
         storage = tensor.untyped_storage()
         view = self._guarded.get(storage.data_ptr())
         if view is None:
-            return storage.data_ptr() + np.arange(0, storage.nbytes(), tensor.element_size(), dtype=np.int64)
+            return storage.data_ptr() + np.arange(
+                0, storage.nbytes(), tensor.element_size(), dtype=np.int64
+            )
         places = torch.zeros(view.shape, dtype=torch.int64) + view.storage_offset()
         for dim, (size, stride) in enumerate(zip(view.shape, view.stride())):
-            places += (torch.arange(size) * stride).reshape([-1 if d == dim else 1 for d in range(view.dim())])
+            places += (torch.arange(size) * stride).reshape(
+                [-1 if d == dim else 1 for d in range(view.dim())]
+            )
         return np.sort(storage.data_ptr() + places.flatten().numpy() * view.element_size())
 
     def _inside(self, what: str, pointers: Any, mask: Any) -> np.ndarray:
         """The addresses that the mask lets through. Raises IndexError for one outside the tensors of the launch."""
         # A mask made of a scalar and a vector comes as int8, which would choose places by their number.
-        chosen = pointers.data if mask is None else pointers.data[np.broadcast_to(mask.data.astype(bool), pointers.data.shape)]
+        chosen = (
+            pointers.data
+            if mask is None
+            else pointers.data[np.broadcast_to(mask.data.astype(bool), pointers.data.shape)]
+        )
         addresses = chosen.astype(np.int64).reshape(-1)
         within = [np.isin(addresses, allowed) for _, allowed in self._names]
         known = np.logical_or.reduce(within) if within else np.zeros(addresses.shape, dtype=bool)
@@ -257,12 +343,16 @@ class Harness:
         own = next((one for one in within if known.any() and one[known.argmax()]), known)
         stray = addresses[~own]
         self.complaint = self.complaint or (
-            f"{what} numbers outside {self._nearest(int(stray[0]))}. Mask what lies beyond the end, and look at the offsets.")
+            f"{what} numbers outside {self._nearest(int(stray[0]))}. Mask what lies beyond the end, and look at the offsets."
+        )
         raise IndexError(self.complaint)
 
     def _nearest(self, address: int) -> str:
-        known = [(min(abs(address - int(allowed[0])), abs(address - int(allowed[-1]))), name)
-                 for name, allowed in self._names if len(allowed)]
+        known = [
+            (min(abs(address - int(allowed[0])), abs(address - int(allowed[-1]))), name)
+            for name, allowed in self._names
+            if len(allowed)
+        ]
         return f"the tensors of the launch, nearest to {min(known)[1]}" if known else "any tensor"
 
 
@@ -280,24 +370,39 @@ def compile_for_hopper(function: Callable, args: tuple, kwargs: dict) -> list[di
     if interprets():
         raise Failed("missing", "A process that interprets kernels cannot compile them.")
     from triton.runtime.jit import JITFunction
+
     return [compiled(*one) for one in _launches(JITFunction, function, args, kwargs)]
 
 
 def _compile_elsewhere(function: Callable, args: tuple, kwargs: dict) -> None:
     from triton.runtime.interpreter import InterpretedFunction
+
     compiled_elsewhere(_launches(InterpretedFunction, function, args, kwargs))
 
 
 def _launches(kind: Any, function: Callable, args: tuple, kwargs: dict) -> list[Launch]:
     """Call `function`, and note each kernel of this kind that it starts, and what with, in place of running it."""
     from triton.runtime.jit import KernelInterface
+
     look(function)
     found: list[Launch] = []
 
     def passed(value: object) -> object:
-        return Pointer(POINTERS[value.dtype]) if isinstance(value, Tensor) and value.dtype in POINTERS else value
-    kind.__getitem__ = lambda kernel, grid: lambda *positional, **named: found.append(
-        (kernel, tuple(map(passed, positional)), {name: passed(value) for name, value in named.items()}))
+        return (
+            Pointer(POINTERS[value.dtype])
+            if isinstance(value, Tensor) and value.dtype in POINTERS
+            else value
+        )
+
+    kind.__getitem__ = lambda kernel, grid: (
+        lambda *positional, **named: found.append(
+            (
+                kernel,
+                tuple(map(passed, positional)),
+                {name: passed(value) for name, value in named.items()},
+            )
+        )
+    )
     try:
         function(*args, **kwargs)
     finally:
@@ -318,5 +423,8 @@ def _ready() -> None:
         try:
             import triton  # noqa: F401
         except ImportError:
-            raise Failed("missing", "Triton is not installed here; it has wheels for Linux only. These checks run on "
-                                    "Linux, and in grading.") from None
+            raise Failed(
+                "missing",
+                "Triton is not installed here; it has wheels for Linux only. These checks run on "
+                "Linux, and in grading.",
+            ) from None

@@ -3,6 +3,7 @@
 The record is a student's own word. It says which kernel of the notebook is to be run and how its arguments lie in memory;
 what they hold it cannot say, since the launcher was given marks in place of numbers (see `marks`). `replay` reads it.
 """
+
 import inspect
 import operator
 from collections.abc import Callable
@@ -15,21 +16,26 @@ from autograder.checks.beside_kernels import Beside
 from autograder.checks.failed import Failed
 from autograder.checks.marks import MARKED, marks, whole
 
-PER_CALL = 64        # so many launches of one call are recorded
+PER_CALL = 64  # so many launches of one call are recorded
 
 
-def record(function: Callable, args: tuple, kwargs: dict, look: Callable[[Callable], None] | None = None) -> dict[str, object]:
+def record(
+    function: Callable, args: tuple, kwargs: dict, look: Callable[[Callable], None] | None = None
+) -> dict[str, object]:
     """Call a launcher whose kernels are noted and not run. look: at the launcher, first.
 
     {"value": what it returned, "launches", "changes": the memory at the end, "copied" and "computed": see Beside}
     """
     from triton.runtime.interpreter import InterpretedFunction
     from triton.runtime.jit import JITFunction, KernelInterface
+
     if look is not None:
         look(function)
     recorder = Recorder([one for one in args if isinstance(one, Tensor)])
     for kind in (JITFunction, InterpretedFunction):
-        kind.__getitem__ = lambda kernel, grid: lambda *positional, **named: recorder.launch(kernel, grid, positional, named)
+        kind.__getitem__ = lambda kernel, grid: (
+            lambda *positional, **named: recorder.launch(kernel, grid, positional, named)
+        )
     try:
         with recorder.beside:
             value = function(*args, **kwargs)
@@ -38,8 +44,13 @@ def record(function: Callable, args: tuple, kwargs: dict, look: Callable[[Callab
     finally:
         for kind in (JITFunction, InterpretedFunction):
             kind.__getitem__ = KernelInterface.__getitem__
-    return {"value": value, "launches": recorder.launches, "changes": changes, "copied": recorder.beside.copied,
-            "computed": recorder.beside.computed}
+    return {
+        "value": value,
+        "launches": recorder.launches,
+        "changes": changes,
+        "copied": recorder.beside.copied,
+        "computed": recorder.beside.computed,
+    }
 
 
 class Recorder:
@@ -47,8 +58,10 @@ class Recorder:
 
     def __init__(self, given: list[Tensor]):
         self.beside, self.launches = Beside(), []
-        self._memory: list[Tensor] = []        # flat; first that of the arguments, then what the launcher made
-        self._kept: list[Tensor] = []          # so that no address comes again
+        self._memory: list[
+            Tensor
+        ] = []  # flat; first that of the arguments, then what the launcher made
+        self._kept: list[Tensor] = []  # so that no address comes again
         self._numbers: dict[int, int] = {}
         self._last: list[Tensor | None] = []
         for one in given:
@@ -61,13 +74,24 @@ class Recorder:
         if len(self.launches) == PER_CALL:
             raise RuntimeError(f"one call starts more than {PER_CALL} kernels")
         with self.beside.launch():
-            touched = {self._number_of(one): None for one in (*positional, *named.values()) if isinstance(one, Tensor)}
+            touched = {
+                self._number_of(one): None
+                for one in (*positional, *named.values())
+                if isinstance(one, Tensor)
+            }
             code = kernel.fn.__code__
-            self.launches.append({
-                "kernel": kernel.fn.__name__, "file": code.co_filename, "line": code.co_firstlineno,
-                "grid": _grid(kernel.fn, grid, positional, named), "changes": self.changes(), "touched": list(touched),
-                "positional": [self._noted(one) for one in positional],
-                "named": {name: self._noted(one) for name, one in named.items()}})
+            self.launches.append(
+                {
+                    "kernel": kernel.fn.__name__,
+                    "file": code.co_filename,
+                    "line": code.co_firstlineno,
+                    "grid": _grid(kernel.fn, grid, positional, named),
+                    "changes": self.changes(),
+                    "touched": list(touched),
+                    "positional": [self._noted(one) for one in positional],
+                    "named": {name: self._noted(one) for name, one in named.items()},
+                }
+            )
             for number in touched:
                 memory = self._memory[number]
                 if memory.dtype in MARKED:
@@ -97,7 +121,14 @@ class Recorder:
         """An argument as plain values."""
         if isinstance(one, Tensor):
             dtype = str(one.dtype).removeprefix("torch.")
-            return ["tensor", self._number_of(one), dtype, list(one.shape), list(one.stride()), one.storage_offset()]
+            return [
+                "tensor",
+                self._number_of(one),
+                dtype,
+                list(one.shape),
+                list(one.stride()),
+                one.storage_offset(),
+            ]
         if type(one).__name__ == "constexpr":
             one = one.value
         if type(one).__name__ == "dtype" and not isinstance(one, torch.dtype):
@@ -106,14 +137,20 @@ class Recorder:
             return ["plain", one]
         if isinstance(one, (Integral, Real)):
             return ["plain", int(one) if isinstance(one, Integral) else float(one)]
-        raise Failed("unreadable", f"A kernel is given a {type(one).__name__}; it takes tensors and numbers.")
+        raise Failed(
+            "unreadable", f"A kernel is given a {type(one).__name__}; it takes tensors and numbers."
+        )
 
 
 def _grid(plain: Callable, grid: object, positional: tuple, named: dict) -> list[int]:
     """The sizes of a grid, which may be a function of the kernel's arguments."""
     if callable(grid):
         names = inspect.signature(plain).parameters
-        grid = grid(inspect.getcallargs(plain, *positional, **{name: one for name, one in named.items() if name in names}))
+        grid = grid(
+            inspect.getcallargs(
+                plain, *positional, **{name: one for name, one in named.items() if name in names}
+            )
+        )
     return [operator.index(size) for size in grid]
 
 

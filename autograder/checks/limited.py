@@ -6,6 +6,7 @@ right answer may wait for the processor longer than its time: what has not compu
 times as long. So does what is importing a library when its time is up: the first call of torch.func.grad alone
 imports for two seconds or more.
 """
+
 import signal
 import threading
 import time
@@ -16,8 +17,8 @@ from types import FrameType
 from autograder.checks.exchange import Request, Returned, StudentError
 from autograder.checks.student import Student
 
-SECONDS = 5.0        # for one call, as in grading; the calls of the checks take milliseconds
-PATIENCE = 6         # times SECONDS, for code that hardly gets the processor (or sleeps)
+SECONDS = 5.0  # for one call, as in grading; the calls of the checks take milliseconds
+PATIENCE = 6  # times SECONDS, for code that hardly gets the processor (or sleeps)
 
 
 class OutOfTime(BaseException):
@@ -53,8 +54,10 @@ class Limited(Student):
             if not fired:
                 raise
             self._late[request.label] = StudentError(
-                "time", f"`{request.label}` was stopped: it took more than {self._seconds:g} seconds. "
-                        "Is there a loop that does not end?")
+                "time",
+                f"`{request.label}` was stopped: it took more than {self._seconds:g} seconds. "
+                "Is there a loop that does not end?",
+            )
             raise self._late[request.label] from None
 
     def cap(self, memory: int):
@@ -65,7 +68,10 @@ class Limited(Student):
 @contextmanager
 def clock(seconds: float, fired: list[bool]) -> Iterator[None]:
     """Raise OutOfTime in this block after `seconds`, and each second after that if the code went on; notes it in `fired`."""
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+    if (
+        not hasattr(signal, "setitimer")
+        or threading.current_thread() is not threading.main_thread()
+    ):
         yield
         return
 
@@ -77,6 +83,7 @@ def clock(seconds: float, fired: list[bool]) -> Iterator[None]:
             return
         fired.append(True)
         raise OutOfTime
+
     before = signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
     try:

@@ -3,6 +3,7 @@
 What passes is the same as through the sandbox's pipe: the same executor carries a request out, on copies of the
 arguments, and what comes back is looked at by the same rules.
 """
+
 import math
 import sys
 from collections.abc import Callable, Mapping
@@ -45,7 +46,9 @@ class LocalStudent(Student):
         """Carry it out on copies of the arguments, in this process."""
         self._executor.begin(self.stage)
         if request.of is not None and request.of.number not in self._executor.objects:
-            raise ValueError(f"`{request.of._name}` was made in an earlier stage, or closed; objects live for one stage")
+            raise ValueError(
+                f"`{request.of._name}` was made in an earlier stage, or closed; objects live for one stage"
+            )
         low = lowered(request, self._register)
         if self._ours_to_answer:
             low["withheld"] = {}
@@ -59,8 +62,11 @@ class LocalStudent(Student):
             raise StudentError(reply["kind"], reply["text"])
         peak = reply.get("counted", {}).get("peak", 0)
         if self._memory is not None and peak > self._memory:
-            raise StudentError("memory", f"`{request.label}` holds {math.ceil(10 * peak / MIB) / 10:g} MiB of tensors at once; "
-                                         f"{round(self._memory / MIB, 1):g} MiB are there for this call.")
+            raise StudentError(
+                "memory",
+                f"`{request.label}` holds {math.ceil(10 * peak / MIB) / 10:g} MiB of tensors at once; "
+                f"{round(self._memory / MIB, 1):g} MiB are there for this call.",
+            )
         return returned(request, low["args"], reply)
 
     @contextmanager
@@ -85,7 +91,11 @@ class LocalStudent(Student):
             return self._executor.deliver(low.tag, inner)
         if type(low) in (list, tuple):
             return type(low)(map(self._deliver, low))
-        return {key: self._deliver(item) for key, item in low.items()} if type(low) is dict else cross(low)
+        return (
+            {key: self._deliver(item) for key, item in low.items()}
+            if type(low) is dict
+            else cross(low)
+        )
 
 
 def interprets() -> bool:
@@ -95,10 +105,12 @@ def interprets() -> bool:
 
 def guarded(function: Callable) -> Callable:
     """Our own callable as a student receives it: nameless, and trading plain copies only."""
+
     def implementation(*args: object, **kwargs: object) -> object:
         try:
             with Paused():
                 return answer(function, args, kwargs)
         except Exception as error:
             raise builtin_exception(type(error).__name__, str(error)) from None
+
     return implementation

@@ -3,16 +3,21 @@
 Each place has a number of its own, in memory of float32 and float64. A copy of a place is known by it, wherever it went,
 and nothing else can be known from it: a launcher that computes an answer computes it of these.
 """
+
 import torch
 from torch import Tensor
 
 MARKED = (torch.float32, torch.float64)
-_FIRST = 0x38000000 + 4097       # the bits of a float32 near 0.00003
+_FIRST = 0x38000000 + 4097  # the bits of a float32 near 0.00003
 
 
 def marks(first: int, count: int, dtype: torch.dtype) -> Tensor:
     """The numbers of `count` places from `first` on."""
-    return torch.arange(_FIRST + first, _FIRST + first + count, dtype=torch.int32).view(torch.float32).to(dtype)
+    return (
+        torch.arange(_FIRST + first, _FIRST + first + count, dtype=torch.int32)
+        .view(torch.float32)
+        .to(dtype)
+    )
 
 
 def places(numbers: Tensor, end: int) -> Tensor:
@@ -31,6 +36,7 @@ def whole(tensor: Tensor) -> Tensor:
 def marked_arguments(arguments: tuple) -> tuple:
     """The same arguments for a launcher that is only recorded: with marks in all memory of floats."""
     from autograder.checks.buffers import Buffer
+
     first, found = 0, []
     for one in arguments:
         memory = one.storage if isinstance(one, Buffer) else one

@@ -5,6 +5,7 @@ names, then one failing input with what came and what was expected. The notebook
 all take their texts from here. A hint that the numbers give by themselves (`likeness`) comes after the cause, and
 nowhere in an exercise in which a registered mistake is recognised.
 """
+
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -12,18 +13,23 @@ from autograder.checks.results import EARNING, FAILED, StageResult
 from autograder.checks.stages import Run
 from autograder.checks.values import shortened
 
-MOST = 600          # characters of all that is said of one stage
-KNOWN = 280         # of them at most for the registered mistake
-DETAIL = 160        # of them at least for numbers or a traceback, if there are as many
+MOST = 600  # characters of all that is said of one stage
+KNOWN = 280  # of them at most for the registered mistake
+DETAIL = 160  # of them at least for numbers or a traceback, if there are as many
 MAY_FOLLOW = ("wrong", "error", "time", "memory", "killed")
 
 
 def worded(runs: list[Run], results: list[StageResult]) -> list[StageResult]:
     """The results with their final texts: hints added where nothing better is known, and nothing too long."""
     recognised = any(result.misconception for result in results)
-    return [limited(result if recognised or result.status not in FAILED else
-                    replace(result, cause=f"{result.cause} {run.hint}".strip()))
-            for run, result in zip(runs, results)]
+    return [
+        limited(
+            result
+            if recognised or result.status not in FAILED
+            else replace(result, cause=f"{result.cause} {run.hint}".strip())
+        )
+        for run, result in zip(runs, results)
+    ]
 
 
 def limited(result: StageResult) -> StageResult:
@@ -44,15 +50,22 @@ def first_failure(stages: Sequence) -> StageResult | Mapping | None:
     """The stage to begin with: the first that earns nothing, or else the first that earns less for a slip."""
     statuses = [_record(stage)["status"] for stage in stages]
     failed = next((place for place, status in enumerate(statuses) if status not in EARNING), None)
-    place = failed if failed is not None else next((i for i, status in enumerate(statuses) if status == "slip"), None)
+    place = (
+        failed
+        if failed is not None
+        else next((i for i, status in enumerate(statuses) if status == "slip"), None)
+    )
     return None if place is None else stages[place]
 
 
 def following(stages: Sequence) -> str:
     """One line with the names of the stages that fail after the first, which may be why they do; or ""."""
     first = first_failure(stages)
-    names = [record["name"] for stage, record in zip(stages, map(_record, stages))
-             if stage is not first and record["status"] in MAY_FOLLOW]
+    names = [
+        record["name"]
+        for stage, record in zip(stages, map(_record, stages))
+        if stage is not first and record["status"] in MAY_FOLLOW
+    ]
     return f"This may follow from it: {', '.join(names)}." if first is not None and names else ""
 
 
@@ -60,7 +73,11 @@ def told(stages: Sequence) -> list:
     """The stages of which more than a name is said: the first failure, and what never follows from another stage."""
     capped = next((stage for stage in stages if _record(stage)["status"] == "capped"), None)
     first = first_failure(stages)
-    return [stage for stage in stages if stage is first or stage is capped or _record(stage)["status"] in ("slip", "fault")]
+    return [
+        stage
+        for stage in stages
+        if stage is first or stage is capped or _record(stage)["status"] in ("slip", "fault")
+    ]
 
 
 def _record(stage: StageResult | Mapping) -> Mapping:

@@ -5,6 +5,7 @@ and on every input on which the registered mistakes were asked besides; where a 
 same one. Mistakes that cannot be told apart are all named, if there are no more than NAMED: a wrong sentence is worse than
 none. The result stands with the first stage that failed.
 """
+
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -15,23 +16,37 @@ from autograder.checks.student import Student
 from autograder.checks.suspects import Suspect, answer, suspects
 from autograder.checks.values import same
 
-NAMED = 3           # mistakes that may give the same answers
-REPLAYS = 40        # more inputs than these are not asked again
-ROUNDING = 1e-6     # two orders of the same float32 operations differ by so much near 1, where the logarithm is 0
+NAMED = 3  # mistakes that may give the same answers
+REPLAYS = 40  # more inputs than these are not asked again
+ROUNDING = 1e-6  # two orders of the same float32 operations differ by so much near 1, where the logarithm is 0
 UNSURE = ("time", "memory", "killed", "fault")
 
 
-def named(exercise, student: Student, runs: list[Run], results: list[StageResult], rng_for_stage: Callable,
-          mistakes: list) -> list[StageResult]:
+def named(
+    exercise,
+    student: Student,
+    runs: list[Run],
+    results: list[StageResult],
+    rng_for_stage: Callable,
+    mistakes: list,
+) -> list[StageResult]:
     """The results, each first failure of a function with the misconception that explains all of its answers."""
     if exercise.kind == "write-test" or any(result.status in UNSURE for result in results):
-        return results      # a test says yes or no: many different ones say the same
+        return results  # a test says yes or no: many different ones say the same
     results, known = list(results), suspects(exercise, mistakes, rng_for_stage)
     for function in dict.fromkeys(mistake.replaces for mistake in mistakes):
-        failed = next((place for place, (run, result) in enumerate(zip(runs, results)) if result.status in FAILED
-                       and any(call.name == function for call in run.calls)), None)
+        failed = next(
+            (
+                place
+                for place, (run, result) in enumerate(zip(runs, results))
+                if result.status in FAILED and any(call.name == function for call in run.calls)
+            ),
+            None,
+        )
         if failed is not None:
-            sentence = _sentence(student, runs, function, [one for one in known if one.mistake.replaces == function])
+            sentence = _sentence(
+                student, runs, function, [one for one in known if one.mistake.replaces == function]
+            )
             results[failed] = replace(results[failed], misconception=sentence)
     return results
 
@@ -79,7 +94,7 @@ def _not_asked(theirs: list[list[Call]], function: str, known: list[Suspect]) ->
             longest = max(longest, _of(function, run), key=len)
             if run.result.status not in FAILED:
                 break
-        found += longest[len(mine):]
+        found += longest[len(mine) :]
     return [call for call in found if call.again][:REPLAYS]
 
 
@@ -89,9 +104,14 @@ def _same_calls(left: list[Call], right: list[Call]) -> bool:
 
 def _same(left: Returned | StudentError, right: Returned | StudentError) -> bool:
     if isinstance(left, StudentError) or isinstance(right, StudentError):
-        return type(left) is type(right) and left.kind == right.kind and _exception(left) == _exception(right)
+        return (
+            type(left) is type(right)
+            and left.kind == right.kind
+            and _exception(left) == _exception(right)
+        )
     return same(left.value, right.value, atol=ROUNDING) and all(
-        callable(a) or same(a, b) for a, b in zip(left.args, right.args))
+        callable(a) or same(a, b) for a, b in zip(left.args, right.args)
+    )
 
 
 def _exception(error: StudentError) -> str:

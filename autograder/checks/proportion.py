@@ -7,6 +7,7 @@
 
 Points stay where they are shown: the sum of the stages is always what the exercise earns.
 """
+
 from dataclasses import replace
 
 from autograder.checks import slips
@@ -39,18 +40,25 @@ def _slipped(exercise, runs: list[Run], results: list[StageResult]) -> list[Stag
         taken = min(owed, results[place].earned)
         owed = round(owed - taken, 6)
         if place == shown:
-            results[place] = replace(results[place], status="slip", cause=" ".join(runs[place].slips))
+            results[place] = replace(
+                results[place], status="slip", cause=" ".join(runs[place].slips)
+            )
         elif taken:
-            results[place] = replace(results[place], status="capped", cause=REST.format(results[shown].name))
+            results[place] = replace(
+                results[place], status="capped", cause=REST.format(results[shown].name)
+            )
         results[place] = replace(results[place], earned=round(results[place].earned - taken, 6))
     return results
 
 
 def _counted(exercise, results: list[StageResult]) -> list[StageResult]:
     passed = {result.name for result in results if result.status in EARNING}
-    return [replace(result, status="wrong", earned=0.0, cause=LATER.format(stage.after))
-            if stage.after and stage.after not in passed and result.status in EARNING else result
-            for stage, result in zip(exercise.stages, results)]
+    return [
+        replace(result, status="wrong", earned=0.0, cause=LATER.format(stage.after))
+        if stage.after and stage.after not in passed and result.status in EARNING
+        else result
+        for stage, result in zip(exercise.stages, results)
+    ]
 
 
 def _capped(exercise, stage, results: list[StageResult]) -> list[StageResult]:
@@ -62,6 +70,10 @@ def _capped(exercise, stage, results: list[StageResult]) -> list[StageResult]:
         if over > 1e-9 and capped[place].earned > 0:
             taken = min(over, capped[place].earned)
             over -= taken
-            capped[place] = replace(capped[place], status="capped", earned=round(capped[place].earned - taken, 6),
-                                    cause=CAPPED.format(stage.name, words))
+            capped[place] = replace(
+                capped[place],
+                status="capped",
+                earned=round(capped[place].earned - taken, 6),
+                cause=CAPPED.format(stage.name, words),
+            )
     return capped

@@ -49,13 +49,21 @@ kernels     `student.kernel("add", x, y, Buffer(out), 128)`, `student.compiles("
 `check(f)`, `course check`, `course author check`, pytest (`pytest autograder/chapters --impl reference`) and the grader all
 run these functions; none of them knows whether the student is in this process or in a sandbox.
 """
+
 from autograder.checks.buffers import Buffer
 from autograder.checks.callables import Watched
 from autograder.checks.chance import each_seed, expect_frequencies, expect_mean
 from autograder.checks.counterexamples import Ids, Numbers, expect_breaks
 from autograder.checks.drawn import Fault, Faults
 from autograder.checks.exchange import Returned, StudentError
-from autograder.checks.exercise import EXERCISES, Exercise, Stage, exercise, exercises_of, load_checks
+from autograder.checks.exercise import (
+    EXERCISES,
+    Exercise,
+    Stage,
+    exercise,
+    exercises_of,
+    load_checks,
+)
 from autograder.checks.expect import CheckFailed, expect
 from autograder.checks.fakes import SuccessorModel, TableModel, VirtualClock
 from autograder.checks.handles import Handle, Stream, inside
@@ -68,8 +76,42 @@ from autograder.checks.stages import rng_for
 from autograder.checks.student import MIB, Student
 from autograder.checks.write_tests import expect_catches
 
-__all__ = ["EXERCISES", "MIB", "Buffer", "CheckFailed", "Exercise", "ExerciseResult", "Fault", "Faults", "Handle", "Ids", "LocalStudent",
-           "Numbers", "Renaming", "Returned", "Sample", "Stage", "StageResult", "Stream", "Student", "StudentError",
-           "SuccessorModel", "TableModel", "VirtualClock", "Watched", "each_seed", "exercise", "exercises_of", "expect",
-           "expect_breaks", "expect_catches", "expect_frequencies", "expect_mean", "inside", "load_checks", "rng_for",
-           "run_exercise", "short_answer"]
+__all__ = [
+    "EXERCISES",
+    "MIB",
+    "Buffer",
+    "CheckFailed",
+    "Exercise",
+    "ExerciseResult",
+    "Fault",
+    "Faults",
+    "Handle",
+    "Ids",
+    "LocalStudent",
+    "Numbers",
+    "Renaming",
+    "Returned",
+    "Sample",
+    "Stage",
+    "StageResult",
+    "Stream",
+    "Student",
+    "StudentError",
+    "SuccessorModel",
+    "TableModel",
+    "VirtualClock",
+    "Watched",
+    "each_seed",
+    "exercise",
+    "exercises_of",
+    "expect",
+    "expect_breaks",
+    "expect_catches",
+    "expect_frequencies",
+    "expect_mean",
+    "inside",
+    "load_checks",
+    "rng_for",
+    "run_exercise",
+    "short_answer",
+]

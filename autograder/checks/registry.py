@@ -7,6 +7,7 @@ other correct solutions; both are loaded on first use. A mistake is a function w
              misconception="You took the logarithm to base 2; PMI here is in nats.")
     def ppmi_log2(counts): ...
 """
+
 import importlib.util
 import sys
 from collections import defaultdict
@@ -28,6 +29,7 @@ class Mistake:
     replaces: the name of the student's function that it stands for, when it is not the exercise's main one.
     remembers: `function` takes no arguments and makes a fresh function, because it keeps something between calls.
     """
+
     name: str
     function: Callable
     caught_by: str
@@ -44,25 +46,40 @@ class Mistake:
 @dataclass(frozen=True)
 class Alternative:
     """A differently written correct solution."""
+
     name: str
     function: Callable
     replaces: str
 
 
-def mistake(exercise: str, name: str, *, caught_by: str, loses: float, misconception: str,
-            replaces: str = "", remembers: bool = False) -> Callable:
+def mistake(
+    exercise: str,
+    name: str,
+    *,
+    caught_by: str,
+    loses: float,
+    misconception: str,
+    replaces: str = "",
+    remembers: bool = False,
+) -> Callable:
     """Decorator: register the function below as a mistake of `exercise`; see Mistake."""
+
     def register(function: Callable) -> Callable:
-        _mistakes[exercise][name] = Mistake(name, function, caught_by, loses, misconception, replaces, remembers)
+        _mistakes[exercise][name] = Mistake(
+            name, function, caught_by, loses, misconception, replaces, remembers
+        )
         return function
+
     return register
 
 
 def alternative(exercise: str, name: str, *, replaces: str = "") -> Callable:
     """Decorator: register the function below as another correct solution of `exercise`."""
+
     def register(function: Callable) -> Callable:
         _alternatives[exercise][name] = Alternative(name, function, replaces)
         return function
+
     return register
 
 
@@ -86,4 +103,7 @@ def alternatives_of(exercise: str) -> list[Alternative]:
 def _of_main(registry: dict, exercise: str) -> list:
     """The entries of an exercise; one that names no function stands for the exercise's main one."""
     main = EXERCISES[exercise].function if exercise in EXERCISES else ""
-    return [type(entry)(**{**vars(entry), "replaces": entry.replaces or main}) for entry in registry[exercise].values()]
+    return [
+        type(entry)(**{**vars(entry), "replaces": entry.replaces or main})
+        for entry in registry[exercise].values()
+    ]

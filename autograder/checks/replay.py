@@ -4,6 +4,7 @@ The kernels are taken from the notebook's text. Only what `kernel_source` lets t
 nothing but read and write its tensors; and these hold numbers that the student's process was never told. What the
 kernels leave in memory, and what they read, write and multiply, is counted here.
 """
+
 import ast
 import copy
 import importlib
@@ -22,12 +23,14 @@ from autograder.checks.failed import Failed
 from autograder.checks.kernel_source import MODULES, own_names, refusals
 from autograder.checks.marks import MARKED, places, whole
 
-MOST_MEMORY = 1 << 22       # numbers that a launcher may make
+MOST_MEMORY = 1 << 22  # numbers that a launcher may make
 NOT_IN_A_CELL = "The kernel `{}` stands in no cell of the notebook: write it there, with `@triton.jit` and `def`."
 HALF = "A kernel is given numbers that torch made {}: let the kernel change their type, with `.to`."
 
 
-def replay(request: dict, buffers: Sequence[tuple[Tensor, Tensor]], scope: dict) -> tuple[object, dict[str, int]]:
+def replay(
+    request: dict, buffers: Sequence[tuple[Tensor, Tensor]], scope: dict
+) -> tuple[object, dict[str, int]]:
     """Run, or only compile, the launches that a request holds; what there is to return, and the counts.
 
     scope: the kernels' globals, empty.
@@ -40,7 +43,9 @@ def replay(request: dict, buffers: Sequence[tuple[Tensor, Tensor]], scope: dict)
             raise Failed("unreadable", "No kernel was launched, so there is nothing to compile.")
         for kernel in made:
             look(kernel)
-        return [compiled(kernel, *_given(one, _as_pointer)) for kernel, one in zip(made, launches)], {}
+        return [
+            compiled(kernel, *_given(one, _as_pointer)) for kernel, one in zip(made, launches)
+        ], {}
     memory = Memory([one for one in request["args"] if isinstance(one, Tensor)])
 
     def again() -> None:
@@ -50,6 +55,7 @@ def replay(request: dict, buffers: Sequence[tuple[Tensor, Tensor]], scope: dict)
             kernel[tuple(one["grid"])](*positional, **named)
             memory.mark(one["touched"])
         memory.change(told["changes"])
+
     harness = kernels.Harness(buffers, request["seed"])
     kernels.run(harness, again, (), {}, nullcontext())
     if told["computed"]:
@@ -62,10 +68,12 @@ class Memory:
     """The tensors of a call: those that were given, and behind them those that the launcher made."""
 
     def __init__(self, given: list[Tensor]):
-        self.copied = 0            # bytes of floats that torch moved
+        self.copied = 0  # bytes of floats that torch moved
         self._flat = [whole(one) for one in given]
-        self._told: list[Tensor | None] = [None] * len(given)       # what the recorder saw there last
-        self._marks: list[tuple[int, Tensor]] = []                  # the first mark, and what stood there when it was set
+        self._told: list[Tensor | None] = [None] * len(given)  # what the recorder saw there last
+        self._marks: list[
+            tuple[int, Tensor]
+        ] = []  # the first mark, and what stood there when it was set
         self._end = 0
         self.mark(range(len(given)))
         for number, one in enumerate(given):
@@ -91,7 +99,12 @@ class Memory:
                 raise Failed("unreadable", "The memory of a kernel's tensor changed its size.")
             new, moved = self._meant(told)
             fresh = torch.ones_like(moved) if last is None or flat.dtype in MARKED else told != last
-            stays = new.view(torch.uint8).reshape(len(new), -1).eq(flat.view(torch.uint8).reshape(len(flat), -1)).all(1)
+            stays = (
+                new.view(torch.uint8)
+                .reshape(len(new), -1)
+                .eq(flat.view(torch.uint8).reshape(len(flat), -1))
+                .all(1)
+            )
             self.copied += int((moved & ~stays).sum()) * flat.element_size()
             flat[fresh] = new[fresh]
             self._told[number] = told.clone()
@@ -99,12 +112,19 @@ class Memory:
     def tensor(self, number: int, dtype: str, size: list, stride: list, offset: int) -> Tensor:
         """A tensor of a launch, as it lay in memory."""
         flat = self._flat[number].view(getattr(torch, dtype))
-        return flat.as_strided(size, stride, offset)       # raises where that leaves the memory
+        return flat.as_strided(size, stride, offset)  # raises where that leaves the memory
 
     def _make(self, told: Tensor) -> None:
         if sum(one.numel() for one in self._flat) + told.numel() > MOST_MEMORY:
-            raise Failed("unreadable", f"The tensors of one call have more than {MOST_MEMORY:,} numbers.")
-        if told.is_floating_point() and told.dtype not in MARKED and told.numel() and not told.eq(told[0]).all():
+            raise Failed(
+                "unreadable", f"The tensors of one call have more than {MOST_MEMORY:,} numbers."
+            )
+        if (
+            told.is_floating_point()
+            and told.dtype not in MARKED
+            and told.numel()
+            and not told.eq(told[0]).all()
+        ):
             raise Failed("unreadable", HALF.format(str(told.dtype).removeprefix("torch.")))
         self._flat.append(torch.zeros_like(told))
         self._told.append(None)
@@ -135,7 +155,12 @@ class Notebook:
                 tree = ast.parse(source)
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 continue
-            linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+            linecache.cache[filename] = (
+                len(source),
+                None,
+                source.splitlines(keepends=True),
+                filename,
+            )
             self._read(filename, tree)
 
     def kernel(self, name: str, filename: str, line: int) -> Any:
@@ -153,7 +178,10 @@ class Notebook:
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 for one in node.names:
-                    self._import(one.asname or one.name.split(".")[0], one.name if one.asname else one.name.split(".")[0])
+                    self._import(
+                        one.asname or one.name.split(".")[0],
+                        one.name if one.asname else one.name.split(".")[0],
+                    )
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 for one in node.names:
                     self._import(one.asname or one.name, f"{node.module}.{one.name}")
@@ -165,7 +193,13 @@ class Notebook:
         for node in tree.body:
             if isinstance(node, ast.FunctionDef):
                 self._known[node.name] = node
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+            targets = (
+                node.targets
+                if isinstance(node, ast.Assign)
+                else [node.target]
+                if isinstance(node, ast.AnnAssign)
+                else []
+            )
             if len(targets) == 1 and isinstance(targets[0], ast.Name) and node.value is not None:
                 self._constant(targets[0].id, node.value)
 
@@ -177,11 +211,15 @@ class Notebook:
             module = importlib.import_module(path.rpartition(".")[0])
             self._known[name] = getattr(module, path.rpartition(".")[2], None)
         else:
-            self._known.setdefault(name, ast.Module([], []))        # refused where a kernel names it
+            self._known.setdefault(name, ast.Module([], []))  # refused where a kernel names it
 
     def _constant(self, name: str, value: ast.expr) -> None:
         """A number or a text that a cell gives a name to, or a `tl.constexpr` of one."""
-        wrapped = isinstance(value, ast.Call) and ast.unparse(value.func).endswith("constexpr") and len(value.args) == 1
+        wrapped = (
+            isinstance(value, ast.Call)
+            and ast.unparse(value.func).endswith("constexpr")
+            and len(value.args) == 1
+        )
         try:
             plain = ast.literal_eval(value.args[0] if wrapped else value)
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
@@ -197,8 +235,14 @@ class Notebook:
         _bare(tree)
         code = compile(ast.Module([tree], []), self._file_of[tree], "exec", dont_inherit=True)
         exec(code, self._scope)
-        self._scope[name] = made = self._jitted(self._scope[name], tree) if is_jit else self._scope[name]
-        for other in {one.id for one in ast.walk(tree) if isinstance(one, ast.Name)} - own_names(tree) - {name}:
+        self._scope[name] = made = (
+            self._jitted(self._scope[name], tree) if is_jit else self._scope[name]
+        )
+        for other in (
+            {one.id for one in ast.walk(tree) if isinstance(one, ast.Name)}
+            - own_names(tree)
+            - {name}
+        ):
             known = self._known.get(other)
             if isinstance(known, ast.FunctionDef):
                 if other not in self._scope:
@@ -212,11 +256,20 @@ class Notebook:
         if not self._interprets:
             return triton.jit(plain)
         from triton.runtime import interpreter
+
         self._scope.setdefault("tl", interpreter.tl)
         self._scope.setdefault("interpreter_semantic", interpreter.interpreter_semantic)
-        changed = interpreter.FunctionRewriter.ast_transformer.visit(ast.Module([copy.deepcopy(tree)], []))
+        changed = interpreter.FunctionRewriter.ast_transformer.visit(
+            ast.Module([copy.deepcopy(tree)], [])
+        )
         found: dict[str, Any] = {}
-        exec(compile(ast.fix_missing_locations(changed), self._file_of[tree], "exec", dont_inherit=True), self._scope, found)
+        exec(
+            compile(
+                ast.fix_missing_locations(changed), self._file_of[tree], "exec", dont_inherit=True
+            ),
+            self._scope,
+            found,
+        )
         interpreter.InterpretedFunction.rewritten_fn[plain] = found[tree.name]
         return interpreter.InterpretedFunction(plain)
 
@@ -224,14 +277,22 @@ class Notebook:
 def _bare(tree: ast.FunctionDef) -> None:
     """Take what is evaluated when a function is made out of its syntax: decorators, types and defaults, but for constants."""
     arguments = tree.args
-    for default in (*arguments.defaults, *(one for one in arguments.kw_defaults if one is not None)):
+    for default in (
+        *arguments.defaults,
+        *(one for one in arguments.kw_defaults if one is not None),
+    ):
         try:
             ast.literal_eval(default)
         except (ValueError, TypeError, MemoryError, RecursionError):
-            raise Failed("unreadable", f"`{tree.name}` cannot be run: `{ast.unparse(default)[:80]}` is no constant.") from None
+            raise Failed(
+                "unreadable",
+                f"`{tree.name}` cannot be run: `{ast.unparse(default)[:80]}` is no constant.",
+            ) from None
     for one in ast.walk(arguments):
         if isinstance(one, ast.arg):
-            constant = one.annotation is not None and ast.unparse(one.annotation).strip("'\"").endswith("constexpr")
+            constant = one.annotation is not None and ast.unparse(one.annotation).strip(
+                "'\""
+            ).endswith("constexpr")
             one.annotation = ast.copy_location(ast.Constant("constexpr"), one) if constant else None
     tree.decorator_list, tree.returns = [], None
 
@@ -243,12 +304,16 @@ def _is_jit(tree: ast.FunctionDef) -> bool:
 
 def _given(launch: dict, tensor: Any) -> tuple[tuple, dict[str, object]]:
     """The arguments of a launch, positional and by name."""
+
     def one(noted: list) -> object:
         kind, *parts = noted
         if kind == "tensor":
             return tensor(*parts)
         return triton.language.dtype(parts[0]) if kind == "dtype" else parts[0]
-    return tuple(map(one, launch["positional"])), {name: one(noted) for name, noted in launch["named"].items()}
+
+    return tuple(map(one, launch["positional"])), {
+        name: one(noted) for name, noted in launch["named"].items()
+    }
 
 
 def _as_pointer(number: int, dtype: str, *layout: object) -> object:

@@ -1,7 +1,19 @@
 """What came of an exercise: a result for each stage, and their sum."""
+
 from dataclasses import asdict, dataclass, field
 
-STATUSES = ("passed", "slip", "capped", "wrong", "error", "not_attempted", "time", "memory", "killed", "fault")
+STATUSES = (
+    "passed",
+    "slip",
+    "capped",
+    "wrong",
+    "error",
+    "not_attempted",
+    "time",
+    "memory",
+    "killed",
+    "fault",
+)
 CAUSES = {
     "error": "Your code raised an exception.",
     "time": "Your code took longer than the time it is given.",
@@ -9,9 +21,11 @@ CAUSES = {
     "killed": "Your code's process ended before it answered.",
     "fault": "The checker itself failed here; this is not your fault, and it costs no points once it is mended.",
 }
-FROM_INSIDE = ("Your code's process reported that a library failed in it, or it answered what was not asked: a person looks at "
-               "it, and until then it costs no points.")
-FAILED = ("wrong", "error")         # by what came back, not by how long or whether
+FROM_INSIDE = (
+    "Your code's process reported that a library failed in it, or it answered what was not asked: a person looks at "
+    "it, and until then it costs no points."
+)
+FAILED = ("wrong", "error")  # by what came back, not by how long or whether
 EARNING = ("passed", "slip", "capped")
 
 
@@ -22,6 +36,7 @@ class StageResult:
     `misconception` is the sentence of the known mistake that gives exactly the student's values, or "". A "slip" is a
     pass with a sentence about type, dtype or a changed argument; "capped" is a pass that counts less.
     """
+
     name: str
     points: float
     earned: float
@@ -34,6 +49,7 @@ class StageResult:
 @dataclass(frozen=True)
 class ExerciseResult:
     """What came of one exercise. An exercise graded by hand has no stages and earns nothing here."""
+
     exercise: str
     points: float
     earned: float

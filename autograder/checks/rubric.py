@@ -3,6 +3,7 @@
 The table takes its colours from the page around it, says everything in words, and marks the first stage that is
 not passed with "start here": the stages are ordered so that it is the cause of the later ones, which are only named.
 """
+
 import os
 import re
 from html import escape
@@ -12,29 +13,47 @@ from urllib.parse import quote
 from autograder.checks.messages import first_failure, following, sentences, told
 from autograder.checks.results import ExerciseResult, StageResult
 
-WORDS = {"passed": "passed", "slip": "nearly", "capped": "counts less", "wrong": "not yet", "error": "exception", "not_attempted": "not written yet",
-         "time": "too slow", "memory": "too much memory", "killed": "ended early", "fault": "checker failed"}
+WORDS = {
+    "passed": "passed",
+    "slip": "nearly",
+    "capped": "counts less",
+    "wrong": "not yet",
+    "error": "exception",
+    "not_attempted": "not written yet",
+    "time": "too slow",
+    "memory": "too much memory",
+    "killed": "ended early",
+    "fault": "checker failed",
+}
 PAGES = Path(__file__).resolve().parents[2] / "book"
 BOOK = PAGES.parent / "_build" / "html"
 HEADING = re.compile(r"^#{1,4} +(.+?) *$", re.MULTILINE)
 CELL = "padding:.4em .9em;border:0;border-bottom:1px solid currentColor;text-align:left;vertical-align:top"
 FIRST = "border-left:.35em solid currentColor"
-NUMBERS = ("margin:.4em 0 0;padding:0;background:transparent;color:inherit;font-family:monospace;"
-           "white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere")
+NUMBERS = (
+    "margin:.4em 0 0;padding:0;background:transparent;color:inherit;font-family:monospace;"
+    "white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere"
+)
 
 
 def headline(result: ExerciseResult) -> str:
-    """"01.ppmi: 3 of 4 points"."""
+    """ "01.ppmi: 3 of 4 points"."""
     return f"{result.exercise}: {result.earned:g} of {result.points:g} points"
 
 
 def as_text(result: ExerciseResult, see: str = "") -> str:
     """Several lines for a terminal; the causes are indented below their stage."""
-    first, shown, width = first_failure(result.stages), told(result.stages), max((len(stage.name) for stage in result.stages), default=0)
+    first, shown, width = (
+        first_failure(result.stages),
+        told(result.stages),
+        max((len(stage.name) for stage in result.stages), default=0),
+    )
     lines = [headline(result)]
     for stage in result.stages:
         mark = "   <- start here" if stage is first else ""
-        lines.append(f"  {stage.name:<{width}}  {stage.earned:g}/{stage.points:g}  {WORDS[stage.status]}{mark}")
+        lines.append(
+            f"  {stage.name:<{width}}  {stage.earned:g}/{stage.points:g}  {WORDS[stage.status]}{mark}"
+        )
         for text in filter(None, [*sentences(stage), stage.detail] if stage in shown else []):
             lines += [f"      {line}" for line in text.split("\n")]
     if also := following(result.stages):
@@ -52,9 +71,11 @@ def as_html(result: ExerciseResult, see: str = "") -> str:
     rows = "".join(_row(stage, result, first) for stage in result.stages)
     also = f"<p>{escape(line)}</p>" if (line := following(result.stages)) else ""
     link = f"<p>Read in the book: {_link(see)}</p>" if first and see else ""
-    return (f"<table style='border-collapse:collapse;color:inherit;background:transparent'>"
-            f"<caption style='caption-side:top;text-align:left;font-weight:bold;color:inherit'>"
-            f"{escape(headline(result))}</caption><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{also}{link}")
+    return (
+        f"<table style='border-collapse:collapse;color:inherit;background:transparent'>"
+        f"<caption style='caption-side:top;text-align:left;font-weight:bold;color:inherit'>"
+        f"{escape(headline(result))}</caption><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{also}{link}"
+    )
 
 
 def _row(stage: StageResult, result: ExerciseResult, first: StageResult | None) -> str:
@@ -62,9 +83,11 @@ def _row(stage: StageResult, result: ExerciseResult, first: StageResult | None) 
     shown = stage in told(result.stages)
     why = "".join(f"<div>{with_code(text)}</div>" for text in sentences(stage)) if shown else ""
     why += f"<pre style='{NUMBERS}'>{escape(stage.detail)}</pre>" if shown and stage.detail else ""
-    return (f"<tr><th scope='row' style='{style}'>{escape(stage.name)}{here}</th>"
-            f"<td style='{CELL}'>{stage.earned:g} of {stage.points:g}</td><td style='{CELL}'>{WORDS[stage.status]}</td>"
-            + (f"<td style='{CELL}'>{why}</td></tr>" if first else "</tr>"))
+    return (
+        f"<tr><th scope='row' style='{style}'>{escape(stage.name)}{here}</th>"
+        f"<td style='{CELL}'>{stage.earned:g} of {stage.points:g}</td><td style='{CELL}'>{WORDS[stage.status]}</td>"
+        + (f"<td style='{CELL}'>{why}</td></tr>" if first else "</tr>")
+    )
 
 
 def with_code(sentence: str) -> str:
@@ -82,11 +105,15 @@ def page_in_words(see: str) -> str:
     """The page and its section as a reader finds them: "chapter 1, page “Counting”, section “Four headlines”"."""
     name, _, anchor = see.partition("#")
     source = PAGES / f"{name}.md"
-    headings = HEADING.findall(source.read_text(encoding="utf-8")) if source.is_file() else []     # students may have no book
+    headings = (
+        HEADING.findall(source.read_text(encoding="utf-8")) if source.is_file() else []
+    )  # students may have no book
     chapter, _, short = name.partition("/")
     number = f"chapter {int(chapter[:2])}, " if chapter[:2].isdecimal() else ""
     title = headings[0] if headings else short.replace("-", " ")
-    section = next((heading for heading in headings if _anchor(heading) == anchor), anchor.replace("-", " "))
+    section = next(
+        (heading for heading in headings if _anchor(heading) == anchor), anchor.replace("-", " ")
+    )
     return f"{number}page “{_plain(title)}”" + (f", section “{_plain(section)}”" if anchor else "")
 
 

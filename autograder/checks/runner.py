@@ -5,6 +5,7 @@ in proportion (`proportion`): slips, stages that count only after another, code 
 something is wrong, the known mistakes are compared with the student over all calls (`misconceptions`). In grading,
 hidden inputs stay hidden (`discretion`). `messages` decides what is said.
 """
+
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -21,8 +22,14 @@ from autograder.checks.student import Student
 from autograder.checks.withholding import in_exercise
 
 
-def run_exercise(exercise, student: Student, rng_for_stage: Callable[[str], torch.Generator] | None = None,
-                 mistakes: list | None = None, shown: ExerciseResult | None = None, fault: str = "") -> ExerciseResult:
+def run_exercise(
+    exercise,
+    student: Student,
+    rng_for_stage: Callable[[str], torch.Generator] | None = None,
+    mistakes: list | None = None,
+    shown: ExerciseResult | None = None,
+    fault: str = "",
+) -> ExerciseResult:
     """Run every stage of `exercise` (an exercise.Exercise) on `student`.
 
     rng_for_stage: from a stage's name to a fresh generator; called again for each mistake that is tried, so it must
@@ -48,8 +55,14 @@ def in_one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _run(exercise, student: Student, rng_for_stage: Callable[[str], torch.Generator] | None, mistakes: list | None,
-         shown: ExerciseResult | None, fault: str) -> ExerciseResult:
+def _run(
+    exercise,
+    student: Student,
+    rng_for_stage: Callable[[str], torch.Generator] | None,
+    mistakes: list | None,
+    shown: ExerciseResult | None,
+    fault: str,
+) -> ExerciseResult:
     rng_for_stage = rng_for_stage or (lambda stage: rng_for(exercise.id, stage))
     student.new_exercise(in_exercise(exercise), fault)
     runs = run_stages(exercise, student, rng_for_stage)
@@ -60,4 +73,6 @@ def _run(exercise, student: Student, rng_for_stage: Callable[[str], torch.Genera
     results = worded(runs, results)
     if shown is not None:
         results = [discreet(result, before) for result, before in zip(results, shown.stages)]
-    return ExerciseResult(exercise.id, exercise.points, sum(stage.earned for stage in results), results)
+    return ExerciseResult(
+        exercise.id, exercise.points, sum(stage.earned for stage in results), results
+    )

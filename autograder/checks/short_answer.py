@@ -11,19 +11,23 @@
 In the solutions file, a line `{{rubric}}` on the card becomes the table that students see, and `{{samples}}` inside the
 solution of the answer's cell becomes what the grader sees in formgrader.
 """
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from autograder.checks.exercise import Exercise, exercise
 
-RULE = ("**For the grader.** Give points by the rows of the rubric. Don't take points for language or length, and don't give a "
-        "row twice. A wrong statement costs nothing by itself, unless it contradicts the row that it would earn.")
+RULE = (
+    "**For the grader.** Give points by the rows of the rubric. Don't take points for language or length, and don't give a "
+    "row twice. A wrong statement costs nothing by itself, unless it contradicts the row that it would earn."
+)
 KEPT: dict[str, "ShortAnswer"] = {}
 
 
 @dataclass(frozen=True)
 class Sample:
     """An answer as a student might write it: a word for it, its text, the points of each row it earns, and why."""
+
     name: str
     text: str
     earns: Mapping[str, float]
@@ -33,6 +37,7 @@ class Sample:
 @dataclass(frozen=True)
 class ShortAnswer:
     """What was declared: rows of the rubric (points and sentence, by name) and samples."""
+
     rubric: Mapping[str, tuple[float, str]]
     samples: Sequence[Sample]
 
@@ -46,25 +51,43 @@ class ShortAnswer:
         total = sum(points for points, _ in self.rubric.values())
         parts = [RULE]
         for one in self.samples:
-            earned = ", ".join(f"{name} {one.earns.get(name, 0):g} of {points:g}" for name, (points, _) in self.rubric.items())
-            parts += [f"**{one.name}, {sum(one.earns.values()):g} of {total:g}** ({earned}).\n\"{one.text}\"", f"*Why*: {one.why}"]
+            earned = ", ".join(
+                f"{name} {one.earns.get(name, 0):g} of {points:g}"
+                for name, (points, _) in self.rubric.items()
+            )
+            parts += [
+                f'**{one.name}, {sum(one.earns.values()):g} of {total:g}** ({earned}).\n"{one.text}"',
+                f"*Why*: {one.why}",
+            ]
         return "\n\n".join(parts)
 
 
-def short_answer(id: str, *, points: float, rubric: Mapping[str, tuple[float, str]], samples: Sequence[Sample],
-                 see: str = "") -> Exercise:
+def short_answer(
+    id: str,
+    *,
+    points: float,
+    rubric: Mapping[str, tuple[float, str]],
+    samples: Sequence[Sample],
+    see: str = "",
+) -> Exercise:
     """Declare a short answer. Raises ValueError for a rubric or samples that do not calibrate anything."""
     total = sum(row for row, _ in rubric.values())
     if total != points:
-        raise ValueError(f"{id} is worth {points:g} points, but the rows of its rubric add up to {total:g}")
+        raise ValueError(
+            f"{id} is worth {points:g} points, but the rows of its rubric add up to {total:g}"
+        )
     for one in samples:
         for name, given in one.earns.items():
             if name not in rubric or not 0 <= given <= rubric[name][0]:
-                raise ValueError(f"{id}: the sample {one.name!r} earns {given:g} for {name!r}, which the rubric does not give")
+                raise ValueError(
+                    f"{id}: the sample {one.name!r} earns {given:g} for {name!r}, which the rubric does not give"
+                )
     scores = sorted(sum(one.earns.values()) for one in samples)
     if len(scores) < 3 or scores[-1] != points or scores[0] > points / 3 or len(set(scores)) < 3:
-        raise ValueError(f"{id}: samples of {', '.join(f'{score:g}' for score in scores) or 'no'} points calibrate nothing; give "
-                         "one with all points, one with few, and one between")
+        raise ValueError(
+            f"{id}: samples of {', '.join(f'{score:g}' for score in scores) or 'no'} points calibrate nothing; give "
+            "one with all points, one with few, and one between"
+        )
     if earned_never := [name for name in rubric if not any(one.earns.get(name) for one in samples)]:
         raise ValueError(f"{id}: no sample earns the row {earned_never[0]!r}")
     KEPT[id] = ShortAnswer(dict(rubric), list(samples))
@@ -76,5 +99,9 @@ def filled_in(id: str, text: str) -> str:
     if "{{rubric}}" not in text and "{{samples}}" not in text:
         return text
     if id not in KEPT:
-        raise ValueError(f"{id}: the cell has a place for a rubric, but no `short_answer(\"{id}\", ...)` was declared")
-    return text.replace("{{rubric}}", KEPT[id].rubric_table()).replace("{{samples}}", KEPT[id].samples_text())
+        raise ValueError(
+            f'{id}: the cell has a place for a rubric, but no `short_answer("{id}", ...)` was declared'
+        )
+    return text.replace("{{rubric}}", KEPT[id].rubric_table()).replace(
+        "{{samples}}", KEPT[id].samples_text()
+    )

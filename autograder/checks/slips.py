@@ -4,6 +4,7 @@ lie in memory in one piece (`views`).
 A slip costs SHARE of an exercise, once, whatever is wrong in that way and however often. `expect` notes a slip and goes
 on with the value that was meant, so that the values themselves are looked at all the same.
 """
+
 import math
 import re
 from contextvars import ContextVar
@@ -14,14 +15,22 @@ import torch
 from autograder.checks.values import type_name, without_ones
 
 SHARE = 0.2
-CHANGED = ("Your function changes an argument. Work on a copy: operations such as `/=`, `x[i] = ...`, `append` and names "
-           "that end in `_` write into what they were given.")
-TRACKED = ("Your function leaves autograd switched on in an argument (`requires_grad`), or a gradient in its `.grad`. Work on a "
-           "copy of your own: `x.detach().clone().requires_grad_()`.")
-AGAIN = ("Asked the same a second time, your function gives another answer: it keeps something from call to call, or draws by "
-         "chance. Each call should depend on its arguments only.")
-STALE = ("A later call changes what an earlier call returned, or returns it again: your function keeps what it returns, or "
-         "returns an argument. Return something new each time.")
+CHANGED = (
+    "Your function changes an argument. Work on a copy: operations such as `/=`, `x[i] = ...`, `append` and names "
+    "that end in `_` write into what they were given."
+)
+TRACKED = (
+    "Your function leaves autograd switched on in an argument (`requires_grad`), or a gradient in its `.grad`. Work on a "
+    "copy of your own: `x.detach().clone().requires_grad_()`."
+)
+AGAIN = (
+    "Asked the same a second time, your function gives another answer: it keeps something from call to call, or draws by "
+    "chance. Each call should depend on its arguments only."
+)
+STALE = (
+    "A later call changes what an earlier call returned, or returns it again: your function keeps what it returns, or "
+    "returns an argument. Return something new each time."
+)
 LIST_FOR_TUPLE = "{} is a list; a tuple was asked for."
 SHAPE = "{} has the right numbers in another shape: with an axis of length 1 too many or too few."
 INDEX = re.compile(r"\[\d+\]")
@@ -56,8 +65,15 @@ def converted(value: object, expected: object, name: str) -> object:
     if kind in (list, tuple) and type(value) in (list, tuple) and type(value) is not kind:
         note(f"{name} is a {type_name(value)}; a {type_name(expected)} was asked for.")
         return kind(value)
-    if kind in (list, tuple) and type(value) in (torch.Tensor, np.ndarray) and value.ndim and _numeric(value):
-        note(f"{name} is a {type_name(value)}; a {type_name(expected)} was asked for. Use .tolist().")
+    if (
+        kind in (list, tuple)
+        and type(value) in (torch.Tensor, np.ndarray)
+        and value.ndim
+        and _numeric(value)
+    ):
+        note(
+            f"{name} is a {type_name(value)}; a {type_name(expected)} was asked for. Use .tolist()."
+        )
         return kind(value.tolist())
     return value
 
@@ -69,13 +85,21 @@ def _as_number(value: object, expected: int | float, name: str) -> object:
     if type(value) in (torch.Tensor, np.ndarray) and len(value.reshape(-1)) == 1:
         item = value.reshape(-1)[0].item()
         if type(item) in (int, float) and not (kind is int and item != item):
-            came = f"number of numpy ({value.dtype})" if type(value) is np.ndarray and not value.ndim else type_name(value)
-            note(f"{name} is a {came}; {asked}. Use .item() or {kind.__name__}() to make a Python number of it.")
+            came = (
+                f"number of numpy ({value.dtype})"
+                if type(value) is np.ndarray and not value.ndim
+                else type_name(value)
+            )
+            note(
+                f"{name} is a {came}; {asked}. Use .item() or {kind.__name__}() to make a Python number of it."
+            )
             return _as_number(item, expected, name)
         return value
     if kind is int and type(value) is float and value.is_integer():
         note(f"{name} is a float; {asked}. Use // or int().")
-        rounded = abs(value) >= 2**53 and math.isclose(value, expected, rel_tol=2**-50)      # what a float can hold of it
+        rounded = abs(value) >= 2**53 and math.isclose(
+            value, expected, rel_tol=2**-50
+        )  # what a float can hold of it
         return expected if rounded else int(value)
     return float(value) if kind is float and type(value) is int and abs(value) < 2**53 else value
 
@@ -106,13 +130,15 @@ def _as_array(value: object, expected: torch.Tensor | np.ndarray, name: str) -> 
             return value
         came = torch.from_numpy(plain.copy()) if kind is torch.Tensor else plain
     if type(value) in (list, tuple) and came.shape[0:1] == (0,) and not len(expected.reshape(-1)):
-        came = expected         # a list of nothing says no more of its shape
+        came = expected  # a list of nothing says no more of its shape
     if came.shape != expected.shape:
         if without_ones(came.shape) != without_ones(expected.shape):
             return value
         came = came.reshape(expected.shape)
     dtype = came.dtype
-    if _numeric(came) != _numeric(expected):        # truth values as the numbers 0 and 1, or the other way round
+    if _numeric(came) != _numeric(
+        expected
+    ):  # truth values as the numbers 0 and 1, or the other way round
         numbers = came if _numeric(came) else expected
         if not ((numbers == 0) | (numbers == 1)).all():
             return value
@@ -122,7 +148,9 @@ def _as_array(value: object, expected: torch.Tensor | np.ndarray, name: str) -> 
     elif value.shape != came.shape:
         note(SHAPE.format(name))
     elif dtype != expected.dtype:
-        note(f"{name} has dtype {str(dtype).removeprefix('torch.')}; {_dtype(expected)} was asked for.")
+        note(
+            f"{name} has dtype {str(dtype).removeprefix('torch.')}; {_dtype(expected)} was asked for."
+        )
     return came
 
 

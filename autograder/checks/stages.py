@@ -1,4 +1,5 @@
 """Run the stages of an exercise on one student, each by itself; nothing is put in proportion yet."""
+
 import hashlib
 import hmac
 import inspect
@@ -16,7 +17,11 @@ from autograder.checks.student import Student
 from autograder.checks.values import same
 from autograder.checks.views import is_plain, slip_with_views
 
-STATUS_OF_KIND = {"missing": "not_attempted", "unreadable": "wrong", "withheld": "wrong"}    # other kinds are statuses themselves
+STATUS_OF_KIND = {
+    "missing": "not_attempted",
+    "unreadable": "wrong",
+    "withheld": "wrong",
+}  # other kinds are statuses themselves
 
 RAISED = "{} raised an exception where this is asked: {}."
 
@@ -33,20 +38,27 @@ class Run:
 
     hint: what the wrong numbers show by themselves, see `likeness`.
     """
+
     result: StageResult
     calls: list[Call]
     slips: list[str]
     hint: str = ""
 
 
-def run_stages(exercise, student: Student, rng_for_stage: Callable[[str], torch.Generator]) -> list[Run]:
+def run_stages(
+    exercise, student: Student, rng_for_stage: Callable[[str], torch.Generator]
+) -> list[Run]:
     """Run every stage by itself, with nothing put in proportion yet; ask once more, and with views, where a stage passes."""
     runs: list[Run] = []
     for stage in exercise.stages:
         runs.append(run := run_one(exercise, stage, student, rng_for_stage(stage.name)))
         if run.result.status == "passed" and not exercise.changes:
             last = next(filter(is_plain, reversed(run.calls)), None)
-            found = [*run.slips, _slip_once_more(student, last), slip_with_views(student, run.calls)]
+            found = [
+                *run.slips,
+                _slip_once_more(student, last),
+                slip_with_views(student, run.calls),
+            ]
             run.slips[:] = dict.fromkeys(filter(None, found))
     return runs
 
@@ -55,10 +67,15 @@ def run_one(exercise, stage, student: Student, rng: torch.Generator) -> Run:
     """Run one stage, and ask the last question again where an answer was wrong."""
     noted = slips.begin()
     if exercise.kind == "write-test":
-        student.begin_afresh()       # a test that keeps what it was shown knows which functions come again, and so are right
+        student.begin_afresh()  # a test that keeps what it was shown knows which functions come again, and so are right
     result, hint = run_stage(stage, student, rng, exercise)
     calls = student.calls
-    if result.status == "wrong" and calls and is_plain(calls[-1]) and _slip_once_more(student, calls[-1]) == slips.AGAIN:
+    if (
+        result.status == "wrong"
+        and calls
+        and is_plain(calls[-1])
+        and _slip_once_more(student, calls[-1]) == slips.AGAIN
+    ):
         result = replace(result, cause=f"{slips.AGAIN} {result.cause}")
     if not exercise.changes and any(call.changed for call in calls):
         slips.note(slips.CHANGED)
@@ -74,13 +91,19 @@ def _slip_once_more(student: Student, call: Call | None) -> str:
     if call is None:
         return ""
     try:
-        again = student.perform(Request("call", call.name, call.name, args=call.args, kwargs=call.kwargs))
+        again = student.perform(
+            Request("call", call.name, call.name, args=call.args, kwargs=call.kwargs)
+        )
     except StudentError as error:
         return slips.AGAIN if error.kind == "error" else ""
-    return slips.STALE if again.stale else "" if same(again.value, call.outcome.value) else slips.AGAIN
+    return (
+        slips.STALE if again.stale else "" if same(again.value, call.outcome.value) else slips.AGAIN
+    )
 
 
-def run_stage(stage, student: Student, rng: torch.Generator, exercise=None) -> tuple[StageResult, str]:
+def run_stage(
+    stage, student: Student, rng: torch.Generator, exercise=None
+) -> tuple[StageResult, str]:
     """The result of one stage, and a hint. Never raises on the student's account, nor on the check's: that is a "fault"."""
     student.new_stage()
     offered = {"student": student, "rng": rng}
@@ -95,12 +118,19 @@ def run_stage(stage, student: Student, rng: torch.Generator, exercise=None) -> t
         status, cause, detail, hint = "wrong", failed.cause, failed.detail, failed.hint
     except StudentError as error:
         status = STATUS_OF_KIND.get(error.kind, error.kind)
-        cause = (FROM_INSIDE if status == "fault" else _asked(stage, student) if status == "error"
-                 else CAUSES.get(status, error.text))
+        cause = (
+            FROM_INSIDE
+            if status == "fault"
+            else _asked(stage, student)
+            if status == "error"
+            else CAUSES.get(status, error.text)
+        )
         detail = "" if cause == error.text else error.text
     except Exception as error:
         status, cause, detail = "fault", CAUSES["fault"], f"{type(error).__name__}: {error}"
-    return StageResult(stage.name, stage.points, earned if status == "passed" else 0.0, status, cause, detail), hint
+    return StageResult(
+        stage.name, stage.points, earned if status == "passed" else 0.0, status, cause, detail
+    ), hint
 
 
 def _asked(stage, student: Student) -> str:

@@ -6,6 +6,7 @@ student answers it through a pipe. In both the same executor carries the request
 `executor`), and what passes is the same (`values` both ways, `arguments` towards the student), so that a check cannot
 tell them apart. Whatever goes wrong on the student's side is a StudentError.
 """
+
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,8 +20,13 @@ from autograder.checks.slips import SHAPE, note
 from autograder.checks.values import PLAIN, same
 
 MIB = 1024 * 1024
-LOOKS = {"state": Tensor, "shapes": tuple, "learning": bool, "training": None}      # of what a dictionary by name is made; None: a flag
-COUNTS = {"largest", "allocated", "peak", "copied", "flops"}       # see counters.Counter
+LOOKS = {
+    "state": Tensor,
+    "shapes": tuple,
+    "learning": bool,
+    "training": None,
+}  # of what a dictionary by name is made; None: a flag
+COUNTS = {"largest", "allocated", "peak", "copied", "flops"}  # see counters.Counter
 
 
 class Student:
@@ -34,8 +40,12 @@ class Student:
     def __init__(self):
         self.calls: list[Call] = []
         self.stage = 0
-        self.withheld: Mapping[str, str] = {}      # see `withholding`; the runner sets it for each exercise
-        self.fault = ""       # the name of the fault that was drawn for this student, where the grader knows it
+        self.withheld: Mapping[
+            str, str
+        ] = {}  # see `withholding`; the runner sets it for each exercise
+        self.fault = (
+            ""  # the name of the fault that was drawn for this student, where the grader knows it
+        )
 
     def __getattr__(self, name: str) -> Callable:
         if name.startswith("_"):
@@ -62,7 +72,10 @@ class Student:
         """Like `call`, with what the call made of tensors in `counted`: counted beside the student, so it only teaches."""
         found = self.ask("call", name, name, args=args, kwargs=kwargs, more={"count": True})
         if found.counted.keys() != COUNTS or min(found.counted.values()) < 0:
-            raise StudentError("unreadable", f"What `{name}` made of tensors was not counted: something else came in the place of the counts.")
+            raise StudentError(
+                "unreadable",
+                f"What `{name}` made of tensors was not counted: something else came in the place of the counts.",
+            )
         return found
 
     def build(self, name: str, *args: object, **kwargs: object) -> Handle:
@@ -77,8 +90,14 @@ class Student:
         """Many calls of functions in one message: ("draw", logits, 3), ("draw", logits, 4)."""
         return self.run_script("", None, commands, ())
 
-    def gradients(self, name: str, *args: object, upstream: Tensor | None = None, wrt: Sequence[int] = (0,),
-                  **kwargs: object) -> Gradients:
+    def gradients(
+        self,
+        name: str,
+        *args: object,
+        upstream: Tensor | None = None,
+        wrt: Sequence[int] = (0,),
+        **kwargs: object,
+    ) -> Gradients:
         """Call a function and differentiate the result by the arguments at the places `wrt`; see `inside.gradients`."""
         return self.differentiate(name, name, None, args, kwargs, upstream, wrt)
 
@@ -87,14 +106,18 @@ class Student:
 
         `counted` holds programs, loads, stores, bytes read and written, and operations. seed: the order of the programs.
         """
-        return self.ask("kernel", name, name, args=args, kwargs=kwargs, more={"compile": False, "seed": seed})
+        return self.ask(
+            "kernel", name, name, args=args, kwargs=kwargs, more={"compile": False, "seed": seed}
+        )
 
     def compiles(self, name: str, *args: object, **kwargs: object) -> list[dict]:
         """Compile the kernels that a function launches, for a Hopper GPU, without running them; one entry a launch.
 
         A process that interprets cannot compile: at home the list is empty, and grading asks.
         """
-        return self.ask("kernel", name, name, args=args, kwargs=kwargs, more={"compile": True}).value
+        return self.ask(
+            "kernel", name, name, args=args, kwargs=kwargs, more={"compile": True}
+        ).value
 
     @contextmanager
     def capped(self, memory: int):
@@ -108,43 +131,104 @@ class Student:
         try:
             outcome = self.perform(request)
             if (used_up := exceeded([request.args, request.kwargs])) is not None:
-                raise StudentError("unreadable", f"`{label}` called the function that it was given more than "
-                                                 f"{used_up.budget} times.")
+                raise StudentError(
+                    "unreadable",
+                    f"`{label}` called the function that it was given more than "
+                    f"{used_up.budget} times.",
+                )
         except StudentError as error:
             self.calls.append(Call(label, error, request.args, request.kwargs, again=request.plain))
             raise
-        self.calls.append(Call(label, outcome, request.args, request.kwargs, _changed(request.args, outcome.args),
-                               request.plain))
+        self.calls.append(
+            Call(
+                label,
+                outcome,
+                request.args,
+                request.kwargs,
+                _changed(request.args, outcome.args),
+                request.plain,
+            )
+        )
         return outcome
 
-    def keep(self, label: str, name: str, of: Handle | None, args: tuple, kwargs: dict, made: type = Handle):
+    def keep(
+        self,
+        label: str,
+        name: str,
+        of: Handle | None,
+        args: tuple,
+        kwargs: dict,
+        made: type = Handle,
+    ):
         """Call, and keep what comes back as a Handle or a Stream."""
         kept = made(self, label)
-        self.ask("call", label, name, of=of, args=args, kwargs=kwargs, keep=getattr(kept, "_handle", kept),
-                 more={"iterate": made is Stream})
+        self.ask(
+            "call",
+            label,
+            name,
+            of=of,
+            args=args,
+            kwargs=kwargs,
+            keep=getattr(kept, "_handle", kept),
+            more={"iterate": made is Stream},
+        )
         return kept
 
-    def run_script(self, label: str, of: Handle | None, commands: Sequence[tuple], watch: Sequence[str]) -> list[Outcome]:
+    def run_script(
+        self, label: str, of: Handle | None, commands: Sequence[tuple], watch: Sequence[str]
+    ) -> list[Outcome]:
         """See `script` here and in `inside`."""
         plain = [(command[0], tuple(command[1:]), {}) for command in commands]
-        found = self.ask("script", label, of=of, more={"commands": plain, "watch": list(watch)}).value
-        if type(found) is not list or len(found) != len(plain) or not all(_is_outcome(one, watch) for one in found):
-            raise StudentError("unreadable", f"`{label or 'The script'}` did not answer every command.")
+        found = self.ask(
+            "script", label, of=of, more={"commands": plain, "watch": list(watch)}
+        ).value
+        if (
+            type(found) is not list
+            or len(found) != len(plain)
+            or not all(_is_outcome(one, watch) for one in found)
+        ):
+            raise StudentError(
+                "unreadable", f"`{label or 'The script'}` did not answer every command."
+            )
         return [Outcome(*one) for one in found]
 
-    def differentiate(self, label: str, name: str, of: Handle | None, args: tuple, kwargs: dict,
-                      upstream: Tensor | None, wrt: Sequence[int]) -> Gradients:
+    def differentiate(
+        self,
+        label: str,
+        name: str,
+        of: Handle | None,
+        args: tuple,
+        kwargs: dict,
+        upstream: Tensor | None,
+        wrt: Sequence[int],
+    ) -> Gradients:
         """See `gradients` here and in `inside`."""
-        found = self.ask("gradients", label, name, of=of, args=args, kwargs=kwargs,
-                         more={"upstream": upstream, "wrt": tuple(wrt)}).value
+        found = self.ask(
+            "gradients",
+            label,
+            name,
+            of=of,
+            args=args,
+            kwargs=kwargs,
+            more={"upstream": upstream, "wrt": tuple(wrt)},
+        ).value
         if type(found) is not dict or found.keys() != {"value", "arguments", "parameters"}:
             raise StudentError("unreadable", f"`{label}` did not give its gradients.")
         value, by_place, by_name = found["value"], found["arguments"], found["parameters"]
-        tensors = [value, *by_place, *by_name.values()] if type(by_place) is list and type(by_name) is dict else [0]
-        if type(value) is not Tensor or len(by_place) != len(wrt) or not all(
-                one is None or type(one) is Tensor for one in tensors):
+        tensors = (
+            [value, *by_place, *by_name.values()]
+            if type(by_place) is list and type(by_name) is dict
+            else [0]
+        )
+        if (
+            type(value) is not Tensor
+            or len(by_place) != len(wrt)
+            or not all(one is None or type(one) is Tensor for one in tensors)
+        ):
             raise StudentError("unreadable", f"`{label}` gave gradients that are not tensors.")
-        if value.shape != (wanted := () if upstream is None else upstream.shape) and value.numel() == math.prod(wanted):
+        if value.shape != (
+            wanted := () if upstream is None else upstream.shape
+        ) and value.numel() == math.prod(wanted):
             note(SHAPE.format(f"What `{label}` returned"))
             value = value.reshape(wanted)
         return Gradients(value, by_place, by_name)
@@ -152,9 +236,15 @@ class Student:
     def pull(self, stream: Handle, count: int) -> dict:
         """The next pieces of a stream; see `Stream.take`."""
         found = self.ask("next", stream._name, of=stream, more={"count": count}).value
-        if (type(found) is not dict or found.keys() != {"pieces", "ended"} or type(found["pieces"]) is not list
-                or type(found["ended"]) is not bool or len(found["pieces"]) > count
-                or len(found["pieces"]) < count and not found["ended"]):
+        if (
+            type(found) is not dict
+            or found.keys() != {"pieces", "ended"}
+            or type(found["pieces"]) is not list
+            or type(found["ended"]) is not bool
+            or len(found["pieces"]) > count
+            or len(found["pieces"]) < count
+            and not found["ended"]
+        ):
             raise StudentError("unreadable", f"`{stream._name}` did not give its next piece.")
         return found
 
@@ -162,7 +252,9 @@ class Student:
         """What an object's module says of itself; see `inside`."""
         found = self.ask("inspect", handle._name, what, of=handle).value
         if not _is_look(found, LOOKS[what]):
-            raise StudentError("unreadable", f"`{handle._name}` did not tell its {what}: something else came.")
+            raise StudentError(
+                "unreadable", f"`{handle._name}` did not tell its {what}: something else came."
+            )
         return found
 
     def perform(self, request: Request) -> Returned:
@@ -175,15 +267,24 @@ class Student:
 
 
 def _is_outcome(one: object, watch: Sequence[str]) -> bool:
-    return type(one) is tuple and list(map(type, one[1:])) == [str, str, dict] and list(one[3]) == list(dict.fromkeys(watch))
+    return (
+        type(one) is tuple
+        and list(map(type, one[1:])) == [str, str, dict]
+        and list(one[3]) == list(dict.fromkeys(watch))
+    )
 
 
 def _is_look(found: object, kind: type | None) -> bool:
     if kind is None:
         return type(found) is bool
-    return type(found) is dict and all(type(name) is str and type(one) is kind for name, one in found.items())
+    return type(found) is dict and all(
+        type(name) is str and type(one) is kind for name, one in found.items()
+    )
 
 
 def _changed(before: tuple, after: tuple) -> bool:
     """Whether an argument of a plain type is not what it was; what is made to be written into is no plain type."""
-    return any(type(old) in PLAIN and not same(old, new, 0, 0, ordered=True) for old, new in zip(before, after))
+    return any(
+        type(old) in PLAIN and not same(old, new, 0, 0, ordered=True)
+        for old, new in zip(before, after)
+    )

@@ -3,6 +3,7 @@
 What a suspect answers depends on the exercise, the mistake and the seeds, and the same suspects are asked again for the
 next wrong answer. So their stages are run once, when they are first looked at, and kept for the last few seeds.
 """
+
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
@@ -13,7 +14,9 @@ from autograder.checks.local_student import LocalStudent
 from autograder.checks.stages import Run, run_one
 from autograder.checks.student import Student
 
-KEPT = 8        # exercises with their seeds: a notebook has one seed, a grader goes from student to student
+KEPT = (
+    8  # exercises with their seeds: a notebook has one seed, a grader goes from student to student
+)
 
 
 class Suspect:
@@ -35,7 +38,9 @@ class Suspect:
 
 def suspects(exercise, mistakes: list, rng_for_stage: Callable) -> list[Suspect]:
     """One for each mistake; one that remembers its calls is new, the others are those of an earlier question."""
-    seeds = tuple(rng_for_stage(stage.name).get_state().numpy().tobytes() for stage in exercise.stages)
+    seeds = tuple(
+        rng_for_stage(stage.name).get_state().numpy().tobytes() for stage in exercise.stages
+    )
     kept = _kept(exercise, seeds)
     for mistake in mistakes:
         if mistake.remembers or mistake not in kept:
@@ -52,6 +57,10 @@ def _kept(exercise, seeds: tuple[bytes, ...]) -> dict:
 def answer(student: Student, call: Call) -> Returned | StudentError:
     """What a student says to a call that was put to somebody else; a function of ours comes with its whole budget."""
     try:
-        return student.call(call.name, *map(afresh, call.args), **{name: afresh(one) for name, one in call.kwargs.items()})
+        return student.call(
+            call.name,
+            *map(afresh, call.args),
+            **{name: afresh(one) for name, one in call.kwargs.items()},
+        )
     except StudentError as error:
         return error

@@ -2,15 +2,18 @@
 
 Only the standard library, so that the worker inside the sandbox can use it too.
 """
+
 import linecache
 import re
 import sys
 import traceback
 from types import FunctionType
 
-MAX_LINES = 6       # of the student's own frames; a runaway recursion has a thousand
-MAX_MESSAGE = 600   # characters
-PLACE = re.compile(r"(cell \d{1,4} \(\w{1,60}\)), line (\d{1,6})\b")     # as a sandbox calls a line of a cell
+MAX_LINES = 6  # of the student's own frames; a runaway recursion has a thousand
+MAX_MESSAGE = 600  # characters
+PLACE = re.compile(
+    r"(cell \d{1,4} \(\w{1,60}\)), line (\d{1,6})\b"
+)  # as a sandbox calls a line of a cell
 FOREIGN = "a line that is not in the notebook"
 
 
@@ -19,18 +22,25 @@ def student_traceback(error: BaseException, namespace: dict | None) -> str:
 
     `namespace` is the `__globals__` of the function that was called; frames of libraries and of ours are left out.
     """
-    frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)
-              if frame.f_globals is namespace]
+    frames = [
+        (frame.f_code.co_filename, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if frame.f_globals is namespace
+    ]
     if isinstance(error, SyntaxError) and error.filename:
         frames.append((error.filename, error.lineno or 1))
-    shown = [f"{place(filename)}, line {line}: {linecache.getline(filename, line).strip()}".removesuffix(": ")
-             for filename, line in frames[-MAX_LINES:]]
+    shown = [
+        f"{place(filename)}, line {line}: {linecache.getline(filename, line).strip()}".removesuffix(
+            ": "
+        )
+        for filename, line in frames[-MAX_LINES:]
+    ]
     message = str(error)
     if len(message) > MAX_MESSAGE:
         message = message[:MAX_MESSAGE] + " ..."
     kind = type(error).__name__
     if isinstance(error, AssertionError) and kind != "AssertionError":
-        kind = f"AssertionError ({kind})"           # a test may complain with one of its own
+        kind = f"AssertionError ({kind})"  # a test may complain with one of its own
     return "\n".join([*shown, f"{kind}: {message}".removesuffix(": ")])
 
 
@@ -39,11 +49,13 @@ def only_own_places(text: str, lines: dict[str, int]) -> str:
 
     lines: how many each cell has, by its name. A student may compile code under any name, and so say there what a hidden input was.
     """
+
     def own(line: str) -> bool:
         found = PLACE.match(line)
         name, number = found.groups() if found else ("", "1")
         # One spelling of a number is allowed, without zeros before it: the spelling would say something, too.
         return not found or 1 <= int(number) <= lines.get(name, 0) and number == str(int(number))
+
     return "\n".join(line if own(line) else FOREIGN for line in text.split("\n"))
 
 
@@ -67,5 +79,5 @@ def globals_behind(function: object, otherwise: object) -> object:
             return frame.f_globals
         found = [one.__globals__ for one in vars(kind).values() if isinstance(one, FunctionType)]
         return found[0] if found else otherwise
-    except Exception:       # an object may answer any question with an exception
+    except Exception:  # an object may answer any question with an exception
         return otherwise

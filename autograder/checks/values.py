@@ -5,6 +5,7 @@ check cannot tell them apart: None, bool, int of 64 bits, float, str, bytes, lis
 (text, numbers, None, and tuples of them), numpy arrays and CPU torch tensors of the dtypes below. Types are exact, since a
 subclass could answer "equal" to every question: one of Python's own types crosses as what it is made of. Not here: what only goes towards a student (see `arguments`).
 """
+
 import math
 import unicodedata
 from collections.abc import Sequence
@@ -15,20 +16,46 @@ import torch
 from autograder.checks.comparing import compares
 
 SCALARS = (bool, int, float, str, bytes)
-EXACT = {int: int.__int__, float: float.__float__, str: str.__str__, bytes: bytes.__bytes__}     # of a subclass, whatever it overrides
-TENSOR_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.bool,
-                 torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
-ARRAY_KINDS = "biuf"     # numpy's letters for bool, int, unsigned and float
+EXACT = {
+    int: int.__int__,
+    float: float.__float__,
+    str: str.__str__,
+    bytes: bytes.__bytes__,
+}  # of a subclass, whatever it overrides
+TENSOR_DTYPES = (
+    torch.float16,
+    torch.bfloat16,
+    torch.float32,
+    torch.float64,
+    torch.bool,
+    torch.uint8,
+    torch.int8,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+)
+ARRAY_KINDS = "biuf"  # numpy's letters for bool, int, unsigned and float
 MAX_DEPTH = 8
-SHOWN = 200              # characters of a value in a message
-FEW = 12                 # a tensor with at most so many numbers is written as Python writes it
+SHOWN = 200  # characters of a value in a message
+FEW = 12  # a tensor with at most so many numbers is written as Python writes it
 # Printable, says Python, and yet nothing to see: fillers, joiners, variation selectors, the empty braille cell.
-BLANK = {0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10),
-         *range(0xE0100, 0xE01F0)}
-MAX_KEYS = 10_000        # in one dictionary, text apart: hashes of numbers, and of tuples of them, can be made to collide
+BLANK = {
+    0x34F,
+    0x115F,
+    0x1160,
+    0x17B4,
+    0x17B5,
+    0x2800,
+    0x3164,
+    0xFFA0,
+    *range(0x180B, 0x1810),
+    *range(0xFE00, 0xFE10),
+    *range(0xE0100, 0xE01F0),
+}
+MAX_KEYS = 10_000  # in one dictionary, text apart: hashes of numbers, and of tuples of them, can be made to collide
 
 
-PLAIN = (list, tuple, dict, torch.Tensor, np.ndarray)      # what a call can change
+PLAIN = (list, tuple, dict, torch.Tensor, np.ndarray)  # what a call can change
 
 
 class Unreadable(Exception):
@@ -68,18 +95,22 @@ def cross(value: object, depth: int = 0) -> object:
         return {cross_key(key): cross(item, depth + 1) for key, item in value.items()}
     if isinstance(value, np.generic) and type(value.item()) in SCALARS:
         number = isinstance(value, np.number) and not isinstance(value, float)
-        return np.array(value) if number else cross(value.item())      # numpy.float64 is a float, numpy.int64 is no int
-    for plain in (dict, list, tuple):                   # an OrderedDict, a namedtuple, a torch.Size
+        return (
+            np.array(value) if number else cross(value.item())
+        )  # numpy.float64 is a float, numpy.int64 is no int
+    for plain in (dict, list, tuple):  # an OrderedDict, a namedtuple, a torch.Size
         if isinstance(value, plain):
             items = dict.items(value) if plain is dict else plain.__iter__(value)
             return cross(plain(items), depth)
-    for plain, exact in EXACT.items():                  # a member of an IntEnum
+    for plain, exact in EXACT.items():  # a member of an IntEnum
         if issubclass(kind, plain):
             return cross(exact(value))
     if type(value) is torch.nn.Parameter:
         return _cross_tensor(value)
     if isinstance(value, torch.Tensor):
-        raise Unreadable(f"a {type_name(value)}, which is a subclass of torch.Tensor; return a plain torch.Tensor")
+        raise Unreadable(
+            f"a {type_name(value)}, which is a subclass of torch.Tensor; return a plain torch.Tensor"
+        )
     raise Unreadable(f"an object of type {type_name(value)}")
 
 
@@ -88,8 +119,19 @@ def cross_key(key: object, depth: int = 0) -> object:
     kind = type(key)
     if kind is tuple and depth < 2:
         return tuple(cross_key(item, depth + 1) for item in key)
-    if key is not None and kind not in SCALARS or kind is int and abs(key) >= 2**63 or kind is float and key != key:
-        what = f"a key of type {type_name(key)}" if kind not in (int, float) else f"the key {str(key)[:40]}"
+    if (
+        key is not None
+        and kind not in SCALARS
+        or kind is int
+        and abs(key) >= 2**63
+        or kind is float
+        and key != key
+    ):
+        what = (
+            f"a key of type {type_name(key)}"
+            if kind not in (int, float)
+            else f"the key {str(key)[:40]}"
+        )
         raise Unreadable(f"a dictionary with {what}; use text, numbers or tuples of them")
     return key
 
@@ -106,7 +148,9 @@ def _cross_tensor(tensor: torch.Tensor) -> torch.Tensor:
 
 
 @compares
-def same(left: object, right: object, rtol: float = 1e-5, atol: float = 1e-7, ordered: bool = False) -> bool:
+def same(
+    left: object, right: object, rtol: float = 1e-5, atol: float = 1e-7, ordered: bool = False
+) -> bool:
     """Whether two crossed values agree in types, dtypes, shapes and, within the tolerances, values; NaN equals NaN.
 
     ordered: the keys of dictionaries come in the same order too.
@@ -118,22 +162,35 @@ def _same(left: object, right: object, rtol: float, atol: float, ordered: bool) 
     if type(left) is not type(right):
         return False
     if type(left) is torch.Tensor:
-        return left.dtype == right.dtype and (torch.equal(left, right) or left.shape == right.shape and torch.allclose(
-            left.double(), right.double(), rtol, atol, equal_nan=True))      # mostly they are equal, which is seen at once
+        return left.dtype == right.dtype and (
+            torch.equal(left, right)
+            or left.shape == right.shape
+            and torch.allclose(left.double(), right.double(), rtol, atol, equal_nan=True)
+        )  # mostly they are equal, which is seen at once
     if type(left) is np.ndarray:
-        return (left.dtype == right.dtype and left.shape == right.shape
-                and np.allclose(left.astype(float), right.astype(float), rtol, atol, equal_nan=True))
+        return (
+            left.dtype == right.dtype
+            and left.shape == right.shape
+            and np.allclose(left.astype(float), right.astype(float), rtol, atol, equal_nan=True)
+        )
     if type(left) is float:
-        return math.isclose(left, right, rel_tol=rtol, abs_tol=atol) or (math.isnan(left) and math.isnan(right))
+        return math.isclose(left, right, rel_tol=rtol, abs_tol=atol) or (
+            math.isnan(left) and math.isnan(right)
+        )
     if type(left) in (list, tuple):
-        return len(left) == len(right) and all(_same(a, b, rtol, atol, ordered) for a, b in zip(left, right))
+        return len(left) == len(right) and all(
+            _same(a, b, rtol, atol, ordered) for a, b in zip(left, right)
+        )
     if type(left) is dict:
         # By type too: 1, 1.0 and True are one key to Python.
         theirs = {_typed(key): item for key, item in right.items()}
         if len(left) != len(right) or ordered and list(map(_typed, left)) != list(theirs):
             return False
-        return all(_typed(key) in theirs and _same(item, theirs[_typed(key)], rtol, atol, ordered) for key, item in left.items())
-    if hasattr(type(left), "crossed"):      # a Buffer after a call
+        return all(
+            _typed(key) in theirs and _same(item, theirs[_typed(key)], rtol, atol, ordered)
+            for key, item in left.items()
+        )
+    if hasattr(type(left), "crossed"):  # a Buffer after a call
         return _same(left.crossed(), right.crossed(), rtol, atol, False)
     return left == right
 
@@ -155,7 +212,12 @@ def visible(text: str) -> str:
     shown = []
     for place, letter in enumerate(text):
         alone = unicodedata.combining(letter) and (place == 0 or not text[place - 1].isalnum())
-        seen = letter.isprintable() and not alone and ord(letter) not in BLANK and unicodedata.category(letter) != "Zs"
+        seen = (
+            letter.isprintable()
+            and not alone
+            and ord(letter) not in BLANK
+            and unicodedata.category(letter) != "Zs"
+        )
         shown.append(letter if letter == " " or seen else letter.encode("unicode_escape").decode())
     return "".join(shown)
 
@@ -164,7 +226,7 @@ def shortened(text: str, most: int) -> str:
     """A text of at most `most` characters: cut between two words, with " ..." where something is left out."""
     if len(text) <= most:
         return text
-    kept = text[:most - 4]
+    kept = text[: most - 4]
     return (kept.rsplit(None, 1)[0] if len(kept.split()) > 1 else kept).rstrip() + " ..."
 
 
@@ -191,14 +253,20 @@ def _first_of(value: list | tuple | dict, most: int) -> str:
     """The first items of a collection, as many as there is room for, and how many more there are."""
     parts, room = [], most
     for item in value.items() if type(value) is dict else value:
-        text = (f"{readable(item[0], room)}: {readable(item[1], room)}" if type(value) is dict else readable(item, room))
+        text = (
+            f"{readable(item[0], room)}: {readable(item[1], room)}"
+            if type(value) is dict
+            else readable(item, room)
+        )
         if parts and len(text) > room:
             break
         parts.append(text)
         room = max(room - len(text) - 2, 0)
     more = f", and {len(value) - len(parts):,} more" if len(parts) < len(value) else ","
     more = more if more != "," or type(value) is tuple and len(value) == 1 else ""
-    return {list: "[{}{}]", tuple: "({}{})", dict: "{{{}{}}}"}[type(value)].format(", ".join(parts), more)
+    return {list: "[{}{}]", tuple: "({}{})", dict: "{{{}{}}}"}[type(value)].format(
+        ", ".join(parts), more
+    )
 
 
 def told_apart(came: object, expected: object) -> tuple[str, str]:
@@ -209,8 +277,15 @@ def told_apart(came: object, expected: object) -> tuple[str, str]:
     if type(came) is str and type(expected) is str:
         alike = unicodedata.normalize("NFKC", came) == unicodedata.normalize("NFKC", expected)
         write = ascii if alike else lambda text: visible(repr(text))
-        differ = next((i for i, (a, b) in enumerate(zip(came, expected)) if a != b), min(len(came), len(expected)))
+        differ = next(
+            (i for i, (a, b) in enumerate(zip(came, expected)) if a != b),
+            min(len(came), len(expected)),
+        )
         start = max(0, differ - 20) if max(len(came), len(expected)) > SHOWN else 0
-        return tuple(("... " if start else "") + write(text[start:start + SHOWN]) + (" ..." if len(text) > start + SHOWN else "")
-                     for text in (came, expected))
+        return tuple(
+            ("... " if start else "")
+            + write(text[start : start + SHOWN])
+            + (" ..." if len(text) > start + SHOWN else "")
+            for text in (came, expected)
+        )
     return readable(came), readable(expected)

@@ -4,6 +4,7 @@ Every tensor argument comes transposed in memory, with guards between its number
 caller may look like; and then the first of them alone. Who answers the plain call and not this one makes a slip, as with a type or a dtype. Asked after
 each stage that passes, about its call with the most axes, and of those the most numbers, and never about arguments that are made to be written into.
 """
+
 from torch import Tensor
 
 from autograder.checks.buffers import Buffer
@@ -12,11 +13,15 @@ from autograder.checks.slips import AGAIN
 from autograder.checks.student import Student
 from autograder.checks.values import PLAIN, SCALARS, same
 
-FAILS = ("Your function fails where a tensor is a view of a larger one, such as a transpose or every second number: take "
-         "`reshape` in place of `view`.")
-DIFFERS = ("Your function answers otherwise where a tensor is a view of a larger one, such as a transpose or every second "
-           "number: read the tensor by its indices, and not the memory under it.")
-ROUNDING = {"rtol": 1e-3, "atol": 1e-4}      # sums over another layout add up in another order
+FAILS = (
+    "Your function fails where a tensor is a view of a larger one, such as a transpose or every second number: take "
+    "`reshape` in place of `view`."
+)
+DIFFERS = (
+    "Your function answers otherwise where a tensor is a view of a larger one, such as a transpose or every second "
+    "number: read the tensor by its indices, and not the memory under it."
+)
+ROUNDING = {"rtol": 1e-3, "atol": 1e-4}  # sums over another layout add up in another order
 
 
 def slip_with_views(student: Student, calls: list[Call]) -> str:
@@ -26,8 +31,15 @@ def slip_with_views(student: Student, calls: list[Call]) -> str:
         return ""
     call = max(asked, key=lambda one: (_axes(one), _numbers(one)))
     views = {name: strided(value) for name, value in call.kwargs.items()}
-    first = next((place for place, value in enumerate(call.args) if strided(value) is not value), len(call.args))
-    alone = (*call.args[:first], *map(strided, call.args[first:first + 1]), *call.args[first + 1:])
+    first = next(
+        (place for place, value in enumerate(call.args) if strided(value) is not value),
+        len(call.args),
+    )
+    alone = (
+        *call.args[:first],
+        *map(strided, call.args[first : first + 1]),
+        *call.args[first + 1 :],
+    )
     try:
         for args, kwargs in ((tuple(map(strided, call.args)), views), (alone, call.kwargs)):
             came = student.perform(Request("call", call.name, call.name, args=args, kwargs=kwargs))
@@ -35,7 +47,9 @@ def slip_with_views(student: Student, calls: list[Call]) -> str:
                 break
         else:
             return ""
-        again = student.perform(Request("call", call.name, call.name, args=call.args, kwargs=call.kwargs))
+        again = student.perform(
+            Request("call", call.name, call.name, args=call.args, kwargs=call.kwargs)
+        )
     except StudentError as error:
         return FAILS if error.kind == "error" else ""
     return DIFFERS if same(again.value, call.outcome.value, **ROUNDING) else AGAIN
@@ -50,14 +64,21 @@ def strided(value: object) -> object:
         return Buffer(value, order=range(value.dim())[::-1], spread=2) if value.dim() else value
     if not any(one.dim() for one in _tensors(value)):
         return value
-    return {key: strided(one) for key, one in value.items()} if type(value) is dict else type(value)(map(strided, value))
+    return (
+        {key: strided(one) for key, one in value.items()}
+        if type(value) is dict
+        else type(value)(map(strided, value))
+    )
 
 
 def is_plain(call: Call) -> bool:
     """Whether a function answered, with plain values as arguments and nothing else: it may be asked again."""
     given = [*call.args, *call.kwargs.values()]
-    return (call.again and isinstance(call.outcome, Returned)
-            and all(one is None or type(one) in SCALARS or type(one) in PLAIN for one in given))
+    return (
+        call.again
+        and isinstance(call.outcome, Returned)
+        and all(one is None or type(one) in SCALARS or type(one) in PLAIN for one in given)
+    )
 
 
 def _axes(call: Call) -> int:

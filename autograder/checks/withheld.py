@@ -9,6 +9,7 @@ In the sandbox the files of a withheld module or package are not there: `install
 operators that nothing allowed is made of are refused by torch itself (`barred`). For the others, and at home, the guard
 is a hint and not a wall: code that means to can stop it from looking. Then a size or a cap has to decide.
 """
+
 import importlib
 import sys
 import threading
@@ -19,8 +20,17 @@ from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, Module
 
 WHY = "it gives the answer that you are asked to write"
 # The grader's own rooms that hold answers; the same for every exercise.
-GRADERS = dict.fromkeys(("autograder.authoring", "autograder.chapters", "autograder.classroom", "autograder.grading",
-                         "course.sample_class", "solutions"), "it belongs to the grader")
+GRADERS = dict.fromkeys(
+    (
+        "autograder.authoring",
+        "autograder.chapters",
+        "autograder.classroom",
+        "autograder.grading",
+        "course.sample_class",
+        "solutions",
+    ),
+    "it belongs to the grader",
+)
 _touched: list[str] = []
 
 
@@ -55,10 +65,12 @@ class Guard:
         self._codes: dict[CodeType, str] = {}
         self._builtins: dict[object, str] = {}
         self._methods: dict[tuple[type, str], str] = {}
-        self._operators: dict[str, str] = {}       # by torch's own name, as in torch.ops.aten
+        self._operators: dict[str, str] = {}  # by torch's own name, as in torch.ops.aten
         self._modules: list[str] = []
-        self._known: dict[object, str] = {}        # by code object, or by the class behind a C function: a name or ""
-        self._not_loaded: list[str] = []           # packages: importing one for this may take half a minute
+        self._known: dict[
+            object, str
+        ] = {}  # by code object, or by the class behind a C function: a name or ""
+        self._not_loaded: list[str] = []  # packages: importing one for this may take half a minute
         for name in self._why:
             self._resolve(name)
         self._mode: object = None
@@ -69,8 +81,16 @@ class Guard:
         _touched.clear()
         if self._bars:
             from autograder.checks.barred import bar
+
             operators = self._operators if "torch" in sys.modules else {}
-            bar(self, {one: partial(_refuse_operator, name, self._why[name]) for one, name in operators.items()}, self._functions)
+            bar(
+                self,
+                {
+                    one: partial(_refuse_operator, name, self._why[name])
+                    for one, name in operators.items()
+                },
+                self._functions,
+            )
         for name in [name for name in self._not_loaded if name in sys.modules]:
             self._not_loaded.remove(name)
             self._builtins.update(dict.fromkeys(_static_functions(name), name))
@@ -93,7 +113,7 @@ class Guard:
     def _resolve(self, name: str) -> None:
         """Find what a name means here. One that is not here cannot be called, and stand-ins refuse by themselves."""
         parts = name.split(".")
-        if name in GRADERS:         # not loaded for this
+        if name in GRADERS:  # not loaded for this
             self._modules.append(name)
             return
         if len(parts) == 1 and name not in sys.modules:
@@ -123,20 +143,23 @@ class Guard:
             elif isinstance(found, BuiltinFunctionType):
                 self._builtins[found] = name
                 self._operators[f"aten::{found.__name__}"] = name
-            elif hasattr(found, "overloads"):      # torch.ops.aten.NAME
+            elif hasattr(found, "overloads"):  # torch.ops.aten.NAME
                 self._operators[_operator(found)] = name
             elif hasattr(found, "__objclass__"):
                 self._methods[found.__objclass__, found.__name__] = name
             elif found is not None and not isinstance(found, StandIn):
-                raise ValueError(f"cannot withhold {name!r}: it is {type(found).__name__} of {type(owner).__name__}, not a "
-                                 "module, function or class")
+                raise ValueError(
+                    f"cannot withhold {name!r}: it is {type(found).__name__} of {type(owner).__name__}, not a "
+                    "module, function or class"
+                )
             return
-        self._modules.append(name)      # a package that is not loaded yet, or not installed
+        self._modules.append(name)  # a package that is not loaded yet, or not installed
 
     def _watch(self, function: FunctionType, name: str) -> None:
         self._codes[function.__code__] = name
         if self._bars and not function.__code__.co_freevars:
             from autograder.checks.barred import refusing_code
+
             self._functions.append((function, refusing_code(name, self._why[name])))
 
     def _look(self, frame: FrameType, event: str, argument: object) -> None:
@@ -144,7 +167,11 @@ class Guard:
             code = frame.f_code
             name = self._codes.get(code) or self._known.get(code)
             if name is None:
-                inside = "" if code.co_name == "<module>" else self._module_of(frame.f_globals.get("__name__"))
+                inside = (
+                    ""
+                    if code.co_name == "<module>"
+                    else self._module_of(frame.f_globals.get("__name__"))
+                )
                 name = self._known[code] = inside
         elif event == "c_call":
             name = self._builtins.get(argument) or self._of_class(argument)
@@ -184,20 +211,34 @@ def _innermost(function: object) -> object:
 
 def _static_functions(package: str) -> list[object]:
     """The static methods of a package's C classes: they do not tell whose they are when they are called."""
-    modules = [module for name, module in list(sys.modules.items()) if name == package or name.startswith(f"{package}.")]
-    kinds = {one for module in modules for one in list(vars(module).values()) if isinstance(one, type)}
-    return [getattr(kind, name) for kind in kinds if str(kind.__module__).startswith(package)
-            for name, one in vars(kind).items() if isinstance(one, staticmethod)
-            and isinstance(getattr(kind, name), BuiltinFunctionType)]
+    modules = [
+        module
+        for name, module in list(sys.modules.items())
+        if name == package or name.startswith(f"{package}.")
+    ]
+    kinds = {
+        one for module in modules for one in list(vars(module).values()) if isinstance(one, type)
+    }
+    return [
+        getattr(kind, name)
+        for kind in kinds
+        if str(kind.__module__).startswith(package)
+        for name, one in vars(kind).items()
+        if isinstance(one, staticmethod) and isinstance(getattr(kind, name), BuiltinFunctionType)
+    ]
 
 
 def _operator(function: object) -> str:
-    """"aten::layer_norm" for torch.ops.aten.layer_norm and for each of its overloads, "" for anything else."""
+    """ "aten::layer_norm" for torch.ops.aten.layer_norm and for each of its overloads, "" for anything else."""
     packet = getattr(function, "overloadpacket", function)
-    return getattr(packet, "_qualified_op_name", "") if type(packet).__module__ == "torch._ops" else ""
+    return (
+        getattr(packet, "_qualified_op_name", "") if type(packet).__module__ == "torch._ops" else ""
+    )
 
 
-def _torch_mode(builtins: Mapping[object, str], operators: Mapping[str, str], why: Mapping[str, str]) -> object:
+def _torch_mode(
+    builtins: Mapping[object, str], operators: Mapping[str, str], why: Mapping[str, str]
+) -> object:
     """Sees torch's functions also where C code calls them (`functools.partial`, `map`), which no profiler is told of.
 
     It sees the operators below them too: `torch.ops.aten.layer_norm` does what `torch.layer_norm` does.
@@ -205,11 +246,18 @@ def _torch_mode(builtins: Mapping[object, str], operators: Mapping[str, str], wh
     from torch.overrides import TorchFunctionMode
 
     class Watch(TorchFunctionMode):
-        def __torch_function__(self, function: object, types: object, args: tuple = (), kwargs: dict | None = None) -> object:
-            name = builtins.get(function) if isinstance(function, BuiltinFunctionType) else operators.get(_operator(function))
+        def __torch_function__(
+            self, function: object, types: object, args: tuple = (), kwargs: dict | None = None
+        ) -> object:
+            name = (
+                builtins.get(function)
+                if isinstance(function, BuiltinFunctionType)
+                else operators.get(_operator(function))
+            )
             if name:
                 refuse(name, why[name])
             return function(*args, **(kwargs or {}))
+
     return Watch()
 
 
@@ -243,7 +291,7 @@ class StandIn:
     def __mro_entries__(self, bases: tuple) -> tuple:
         return ()
 
-    def __or__(self, other: object) -> "StandIn":      # `X | None` in an annotation
+    def __or__(self, other: object) -> "StandIn":  # `X | None` in an annotation
         return self
 
     __ror__ = __or__
@@ -264,8 +312,12 @@ class _Finder:
     def __init__(self, why: Mapping[str, str]):
         self.why = why
 
-    def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        name = next((one for one in self.why if fullname == one or fullname.startswith(one + ".")), None)
+    def find_spec(
+        self, fullname: str, path: object = None, target: object = None
+    ) -> ModuleSpec | None:
+        name = next(
+            (one for one in self.why if fullname == one or fullname.startswith(one + ".")), None
+        )
         return ModuleSpec(fullname, self, is_package=True) if name else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:

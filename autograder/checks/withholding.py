@@ -6,6 +6,7 @@
 `course author withheld NN` finds them. The reference and packages are withheld in the whole chapter, because their
 files are not in its sandbox; an operator only in the exercises that name it. `withheld` makes it so, at home too.
 """
+
 import json
 from collections.abc import Iterable, Mapping
 
@@ -30,7 +31,11 @@ def in_chapter(exercises: Iterable) -> dict[str, str]:
     for number in dict.fromkeys(one.id[:2] for one in exercises):
         for names in found(number).values():
             why.update(dict.fromkeys(names, WHY))
-    return {name: reason for name, reason in why.items() if not any(name.startswith(f"{other}.") for other in why)}
+    return {
+        name: reason
+        for name, reason in why.items()
+        if not any(name.startswith(f"{other}.") for other in why)
+    }
 
 
 def in_exercise(one) -> dict[str, str]:
@@ -44,7 +49,11 @@ def in_exercise(one) -> dict[str, str]:
 
 def named(one) -> dict[str, str]:
     """What the author of an exercise named, with the reason."""
-    return dict(one.withhold) if isinstance(one.withhold, Mapping) else dict.fromkeys(one.withhold, WHY)
+    return (
+        dict(one.withhold)
+        if isinstance(one.withhold, Mapping)
+        else dict.fromkeys(one.withhold, WHY)
+    )
 
 
 def is_operator(name: str) -> bool:

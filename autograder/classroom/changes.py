@@ -1,4 +1,5 @@
 """What became of points that were there before, kept until a run has told it: one that is killed has judged and said nothing."""
+
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -35,10 +36,15 @@ def changes(course_root: Path, assignment: Assignment, of_this_run: list[Changed
 
 def _noted(path: Path) -> list[Changed]:
     found = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []:
+    for line in (
+        path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
+    ):
         try:
             found.append(Changed(**json.loads(line)))
-        except (ValueError, TypeError):     # half a line, after a kill; or of a version that kept no sums
+        except (
+            ValueError,
+            TypeError,
+        ):  # half a line, after a kill; or of a version that kept no sums
             continue
     return found
 

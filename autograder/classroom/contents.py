@@ -4,6 +4,7 @@ Imports are read, not carried out (see dependency_hash.py). Left out are solutio
 grader, tests, other chapters' checks. What an exercise withholds stands there without its body, and says so when it is
 called; so cells after the exercises that need the reference itself end in that sentence.
 """
+
 import ast
 import json
 from collections.abc import Mapping
@@ -19,9 +20,21 @@ from autograder.sandbox.stage import without
 
 TOPS = ("autograder", "course", "reference_impl")
 COMPARES = "a check compares with it"
-NEVER = ("autograder/grading/", "autograder/classroom/", "autograder/sandbox/", "course/sample_class/", "solutions/")
-DATA = ("reference_impl/**/*.toml", "reference_impl/**/*.json", "requirements.lock", "LICENSE", "LICENSE-TEXT")
-FIGURES = "course/book/figures.py"      # draws with the scripts in book/assets/
+NEVER = (
+    "autograder/grading/",
+    "autograder/classroom/",
+    "autograder/sandbox/",
+    "course/sample_class/",
+    "solutions/",
+)
+DATA = (
+    "reference_impl/**/*.toml",
+    "reference_impl/**/*.json",
+    "requirements.lock",
+    "LICENSE",
+    "LICENSE-TEXT",
+)
+FIGURES = "course/book/figures.py"  # draws with the scripts in book/assets/
 STAND_IN = '''"""Withheld in this archive: {why}."""
 from autograder.checks.withheld import StandIn
 
@@ -67,21 +80,47 @@ class Release:
     kept: dict[str, str] = field(default_factory=dict)
 
 
-def sources(assignment: Assignment, made: Release, with_reference: bool, instead: Mapping[str, bytes] = MappingProxyType({})) -> dict[str, bytes]:
+def sources(
+    assignment: Assignment,
+    made: Release,
+    with_reference: bool,
+    instead: Mapping[str, bytes] = MappingProxyType({}),
+) -> dict[str, bytes]:
     """The files of the archive by path; notes in `made` what is withheld and what is kept. instead: files in another form."""
     tests = sorted(ROOT.glob(f"autograder/chapters/c{assignment.number}_*/test_*.py"))
-    named = [name for cell in assignment.pristine.cells if cell.cell_type == "code" for name in code_of(cell.source).imports]
+    named = [
+        name
+        for cell in assignment.pristine.cells
+        if cell.cell_type == "code"
+        for name in code_of(cell.source).imports
+    ]
     named += [_module(path) for path in tests]
-    texts = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in behind(named, instead)} | dict(instead)
+    texts = {
+        path.relative_to(ROOT).as_posix(): path.read_bytes() for path in behind(named, instead)
+    } | dict(instead)
     for pattern in (*DATA, f"autograder/chapters/c{assignment.number}_*/withheld.json"):
-        texts |= {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in sorted(ROOT.glob(pattern))}
+        texts |= {
+            path.relative_to(ROOT).as_posix(): path.read_bytes()
+            for path in sorted(ROOT.glob(pattern))
+        }
     if FIGURES in texts:
-        texts |= _drawings("".join(cell.source for cell in assignment.pristine.cells) + texts.get("course/demo.py", b"").decode())
+        texts |= _drawings(
+            "".join(cell.source for cell in assignment.pristine.cells)
+            + texts.get("course/demo.py", b"").decode()
+        )
     if not with_reference:
-        checks = [text.decode() for path, text in texts.items() if path.startswith("autograder/chapters/") and path.endswith(".py")]
-        _withhold(assignment, texts, {name for text in checks for name in code_of(text).imports}, made)
+        checks = [
+            text.decode()
+            for path, text in texts.items()
+            if path.startswith("autograder/chapters/") and path.endswith(".py")
+        ]
+        _withhold(
+            assignment, texts, {name for text in checks for name in code_of(text).imports}, made
+        )
     notebook = f"{assignment.name}.ipynb"
-    texts[notebook] = (json.dumps(assignment.pristine, indent=1, ensure_ascii=False, sort_keys=True) + "\n").encode()
+    texts[notebook] = (
+        json.dumps(assignment.pristine, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    ).encode()
     texts["README.md"] = README.format(title=assignment.name, notebook=notebook).encode()
     return texts
 
@@ -90,7 +129,10 @@ def _drawings(text: str) -> dict[str, bytes]:
     """The scripts of the figures that a text names, the kit that they stand on, and the colours."""
     folder = ROOT / "book" / "assets"
     named = [path for path in folder.glob("figures/*.js") if f'"{path.stem}"' in text]
-    return {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in (*named, *folder.glob("figures/kit/*.js"), folder / "palette.css")}
+    return {
+        path.relative_to(ROOT).as_posix(): path.read_bytes()
+        for path in (*named, *folder.glob("figures/kit/*.js"), folder / "palette.css")
+    }
 
 
 def behind(named: list[str], instead: Mapping[str, bytes]) -> list[Path]:
@@ -110,7 +152,9 @@ def behind(named: list[str], instead: Mapping[str, bytes]) -> list[Path]:
     return sorted(path for path in found if not path.relative_to(ROOT).as_posix().startswith(NEVER))
 
 
-def _withhold(assignment: Assignment, texts: dict[str, bytes], by_checks: set[str], made: Release) -> None:
+def _withhold(
+    assignment: Assignment, texts: dict[str, bytes], by_checks: set[str], made: Release
+) -> None:
     """Take out of the texts what the exercises withhold, but for the functions that the checks compare with."""
     for name, why in in_chapter(assignment.exercises.values()).items():
         if not name.startswith("reference_impl."):
@@ -124,11 +168,15 @@ def _withhold(assignment: Assignment, texts: dict[str, bytes], by_checks: set[st
         below = [place] if place.name != "__init__.py" else sorted(place.parent.rglob("*.py"))
         for path in below:
             module = _module(path)
-            asked = {one.removeprefix(f"{module}.") for one in by_checks if one.startswith(f"{module}.")}
+            asked = {
+                one.removeprefix(f"{module}.") for one in by_checks if one.startswith(f"{module}.")
+            }
             key = path.relative_to(ROOT).as_posix()
             if asked:
                 made.kept |= {f"{module}.{one}": COMPARES for one in sorted(asked)}
-                _rewrite(texts, path, module, dict.fromkeys(_functions(path) - _used(path, asked), why))
+                _rewrite(
+                    texts, path, module, dict.fromkeys(_functions(path) - _used(path, asked), why)
+                )
             elif key in texts:
                 texts[key] = STAND_IN.format(module=module, why=why).encode()
 
@@ -140,13 +188,20 @@ def _rewrite(texts: dict[str, bytes], path: Path, module: str, gone: dict[str, s
 
 
 def _functions(path: Path) -> set[str]:
-    return {node.name for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.FunctionDef)}
+    return {
+        node.name
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef)
+    }
 
 
 def _used(path: Path, names: set[str]) -> set[str]:
     """Of the functions at the top of a module, `names` and those that they call."""
-    bodies = {node.name: {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
-              for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.FunctionDef)}
+    bodies = {
+        node.name: {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef)
+    }
     found, todo = set(), list(names)
     while todo:
         name = todo.pop()

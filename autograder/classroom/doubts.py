@@ -9,6 +9,7 @@ reversed   who has it does worse in everything else than who has not: a discrimi
 A hard behaviour shows the first sign too: the feedback pages of the students who are named tell which it is. Those who had
 not written the function yet say nothing about its checks and are left out.
 """
+
 from dataclasses import dataclass, field
 from math import sqrt
 from statistics import median
@@ -17,7 +18,7 @@ from autograder.checks.results import EARNING
 from autograder.grading.verdict import Verdict
 
 TWO = 2
-NEARLY_ALL = 0.9        # of the points for everything else
+NEARLY_ALL = 0.9  # of the points for everything else
 SILENT = ("not_attempted", "fault", "human")
 STOPPED = ("time", "memory", "killed")
 
@@ -44,14 +45,18 @@ def doubts(verdicts: list[Verdict], items: list[dict]) -> list[Doubt]:
             for stage in result["stages"]:
                 rest = points - stage["points"]
                 if stage["status"] not in (*EARNING, *SILENT, "capped") and rest > 0:
-                    failing.setdefault((result["exercise"], stage["name"]), []).append((verdict, (earned - stage["earned"]) / rest))
+                    failing.setdefault((result["exercise"], stage["name"]), []).append(
+                        (verdict, (earned - stage["earned"]) / rest)
+                    )
     found = []
     for key, failed in failing.items():
         right = [verdict for verdict, share in failed if share >= NEARLY_ALL]
         one = Doubt(*key, len(failed))
         if len(right) >= TWO and 2 * len(right) >= len(failed):
             one.students = right
-            one.reasons.append(f"{len(right)} of the {len(failed)} who fail it have nearly all the other points.")
+            one.reasons.append(
+                f"{len(right)} of the {len(failed)} who fail it have nearly all the other points."
+            )
         if (known.get(key) or 0) < -TWO / sqrt(max(1, len(verdicts) - 1)) and len(failed) >= TWO:
             one.reasons.append(f"Who has it does worse elsewhere: discrimination {known[key]:.2f}.")
         if one.reasons:
@@ -72,12 +77,23 @@ def cost(verdicts: list[Verdict]) -> dict:
         for result in verdict.results:
             for stage in result["stages"]:
                 if stage["status"] in STOPPED:
-                    row = stopped.setdefault((result["exercise"], stage["name"]), dict.fromkeys(STOPPED, 0))
+                    row = stopped.setdefault(
+                        (result["exercise"], stage["name"]), dict.fromkeys(STOPPED, 0)
+                    )
                     row[stage["status"]] += 1
     memory = sorted((verdict.memory for verdict in verdicts if verdict.memory), reverse=True)
-    return {"memory": {"median": median(memory) if memory else 0, "most": memory[0] if memory else 0},
-            "most_memory": [one for one in sorted(verdicts, key=lambda one: -one.memory)[:5] if one.memory],
-            "median": median(seconds) if seconds else 0.0, "most": seconds[0] if seconds else 0.0, "sum": sum(seconds),
-            "twice": sum(verdict.tries > 1 for verdict in verdicts),
-            "slowest": sorted(verdicts, key=lambda one: -one.seconds)[:5],
-            "stopped": [{"exercise": exercise, "name": name, **counts} for (exercise, name), counts in sorted(stopped.items())]}
+    return {
+        "memory": {"median": median(memory) if memory else 0, "most": memory[0] if memory else 0},
+        "most_memory": [
+            one for one in sorted(verdicts, key=lambda one: -one.memory)[:5] if one.memory
+        ],
+        "median": median(seconds) if seconds else 0.0,
+        "most": seconds[0] if seconds else 0.0,
+        "sum": sum(seconds),
+        "twice": sum(verdict.tries > 1 for verdict in verdicts),
+        "slowest": sorted(verdicts, key=lambda one: -one.seconds)[:5],
+        "stopped": [
+            {"exercise": exercise, "name": name, **counts}
+            for (exercise, name), counts in sorted(stopped.items())
+        ],
+    }

@@ -2,6 +2,7 @@
 
 Both directions are nbgrader's own, with the configuration of the course root; its folder is c.Exchange.root there.
 """
+
 from pathlib import Path
 
 from autograder.authoring.notebooks import interpreter_on_path
@@ -38,12 +39,20 @@ def _api(config):
 
 
 def _root(api) -> Path:
-    return Path(api.exchange.Collect(coursedir=api.coursedir, authenticator=api.authenticator, parent=api).root)
+    return Path(
+        api.exchange.Collect(
+            coursedir=api.coursedir, authenticator=api.authenticator, parent=api
+        ).root
+    )
 
 
 def _must(result: dict, step: str, assignment: str) -> None:
     """Raise with nbgrader's own words where a step failed."""
     if not result["success"]:
-        said = " ".join(line for line in result.get("log", "").splitlines() if line).strip() or result.get("error", "")
-        raise CourseError(f"nbgrader {step} {assignment} failed: {said[-600:]}. The exchange's folder is c.Exchange.root in "
-                          "nbgrader_config.py of the course root")
+        said = " ".join(
+            line for line in result.get("log", "").splitlines() if line
+        ).strip() or result.get("error", "")
+        raise CourseError(
+            f"nbgrader {step} {assignment} failed: {said[-600:]}. The exchange's folder is c.Exchange.root in "
+            "nbgrader_config.py of the course root"
+        )

@@ -5,6 +5,7 @@ nbgrader_config.py sets the steps of `autograder.classroom.nbgrader_steps`; `ver
 command, and formgrader, works in it. The database is SQLite in the root, or PostgreSQL by URL in nbgrader_config.py:
 only CourseDirectory.db_url says which, and nothing here depends on it.
 """
+
 import errno
 import logging
 import os
@@ -36,7 +37,9 @@ from autograder.grading.reading import copy_notebook
 from autograder.grading.submissions import STAMP, Submission
 from autograder.grading.verdict import Verdict
 
-STAND_INS = ".stand-ins"     # in the course root, by student: a hash in the place of what was handed in
+STAND_INS = (
+    ".stand-ins"  # in the course root, by student: a hash in the place of what was handed in
+)
 CONFIG_FILE = "nbgrader_config.py"
 CONFIG_TEXT = '''\
 """nbgrader's configuration for this course root, written by `course grade`; your own lines below are kept.
@@ -62,8 +65,10 @@ def course_config(course_root: Path) -> Config:
     usable(course_root)
     config = PyFileConfigLoader(CONFIG_FILE, path=str(course_root)).load_config()
     if not config.CourseDirectory.get("root"):
-        raise CourseError(f"{course_root / CONFIG_FILE} does not call configure. Put these lines after `c = get_config()`, and keep yours "
-                          f"below them:\n{CONFIG_LINES}")
+        raise CourseError(
+            f"{course_root / CONFIG_FILE} does not call configure. Put these lines after `c = get_config()`, and keep yours "
+            f"below them:\n{CONFIG_LINES}"
+        )
     return config
 
 
@@ -90,7 +95,11 @@ def prepare_course_root(course_root: Path, assignment: Assignment) -> Config:
     with writing(source):
         write_notebook(source_notebook(assignment.entry), source)
     with interpreter_on_path():
-        if before != source.read_bytes() or not release.exists() or not _known(config, assignment.name):
+        if (
+            before != source.read_bytes()
+            or not release.exists()
+            or not _known(config, assignment.name)
+        ):
             _generate(config, assignment.name, release)
     return config
 
@@ -100,13 +109,19 @@ def _generate(config: Config, assignment: str, release: Path) -> None:
 
     result = NbGraderAPI(config=config).generate_assignment(assignment)
     if "there are submissions associated with it" in result.get("log", ""):
-        raise CourseError(f"the gradebook holds submissions to {assignment} with other cells than now; keep a copy of "
-                          f"{release.parents[2]} if you need it, remove the folder, and grade again")
+        raise CourseError(
+            f"the gradebook holds submissions to {assignment} with other cells than now; keep a copy of "
+            f"{release.parents[2]} if you need it, remove the folder, and grade again"
+        )
     if not result["success"] or not release.exists():
         said = result.get("error") or result.get("log") or ""
         for number in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
             with writing(release.parents[2]):
-                if os.strerror(number) in said or number == errno.ENOSPC and "database or disk is full" in said:
+                if (
+                    os.strerror(number) in said
+                    or number == errno.ENOSPC
+                    and "database or disk is full" in said
+                ):
                     raise OSError(number, os.strerror(number))
         raise CourseError(f"nbgrader generate_assignment {assignment} failed:\n{said}")
 
@@ -125,9 +140,9 @@ def open_gradebook(config: Config) -> Iterator[Gradebook]:
     """nbgrader's gradebook of this configuration. A database that is locked or cannot be written is a MachineError."""
     url = config.CourseDirectory.db_url
     if make_url(url).drivername == "sqlite" and os.path.isabs(path := make_url(url).database or ""):
-        begin_private_file(Path(path))      # SQLite would make one that everybody can read
+        begin_private_file(Path(path))  # SQLite would make one that everybody can read
     with troubles(url):
-        with interpreter_on_path():     # a new database starts alembic, by name
+        with interpreter_on_path():  # a new database starts alembic, by name
             gradebook = Gradebook(url, config.CourseDirectory.course_id)
         with gradebook:
             yield gradebook
@@ -142,13 +157,21 @@ def check_machine(config: Config, course_root: Path) -> None:
     with open_gradebook(config) as gradebook:
         # A reader alone would not see a lock, nor that nothing may be written.
         sqlite = gradebook.engine.dialect.name == "sqlite"
-        gradebook.db.execute(text("BEGIN IMMEDIATE" if sqlite else "UPDATE grade SET extra_credit = extra_credit WHERE 1 = 0"))
+        gradebook.db.execute(
+            text(
+                "BEGIN IMMEDIATE"
+                if sqlite
+                else "UPDATE grade SET extra_credit = extra_credit WHERE 1 = 0"
+            )
+        )
         gradebook.db.rollback()
         with interpreter_on_path():
             mend_version(gradebook)
 
 
-def keep_copy(course_root: Path, submission: Submission, assignment: Assignment, judged: str = "") -> bool:
+def keep_copy(
+    course_root: Path, submission: Submission, assignment: Assignment, judged: str = ""
+) -> bool:
     """Copy a notebook to where nbgrader looks for it; False if something that is not our copy lies there.
 
     `submitted/` may hold originals, which are never written to. A copy is ours if its hash is among those noted: while
@@ -156,14 +179,24 @@ def keep_copy(course_root: Path, submission: Submission, assignment: Assignment,
     judged: the hash of what the verdict is about; a copy that has it stays.
     """
     folder = course_root / "submitted" / submission.student / assignment.name
-    target, note = folder / f"{assignment.name}.ipynb", copy_note(course_root, assignment.name, submission.student)
+    target, note = (
+        folder / f"{assignment.name}.ipynb",
+        copy_note(course_root, assignment.name, submission.student),
+    )
     if lies_below(submission.path, course_root / "submitted"):
         return True
-    noted, there = note.read_text(encoding="utf-8").split() if note.exists() else [], hash_of(target)
+    noted, there = (
+        note.read_text(encoding="utf-8").split() if note.exists() else [],
+        hash_of(target),
+    )
     if os.path.lexists(folder) and there not in noted and not _just_begun(folder, noted):
         return False
     if not judged or there != judged or noted != [judged]:
-        sha256 = copy_notebook(submission, target, lambda coming: write_whole(note, " ".join(dict.fromkeys([*noted, coming]))))
+        sha256 = copy_notebook(
+            submission,
+            target,
+            lambda coming: write_whole(note, " ".join(dict.fromkeys([*noted, coming]))),
+        )
         write_whole(note, sha256)
     if submission.timestamp:
         write_whole(folder / STAMP, submission.timestamp + "\n")
@@ -174,8 +207,14 @@ def keep_copy(course_root: Path, submission: Submission, assignment: Assignment,
 
 def _just_begun(folder: Path, noted: list[str]) -> bool:
     """Whether a kill came after our note and the folder, before the first copy: nothing but half a copy lies there."""
-    return bool(noted) and folder.is_dir() and not folder.is_symlink() and all(
-        path.name.startswith(".") and path.name.endswith(".new") for path in folder.iterdir())
+    return (
+        bool(noted)
+        and folder.is_dir()
+        and not folder.is_symlink()
+        and all(
+            path.name.startswith(".") and path.name.endswith(".new") for path in folder.iterdir()
+        )
+    )
 
 
 def copy_note(course_root: Path, assignment: str, student: str) -> Path:
@@ -193,10 +232,14 @@ def hash_of(path: Path) -> str:
 
 def store(config: Config, course_root: Path, verdict: Verdict, assignment: Assignment) -> None:
     """Put one verdict into nbgrader's notebook and gradebook by `nbgrader autograde` itself; what was given by hand stays."""
-    write_whole(course_root / STAND_INS / verdict.student / assignment.name / f"{assignment.name}.ipynb",
-                STAND_IN + verdict.submission.encode())
+    write_whole(
+        course_root / STAND_INS / verdict.student / assignment.name / f"{assignment.name}.ipynb",
+        STAND_IN + verdict.submission.encode(),
+    )
     with writing(course_root):
-        shutil.rmtree(course_root / "autograded" / verdict.student / assignment.name, ignore_errors=True)
+        shutil.rmtree(
+            course_root / "autograded" / verdict.student / assignment.name, ignore_errors=True
+        )
     config = Config(config)
     config.CourseDirectory.submitted_directory = STAND_INS
     try:
@@ -221,6 +264,7 @@ def autograde(config: Config, assignment: str, student: str = "*", force: bool =
         said.append(record.getMessage())
         if error := database_error(sys.exc_info()[1]):
             raised.append(error)
+
     handler.emit = hear
     log.addHandler(handler)
     try:
@@ -231,4 +275,6 @@ def autograde(config: Config, assignment: str, student: str = "*", force: bool =
     except NbGraderException as error:
         if raised:
             raise MachineError(trouble(config.CourseDirectory.db_url, raised[0])) from raised[0]
-        raise CourseError(f"nbgrader autograde failed for {assignment}: {' '.join(said) or error}") from error
+        raise CourseError(
+            f"nbgrader autograde failed for {assignment}: {' '.join(said) or error}"
+        ) from error

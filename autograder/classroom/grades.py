@@ -3,6 +3,7 @@
 What was given by hand counts before what the checks gave. Nothing undecided is ever a zero: it is None, and
 `reasons` says why. The sum is nbgrader's own score of a submission, less what late work costs.
 """
+
 import csv
 import io
 from dataclasses import dataclass, field
@@ -18,8 +19,10 @@ from autograder.grading.names import WHOLE, shown
 from autograder.grading.verdict import Verdict
 
 WRITTEN = "A written answer waits to be read."
-AGAIN = ("Points given by hand are older than what was handed in or judged since; look at the work, and save the points again "
-         "in formgrader.")
+AGAIN = (
+    "Points given by hand are older than what was handed in or judged since; look at the work, and save the points again "
+    "in formgrader."
+)
 
 
 @dataclass
@@ -50,9 +53,17 @@ def looked_up(gradebook: Gradebook, assignment: str) -> list[SubmittedAssignment
     The gradebook finds it for as long as the list is kept.
     """
     notebooks = selectinload(SubmittedAssignment.notebooks)
-    return gradebook.db.query(SubmittedAssignment).join(AssignmentRow, SubmittedAssignment.assignment_id == AssignmentRow.id).filter(
-        AssignmentRow.name == assignment).options(joinedload(SubmittedAssignment.student), notebooks.selectinload(SubmittedNotebook.grades).joinedload(
-            Grade.cell), notebooks.selectinload(SubmittedNotebook.comments)).all()
+    return (
+        gradebook.db.query(SubmittedAssignment)
+        .join(AssignmentRow, SubmittedAssignment.assignment_id == AssignmentRow.id)
+        .filter(AssignmentRow.name == assignment)
+        .options(
+            joinedload(SubmittedAssignment.student),
+            notebooks.selectinload(SubmittedNotebook.grades).joinedload(Grade.cell),
+            notebooks.selectinload(SubmittedNotebook.comments),
+        )
+        .all()
+    )
 
 
 def hand_grades(gradebook: Gradebook, assignment: str, student: str) -> HandGrades:
@@ -70,19 +81,27 @@ def hand_grades(gradebook: Gradebook, assignment: str, student: str) -> HandGrad
             found.needs_manual_grading |= grade.needs_manual_grade
             if grade.extra_credit:
                 found.extra[grade.name] = grade.extra_credit
-            if grade.needs_manual_grade and (grade.manual_score is not None or grade.extra_credit and grade.auto_score is not None):
+            if grade.needs_manual_grade and (
+                grade.manual_score is not None
+                or grade.extra_credit
+                and grade.auto_score is not None
+            ):
                 found.again.add(grade.name)
             if grade.manual_score is not None or grade.cell.cell_type == "markdown":
                 # An untouched answer is a zero that nbgrader itself gives.
                 given = grade.manual_score if grade.manual_score is not None else grade.auto_score
-                found.points[grade.name] = None if grade.needs_manual_grade and grade.manual_score is None else given
+                found.points[grade.name] = (
+                    None if grade.needs_manual_grade and grade.manual_score is None else given
+                )
         for comment in notebook.comments:
             if comment.manual_comment:
                 found.comments[comment.name] = comment.manual_comment
     return found
 
 
-def exercise_points(verdict: Verdict, graded: HandGrades, assignment: Assignment) -> dict[str, float | None]:
+def exercise_points(
+    verdict: Verdict, graded: HandGrades, assignment: Assignment
+) -> dict[str, float | None]:
     """Points by exercise id; None where a human has not decided yet. What was given by hand counts."""
     earned = {result["exercise"]: result["earned"] for result in verdict.results}
     points = {}
@@ -97,8 +116,11 @@ def exercise_points(verdict: Verdict, graded: HandGrades, assignment: Assignment
 
 def too_many(points: dict[str, float | None], assignment: Assignment) -> list[str]:
     """A sentence for each exercise that has more points than it gives: by hand somebody may have hit a key twice."""
-    return [f"{id}: {one:g} points were given by hand, of {assignment.exercises[id].points:g}; if more was meant, extra credit says so." for id, one in points.items()
-            if one is not None and one > assignment.exercises[id].points]
+    return [
+        f"{id}: {one:g} points were given by hand, of {assignment.exercises[id].points:g}; if more was meant, extra credit says so."
+        for id, one in points.items()
+        if one is not None and one > assignment.exercises[id].points
+    ]
 
 
 def _cell(id: str, kind: str) -> str:
@@ -109,7 +131,11 @@ def _cell(id: str, kind: str) -> str:
 
 def extra_credit(points: dict[str, float | None], graded: HandGrades) -> dict[str, float]:
     """By exercise id, the extra credit of exercises that have some. As with nbgrader, it counts where the points are decided."""
-    given = {id: sum(graded.extra.get(_cell(id, kind), 0.0) for kind in ("manual", "checked")) for id, one in points.items() if one is not None}
+    given = {
+        id: sum(graded.extra.get(_cell(id, kind), 0.0) for kind in ("manual", "checked"))
+        for id, one in points.items()
+        if one is not None
+    }
     return {id: more for id, more in given.items() if more}
 
 
@@ -117,12 +143,16 @@ def total_points(points: dict[str, float | None], graded: HandGrades) -> float |
     """The sum of what is decided and of its extra credit, less the late penalty; None when nothing is decided."""
     if all(one is None for one in points.values()):
         return None
-    return round(max(0.0, before_penalty(points, graded) - graded.penalty), 6)  # 22 less 2.2 is 19.8, not 19.799999999999997
+    return round(
+        max(0.0, before_penalty(points, graded) - graded.penalty), 6
+    )  # 22 less 2.2 is 19.8, not 19.799999999999997
 
 
 def before_penalty(points: dict[str, float | None], graded: HandGrades) -> float:
     """The sum of what is decided and of its extra credit, which is nbgrader's score of the notebook."""
-    return sum(one for one in points.values() if one is not None) + sum(extra_credit(points, graded).values())
+    return sum(one for one in points.values() if one is not None) + sum(
+        extra_credit(points, graded).values()
+    )
 
 
 LEADING = ("student", "name", "lms_id", "email", "assignment")
@@ -136,7 +166,9 @@ def write_all(path: Path, tables: list[Path]) -> Path:
         with table.open(encoding="utf-8", newline="") as file:
             found = csv.DictReader(file)
             rows += list(found)
-            exercises |= dict.fromkeys(name for name in found.fieldnames or () if name not in (*LEADING, *TRAILING))
+            exercises |= dict.fromkeys(
+                name for name in found.fieldnames or () if name not in (*LEADING, *TRAILING)
+            )
     text = io.StringIO(newline="")
     out = csv.DictWriter(text, [*LEADING, *exercises, *TRAILING], restval="")
     out.writeheader()
@@ -161,10 +193,22 @@ def write_csv(path: Path, rows: list[tuple[Verdict, HandGrades]], assignment: As
         decided = [f"{one:g}" if one is not None else "" for one in points.values()]
         total, extra = total_points(points, graded), sum(extra_credit(points, graded).values())
         added = [f"{one:g}" if one else "" for one in (extra, graded.penalty)]
-        out.writerow([spreadsheet_text(verdict.student), spreadsheet_text(shown(verdict.name or verdict.student, WHOLE)), verdict.lms_id,
-                      spreadsheet_text(graded.email), verdict.assignment, *decided, *added, f"{total:g}" if total is not None else "",
-                      f"{most:g}", lateness(graded.seconds_late, verdict.late), spreadsheet_text("; ".join(verdict.borrowed)),
-                      spreadsheet_text("; ".join(reasons(verdict, points, graded)))])
+        out.writerow(
+            [
+                spreadsheet_text(verdict.student),
+                spreadsheet_text(shown(verdict.name or verdict.student, WHOLE)),
+                verdict.lms_id,
+                spreadsheet_text(graded.email),
+                verdict.assignment,
+                *decided,
+                *added,
+                f"{total:g}" if total is not None else "",
+                f"{most:g}",
+                lateness(graded.seconds_late, verdict.late),
+                spreadsheet_text("; ".join(verdict.borrowed)),
+                spreadsheet_text("; ".join(reasons(verdict, points, graded))),
+            ]
+        )
     write_whole(path, text.getvalue(), OWNER_ONLY)
     return path
 
@@ -179,13 +223,17 @@ def lateness(seconds: float, said_so: bool = False) -> str:
     return " ".join(f"{count} {unit}" for count, unit in parts if count) or "under 1 min"
 
 
-def reasons(verdict: Verdict, points: dict[str, float | None], graded: HandGrades | None = None) -> list[str]:
+def reasons(
+    verdict: Verdict, points: dict[str, float | None], graded: HandGrades | None = None
+) -> list[str]:
     """Why a human is needed, one sentence a reason; empty when every point is decided and nothing else is open."""
     notes = graded.notes if graded else []
     return list(dict.fromkeys([*open_points(verdict, points, graded), *notes]))
 
 
-def open_points(verdict: Verdict, points: dict[str, float | None], graded: HandGrades | None = None) -> list[str]:
+def open_points(
+    verdict: Verdict, points: dict[str, float | None], graded: HandGrades | None = None
+) -> list[str]:
     """Of `reasons` those that leave points open: none are decided, newer work waits, or those given by hand need another look."""
     found = [] if verdict.readable or None not in points.values() else [verdict.waits("")]
     found += [graded.unjudged] if graded and graded.unjudged else []
@@ -198,14 +246,22 @@ def open_points(verdict: Verdict, points: dict[str, float | None], graded: HandG
     return found + [f"{', '.join(ids)}: {reason}" for reason, ids in by_reason.items()]
 
 
-def waiting_answers(verdict: Verdict, points: dict[str, float | None], assignment: Assignment) -> int:
+def waiting_answers(
+    verdict: Verdict, points: dict[str, float | None], assignment: Assignment
+) -> int:
     """How many written answers wait to be read, and for nothing else."""
-    return sum(points[id] is None and not verdict.waits(id) for id, one in assignment.exercises.items() if one.kind == "manual")
+    return sum(
+        points[id] is None and not verdict.waits(id)
+        for id, one in assignment.exercises.items()
+        if one.kind == "manual"
+    )
 
 
 def looks_again(id: str, graded: HandGrades | None) -> bool:
     """Whether the points by hand of an exercise were given before its work was stored anew."""
-    return graded is not None and any(_cell(id, kind) in graded.again for kind in ("manual", "checked"))
+    return graded is not None and any(
+        _cell(id, kind) in graded.again for kind in ("manual", "checked")
+    )
 
 
 def spreadsheet_text(text: str) -> str:

@@ -5,6 +5,7 @@ called, whether it was late, what was wrong with it. `course collect` and `cours
 NAME.collected.json of `verdicts/`. Entries that are nobody's submission stand in NAME.left-out.json, by the folder or zip they
 came in: what was handed over is graded, or named in every report until it is taken for somebody's or left away there.
 """
+
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,14 +19,16 @@ from autograder.grading.submissions import STAMP, Submission, timestamp_of
 from autograder.grading.verdict import record_path
 
 NOTED = ("name", "lms_id", "late", "entry", "problem", "notes", "timestamp")
-OF_GRADING = ""         # where `course grade SUBMISSIONS` keeps what it left out: each run's in the place of the one before
+OF_GRADING = ""  # where `course grade SUBMISSIONS` keeps what it left out: each run's in the place of the one before
 
 
 def refuse_inside(where: Path, **places: Path) -> None:
     """Raise CourseError where one of the places that are written to, by their options, lies in what was handed in."""
     for option, place in places.items():
         if place.resolve().is_relative_to(where.resolve()):
-            raise CourseError(f"{option} {place} is in {where}, the folder of the submissions, and nothing is written there: name a folder beside it")
+            raise CourseError(
+                f"{option} {place} is in {where}, the folder of the submissions, and nothing is written there: name a folder beside it"
+            )
 
 
 def note_of(one: Submission) -> dict:
@@ -35,7 +38,11 @@ def note_of(one: Submission) -> dict:
 
 def from_note(student: str, path: Path, noted: dict) -> Submission:
     """The hand-in of which a copy lies at `path`. Raises ValueError for a note that says something else."""
-    if not isinstance(noted, dict) or set(noted) != set(NOTED) or not isinstance(noted["notes"], list):
+    if (
+        not isinstance(noted, dict)
+        or set(noted) != set(NOTED)
+        or not isinstance(noted["notes"], list)
+    ):
         raise ValueError("it is no note on a hand-in")
     return Submission(student, path, **noted | {"notes": tuple(noted["notes"])})
 
@@ -50,16 +57,23 @@ def notes(course_root: Path, assignment: Assignment) -> dict[str, dict]:
         for student, noted in found.items():
             from_note(student, path, noted)
     except (OSError, ValueError, AttributeError) as error:
-        raise CourseError(f"{path} cannot be read ({error}): move it away, and hand everything to `course collect` again") from error
+        raise CourseError(
+            f"{path} cannot be read ({error}): move it away, and hand everything to `course collect` again"
+        ) from error
     return found
 
 
-def write_notes(course_root: Path, assignment: Assignment, submissions: Iterable[Submission]) -> None:
+def write_notes(
+    course_root: Path, assignment: Assignment, submissions: Iterable[Submission]
+) -> None:
     """Note what is known of these hand-ins; the notes on others stay."""
     before = notes(course_root, assignment)
     after = before | {one.student: note_of(one) for one in submissions}
     if after != before:
-        write_whole(_notes_path(course_root, assignment), json.dumps(after, indent=1, sort_keys=True, ensure_ascii=False))
+        write_whole(
+            _notes_path(course_root, assignment),
+            json.dumps(after, indent=1, sort_keys=True, ensure_ascii=False),
+        )
 
 
 def copy_path(course_root: Path, assignment: str, student: str) -> Path:
@@ -67,7 +81,9 @@ def copy_path(course_root: Path, assignment: str, student: str) -> Path:
     return course_root / "submitted" / student / assignment / f"{assignment}.ipynb"
 
 
-def of_copy(course_root: Path, assignment: Assignment, student: str, noted: dict | None) -> Submission:
+def of_copy(
+    course_root: Path, assignment: Assignment, student: str, noted: dict | None
+) -> Submission:
     """The hand-in whose copy is in submitted/; the time that stands beside the copy counts before the noted one."""
     path = copy_path(course_root, assignment.name, student)
     stamp = path.parent / STAMP
@@ -76,17 +92,33 @@ def of_copy(course_root: Path, assignment: Assignment, student: str, noted: dict
     return from_note(student, path, known | ({"timestamp": when} if when else {}))
 
 
-def leave_out(course_root: Path, assignment: Assignment, source: str, entries: dict[str, str], taken: Iterable[str] = ()) -> None:
+def leave_out(
+    course_root: Path,
+    assignment: Assignment,
+    source: str,
+    entries: dict[str, str],
+    taken: Iterable[str] = (),
+) -> None:
     """Keep what is nobody's of `source`, in the place of what was kept of it before; `taken`, entries that are somebody's now, go."""
     kept = _left_out(course_root, assignment) | {source: entries}
     mine = {shown(entry) for entry in taken}
-    kept = {place: {entry: why for entry, why in some.items() if entry not in mine or place == source} for place, some in kept.items()}
-    write_whole(_left_out_path(course_root, assignment), json.dumps({place: some for place, some in kept.items() if some}, indent=1, sort_keys=True))
+    kept = {
+        place: {entry: why for entry, why in some.items() if entry not in mine or place == source}
+        for place, some in kept.items()
+    }
+    write_whole(
+        _left_out_path(course_root, assignment),
+        json.dumps({place: some for place, some in kept.items() if some}, indent=1, sort_keys=True),
+    )
 
 
 def left_out(course_root: Path, assignment: Assignment) -> dict[str, str]:
     """Every entry that is nobody's, of all that was handed over, and who was collected and is not graded, with the reason."""
-    found = {entry: why for some in _left_out(course_root, assignment).values() for entry, why in some.items()}
+    found = {
+        entry: why
+        for some in _left_out(course_root, assignment).values()
+        for entry, why in some.items()
+    }
     return never_judged(course_root, assignment) | found
 
 
@@ -94,9 +126,16 @@ def never_judged(course_root: Path, assignment: Assignment) -> dict[str, str]:
     """By student, who was collected and has no record at all, with the remedy."""
     found = {}
     for student in notes(course_root, assignment):
-        there = (record_path(course_root, assignment.name, student), course_root / "autograded" / student / assignment.name)
-        if not any(path.exists() for path in there) and hash_of(copy_path(course_root, assignment.name, student)):
-            found[student] = f"it is in submitted/ and was not judged yet; `course grade --assignment {assignment.number}` does it"
+        there = (
+            record_path(course_root, assignment.name, student),
+            course_root / "autograded" / student / assignment.name,
+        )
+        if not any(path.exists() for path in there) and hash_of(
+            copy_path(course_root, assignment.name, student)
+        ):
+            found[student] = (
+                f"it is in submitted/ and was not judged yet; `course grade --assignment {assignment.number}` does it"
+            )
     return found
 
 
@@ -107,9 +146,17 @@ def _left_out(course_root: Path, assignment: Assignment) -> dict[str, dict[str, 
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         plain = {place: some for place, some in found.items() if isinstance(some, str)}
-        nested = {place: {str(entry): str(why) for entry, why in some.items()} for place, some in found.items() if place not in plain}
+        nested = {
+            place: {str(entry): str(why) for entry, why in some.items()}
+            for place, some in found.items()
+            if place not in plain
+        }
     except (OSError, ValueError, AttributeError) as error:
-        return {OF_GRADING: {path.name: f"this list of what was left out cannot be read ({error}); hand over again what was handed over"}}
+        return {
+            OF_GRADING: {
+                path.name: f"this list of what was left out cannot be read ({error}); hand over again what was handed over"
+            }
+        }
     return ({OF_GRADING: plain} if plain else {}) | nested
 
 

@@ -4,6 +4,7 @@ One renderer for formgrader and for our pages. HTML is held to a list of tags. A
 MathML, which browsers show without a script. Of pictures only those are shown that grading
 encoded anew (grading/pictures.py); any other is a sentence that says why.
 """
+
 import re
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -20,41 +21,53 @@ from autograder.grading.pictures import LEFT_OUT, NAME, NOT_THERE, ON_THE_WEB, S
 
 TAGS = frozenset(
     "a abbr b blockquote br caption code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i kbd li "
-    "ol p pre s small span strong sub summary sup table tbody td th thead tr ul".split())
+    "ol p pre s small span strong sub summary sup table tbody td th thead tr ul".split()
+)
 LINKS = ("http:", "https:", "mailto:", "#")
 PICTURE_ATTRIBUTES = ("src", "alt", "width")
-PROTOCOLS = frozenset(["http", "https", "mailto", "attachment", "file"])    # of a link: see LINKS
-MAX_FORMULA = 1_000     # characters; the converter's time grows with the square
+PROTOCOLS = frozenset(["http", "https", "mailto", "attachment", "file"])  # of a link: see LINKS
+MAX_FORMULA = 1_000  # characters; the converter's time grows with the square
 # What docutils makes of a formula; no attribute of these can hold a script or an address.
 MATH_TAGS = frozenset(
     "math maction menclose merror mfrac mi mmultiscripts mn mo mover mpadded mphantom mroot mrow "
-    "mspace msqrt mstyle msub msubsup msup mtable mtd mtext mtr munder munderover".split())
+    "mspace msqrt mstyle msub msubsup msup mtable mtd mtext mtr munder munderover".split()
+)
 MATH_ATTRIBUTES = frozenset(
     "accent accentunder display displaystyle fence form height linethickness lspace mathvariant "
     "maxsize minsize movablelimits notation rspace scriptlevel separator stretchy symmetric "
-    "width".split())
+    "width".split()
+)
 # Environments that docutils knows only by their rows.
 MULTILINE = re.compile(
-    r"\s*\\begin\{(align|equation|gather|eqnarray)(\*?)\}(.*)\\end\{\1\2\}\s*", re.DOTALL)
+    r"\s*\\begin\{(align|equation|gather|eqnarray)(\*?)\}(.*)\\end\{\1\2\}\s*", re.DOTALL
+)
 
 SHOWN_NOT = "[Picture{} left out: {}.]"
 
-Pictures = dict[str, dict[str, str]]    # by name, see `pictures.checked`
+Pictures = dict[str, dict[str, str]]  # by name, see `pictures.checked`
 
 
 def as_html(source: str, pictures: Pictures | None = None, headings: bool = True) -> Markup:
     """The Markdown as HTML. headings: whether they keep their level; else all are of level 4."""
     renderer = _Renderer(escape=False, exclude_anchor_links=True)
     cleaner = Cleaner(
-        tags=TAGS | {"img", *_Renderer.FORMULAS}, attributes=_is_allowed, protocols=PROTOCOLS,
-        filters=[partial(_Shown, pictures=pictures or {}, headings=headings)])
+        tags=TAGS | {"img", *_Renderer.FORMULAS},
+        attributes=_is_allowed,
+        protocols=PROTOCOLS,
+        filters=[partial(_Shown, pictures=pictures or {}, headings=headings)],
+    )
     return Markup(cleaner.clean(MarkdownWithMath(renderer=renderer).render(source)))
 
 
 def inert_html(html: str) -> str:
     """HTML without scripts, handlers, styles, frames, images, forms, or links that run anything."""
-    return clean(str(html), tags=TAGS, attributes={"a": ["href", "title"], "th": ["scope"]},
-                 protocols={"http", "https", "mailto"}, strip=False)
+    return clean(
+        str(html),
+        tags=TAGS,
+        attributes={"a": ["href", "title"], "th": ["scope"]},
+        protocols={"http", "https", "mailto"},
+        strip=False,
+    )
 
 
 def _is_allowed(tag: str, name: str, value: str) -> bool:
@@ -145,13 +158,22 @@ def _picture(attributes: dict, pictures: Pictures) -> list[dict]:
     for kind in SHOWN_TYPES:
         if kind in bundle:
             width = re.fullmatch(r"[1-9]\d{0,3}", given.get("width", ""))
-            return [_tag("EmptyTag", "img", src=f"data:{kind};base64,{bundle[kind]}",
-                         alt=alt or "picture", **{"width": width[0]} if width else {})]
+            return [
+                _tag(
+                    "EmptyTag",
+                    "img",
+                    src=f"data:{kind};base64,{bundle[kind]}",
+                    alt=alt or "picture",
+                    **{"width": width[0]} if width else {},
+                )
+            ]
     name = f' "{unescape(alt)[:60]}"' if alt else ""
     if address.lower().startswith(("http:", "https:", "//")):
         link = "https:" + address if address.startswith("//") else address
-        return [*_element("em", SHOWN_NOT.format(name, ON_THE_WEB) + " "),
-                *_element("a", address, href=link, rel="noreferrer noopener")]
+        return [
+            *_element("em", SHOWN_NOT.format(name, ON_THE_WEB) + " "),
+            *_element("a", address, href=link, rel="noreferrer noopener"),
+        ]
     return _element("em", SHOWN_NOT.format(name, bundle.get(LEFT_OUT, NOT_THERE)))
 
 
@@ -164,7 +186,7 @@ def _formula(tex: str, displayed: bool) -> list[dict]:
         try:
             mathml = tex2mathml(rows[3] if rows else tex, as_block=displayed)
             return list(_math(ElementTree.fromstring(mathml)))
-        except Exception:       # the converter raises whatever a formula makes it raise
+        except Exception:  # the converter raises whatever a formula makes it raise
             pass
     return _element("code", f"$${tex}$$" if displayed else f"${tex}$")
 

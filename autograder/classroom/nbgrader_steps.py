@@ -9,6 +9,7 @@ check cell that was not run. What was handed in is only hashed here: the noteboo
 verdict, and its last version carries the verdict's hash, so that an interrupted run shows. `configure` is called by the
 course root's nbgrader_config.py.
 """
+
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,9 +31,9 @@ from autograder.grading.names import shown
 from autograder.grading.submissions import Submission
 from autograder.grading.transplant import assemble, marks
 
-MARK = "word2serve"     # our key in a notebook's metadata
-BEFORE = "word2serve-before"        # in the resources: the sources, by grade id, of the notebook that was stored until now
-STAND_IN = b"word2serve stand-in "      # begins the file that stands for a submission while we store its verdict
+MARK = "word2serve"  # our key in a notebook's metadata
+BEFORE = "word2serve-before"  # in the resources: the sources, by grade id, of the notebook that was stored until now
+STAND_IN = b"word2serve stand-in "  # begins the file that stands for a submission while we store its verdict
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -49,14 +50,22 @@ def configure(config: Config, course_root: Path, db_url: str = "") -> None:
     config.Autograde.exporter_class = f"{here}.SafeReader"
     config.Autograde.sanitize_preprocessors = [f"{here}.FromVerdict"]
     config.Autograde.autograde_preprocessors = [
-        f"{here}.ShowPoints", f"{here}.SaveVerdict", "nbgrader.preprocessors.AssignLatePenalties"]
+        f"{here}.ShowPoints",
+        f"{here}.SaveVerdict",
+        "nbgrader.preprocessors.AssignLatePenalties",
+    ]
     config.GenerateFeedback.exporter_class = f"{here}.FeedbackExporter"
     config.HTMLExporter.filters = {
         "markdown2html": f"{here}.inert_markdown",
-        "clean_html": "autograder.classroom.markdown.inert_html"}
+        "clean_html": "autograder.classroom.markdown.inert_html",
+    }
     config.HTMLExporter.sanitize_html = True
     # nbgrader's template calls the macro that loads MathJax from the network; Jupyter finds ours first.
-    paths = [path for path in os.environ.get("JUPYTER_PATH", "").split(os.pathsep) if path and path != str(TEMPLATES)]
+    paths = [
+        path
+        for path in os.environ.get("JUPYTER_PATH", "").split(os.pathsep)
+        if path and path != str(TEMPLATES)
+    ]
     os.environ["JUPYTER_PATH"] = os.pathsep.join([str(TEMPLATES), *paths])
 
 
@@ -66,7 +75,7 @@ def course_root_of(step) -> Path:
         if getattr(step, "coursedir", None) is not None:
             return Path(step.coursedir.root)
         step = step.parent
-    return Path(os.getcwd())        # converters work in the course root
+    return Path(os.getcwd())  # converters work in the course root
 
 
 @contextmanager
@@ -105,7 +114,11 @@ def _hash_of(path: Path) -> str:
         data = read_regular_file(path)
     except IntakeError:
         return ""
-    return data.removeprefix(STAND_IN).decode("ascii") if data.startswith(STAND_IN) else fingerprint(data)
+    return (
+        data.removeprefix(STAND_IN).decode("ascii")
+        if data.startswith(STAND_IN)
+        else fingerprint(data)
+    )
 
 
 class FromVerdict(NbGraderPreprocessor):
@@ -117,7 +130,9 @@ class FromVerdict(NbGraderPreprocessor):
 
         names = resources["nbgrader"]
         verdict = self._verdict(nb.metadata[MARK]["sha256"], names)
-        pristine = load_assignment(names["assignment"]).pristine_of(verdict.student, course_secret(course_root_of(self)))
+        pristine = load_assignment(names["assignment"]).pristine_of(
+            verdict.student, course_secret(course_root_of(self))
+        )
         notebook = assemble(pristine, verdict.own, verdict.added, verdict.found, verdict.pictures)
         notebook.metadata[MARK] = {"sanitized": verdict.digest()}
         return notebook, resources
@@ -131,8 +146,16 @@ class FromVerdict(NbGraderPreprocessor):
         kept = load_verdict(root, assignment.name, names["student"])
         if kept and kept.submission == sha256 and kept.checks == assignment.checks_hash:
             return kept
-        path = root / "submitted" / names["student"] / names["assignment"] / f"{names['notebook']}.ipynb"
-        return grade_all([Submission(names["student"], path)], assignment, root, regrade=True).verdicts[names["student"]]
+        path = (
+            root
+            / "submitted"
+            / names["student"]
+            / names["assignment"]
+            / f"{names['notebook']}.ipynb"
+        )
+        return grade_all(
+            [Submission(names["student"], path)], assignment, root, regrade=True
+        ).verdicts[names["student"]]
 
 
 class ShowPoints(NbGraderPreprocessor):
@@ -145,13 +168,19 @@ class ShowPoints(NbGraderPreprocessor):
         names = resources["nbgrader"]
         verdict = load_verdict(course_root_of(self), names["assignment"], names["student"])
         if verdict is None or nb.metadata[MARK].get("sanitized") != verdict.digest():
-            raise ValueError(f"the verdict of {names['student']} changed while its notebook was written; run again")
+            raise ValueError(
+                f"the verdict of {names['student']} changed while its notebook was written; run again"
+            )
         resources[MARK] = verdict
-        nb.metadata[MARK] = {"verdict": verdict.digest()}      # this file is written after the scores are saved
+        nb.metadata[MARK] = {
+            "verdict": verdict.digest()
+        }  # this file is written after the scores are saved
         results = {result["exercise"].split(".", 1)[1]: result for result in verdict.results}
         for cell in nb.cells:
             if is_grade(cell) and cell.cell_type == "code":
-                cell.outputs = _outputs(verdict, results.get(marks(cell)["grade_id"].removesuffix("-check")))
+                cell.outputs = _outputs(
+                    verdict, results.get(marks(cell)["grade_id"].removesuffix("-check"))
+                )
         return nb, resources
 
 
@@ -163,13 +192,35 @@ def _outputs(verdict, result: dict | None) -> list[NotebookNode]:
     waiting = verdict.waits(result["exercise"]) if result else verdict.waits("")
     if result is None or waiting:
         reason = waiting or "There is no result for this exercise."
-        return [from_dict({"output_type": "error", "ename": "NeedsHuman", "evalue": reason, "traceback": [reason]})]
+        return [
+            from_dict(
+                {
+                    "output_type": "error",
+                    "ename": "NeedsHuman",
+                    "evalue": reason,
+                    "traceback": [reason],
+                }
+            )
+        ]
     rubric = ExerciseResult.from_json(result)
     # nbformat's new_output would hold each of them against its schema, which takes longer than all else here.
-    return [from_dict({"output_type": "display_data", "metadata": {}, "data": {
-                "text/html": as_html(rubric), "text/plain": as_text(rubric)}}),
-            from_dict({"output_type": "execute_result", "metadata": {}, "execution_count": 1, "data": {
-                "text/plain": repr(float(rubric.earned))}})]
+    return [
+        from_dict(
+            {
+                "output_type": "display_data",
+                "metadata": {},
+                "data": {"text/html": as_html(rubric), "text/plain": as_text(rubric)},
+            }
+        ),
+        from_dict(
+            {
+                "output_type": "execute_result",
+                "metadata": {},
+                "execution_count": 1,
+                "data": {"text/plain": repr(float(rubric.earned))},
+            }
+        ),
+    ]
 
 
 class SaveVerdict(NbGraderPreprocessor):
@@ -187,25 +238,49 @@ class SaveVerdict(NbGraderPreprocessor):
             rows = next(one for one in submission.notebooks if one.name == names["notebook"])
             grades = {one.name: one for one in rows.grades}
             comments = {one.name: one for one in rows.comments}
-            waiting = {str(one["exercise"]).split(".", 1)[-1] for one in verdict.human}       # of these only written answers are grade ids
-            worth = waiting | {result["exercise"].split(".", 1)[-1] for result in verdict.results if result["earned"]}      # the work is elsewhere, or may be
+            waiting = {
+                str(one["exercise"]).split(".", 1)[-1] for one in verdict.human
+            }  # of these only written answers are grade ids
+            worth = waiting | {
+                result["exercise"].split(".", 1)[-1]
+                for result in verdict.results
+                if result["earned"]
+            }  # the work is elsewhere, or may be
             for cell in nb.cells:
                 key = marks(cell).get("grade_id")
                 if is_grade(cell):
                     grade = grades[key]
-                    waits = not verdict.readable or key in waiting or any(one.output_type == "error" for one in cell.get("outputs", ()))
-                    earlier, grade.auto_score = grade.auto_score, None if waits else determine_grade(cell, self.log)[0]
+                    waits = (
+                        not verdict.readable
+                        or key in waiting
+                        or any(one.output_type == "error" for one in cell.get("outputs", ()))
+                    )
+                    earlier, grade.auto_score = (
+                        grade.auto_score,
+                        None if waits else determine_grade(cell, self.log)[0],
+                    )
                     work = key.removesuffix("-check")
                     if grade.manual_score is None and not grade.extra_credit:
                         grade.needs_manual_grade = grade.auto_score is None
-                    elif grade.auto_score is None and grade.manual_score is None or before.get(work) != sources.get(work) or grade.auto_score != earlier:
+                    elif (
+                        grade.auto_score is None
+                        and grade.manual_score is None
+                        or before.get(work) != sources.get(work)
+                        or grade.auto_score != earlier
+                    ):
                         grade.needs_manual_grade = True
                 if is_solution(cell):
-                    comments[key].auto_comment = "No response." if key in verdict.untouched and key not in worth else None
+                    comments[key].auto_comment = (
+                        "No response." if key in verdict.untouched and key not in worth else None
+                    )
             submission.timestamp = parse_utc(verdict.timestamp) if verdict.timestamp else None
             student = gradebook.find_student(names["student"])
             student.lms_user_id = verdict.lms_id or student.lms_user_id
-            if verdict.name != names["student"] and not student.first_name and not student.last_name:
+            if (
+                verdict.name != names["student"]
+                and not student.first_name
+                and not student.last_name
+            ):
                 student.last_name = shown(verdict.name, 100)
             gradebook.db.commit()
         return nb, resources
@@ -214,7 +289,9 @@ class SaveVerdict(NbGraderPreprocessor):
 class FeedbackExporter(HTMLExporter):
     """In place of nbgrader's notebook page: our feedback page, from the verdict and the gradebook."""
 
-    def from_notebook_node(self, nb: NotebookNode, resources: dict | None = None, **options: object):
+    def from_notebook_node(
+        self, nb: NotebookNode, resources: dict | None = None, **options: object
+    ):
         """The page as text."""
         from autograder.classroom.feedback import feedback_page
         from autograder.classroom.grades import hand_grades

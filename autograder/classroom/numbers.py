@@ -3,6 +3,7 @@
 A number says who somebody is on one platform only; `layouts.identity` puts the two together. A class that was graded under two
 names of one person has that number twice: both are named, a person decides, and no platform gets either of them.
 """
+
 from collections.abc import Callable, Iterable
 
 from autograder.classroom.gradebook import hash_of
@@ -20,21 +21,37 @@ def of_records(verdicts: Iterable[Verdict]) -> dict[str, str]:
 
 def of_notes(course_root, assignment: Assignment) -> dict[str, str]:
     """By student, whose number it is, as was noted of hand-ins whose copy is still there."""
-    return {student: identity(noted["entry"], noted["lms_id"]) for student, noted in notes(course_root, assignment).items()
-            if hash_of(copy_path(course_root, assignment.name, student))}
+    return {
+        student: identity(noted["entry"], noted["lms_id"])
+        for student, noted in notes(course_root, assignment).items()
+        if hash_of(copy_path(course_root, assignment.name, student))
+    }
 
 
-def shared(verdicts: Iterable[Verdict], number: Callable[[Verdict], str] = lambda one: identity(one.entry, one.lms_id)) -> dict[str, str]:
+def shared(
+    verdicts: Iterable[Verdict],
+    number: Callable[[Verdict], str] = lambda one: identity(one.entry, one.lms_id),
+) -> dict[str, str]:
     """By student, the reason and the remedy where several have one number. number: what is compared; "" for none."""
     by_number: dict[str, list[Verdict]] = {}
     for one in verdicts:
         if number(one):
             by_number.setdefault(number(one), []).append(one)
-    return {one.student: _said(several) for several in by_number.values() if len(several) > 1 for one in several}
+    return {
+        one.student: _said(several)
+        for several in by_number.values()
+        if len(several) > 1
+        for one in several
+    }
 
 
 def _said(several: list[Verdict]) -> str:
-    whose = " and of ".join(one.student if one.name in ("", one.student) else f"{one.student} (named {shown(one.name)})" for one in several)
+    whose = " and of ".join(
+        one.student if one.name in ("", one.student) else f"{one.student} (named {shown(one.name)})"
+        for one in several
+    )
     one = several[0]
-    return (f"The platform's number {one.lms_id} is that of {whose}: one person under several names. Keep the one that counts, and move "
-            f"verdicts/{one.assignment}/STUDENT.json and submitted/STUDENT/{one.assignment} of the other out of the course root.")
+    return (
+        f"The platform's number {one.lms_id} is that of {whose}: one person under several names. Keep the one that counts, and move "
+        f"verdicts/{one.assignment}/STUDENT.json and submitted/STUDENT/{one.assignment} of the other out of the course root."
+    )

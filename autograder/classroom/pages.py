@@ -2,6 +2,7 @@
 
 Pages are one file each: no script, no font, no request. Everything that comes from a submission is text.
 """
+
 import re
 from functools import lru_cache
 from pathlib import Path
@@ -13,31 +14,52 @@ from autograder.checks.rubric import WORDS, with_code
 
 TEMPLATES = Path(__file__).parent / "templates"
 PALETTE = Path(__file__).parents[2] / "book" / "assets" / "palette.css"
-SHOWN_CODE = 12_000     # characters of one cell that a page shows
+SHOWN_CODE = 12_000  # characters of one cell that a page shows
 
-TONES = {"passed": "good", "slip": "warn", "capped": "warn", "wrong": "bad", "error": "bad", "not_attempted": "idle",
-         "time": "bad", "memory": "bad", "killed": "bad", "fault": "warn", "human": "warn"}
+TONES = {
+    "passed": "good",
+    "slip": "warn",
+    "capped": "warn",
+    "wrong": "bad",
+    "error": "bad",
+    "not_attempted": "idle",
+    "time": "bad",
+    "memory": "bad",
+    "killed": "bad",
+    "fault": "warn",
+    "human": "warn",
+}
 
 
 @lru_cache(maxsize=1)
 def templates() -> Environment:
     """The page templates: autoescaping always on, an undefined name is an error."""
-    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined,
-                              trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"points": lambda number: f"{number:g}" if number is not None else "\u2013",
-                            "code": highlighted, "markdown": markdown,
-                            "sentence": lambda text: Markup(with_code(text)),
-                            "mebibytes": lambda count: f"{count / 2**20:,.0f} MiB",
-                            "in_words": lambda name: name.replace("-", " ").replace("_", " "),
-                            "breaking": lambda name: Markup(str(escape(name)).replace("_", "_<wbr>")),
-                            "percent": lambda share: f"{100 * share:.0f} %"}
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "points": lambda number: f"{number:g}" if number is not None else "\u2013",
+        "code": highlighted,
+        "markdown": markdown,
+        "sentence": lambda text: Markup(with_code(text)),
+        "mebibytes": lambda count: f"{count / 2**20:,.0f} MiB",
+        "in_words": lambda name: name.replace("-", " ").replace("_", " "),
+        "breaking": lambda name: Markup(str(escape(name)).replace("_", "_<wbr>")),
+        "percent": lambda share: f"{100 * share:.0f} %",
+    }
     environment.globals |= {"words": WORDS, "tones": TONES}
     return environment
 
 
 def render(name: str, **values: object) -> str:
     """One page as text, with the course's palette and the pages' style inlined."""
-    style = PALETTE.read_text(encoding="utf-8") + (TEMPLATES / "pages.css").read_text(encoding="utf-8")
+    style = PALETTE.read_text(encoding="utf-8") + (TEMPLATES / "pages.css").read_text(
+        encoding="utf-8"
+    )
     style = re.sub(r"/\*.*?\*/\s*", "", style, flags=re.DOTALL)
     return templates().get_template(name).render(style=Markup(style), **values)
 
@@ -53,7 +75,11 @@ def highlighted(source: str) -> Markup:
     """Python source as escaped HTML with the course's token colours, cut at SHOWN_CODE characters."""
     from pygments import highlight
 
-    cut = source if len(source) <= SHOWN_CODE else source[:SHOWN_CODE] + f"\n# ... {len(source) - SHOWN_CODE:,} more"
+    cut = (
+        source
+        if len(source) <= SHOWN_CODE
+        else source[:SHOWN_CODE] + f"\n# ... {len(source) - SHOWN_CODE:,} more"
+    )
     return Markup(highlight(cut, *_python()))
 
 

@@ -11,6 +11,7 @@ lib/gradebook_importer.rb and Moodle's mod/assign/feedback/{offline/importgrades
 A student without the platform's number, or with a number that another one has too, and one of whose points a person must still decide
 some, is left out and named.
 """
+
 import csv
 import io
 import json
@@ -39,11 +40,17 @@ from autograder.grading.names import WHOLE, shown
 from autograder.grading.verdict import Verdict
 
 Rows = list[tuple[Verdict, HandGrades]]
-WITHOUT_NUMBER = "the platform's number is not known; it comes with the platform's own download of submissions"
-WITHOUT_FILE = ("Canvas takes a page back as a comment on a file that was handed in and knows it by the number of the file, which a text entry "
-                "or a link has not: send the page by hand")
-MISREAD = "in a file's name Canvas would take another number for the student's: send the page by hand"
-LONG_AGO = (1980, 1, 1, 0, 0, 0)       # of every file in a zip, so that the same pages make the same zip
+WITHOUT_NUMBER = (
+    "the platform's number is not known; it comes with the platform's own download of submissions"
+)
+WITHOUT_FILE = (
+    "Canvas takes a page back as a comment on a file that was handed in and knows it by the number of the file, which a text entry "
+    "or a link has not: send the page by hand"
+)
+MISREAD = (
+    "in a file's name Canvas would take another number for the student's: send the page by hand"
+)
+LONG_AGO = (1980, 1, 1, 0, 0, 0)  # of every file in a zip, so that the same pages make the same zip
 
 
 @dataclass
@@ -55,14 +62,20 @@ class Export:
     left_out: dict[str, str] = field(default_factory=dict)
 
 
-def export_grades(to: str, rows: Rows, assignment: Assignment, path: Path, column: str = "", so_far: bool = False) -> Export:
+def export_grades(
+    to: str, rows: Rows, assignment: Assignment, path: Path, column: str = "", so_far: bool = False
+) -> Export:
     """Write the grades for a platform: `to` is a key of GRADES. A file is replaced whole or not at all.
 
     column: the heading of Canvas's column, "NAME (NUMBER)" as in its own export; else the assignment's name, for which Canvas
     makes a new column. so_far: take the points that are decided where some are not.
     """
     made, counted = Export(path), []
-    twice = {} if to == "gradescope" else shared([verdict for verdict, _ in rows], lambda one: _number(one, to))
+    twice = (
+        {}
+        if to == "gradescope"
+        else shared([verdict for verdict, _ in rows], lambda one: _number(one, to))
+    )
     for verdict, graded in rows:
         points = exercise_points(verdict, graded, assignment)
         total = total_points(points, graded)
@@ -81,36 +94,83 @@ def export_grades(to: str, rows: Rows, assignment: Assignment, path: Path, colum
     if to == "gradescope":
         with writing(path):
             path.mkdir(parents=True, exist_ok=True)
-        _take_away(path, {verdict.student for verdict, _ in rows} - {verdict.student for verdict, *_ in counted})
+        _take_away(
+            path,
+            {verdict.student for verdict, _ in rows} - {verdict.student for verdict, *_ in counted},
+        )
     GRADES[to](path, counted, assignment, column)
     return made
 
 
 def _canvas(path: Path, counted: list, assignment: Assignment, column: str) -> None:
     most = sum(one.points for one in assignment.exercises.values())
-    _write_csv(path, ["Student", "ID", "SIS Login ID", "Section", column or assignment.name],
-               [["    Points Possible", "", "", "", f"{most:g}"]] + [
-                   [spreadsheet_text(shown(verdict.name, WHOLE)), verdict.lms_id, "", "", f"{total:g}"] for verdict, *_, total in counted])
+    _write_csv(
+        path,
+        ["Student", "ID", "SIS Login ID", "Section", column or assignment.name],
+        [["    Points Possible", "", "", "", f"{most:g}"]]
+        + [
+            [spreadsheet_text(shown(verdict.name, WHOLE)), verdict.lms_id, "", "", f"{total:g}"]
+            for verdict, *_, total in counted
+        ],
+    )
 
 
 def _moodle(path: Path, counted: list, assignment: Assignment, column: str) -> None:
     """`-` is Moodle's own word for "never": a grade that somebody has set since is only replaced if its form is told so."""
     most = sum(one.points for one in assignment.exercises.values())
-    _write_csv(path, ["Identifier", "Full name", "Grade", "Maximum grade", "Last modified (grade)"], [
-        [f"Participant {verdict.lms_id}", spreadsheet_text(shown(verdict.name, WHOLE)), f"{total:g}", f"{most:g}", "-"]
-        for verdict, *_, total in counted])
+    _write_csv(
+        path,
+        ["Identifier", "Full name", "Grade", "Maximum grade", "Last modified (grade)"],
+        [
+            [
+                f"Participant {verdict.lms_id}",
+                spreadsheet_text(shown(verdict.name, WHOLE)),
+                f"{total:g}",
+                f"{most:g}",
+                "-",
+            ]
+            for verdict, *_, total in counted
+        ],
+    )
 
 
 def _gradescope(path: Path, counted: list, assignment: Assignment, column: str) -> None:
     for verdict, points, extra, total in counted:
         results = {result["exercise"]: result for result in verdict.results}
-        tests = [{"name": id, "score": points[id], "max_score": one.points, "output": _said(results.get(id)), "visibility": "visible",
-                  "status": "passed" if points[id] >= one.points else "failed"}
-                 for id, one in assignment.exercises.items() if points[id] is not None]
-        tests += [{"name": f"{id}, extra credit", "score": more, "max_score": 0, "visibility": "visible", "status": "passed"} for id, more in extra.items()]
-        record = {"score": total, "visibility": "visible", "stdout_visibility": "hidden", "execution_time": round(verdict.seconds),
-                  "tests": tests}
-        write_whole(path / verdict.student / "results.json", json.dumps(record, indent=1, ensure_ascii=False), OWNER_ONLY)
+        tests = [
+            {
+                "name": id,
+                "score": points[id],
+                "max_score": one.points,
+                "output": _said(results.get(id)),
+                "visibility": "visible",
+                "status": "passed" if points[id] >= one.points else "failed",
+            }
+            for id, one in assignment.exercises.items()
+            if points[id] is not None
+        ]
+        tests += [
+            {
+                "name": f"{id}, extra credit",
+                "score": more,
+                "max_score": 0,
+                "visibility": "visible",
+                "status": "passed",
+            }
+            for id, more in extra.items()
+        ]
+        record = {
+            "score": total,
+            "visibility": "visible",
+            "stdout_visibility": "hidden",
+            "execution_time": round(verdict.seconds),
+            "tests": tests,
+        }
+        write_whole(
+            path / verdict.student / "results.json",
+            json.dumps(record, indent=1, ensure_ascii=False),
+            OWNER_ONLY,
+        )
 
 
 def _take_away(path: Path, students: set[str]) -> None:
@@ -120,7 +180,11 @@ def _take_away(path: Path, students: set[str]) -> None:
             (path / student / "results.json").unlink(missing_ok=True)
 
 
-GRADES: dict[str, Callable[[Path, list, Assignment, str], None]] = {"canvas": _canvas, "moodle": _moodle, "gradescope": _gradescope}
+GRADES: dict[str, Callable[[Path, list, Assignment, str], None]] = {
+    "canvas": _canvas,
+    "moodle": _moodle,
+    "gradescope": _gradescope,
+}
 
 
 def _said(result: dict | None) -> str:
@@ -136,7 +200,11 @@ def _number(verdict: Verdict, platform: str) -> str:
     """
     by_canvas = canvas(verdict.entry)
     foreign = MOODLE.fullmatch(verdict.entry) if platform == "canvas" else by_canvas
-    return "" if foreign or by_canvas and by_canvas.anonymous or not verdict.lms_id.isdecimal() else verdict.lms_id
+    return (
+        ""
+        if foreign or by_canvas and by_canvas.anonymous or not verdict.lms_id.isdecimal()
+        else verdict.lms_id
+    )
 
 
 def _write_csv(path: Path, heading: list[str], lines: list[list[str]]) -> None:
@@ -145,7 +213,9 @@ def _write_csv(path: Path, heading: list[str], lines: list[list[str]]) -> None:
     write_whole(path, text.getvalue(), OWNER_ONLY)
 
 
-def zip_feedback(to: str, rows: Rows, assignment: Assignment, course_root: Path, path: Path) -> Export:
+def zip_feedback(
+    to: str, rows: Rows, assignment: Assignment, course_root: Path, path: Path
+) -> Export:
     """Put the feedback pages that lie in the course root into one zip; `to` is a key of NAMES."""
     made, data, taken = Export(path), io.BytesIO(), set()
     twice = {} if to == "folders" else shared([verdict for verdict, _ in rows])
@@ -185,9 +255,15 @@ def _apart(name: str, taken: set[str]) -> str:
 def _canvas_name(verdict: Verdict) -> str:
     """Canvas finds student and file by the two numbers, so they must be those of its download. The name before them is for people."""
     found = canvas(verdict.entry)
-    prefix = re.sub(r"[^\w.-]", "", verdict.entry[:found.start]) if found and found.numbered else ""
+    prefix = (
+        re.sub(r"[^\w.-]", "", verdict.entry[: found.start]) if found and found.numbered else ""
+    )
     again = canvas(f"{prefix}{found.file}") if prefix else None
-    return prefix if again and (again.id, again.start, again.numbered) == (found.id, len(prefix), True) else ""
+    return (
+        prefix
+        if again and (again.id, again.start, again.numbered) == (found.id, len(prefix), True)
+        else ""
+    )
 
 
 def _why_unnamed(to: str, verdict: Verdict) -> str:
@@ -196,8 +272,15 @@ def _why_unnamed(to: str, verdict: Verdict) -> str:
 
 
 def _moodle_name(verdict: Verdict) -> str:
-    return f"{verdict.student.replace('_', ' ')}_{verdict.lms_id}_assignsubmission_file_" if _number(verdict, "moodle") else ""
+    return (
+        f"{verdict.student.replace('_', ' ')}_{verdict.lms_id}_assignsubmission_file_"
+        if _number(verdict, "moodle")
+        else ""
+    )
 
 
-NAMES: dict[str, Callable[[Verdict], str]] = {"canvas": _canvas_name, "moodle": _moodle_name,
-                                              "folders": lambda verdict: f"{verdict.student}/"}
+NAMES: dict[str, Callable[[Verdict], str]] = {
+    "canvas": _canvas_name,
+    "moodle": _moodle_name,
+    "folders": lambda verdict: f"{verdict.student}/",
+}

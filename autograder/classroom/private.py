@@ -1,10 +1,20 @@
 """Who may read a class: folders with names and grades belong to the owner of the course root, whatever the umask says."""
+
 import contextlib
 import os
 import stat
 from pathlib import Path
 
-FOLDERS = ("verdicts", "feedback", "hand-ins", "submitted", "autograded", "report", ".stand-ins", ".regrade")
+FOLDERS = (
+    "verdicts",
+    "feedback",
+    "hand-ins",
+    "submitted",
+    "autograded",
+    "report",
+    ".stand-ins",
+    ".regrade",
+)
 FILES = ("gradebook.db", "grading.log")
 OTHERS = stat.S_IRWXO
 
@@ -27,7 +37,7 @@ def close_to_others(course_root: Path) -> list[str]:
     for name, rights in [*((name, 0o700) for name in FOLDERS), *((name, 0o600) for name in FILES)]:
         path = course_root / name
         if path.exists() and not path.is_symlink() and path.stat().st_mode & OTHERS:
-            with contextlib.suppress(PermissionError):      # another grader's, who has to close it
+            with contextlib.suppress(PermissionError):  # another grader's, who has to close it
                 path.chmod(rights)
                 closed.append(name)
     return closed

@@ -5,6 +5,7 @@ reference answers first; then it answers otherwise, with the checks going on all
 others follow (`recording`). Who is then given what it was never given before depends on the answers, and keeps its body.
 It does so too when the student's code or the frame calls it, when it changes its arguments, and when it gives no plain data.
 """
+
 import functools
 import hashlib
 import inspect
@@ -29,33 +30,39 @@ ASKS = "it is given the student"
 SHARES = "it hands back a part of what it is given"
 OFTEN = "it is asked thousands of times"
 LARGE = "its results are large"
-LARGEST = 500_000           # characters of all results of one function or place
-INSIDE, OUTSIDE = 300, 3000         # times by one stage
+LARGEST = 500_000  # characters of all results of one function or place
+INSIDE, OUTSIDE = 300, 3000  # times by one stage
 RAISES = "it raises an exception"
 EMPTY = CellType()
-EXACT = {bool, int, float, str, bytes, type(None)}      # repr() says all of them
+EXACT = {bool, int, float, str, bytes, type(None)}  # repr() says all of them
 
 
 @dataclass
 class Recorder:
     """The state of a recording. chosen: keys whose results are kept in `calls` now; None while it is only watched."""
 
-    known: dict[tuple[str, str], set[bytes]] = field(default_factory=dict)     # by stage and key: digests of arguments
+    known: dict[tuple[str, str], set[bytes]] = field(
+        default_factory=dict
+    )  # by stage and key: digests of arguments
     asked: set[str] = field(default_factory=set)
-    unfit: dict[str, str] = field(default_factory=dict)                        # by key: why it cannot be recorded
-    skipped: dict[str, set[tuple[str, ...]]] = field(default_factory=dict)     # by key: what it was in when it was not looked at
-    tracked: set[str] = field(default_factory=set)                             # keys that give a tensor which asks for a gradient
-    gradients: bool = True                                                     # whether such tensors may be written down
-    draws: set[str] = field(default_factory=set)                               # keys that are given a generator
-    first: bool = True                                                         # the reference as it is answers
+    unfit: dict[str, str] = field(default_factory=dict)  # by key: why it cannot be recorded
+    skipped: dict[str, set[tuple[str, ...]]] = field(
+        default_factory=dict
+    )  # by key: what it was in when it was not looked at
+    tracked: set[str] = field(
+        default_factory=set
+    )  # keys that give a tensor which asks for a gradient
+    gradients: bool = True  # whether such tensors may be written down
+    draws: set[str] = field(default_factory=set)  # keys that are given a generator
+    first: bool = True  # the reference as it is answers
     chosen: set[str] | None = None
     calls: dict[str, dict[str, list]] = field(default_factory=dict)
     at_import: list[tuple] = field(default_factory=list)
     arrays: Arrays = field(default_factory=Arrays)
     values: list = field(default_factory=list)
     stage: str = ""
-    asleep: int = 0             # in the code of a known mistake
-    performing: int = 0         # in the code of a student
+    asleep: int = 0  # in the code of a known mistake
+    performing: int = 0  # in the code of a student
     stack: list[str] = field(default_factory=list)
     _places: dict[str, int] = field(default_factory=dict)
     _sizes: dict[str, int] = field(default_factory=dict)
@@ -115,7 +122,10 @@ class Recorder:
             raise
         finally:
             self.stack.pop()
-        if key not in self.draws and (digest(given) if _held(key, given) is None else digest(given[1:])) != rest:
+        if (
+            key not in self.draws
+            and (digest(given) if _held(key, given) is None else digest(given[1:])) != rest
+        ):
             self.unfit.setdefault(key, CHANGES)
         own = given if _held(key, given) is None else [*given[1:], fields_of(given[0])]
         if not _memory(own).isdisjoint(_memory([value])):
@@ -137,14 +147,33 @@ class Recorder:
         finally:
             self.stack.pop()
         after = generator.get_state() if generator is not None else None
-        self.write(self.stage, key, seen, value, None if after is None or torch.equal(before, after) else after,
-                   None if held == _held(key, given) else fields_of(given[0]))
+        self.write(
+            self.stage,
+            key,
+            seen,
+            value,
+            None if after is None or torch.equal(before, after) else after,
+            None if held == _held(key, given) else fields_of(given[0]),
+        )
         return value
 
-    def write(self, stage: str, key: str, seen: list, value: object, state: torch.Tensor | None, fields: dict | None = None) -> None:
+    def write(
+        self,
+        stage: str,
+        key: str,
+        seen: list,
+        value: object,
+        state: torch.Tensor | None,
+        fields: dict | None = None,
+    ) -> None:
         """Write one call down. fields: what the object of a method holds afterwards, where that has changed."""
         try:
-            row = [seen, self._number(value), None if state is None else self._number(state), *([] if fields is None else [self._number(fields)])]
+            row = [
+                seen,
+                self._number(value),
+                None if state is None else self._number(state),
+                *([] if fields is None else [self._number(fields)]),
+            ]
         except NotPlain as what:
             self.unfit.setdefault(key, f"it gives {what}")
             return
@@ -167,7 +196,14 @@ class Recorder:
 
     def begin(self, chosen: set[str]) -> None:
         """Write down from now on, and what was asked while modules were loaded at once."""
-        self.chosen, self.calls, self.arrays, self.values, self._places, self._sizes = chosen, {}, Arrays(), [], {}, {}
+        self.chosen, self.calls, self.arrays, self.values, self._places, self._sizes = (
+            chosen,
+            {},
+            Arrays(),
+            [],
+            {},
+            {},
+        )
         for key, around, seen, value in self.at_import:
             if key in chosen and not chosen & set(around):
                 self.write("", key, seen, value, None)
@@ -178,6 +214,7 @@ state = Recorder()
 
 def stage(function: Callable) -> Callable:
     """Decorator of a stage."""
+
     @functools.wraps(function)
     def run(*args: object, **kwargs: object) -> object:
         state.stage, before = key_of(function), state.stage
@@ -185,6 +222,7 @@ def stage(function: Callable) -> Callable:
             return function(*args, **kwargs)
         finally:
             state.stage = before
+
     return run
 
 
@@ -196,6 +234,7 @@ def function(one: Callable) -> Callable:
     def run(*args: object, **kwargs: object) -> object:
         caller = sys._getframe(1).f_globals.get("__name__", "")
         return state.went(key, lambda: one(*args, **kwargs), [*args, *kwargs.items()], caller)
+
     return run
 
 
@@ -206,7 +245,10 @@ def at(key: str, run: Callable, *names: object) -> object:
 
 def _held(key: str, given: list) -> bytes | None:
     """What the object of a method of a chapter's own holds; None for a function."""
-    method = given and any(key.endswith(f".{base.__name__}.{key.rpartition('.')[2]}") for base in type(given[0]).__mro__)
+    method = given and any(
+        key.endswith(f".{base.__name__}.{key.rpartition('.')[2]}")
+        for base in type(given[0]).__mro__
+    )
     fields = fields_of(given[0]) if method else None
     return None if fields is None else digest(fields)
 
@@ -245,14 +287,25 @@ def _feed(value: object, found: object, depth: int) -> None:
     if kind is torch.Tensor:
         numbers = value.detach()
         found.update(f"{value.dtype}{tuple(value.shape)}{value.requires_grad}".encode())
-        found.update((numbers.view(torch.int16) if numbers.dtype == torch.bfloat16 else numbers).contiguous().numpy().tobytes())
+        found.update(
+            (numbers.view(torch.int16) if numbers.dtype == torch.bfloat16 else numbers)
+            .contiguous()
+            .numpy()
+            .tobytes()
+        )
     elif kind is np.ndarray:
         found.update(f"{value.dtype}{value.shape}".encode() + value.tobytes())
     elif kind is torch.Generator:
         found.update(value.get_state().numpy().tobytes())
     elif isinstance(value, (list, tuple, set, frozenset)) and set(map(type, value)) <= EXACT:
-        found.update(repr(sorted(map(repr, value)) if isinstance(value, (set, frozenset)) else value).encode())
-    elif isinstance(value, dict) and set(map(type, value)) | set(map(type, value.values())) <= EXACT:
+        found.update(
+            repr(
+                sorted(map(repr, value)) if isinstance(value, (set, frozenset)) else value
+            ).encode()
+        )
+    elif (
+        isinstance(value, dict) and set(map(type, value)) | set(map(type, value.values())) <= EXACT
+    ):
         found.update(repr(value).encode())
     elif isinstance(value, dict):
         for key, one in value.items():
@@ -265,7 +318,9 @@ def _feed(value: object, found: object, depth: int) -> None:
     elif isinstance(value, (set, frozenset)):
         found.update(repr(sorted(map(repr, value))).encode())
     elif inspect.isroutine(value) or isinstance(value, type):
-        found.update(f"{getattr(value, '__module__', '')}{getattr(value, '__qualname__', '')}".encode())
+        found.update(
+            f"{getattr(value, '__module__', '')}{getattr(value, '__qualname__', '')}".encode()
+        )
         if inspect.isfunction(value) and value.__closure__:
             for cell in value.__closure__:
                 if cell != EMPTY:
@@ -274,7 +329,11 @@ def _feed(value: object, found: object, depth: int) -> None:
         _feed(inner, found, depth - 1)
     elif (fields := fields_of(value)) is not None:
         _feed(fields, found, depth - 1)
-    elif value is None or isinstance(value, (bool, int, float, str, bytes, np.generic, slice, range, torch.dtype)) or kind.__name__ == "Fraction":
+    elif (
+        value is None
+        or isinstance(value, (bool, int, float, str, bytes, np.generic, slice, range, torch.dtype))
+        or kind.__name__ == "Fraction"
+    ):
         found.update(repr(value).encode())
     else:
         raise Opaque(f"an object of type {kind.__name__}")

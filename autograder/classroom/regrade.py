@@ -5,6 +5,7 @@ from the copies that were kept, and no others. They go into a journal of their o
 where the first stopped. What was given by hand is no part of a verdict: it stays, and is marked for another look where the
 automatic points were stored anew.
 """
+
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -28,8 +29,10 @@ from autograder.grading.verdict import BUDGET_SECONDS, SCHEMA, Verdict, load_ver
 
 STAGE = ".regrade"
 NOT_READ = "it could not be read then, and nothing of it was kept; hand it to `course grade` again"
-OLD_HASH = ("{} of them are from an earlier release, which worked out the hash of the checks "
-            "otherwise: it cannot be told whether their checks have changed, so they are judged again, once")
+OLD_HASH = (
+    "{} of them are from an earlier release, which worked out the hash of the checks "
+    "otherwise: it cannot be told whether their checks have changed, so they are judged again, once"
+)
 NO_COPY = "the notebook that was graded is not in submitted/; hand it to `course grade` again"
 
 
@@ -67,46 +70,106 @@ class Plan:
 
     def lines(self, details: bool = False) -> list[str]:
         """For a terminal, one line for each student whose sum or results change; details: and one for each exercise."""
-        found = [f"affected   {len(self.verdicts) + len(self.cannot)} verdicts of {self.assignment} are by older checks, or cannot be read"
-                 + (", or are of another secret" if self.foreign else "")]
+        found = [
+            f"affected   {len(self.verdicts) + len(self.cannot)} verdicts of {self.assignment} are by older checks, or cannot be read"
+            + (", or are of another secret" if self.foreign else "")
+        ]
         found += [f"checks     {OLD_HASH.format(len(self.old_hash))}"] if self.old_hash else []
-        found += [said_foreign(self.foreign) + "If that is a slip, bring the right file back, and write nothing"] if self.foreign else []
+        found += (
+            [
+                said_foreign(self.foreign)
+                + "If that is a slip, bring the right file back, and write nothing"
+            ]
+            if self.foreign
+            else []
+        )
         for change in self.changes:
-            found.append(f"changes    {said(change.student, change.before, change.after, change.lines)}")
+            found.append(
+                f"changes    {said(change.student, change.before, change.after, change.lines)}"
+            )
             found += [f"           {line}" for line in change.lines if details]
-            found += [f"by hand    {change.student} {id}: {points:g} points stay" for id, points in change.by_hand.items()]
-        found += [f"same       {len(self.same)} come out as before: {', '.join(self.same)}"] if self.same else []
-        return found + [f"cannot     {student}: {reason}" for student, reason in self.cannot.items()]
+            found += [
+                f"by hand    {change.student} {id}: {points:g} points stay"
+                for id, points in change.by_hand.items()
+            ]
+        found += (
+            [f"same       {len(self.same)} come out as before: {', '.join(self.same)}"]
+            if self.same
+            else []
+        )
+        return found + [
+            f"cannot     {student}: {reason}" for student, reason in self.cannot.items()
+        ]
 
     def to_json(self) -> dict:
         """Plain dictionaries and lists."""
-        return {"assignment": self.assignment, "affected": len(self.verdicts) + len(self.cannot),
-                "changes": [vars(change) for change in self.changes], "same": self.same, "cannot": self.cannot,
-                "foreign": self.foreign, "old_hash": self.old_hash, "failed": self.failed}
+        return {
+            "assignment": self.assignment,
+            "affected": len(self.verdicts) + len(self.cannot),
+            "changes": [vars(change) for change in self.changes],
+            "same": self.same,
+            "cannot": self.cannot,
+            "foreign": self.foreign,
+            "old_hash": self.old_hash,
+            "failed": self.failed,
+        }
 
 
-def plan(course_root: Path, assignment: Assignment, backend: object = None, jobs: int = 1,
-         progress: Callable[[int, int, Verdict], None] | None = None, budget: float = BUDGET_SECONDS) -> Plan:
+def plan(
+    course_root: Path,
+    assignment: Assignment,
+    backend: object = None,
+    jobs: int = 1,
+    progress: Callable[[int, int, Verdict], None] | None = None,
+    budget: float = BUDGET_SECONDS,
+) -> Plan:
     """Judge again what is by older checks and compare; writes only below `.regrade/`. CourseError if nothing was graded here.
 
     budget: seconds that one submission may use.
     """
     course_root, crew = course_root.resolve(), Here(jobs, backend, budget)
     if not (course_root / "verdicts" / assignment.name).is_dir():
-        raise CourseError(f"{course_root}: nothing of {assignment.name} was graded here; run `course grade` first")
+        raise CourseError(
+            f"{course_root}: nothing of {assignment.name} was graded here; run `course grade` first"
+        )
     secret, everyone = course_secret(course_root), everybody(course_root, assignment)
-    foreign = {student for student, one in everyone.items() if not drawn_with(secret, student, one.seed_ids)}
-    older = {student: one for student, one in everyone.items() if is_lost(one) or one.checks != assignment.checks_hash or student in foreign}
-    copies = {student: copy for student, one in older.items() if (copy := from_copy(course_root, one, assignment))}
+    foreign = {
+        student
+        for student, one in everyone.items()
+        if not drawn_with(secret, student, one.seed_ids)
+    }
+    older = {
+        student: one
+        for student, one in everyone.items()
+        if is_lost(one) or one.checks != assignment.checks_hash or student in foreign
+    }
+    copies = {
+        student: copy
+        for student, one in older.items()
+        if (copy := from_copy(course_root, one, assignment))
+    }
     stage, config = _stage(course_root, assignment, secret), course_config(course_root)
-    todo = hand_ins.counted(list(copies.values()), assignment, course_root, config, lambda several, where: grade_all(
-        several, assignment, where, crew=crew), stage)
+    todo = hand_ins.counted(
+        list(copies.values()),
+        assignment,
+        course_root,
+        config,
+        lambda several, where: grade_all(several, assignment, where, crew=crew),
+        stage,
+    )
     again = grade_all(todo, assignment, stage, progress=progress, crew=crew).verdicts
     rows = class_rows(course_root, assignment, config, Guard(course_root)) if again else []
-    made = Plan(assignment.name, [again[student] for student in sorted(again)],
-                cannot={one.label: one.waits("") if is_lost(one) else NO_COPY if one.readable else NOT_READ for student, one in older.items() if student not in copies},
-                foreign=[everyone[student].label for student in sorted(foreign)],
-                old_hash=[one.label for one in older.values() if one.schema != SCHEMA])
+    made = Plan(
+        assignment.name,
+        [again[student] for student in sorted(again)],
+        cannot={
+            one.label: one.waits("") if is_lost(one) else NO_COPY if one.readable else NOT_READ
+            for student, one in older.items()
+            if student not in copies
+        },
+        foreign=[everyone[student].label for student in sorted(foreign)],
+        old_hash=[one.label for one in older.values() if one.schema != SCHEMA],
+    )
     with open_gradebook(config) as gradebook:
         off = taken_off(gradebook, config, assignment.name, course_root)
         for record, graded in rows:
@@ -115,10 +178,20 @@ def plan(course_root: Path, assignment: Assignment, backend: object = None, jobs
     return made
 
 
-def _compare(made: Plan, record: Verdict, again: Verdict, graded: HandGrades, assignment: Assignment,
-             off: Callable[[str, str | None, float], float]) -> None:
+def _compare(
+    made: Plan,
+    record: Verdict,
+    again: Verdict,
+    graded: HandGrades,
+    assignment: Assignment,
+    off: Callable[[str, str | None, float], float],
+) -> None:
     """Note what differs between a record and another judging of it; off: what late work costs, see late.taken_off."""
-    lines = difference(record, again) if not is_lost(record) else [f"{record.label}: the record could not be read"]
+    lines = (
+        difference(record, again)
+        if not is_lost(record)
+        else [f"{record.label}: the record could not be read"]
+    )
     if not lines:
         made.same.append(record.label)
         return
@@ -130,8 +203,13 @@ def _compare(made: Plan, record: Verdict, again: Verdict, graded: HandGrades, as
         given = graded.points.get(f"{id.split('.', 1)[1]}-check")
         if id in touched and given is not None:
             by_hand[id] = given
-    before, points = total_points(exercise_points(record, graded, assignment), graded), exercise_points(again, graded, assignment)
-    graded = replace(graded, penalty=off(again.student, again.timestamp, before_penalty(points, graded)))
+    before, points = (
+        total_points(exercise_points(record, graded, assignment), graded),
+        exercise_points(again, graded, assignment),
+    )
+    graded = replace(
+        graded, penalty=off(again.student, again.timestamp, before_penalty(points, graded))
+    )
     made.changes.append(Change(record.label, lines, before, total_points(points, graded), by_hand))
 
 
@@ -142,7 +220,7 @@ def write(course_root: Path, report: Path, made: Plan, backend: object = None) -
         save_verdict(course_root, verdict)
     hand_ins.adopt(course_root, course_root / STAGE, made.assignment)
     summary = grade_class(None, made.assignment, course_root, report, regrade=True, backend=backend)
-    summary.submissions = len(made.verdicts)        # they were judged for the plan
+    summary.submissions = len(made.verdicts)  # they were judged for the plan
     with writing(course_root / STAGE):
         shutil.rmtree(course_root / STAGE, ignore_errors=True)
     return summary

@@ -2,6 +2,7 @@
 
 For a student who asks how the points came about, and for whoever doubts that a record is true. Nothing is written.
 """
+
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,7 +16,13 @@ from autograder.grading.assignment import SECRET_FILE, course_secret, load_assig
 from autograder.grading.differences import difference
 from autograder.grading.known_notebooks import examine, refuse
 from autograder.grading.names import shown
-from autograder.grading.verdict import BUDGET_SECONDS, Verdict, grade_submission, record_path, sandboxes
+from autograder.grading.verdict import (
+    BUDGET_SECONDS,
+    Verdict,
+    grade_submission,
+    record_path,
+    sandboxes,
+)
 
 
 @dataclass
@@ -31,20 +38,39 @@ class Replay:
     def lines(self) -> list[str]:
         """For a terminal: what was handed in, which checks judged it, each behaviour, and whether it came out the same."""
         record, again = self.record, self.again
-        found = [f"student    {record.label}", f"record     {self.path}", f"notebook   {record.submission}",
-                 f"checks     {record.checks}" + ("" if record.checks == again.checks else f"\n           now {again.checks}"),
-                 f"isolation  {record.tier}, now {again.tier}"]
+        found = [
+            f"student    {record.label}",
+            f"record     {self.path}",
+            f"notebook   {record.submission}",
+            f"checks     {record.checks}"
+            + ("" if record.checks == again.checks else f"\n           now {again.checks}"),
+            f"isolation  {record.tier}, now {again.tier}",
+        ]
         for result in again.results:
             found.append(f"{result['exercise']}  {result['earned']:g} of {result['points']:g}")
             for stage in result["stages"]:
                 said = " ".join(sentences(stage)) if stage["status"] != "passed" else ""
-                found.append(f"    {stage['name']:<16} {stage['status']:<13} {stage['earned']:g} of {stage['points']:g}  {said}".rstrip())
-        found += [f"waits      {one['exercise'] or 'the whole submission'}: {one['reason']}" for one in again.human]
+                found.append(
+                    f"    {stage['name']:<16} {stage['status']:<13} {stage['earned']:g} of {stage['points']:g}  {said}".rstrip()
+                )
+        found += [
+            f"waits      {one['exercise'] or 'the whole submission'}: {one['reason']}"
+            for one in again.human
+        ]
         found += [f"newer      {self.newer}"] if self.newer else []
-        return found + ([f"differs    {line}" for line in self.differences] or ["the same   every behaviour came out as in the record"])
+        return found + (
+            [f"differs    {line}" for line in self.differences]
+            or ["the same   every behaviour came out as in the record"]
+        )
 
 
-def replay(course_root: Path, assignment: str, student: str, backend: object = None, budget: float = BUDGET_SECONDS) -> Replay:
+def replay(
+    course_root: Path,
+    assignment: str,
+    student: str,
+    backend: object = None,
+    budget: float = BUDGET_SECONDS,
+) -> Replay:
     """Judge again what a student's record was made from. Raises CourseError where there is no record or no such copy.
 
     student: the key, the name or the platform's number. budget: seconds that it may use. What was given by hand is not part of a verdict.
@@ -56,19 +82,34 @@ def replay(course_root: Path, assignment: str, student: str, backend: object = N
     if is_lost(record):
         raise CourseError(f"{course_root}: {record.waits('')}")
     copy = from_copy(course_root, record, loaded) or kept_copy(course_root, loaded, record)
-    if copy is None and not record.readable:        # what is kept of it is a page of ours that says so
-        raise CourseError(f"{record.label}: no notebook was ever judged. The record says: {record.waits('')} What is handed in now, `course grade` judges")
+    if copy is None and not record.readable:  # what is kept of it is a page of ours that says so
+        raise CourseError(
+            f"{record.label}: no notebook was ever judged. The record says: {record.waits('')} What is handed in now, `course grade` judges"
+        )
     if copy is None:
-        raise CourseError(f"{course_root / 'submitted' / record.student / loaded.name}: the notebook that was graded "
-                          f"({record.submission[:12] or 'unreadable'}) is not there; hand it to `course grade` again")
-    secret = course_secret(course_root)     # there is a record: one that is gone is said, not drawn
+        raise CourseError(
+            f"{course_root / 'submitted' / record.student / loaded.name}: the notebook that was graded "
+            f"({record.submission[:12] or 'unreadable'}) is not there; hand it to `course grade` again"
+        )
+    secret = course_secret(course_root)  # there is a record: one that is gone is said, not drawn
     loaded.load()
     with sandboxes(loaded, backend, budget) as pool:
         refuse(loaded, examine(loaded, pool, budget))
         again = grade_submission(copy, loaded, secret, pool, budget=budget)
-    other = [f"{record.student}: the hidden inputs are others; {SECRET_FILE} is not the one that the record was judged with"] if _asks_otherwise(record, again) else []
-    return Replay(record, again, record_path(course_root, loaded.name, record.student), [*other, *difference(record, again)],
-                  unjudged(course_root, loaded, record))
+    other = (
+        [
+            f"{record.student}: the hidden inputs are others; {SECRET_FILE} is not the one that the record was judged with"
+        ]
+        if _asks_otherwise(record, again)
+        else []
+    )
+    return Replay(
+        record,
+        again,
+        record_path(course_root, loaded.name, record.student),
+        [*other, *difference(record, again)],
+        unjudged(course_root, loaded, record),
+    )
 
 
 def _asks_otherwise(record: Verdict, again: Verdict) -> bool:
@@ -78,12 +119,30 @@ def _asks_otherwise(record: Verdict, again: Verdict) -> bool:
 
 def _find(records: dict[str, Verdict], student: str, course_root: Path, assignment: str) -> Verdict:
     # grades.csv has a quote before what a spreadsheet would take for a formula.
-    found = next((some for said in dict.fromkeys([student, student.removeprefix("'")]) if said and (some := [
-        one for one in records.values() if said in (one.student, one.name, shown(one.name), one.lms_id, one.label)])), [])
+    found = next(
+        (
+            some
+            for said in dict.fromkeys([student, student.removeprefix("'")])
+            if said
+            and (
+                some := [
+                    one
+                    for one in records.values()
+                    if said in (one.student, one.name, shown(one.name), one.lms_id, one.label)
+                ]
+            )
+        ),
+        [],
+    )
     if len(found) == 1:
         return found[0]
     if found:
         keys = ", ".join(one.student for one in found)
-        raise CourseError(f"{student!r} are {len(found)} students of {assignment}: give one of {keys}")
+        raise CourseError(
+            f"{student!r} are {len(found)} students of {assignment}: give one of {keys}"
+        )
     close = get_close_matches(student, records, n=3)
-    raise CourseError(f"{course_root}: no record of {student!r} for {assignment}" + (f"; did you mean {', '.join(close)}?" if close else ""))
+    raise CourseError(
+        f"{course_root}: no record of {student!r} for {assignment}"
+        + (f"; did you mean {', '.join(close)}?" if close else "")
+    )

@@ -1,4 +1,5 @@
 """What a run of `course grade` did, in lines for a terminal."""
+
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -50,34 +51,84 @@ class Summary:
 
     def lines(self) -> list[str]:
         """One line for each result with its path, for a terminal."""
-        named = [f"not graded {', '.join(entries)}: {reason}" for reason, entries in by_reason(self.not_graded)]
+        named = [
+            f"not graded {', '.join(entries)}: {reason}"
+            for reason, entries in by_reason(self.not_graded)
+        ]
         missing = sorted(self.left_out.keys() - self.not_graded.keys())
-        named += [f"missing    {len(missing)} folder{'s have' if len(missing) > 1 else ' has'} nothing of {self.assignment}, and other assignments: "
-                  f"{', '.join(missing)}"] if missing else []
-        named += [f"note       {student}: {sentence}" for student, some in sorted(self.notes.items()) for sentence in some]
-        stale = [f"stale      {len(self.stale)} verdicts are by checks that have changed since: {', '.join(self.stale)}. "
-                 "`course grade --regrade` judges them again"] if self.stale else []
-        named += [f"mended     {student}: the record could not be read, and was made again from the notebook" for student in self.mended]
+        named += (
+            [
+                f"missing    {len(missing)} folder{'s have' if len(missing) > 1 else ' has'} nothing of {self.assignment}, and other assignments: "
+                f"{', '.join(missing)}"
+            ]
+            if missing
+            else []
+        )
+        named += [
+            f"note       {student}: {sentence}"
+            for student, some in sorted(self.notes.items())
+            for sentence in some
+        ]
+        stale = (
+            [
+                f"stale      {len(self.stale)} verdicts are by checks that have changed since: {', '.join(self.stale)}. "
+                "`course grade --regrade` judges them again"
+            ]
+            if self.stale
+            else []
+        )
+        named += [
+            f"mended     {student}: the record could not be read, and was made again from the notebook"
+            for student in self.mended
+        ]
         named += [f"lost       {student}: {reason}" for student, reason in self.lost.items()]
         named += [f"lost       {self.anew}"] if self.anew else []
-        named += [f"secret     a new {SECRET_FILE} was drawn, as the one that the records were judged with is gone: who is judged from now on "
-                  "is asked with other hidden inputs"] if self.renewed else []
-        named += [said_foreign(self.foreign) + "If that is a slip, bring the right file back; else `course grade --regrade` judges them again"] if self.foreign else []
-        return [*named, f"graded     {self.submissions} submissions of {self.assignment} in {self.seconds:.0f} s, isolation "
-                f"{self.isolation}" + (f" ({self.kept} unchanged)" if self.kept else ""),
-                f"gradebook  {self.gradebook}", f"feedback   {self.feedback}", f"grades     {self.grades}",
-                f"report     {self.report}", *stale, *self._left_to_people(),
-                *([said_failed(self.failed)] if self.failed else [])]
+        named += (
+            [
+                f"secret     a new {SECRET_FILE} was drawn, as the one that the records were judged with is gone: who is judged from now on "
+                "is asked with other hidden inputs"
+            ]
+            if self.renewed
+            else []
+        )
+        named += (
+            [
+                said_foreign(self.foreign)
+                + "If that is a slip, bring the right file back; else `course grade --regrade` judges them again"
+            ]
+            if self.foreign
+            else []
+        )
+        return [
+            *named,
+            f"graded     {self.submissions} submissions of {self.assignment} in {self.seconds:.0f} s, isolation "
+            f"{self.isolation}" + (f" ({self.kept} unchanged)" if self.kept else ""),
+            f"gradebook  {self.gradebook}",
+            f"feedback   {self.feedback}",
+            f"grades     {self.grades}",
+            f"report     {self.report}",
+            *stale,
+            *self._left_to_people(),
+            *([said_failed(self.failed)] if self.failed else []),
+        ]
 
     def _left_to_people(self) -> list[str]:
         """How many submissions need manual grading, the number that every page and nbgrader give; and what else needs a look."""
         found = []
         if self.manual:
-            answers = f", with {self.written} written answer{'s' * (self.written > 1)} to read" if self.written else ""
-            found.append(f"manual     {self.manual} submission{'s need' if self.manual > 1 else ' needs'} manual grading, in formgrader{answers}")
+            answers = (
+                f", with {self.written} written answer{'s' * (self.written > 1)} to read"
+                if self.written
+                else ""
+            )
+            found.append(
+                f"manual     {self.manual} submission{'s need' if self.manual > 1 else ' needs'} manual grading, in formgrader{answers}"
+            )
         if self.people:
-            found.append(f"look at    {self.people} submission{'s' * (self.people > 1)}, for another reason than an unread answer; "
-                         "the report says why")
+            found.append(
+                f"look at    {self.people} submission{'s' * (self.people > 1)}, for another reason than an unread answer; "
+                "the report says why"
+            )
         return found
 
 
@@ -92,8 +143,10 @@ def by_reason(left_out: dict[str, str]) -> list[tuple[str, list[str]]]:
 def said_failed(students: list[str]) -> str:
     """On whose work the checker itself failed, as the last line of a run."""
     count = "1 submission" if len(students) == 1 else f"{len(students)} submissions"
-    return (f"FAILED     the checker itself failed on {count}, which is not the student's fault: {', '.join(students)}. "
-            "The report says where; the same command tries again")
+    return (
+        f"FAILED     the checker itself failed on {count}, which is not the student's fault: {', '.join(students)}. "
+        "The report says where; the same command tries again"
+    )
 
 
 def said_foreign(students: list[str]) -> str:

@@ -1,4 +1,5 @@
 """Everybody answers the watched checks of an assignment: the reference, answers bent from it, right answers, known mistakes."""
+
 import importlib
 import io
 import json
@@ -25,8 +26,8 @@ from autograder.classroom.places import Module
 from autograder.grading.assignment import Assignment
 
 RUNTIME = "autograder/recorded"
-SHARE = 5               # one in so many other answers is tried when an archive is made, and all of them in the long tests
-PATIENCE = 3            # bent answers may take so many times as long as right ones: some checks would search for long
+SHARE = 5  # one in so many other answers is tried when an archive is made, and all of them in the long tests
+PATIENCE = 3  # bent answers may take so many times as long as right ones: some checks would search for long
 
 
 class TooLong(BaseException):
@@ -47,7 +48,11 @@ class Seen(LocalStudent):
             came = super().perform(request)
         finally:
             recorder.state.performing -= 1
-        return came if self._bend is None else replace(came, value=self._bend(came.value), args=tuple(map(self._bend, came.args)))
+        return (
+            came
+            if self._bend is None
+            else replace(came, value=self._bend(came.value), args=tuple(map(self._bend, came.args)))
+        )
 
 
 class Watching:
@@ -103,19 +108,28 @@ class Watching:
         return files
 
     def _ask(self, id: str, impl: str, bend: Callable | None = None) -> list:
-        return rows_of(run_exercise(self.exercises[id], Seen(namespace_of(impl, self.exercises[id]), bend), mistakes=[]))
+        return rows_of(
+            run_exercise(
+                self.exercises[id], Seen(namespace_of(impl, self.exercises[id]), bend), mistakes=[]
+            )
+        )
 
 
 def rows_of(result: object) -> list:
     """What a student is told of each stage."""
-    return [[stage.name, stage.status, stage.earned, stage.cause, stage.detail] for stage in result.stages]
+    return [
+        [stage.name, stage.status, stage.earned, stage.cause, stage.detail]
+        for stage in result.stages
+    ]
 
 
 def others(exercises: dict) -> Iterator[tuple[str, str]]:
     """By exercise other right answers and known mistakes, one in SHARE or all (`proven.EVERY`), as `namespace_of` takes them."""
     share = 1 if os.environ.get(EVERY) else SHARE
     for id in exercises:
-        every = [f"alternative:{one.name}" for one in alternatives_of(id)] + [f"mistake:{one.name}" for one in mistakes_of(id)]
+        every = [f"alternative:{one.name}" for one in alternatives_of(id)] + [
+            f"mistake:{one.name}" for one in mistakes_of(id)
+        ]
         yield from ((id, impl) for impl in every if sampled(f"{id} {impl}", share))
 
 
@@ -150,7 +164,19 @@ def _inside(value: object, bend: Callable) -> object:
 @contextmanager
 def _going_on() -> Iterator[None]:
     """No question ends a stage: it gives the value that was asked about."""
-    kept = {name: getattr(asking.Expectation, name) for name in ("equals", "close", "is_tensor", "is_a", "unpacks", "is_finite", "between", "is_true")}
+    kept = {
+        name: getattr(asking.Expectation, name)
+        for name in (
+            "equals",
+            "close",
+            "is_tensor",
+            "is_a",
+            "unpacks",
+            "is_finite",
+            "between",
+            "is_true",
+        )
+    }
 
     def forgiving(question: Callable) -> Callable:
         def asked(self, *args: object, **kwargs: object) -> object:
@@ -158,16 +184,22 @@ def _going_on() -> Iterator[None]:
                 return question(self, *args, **kwargs)
             except asking.CheckFailed:
                 return self.value
+
         return asked
-    with mock.patch.multiple(asking.Expectation, **{name: forgiving(question) for name, question in kept.items()}):
+
+    with mock.patch.multiple(
+        asking.Expectation, **{name: forgiving(question) for name, question in kept.items()}
+    ):
         yield
 
 
 @contextmanager
 def _at_most(seconds: float) -> Iterator[None]:
     """End what takes longer, without a word."""
+
     def over(*_: object) -> None:
         raise TooLong
+
     before = signal.signal(signal.SIGALRM, over)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:

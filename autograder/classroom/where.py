@@ -1,4 +1,5 @@
 """Where a course root may lie: nbgrader reads paths in ways of its own, and not every path comes through them."""
+
 import glob
 import os
 from fnmatch import fnmatchcase
@@ -12,6 +13,10 @@ def usable(course_root: Path) -> None:
     path = os.path.abspath(course_root)
     read = os.path.expandvars(path)
     if read != path:
-        raise CourseError(f"{course_root}: nbgrader would look in {read}, since the path names a variable of the environment; give --course-root a path without $")
+        raise CourseError(
+            f"{course_root}: nbgrader would look in {read}, since the path names a variable of the environment; give --course-root a path without $"
+        )
     if not fnmatchcase(path, path) or any(other != path for other in glob.glob(path)):
-        raise CourseError(f"{course_root}: nbgrader takes the path for a pattern that means other folders; give --course-root a path without *, ? and [ ]")
+        raise CourseError(
+            f"{course_root}: nbgrader takes the path for a pattern that means other folders; give --course-root a path without *, ? and [ ]"
+        )

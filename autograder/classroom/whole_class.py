@@ -5,6 +5,7 @@ is compared with it in every run and made again where it differs, so a run that 
 next one, and a second run costs seconds. `course grade`, `course make` and the tests call `grade_class`; nothing here
 prints.
 """
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +41,13 @@ from autograder.classroom.grades import (
     write_all,
     write_csv,
 )
-from autograder.classroom.handed_over import OF_GRADING, leave_out, left_out, never_judged, write_notes
+from autograder.classroom.handed_over import (
+    OF_GRADING,
+    leave_out,
+    left_out,
+    never_judged,
+    write_notes,
+)
 from autograder.classroom.journal import everybody, from_copy, is_gone, is_lost, journal, set_aside
 from autograder.classroom.numbers import of_notes, of_records, shared
 from autograder.classroom.progress import progress, write_progress
@@ -64,7 +71,7 @@ from autograder.grading.schedule import Batch, Crew, grade_all
 from autograder.grading.submissions import MARKED_LATE, Submission, find_submissions
 from autograder.grading.verdict import Verdict
 
-INDEX = "index.html"        # of a report: all assignments; each has a page beside it
+INDEX = "index.html"  # of a report: all assignments; each has a page beside it
 COURSE_ROOT = ROOT / "_build" / "course"
 REPORT = ROOT / "_build" / "report"
 
@@ -78,9 +85,17 @@ def places(course_root: Path | None, report: Path | None, sample: bool) -> tuple
     return root, report or (REPORT if sample and course_root is None else root / "report")
 
 
-def grade_class(where: Path | None, assignment: str = "01", course_root: Path = COURSE_ROOT, report: Path = REPORT,
-                jobs: int = 1, regrade: bool = False, backend: object = None,
-                progress: Callable[[int, int, Verdict], None] | None = None, crew: Crew | None = None) -> Summary:
+def grade_class(
+    where: Path | None,
+    assignment: str = "01",
+    course_root: Path = COURSE_ROOT,
+    report: Path = REPORT,
+    jobs: int = 1,
+    regrade: bool = False,
+    backend: object = None,
+    progress: Callable[[int, int, Verdict], None] | None = None,
+    crew: Crew | None = None,
+) -> Summary:
     """Grade every submission under `where`: a folder or one zip; None takes what `course collect` has brought, and, with
     `regrade`, the copies of earlier runs.
 
@@ -95,9 +110,11 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
     loaded.check_points()
     course_root = course_root.resolve()
     if where is None and regrade and not (course_root / "verdicts" / loaded.name).is_dir():
-        raise CourseError(f"{course_root}: nothing of {loaded.name} was graded here; give the folder of the submissions")
+        raise CourseError(
+            f"{course_root}: nothing of {loaded.name} was graded here; give the folder of the submissions"
+        )
     if secret_is_lost(course_root) and not regrade:
-        course_secret(course_root)      # says so
+        course_secret(course_root)  # says so
     gone = absent(course_root, loaded, begin_course_root(course_root))
     if renewed := secret_is_lost(course_root):
         with writing(course_root / SECRET_FILE):
@@ -106,65 +123,156 @@ def grade_class(where: Path | None, assignment: str = "01", course_root: Path = 
     anew = made_anew(*gone, config)
     guard, secret = Guard(course_root), course_secret(course_root)
     everyone = everybody(course_root, loaded)
-    before, broken = ({student: one for student, one in everyone.items() if is_lost(one) == which} for which in (False, True))
+    before, broken = (
+        {student: one for student, one in everyone.items() if is_lost(one) == which}
+        for which in (False, True)
+    )
     submissions, given = _to_judge(where, regrade, loaded, course_root, before, broken, guard)
 
-    def judge(several: list[Submission], where: Path, settle: Callable[[int, int, Verdict], None] | None = None) -> Batch:
+    def judge(
+        several: list[Submission],
+        where: Path,
+        settle: Callable[[int, int, Verdict], None] | None = None,
+    ) -> Batch:
         return grade_all(several, loaded, where, jobs, regrade, backend, settle, guard, crew)
 
-    compared: list[Batch] = []      # of hand-ins that are judged before it is known which one counts
+    compared: list[Batch] = []  # of hand-ins that are judged before it is known which one counts
 
     def judge_to_compare(several: list[Submission], where: Path) -> None:
         compared.append(judge(several, where, progress))
 
     submissions = hand_ins.counted(submissions, loaded, course_root, config, judge_to_compare)
     if where is not None:
-        write_notes(course_root, loaded, [one for one in submissions if one.student in given and not lies_below(one.path, course_root / "submitted")])
+        write_notes(
+            course_root,
+            loaded,
+            [
+                one
+                for one in submissions
+                if one.student in given and not lies_below(one.path, course_root / "submitted")
+            ],
+        )
     for one in submissions:
         if one.student in broken:
             set_aside(course_root, loaded, one.student)
-    sums = _sums(class_rows(course_root, loaded, config, guard), loaded) if before and submissions else {}
-    judged, kept, seconds, verdicts = _judged_into_gradebook(submissions, given, judge, loaded, course_root, config, guard, progress, before, sums)
+    sums = (
+        _sums(class_rows(course_root, loaded, config, guard), loaded)
+        if before and submissions
+        else {}
+    )
+    judged, kept, seconds, verdicts = _judged_into_gradebook(
+        submissions, given, judge, loaded, course_root, config, guard, progress, before, sums
+    )
     stale = [verdict.label for verdict in verdicts.values() if verdict.checks != loaded.checks_hash]
-    foreign = [verdict.label for verdict in verdicts.values() if not drawn_with(secret, verdict.student, verdict.seed_ids)]
+    foreign = [
+        verdict.label
+        for verdict in verdicts.values()
+        if not drawn_with(secret, verdict.student, verdict.seed_ids)
+    ]
     failed = [verdict.label for verdict in verdicts.values() if verdict.fault]
-    changed = changes(course_root, loaded, [Changed(student, sums.get(student), difference(before[student], verdicts[student]))
-                                            for student in before.keys() & judged])
+    changed = changes(
+        course_root,
+        loaded,
+        [
+            Changed(student, sums.get(student), difference(before[student], verdicts[student]))
+            for student in before.keys() & judged
+        ],
+    )
     beside = _beside(submissions, verdicts)
-    del verdicts        # the tables read them again: those of a class of thousands are in memory once
+    del verdicts  # the tables read them again: those of a class of thousands are in memory once
     tables = _write(course_root, report, loaded, config, guard, anew)
     changes_told(course_root, loaded)
-    new = {student for batch in compared for student, verdict in batch.verdicts.items() if batch.before.get(student) != verdict}
-    return Summary(loaded.name, len(submissions), max(0, kept - len(new)), tables.people, isolation, seconds + sum(batch.seconds for batch in compared),
-                   shown(config.CourseDirectory.db_url), feedback_path(course_root, loaded.name, "")
-                   .parents[1], tables.grades, tables.page, tables.written, beside,
-                   [said(one.student, one.before, tables.sums.get(one.student), one.lines) for one in changed], left_out(course_root, loaded), stale,
-                   [verdict.label for student, verdict in broken.items() if student not in tables.lost],
-                   {verdict.label: verdict.waits("") for verdict in tables.lost.values()}, anew, foreign, renewed,
-                   [line for one in changed for line in one.lines], tables.manual, failed)
+    new = {
+        student
+        for batch in compared
+        for student, verdict in batch.verdicts.items()
+        if batch.before.get(student) != verdict
+    }
+    return Summary(
+        loaded.name,
+        len(submissions),
+        max(0, kept - len(new)),
+        tables.people,
+        isolation,
+        seconds + sum(batch.seconds for batch in compared),
+        shown(config.CourseDirectory.db_url),
+        feedback_path(course_root, loaded.name, "").parents[1],
+        tables.grades,
+        tables.page,
+        tables.written,
+        beside,
+        [said(one.student, one.before, tables.sums.get(one.student), one.lines) for one in changed],
+        left_out(course_root, loaded),
+        stale,
+        [verdict.label for student, verdict in broken.items() if student not in tables.lost],
+        {verdict.label: verdict.waits("") for verdict in tables.lost.values()},
+        anew,
+        foreign,
+        renewed,
+        [line for one in changed for line in one.lines],
+        tables.manual,
+        failed,
+    )
 
 
-def _to_judge(where: Path | None, regrade: bool, assignment: Assignment, course_root: Path, before: dict[str, Verdict], broken: dict[str, Verdict],
-              guard: Guard) -> tuple[list[Submission], set[str]]:
+def _to_judge(
+    where: Path | None,
+    regrade: bool,
+    assignment: Assignment,
+    course_root: Path,
+    before: dict[str, Verdict],
+    broken: dict[str, Verdict],
+    guard: Guard,
+) -> tuple[list[Submission], set[str]]:
     """Every submission to judge, and the students whose work was handed in now; the others are copies of earlier runs. Who has several hand-ins has them kept."""
     submissions = _handed_in(where, regrade, assignment, course_root, before, guard)
     given = {one.student for one in submissions}
     outdated = _outdated(before, assignment, course_secret(course_root)) if regrade else []
-    older = [*outdated, *(one for one in broken.values() if where is None or not is_gone(course_root, one))]
-    submissions += [copy for verdict in older if verdict.student not in given and (copy := from_copy(course_root, verdict, assignment))]
+    older = [
+        *outdated,
+        *(one for one in broken.values() if where is None or not is_gone(course_root, one)),
+    ]
+    submissions += [
+        copy
+        for verdict in older
+        if verdict.student not in given and (copy := from_copy(course_root, verdict, assignment))
+    ]
     for one in submissions:
         earlier = before.get(one.student)
-        guard.run(one.student, "keeping what was handed in before", lambda: hand_ins.remember(course_root, assignment, one, from_copy(      # noqa: B023
-            course_root, earlier, assignment) if earlier and earlier.source != one.identity() else None))      # noqa: B023
+        guard.run(
+            one.student,
+            "keeping what was handed in before",
+            lambda: hand_ins.remember(
+                course_root,
+                assignment,
+                one,
+                from_copy(  # noqa: B023
+                    course_root, earlier, assignment
+                )
+                if earlier and earlier.source != one.identity()
+                else None,
+            ),
+        )  # noqa: B023
     return submissions, given
 
 
 def _outdated(verdicts: dict[str, Verdict], assignment: Assignment, secret: bytes) -> list[Verdict]:
     """Those by other checks than there are now, or with inputs that another secret drew."""
-    return [one for one in verdicts.values() if one.checks != assignment.checks_hash or not drawn_with(secret, one.student, one.seed_ids)]
+    return [
+        one
+        for one in verdicts.values()
+        if one.checks != assignment.checks_hash or not drawn_with(secret, one.student, one.seed_ids)
+    ]
 
 
-def _handed_in(where: Path | None, regrade: bool, assignment: Assignment, course_root: Path, before: dict[str, Verdict], guard: Guard) -> list[Submission]:
+def _handed_in(
+    where: Path | None,
+    regrade: bool,
+    assignment: Assignment,
+    course_root: Path,
+    before: dict[str, Verdict],
+    guard: Guard,
+) -> list[Submission]:
     """What `grade_class` was given to judge; entries that are nobody's submission are kept for the report, with the reason."""
     if where is None and regrade:
         return []
@@ -173,16 +281,36 @@ def _handed_in(where: Path | None, regrade: bool, assignment: Assignment, course
         found = collected(assignment, course_root, known, guard)
         leave_out(course_root, assignment, str(course_root / "submitted"), found.left_out)
     else:
-        found = find_submissions(where, assignment.name, known=known, guard=guard,
-                                 others=tuple(one.name for one in assignments() if one.name != assignment.name),
-                                 case_matters=tells_case_apart(course_root))
-        leave_out(course_root, assignment, OF_GRADING, found.left_out, [one.entry for one in found.submissions])
+        found = find_submissions(
+            where,
+            assignment.name,
+            known=known,
+            guard=guard,
+            others=tuple(one.name for one in assignments() if one.name != assignment.name),
+            case_matters=tells_case_apart(course_root),
+        )
+        leave_out(
+            course_root,
+            assignment,
+            OF_GRADING,
+            found.left_out,
+            [one.entry for one in found.submissions],
+        )
     return found.submissions
 
 
-def _judged_into_gradebook(submissions: list[Submission], given: set[str], judge: Callable[..., Batch], assignment: Assignment, course_root: Path, config: Config,
-                           guard: Guard, progress: Callable[[int, int, Verdict], None] | None, before: dict[str, Verdict],
-                           sums: dict[str, float | None]) -> tuple[set[str], int, float, dict[str, Verdict]]:
+def _judged_into_gradebook(
+    submissions: list[Submission],
+    given: set[str],
+    judge: Callable[..., Batch],
+    assignment: Assignment,
+    course_root: Path,
+    config: Config,
+    guard: Guard,
+    progress: Callable[[int, int, Verdict], None] | None,
+    before: dict[str, Verdict],
+    sums: dict[str, float | None],
+) -> tuple[set[str], int, float, dict[str, Verdict]]:
     """Judge, and store every record that the gradebook does not hold; who was judged, how many verdicts were kept, seconds, all verdicts.
 
     given: the students whose work was handed in now, and is no copy of an earlier run. before, sums: the records and the sums that there were.
@@ -195,17 +323,33 @@ def _judged_into_gradebook(submissions: list[Submission], given: set[str], judge
         guard.run(verdict.student, "storing the verdict", lambda: book.store(verdict))
         settled.add(verdict.student)
         if verdict.student in before:
-            note_change(course_root, assignment, Changed(verdict.student, sums.get(verdict.student), difference(before[verdict.student], verdict)))
+            note_change(
+                course_root,
+                assignment,
+                Changed(
+                    verdict.student,
+                    sums.get(verdict.student),
+                    difference(before[verdict.student], verdict),
+                ),
+            )
         if progress:
             progress(done, total, verdict)
 
     def keep(verdict: Verdict) -> None:
         """Keep a copy for nbgrader and for a regrade, or say that another notebook lies there."""
         submission = by_student[verdict.student]
-        if guard.run(submission.student, "copying what was handed in", lambda: keep_copy(
-                course_root, submission, assignment, verdict.submission)) is False:
-            guard.troubles[submission.student] = (f"submitted/{submission.student}/{assignment.name} holds another notebook than "
-                                                  "the one that was graded; it was left as it is: keep the one that counts.")
+        if (
+            guard.run(
+                submission.student,
+                "copying what was handed in",
+                lambda: keep_copy(course_root, submission, assignment, verdict.submission),
+            )
+            is False
+        ):
+            guard.troubles[submission.student] = (
+                f"submitted/{submission.student}/{assignment.name} holds another notebook than "
+                "the one that was graded; it was left as it is: keep the one that counts."
+            )
 
     with open_class_book(config, course_root, assignment) as book:
         batch = judge(submissions, course_root, settle)
@@ -216,15 +360,21 @@ def _judged_into_gradebook(submissions: list[Submission], given: set[str], judge
         hand_ins.settle(course_root, assignment, config)
         verdicts, held = journal(course_root, assignment), book.held()
         for student, verdict in verdicts.items():
-            if not guard.run(student, "looking into the gradebook", lambda: book.is_stored(verdict, held)):      # noqa: B023
+            if not guard.run(
+                student, "looking into the gradebook", lambda: book.is_stored(verdict, held)
+            ):  # noqa: B023
                 guard.troubles.pop(student, None)
-                guard.run(student, "storing the verdict", lambda: book.store(verdict))      # noqa: B023
+                guard.run(student, "storing the verdict", lambda: book.store(verdict))  # noqa: B023
     return judged, kept, seconds, verdicts
 
 
 def _beside(submissions: list[Submission], verdicts: dict[str, Verdict]) -> dict[str, list[str]]:
     """By student, in sentences, what was handed in beside the notebook."""
-    found = {verdicts[one.student].label: [said for said in one.notes if said != MARKED_LATE] for one in submissions if one.student in verdicts}
+    found = {
+        verdicts[one.student].label: [said for said in one.notes if said != MARKED_LATE]
+        for one in submissions
+        if one.student in verdicts
+    }
     return {student: some for student, some in found.items() if some}
 
 
@@ -245,24 +395,50 @@ class Tables:
     sums: dict[str, float | None]
 
 
-def _write(course_root: Path, report: Path, assignment: Assignment, config: Config, guard: Guard, anew: str = "") -> Tables:
+def _write(
+    course_root: Path,
+    report: Path,
+    assignment: Assignment,
+    config: Config,
+    guard: Guard,
+    anew: str = "",
+) -> Tables:
     """Feedback, the assignment's csv, grades.csv and report from the journal and the gradebook. anew: see Summary."""
     with open_gradebook(config) as gradebook:
         late.settle(gradebook, config, assignment.name, course_root)
     rows = class_rows(course_root, assignment, config, guard)
-    write_feedback(course_root, assignment, [row for row in rows if not is_lost(row[0])], guard)      # the page that is there says more
-    for verdict, graded in rows:        # what the pages met is said in the tables
-        if verdict.student in guard.troubles and guard.troubles[verdict.student] not in graded.notes:
+    write_feedback(
+        course_root, assignment, [row for row in rows if not is_lost(row[0])], guard
+    )  # the page that is there says more
+    for verdict, graded in rows:  # what the pages met is said in the tables
+        if (
+            verdict.student in guard.troubles
+            and guard.troubles[verdict.student] not in graded.notes
+        ):
             graded.notes.append(guard.troubles[verdict.student])
-    page = write_report(report / f"{assignment.name}.html", rows, assignment, course_root, left_out(course_root, assignment), INDEX, anew)
+    page = write_report(
+        report / f"{assignment.name}.html",
+        rows,
+        assignment,
+        course_root,
+        left_out(course_root, assignment),
+        INDEX,
+        anew,
+    )
     write_progress(report / INDEX, config)
     write_csv(report / f"{assignment.name}.csv", rows, assignment)
     return Tables(
-        _write_grades(course_root, report, config, assignment.name), page,
+        _write_grades(course_root, report, config, assignment.name),
+        page,
         people=sum(bool(_troubles(verdict, graded, assignment)) for verdict, graded in rows),
         manual=sum(graded.needs_manual_grading for _, graded in rows),
-        written=sum(waiting_answers(verdict, exercise_points(verdict, graded, assignment), assignment) for verdict, graded in rows),
-        lost={verdict.student: verdict for verdict, _ in rows if is_lost(verdict)}, sums=_sums(rows, assignment))
+        written=sum(
+            waiting_answers(verdict, exercise_points(verdict, graded, assignment), assignment)
+            for verdict, graded in rows
+        ),
+        lost={verdict.student: verdict for verdict, _ in rows if is_lost(verdict)},
+        sums=_sums(rows, assignment),
+    )
 
 
 def _write_grades(course_root: Path, report: Path, config: Config, written: str) -> Path:
@@ -272,18 +448,29 @@ def _write_grades(course_root: Path, report: Path, config: Config, written: str)
     """
     names = sorted({*with_records(course_root), written})
     for name in names:
-        if not (report / f"{name}.csv").is_file():      # the report of another run lies elsewhere
+        if not (report / f"{name}.csv").is_file():  # the report of another run lies elsewhere
             other = load_assignment(name)
-            write_csv(report / f"{name}.csv", class_rows(course_root, other, config, Guard(course_root)), other)
+            write_csv(
+                report / f"{name}.csv",
+                class_rows(course_root, other, config, Guard(course_root)),
+                other,
+            )
     return write_all(report / "grades.csv", [report / f"{name}.csv" for name in names])
 
 
-def _sums(rows: list[tuple[Verdict, HandGrades]], assignment: Assignment) -> dict[str, float | None]:
+def _sums(
+    rows: list[tuple[Verdict, HandGrades]], assignment: Assignment
+) -> dict[str, float | None]:
     """Points by student, as grades.csv has them."""
-    return {verdict.student: total_points(exercise_points(verdict, graded, assignment), graded) for verdict, graded in rows}
+    return {
+        verdict.student: total_points(exercise_points(verdict, graded, assignment), graded)
+        for verdict, graded in rows
+    }
 
 
-def class_rows(course_root: Path, assignment: Assignment, config: Config, guard: Guard) -> list[tuple[Verdict, HandGrades]]:
+def class_rows(
+    course_root: Path, assignment: Assignment, config: Config, guard: Guard
+) -> list[tuple[Verdict, HandGrades]]:
     """Every record of the course root with what was given by hand and what else a person must know, by student.
 
     Who has a record that cannot be read is among them, with nothing decided; see journal.py.
@@ -293,12 +480,20 @@ def class_rows(course_root: Path, assignment: Assignment, config: Config, guard:
     with open_gradebook(config) as gradebook:
         kept = looked_up(gradebook, assignment.name)
         for student, verdict in everyone.items():
-            graded = guard.run(student, "reading the gradebook", lambda: hand_grades(
-                gradebook, assignment.name, student)) or HandGrades()        # noqa: B023
-            if is_lost(verdict):        # named even if all of its points were given by hand
+            graded = (
+                guard.run(
+                    student,
+                    "reading the gradebook",
+                    lambda: hand_grades(gradebook, assignment.name, student),
+                )
+                or HandGrades()
+            )  # noqa: B023
+            if is_lost(verdict):  # named even if all of its points were given by hand
                 graded.notes.append(verdict.waits(""))
             elif verdict.checks != assignment.checks_hash:
-                graded.notes.append("Judged by checks that have changed since; `course grade --regrade` judges it again.")
+                graded.notes.append(
+                    "Judged by checks that have changed since; `course grade --regrade` judges it again."
+                )
             if student in twice:
                 graded.notes.append(twice[student])
             graded.unjudged = unjudged(course_root, assignment, verdict)
@@ -313,10 +508,10 @@ def rewrite(course_root: Path, report: Path, assignment: str) -> tuple[Path, Pat
     loaded, course_root, config = _graded_before(course_root, assignment)
     check_machine(config, course_root)
     guard = Guard(course_root)
-    changed = hand_ins.settle(course_root, loaded, config)      # dates may have changed since
+    changed = hand_ins.settle(course_root, loaded, config)  # dates may have changed since
     with open_class_book(config, course_root, loaded) as book:
         for verdict in changed:
-            guard.run(verdict.student, "storing the verdict", lambda: book.store(verdict))     # noqa: B023
+            guard.run(verdict.student, "storing the verdict", lambda: book.store(verdict))  # noqa: B023
     tables = _write(course_root, report, loaded, config, guard)
     return tables.grades, tables.page
 
@@ -331,24 +526,36 @@ def graded_here(course_root: Path) -> list[str]:
 
 def with_records(course_root: Path) -> list[str]:
     """The names of the assignments of which a course root has records, in order."""
-    return [one.name for one in assignments() if any((course_root.resolve() / "verdicts" / one.name).glob("*.json"))]
+    return [
+        one.name
+        for one in assignments()
+        if any((course_root.resolve() / "verdicts" / one.name).glob("*.json"))
+    ]
 
 
 def class_figures(course_root: Path, assignment: str) -> dict:
     """What the report on one assignment and the page over all of them say, as plain dictionaries and lists."""
     loaded, course_root, config = _graded_before(course_root, assignment)
     rows = class_rows(course_root, loaded, config, Guard(course_root))
-    return figures(rows, loaded, left_out(course_root, loaded)) | {"progress": progress(config).to_json()}
+    return figures(rows, loaded, left_out(course_root, loaded)) | {
+        "progress": progress(config).to_json()
+    }
 
 
 def behind(course_root: Path, assignment: str) -> list[str]:
     """Who has work in a course root that was collected and is not judged: what the report says of them is older, or nothing."""
     loaded, course_root = load_assignment(assignment), course_root.resolve()
-    newer = [verdict.label for verdict in everybody(course_root, loaded).values() if unjudged(course_root, loaded, verdict)]
+    newer = [
+        verdict.label
+        for verdict in everybody(course_root, loaded).values()
+        if unjudged(course_root, loaded, verdict)
+    ]
     return sorted([*newer, *never_judged(course_root, loaded)])
 
 
-def records(course_root: Path, assignment: str) -> tuple[Assignment, list[tuple[Verdict, HandGrades]]]:
+def records(
+    course_root: Path, assignment: str
+) -> tuple[Assignment, list[tuple[Verdict, HandGrades]]]:
     """An assignment that was graded here and its rows, as `class_rows` gives them. Raises CourseError if it was not."""
     loaded, course_root, config = _graded_before(course_root, assignment)
     return loaded, class_rows(course_root, loaded, config, Guard(course_root))
@@ -357,12 +564,17 @@ def records(course_root: Path, assignment: str) -> tuple[Assignment, list[tuple[
 def _graded_before(course_root: Path, assignment: str) -> tuple[Assignment, Path, Config]:
     loaded, course_root = load_assignment(assignment), course_root.resolve()
     if not (course_root / "verdicts" / loaded.name).is_dir():
-        raise CourseError(f"{course_root}: nothing of {loaded.name} was graded here; run `course grade` first")
+        raise CourseError(
+            f"{course_root}: nothing of {loaded.name} was graded here; run `course grade` first"
+        )
     config = course_config(course_root)
     refuse_if_lost(course_root, loaded, config)
     return loaded, course_root, config
 
 
 def _troubles(verdict: Verdict, graded: HandGrades, assignment: Assignment) -> list[str]:
-    return [reason for reason in reasons(verdict, exercise_points(verdict, graded, assignment), graded)
-            if not reason.endswith(WRITTEN)]
+    return [
+        reason
+        for reason in reasons(verdict, exercise_points(verdict, graded, assignment), graded)
+        if not reason.endswith(WRITTEN)
+    ]

@@ -1,4 +1,5 @@
 """One assignment as grading knows it: its exercises, the pristine notebook, the hash of what decides; the class's secret."""
+
 import copy
 import hashlib
 import hmac
@@ -79,16 +80,24 @@ class Assignment:
     @property
     def functions(self) -> list[str]:
         """The names of the functions that the exercises ask for."""
-        return [name for one in self.exercises.values() for name in (one.function, *one.also) if name]
+        return [
+            name for one in self.exercises.values() for name in (one.function, *one.also) if name
+        ]
 
     def check_points(self) -> None:
         """Raise CourseError when the notebook that students have says other points than the checks."""
         for cell in self.pristine.cells:
             mark = cell.metadata.get("nbgrader", {})
             id = f"{self.number}.{mark.get('grade_id', '').removesuffix('-check')}"
-            if mark.get("grade") and id in self.exercises and mark.get("points") != self.exercises[id].points:
-                raise CourseError(f"{self.name}: the notebook in exercises/ gives {mark.get('points')} points for {id}, the "
-                                  f"checks give {self.exercises[id].points:g}; build the exercises again, then grade")
+            if (
+                mark.get("grade")
+                and id in self.exercises
+                and mark.get("points") != self.exercises[id].points
+            ):
+                raise CourseError(
+                    f"{self.name}: the notebook in exercises/ gives {mark.get('points')} points for {id}, the "
+                    f"checks give {self.exercises[id].points:g}; build the exercises again, then grade"
+                )
 
     @cached_property
     def earlier(self) -> dict[str, str]:
@@ -117,16 +126,20 @@ class Assignment:
 
         files = (*WORKER_FILES, *LATER_FILES)
         inside = [name.removesuffix(".py").replace("/", ".") for name in files]
-        checks = [".".join(path.relative_to(ROOT).with_suffix("").parts)
-                  for path in ROOT.glob(f"autograder/chapters/c{self.number}_*/*.py")
-                  if path.name.startswith(LOADED_BY_NAME)]
+        checks = [
+            ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            for path in ROOT.glob(f"autograder/chapters/c{self.number}_*/*.py")
+            if path.name.startswith(LOADED_BY_NAME)
+        ]
         cells = [cell.source for cell in self.pristine.cells if cell.cell_type == "code"]
         sources = (*cells, *self.earlier.values())
         used = [name for source in sources for name in code_of(source).imports]
-        return ["autograder.grading.verdict",
-                *(f"autograder.{name}" for name in inside),
-                *checks,
-                *(name for name in used if name.startswith("reference_impl"))]
+        return [
+            "autograder.grading.verdict",
+            *(f"autograder.{name}" for name in inside),
+            *checks,
+            *(name for name in used if name.startswith("reference_impl")),
+        ]
 
 
 def load_assignment(name: str) -> Assignment:
@@ -148,9 +161,11 @@ def course_secret(course_root: Path) -> bytes:
     """
     path = course_root / SECRET_FILE
     if secret_is_lost(course_root):
-        raise CourseError(f"{path} is gone, and the records in {course_root / 'verdicts'} were judged with it: bring that file back from a copy "
-                          "of the class. If there is none, `course grade --regrade` draws a new one and judges again, everybody with "
-                          "other hidden inputs than before")
+        raise CourseError(
+            f"{path} is gone, and the records in {course_root / 'verdicts'} were judged with it: bring that file back from a copy "
+            "of the class. If there is none, `course grade --regrade` draws a new one and judges again, everybody with "
+            "other hidden inputs than before"
+        )
     try:
         _draw(path)
     except FileExistsError:
@@ -180,7 +195,9 @@ def _draw(path: Path) -> None:
 
 def seed_id(secret: bytes, student: str, exercise: str) -> str:
     """A name for the seeds of one student and exercise, which tells nothing about them."""
-    return hmac.new(secret, f"seed-id\0{student}\0{exercise}".encode(), hashlib.sha256).hexdigest()[:16]
+    return hmac.new(secret, f"seed-id\0{student}\0{exercise}".encode(), hashlib.sha256).hexdigest()[
+        :16
+    ]
 
 
 def drawn_with(secret: bytes, student: str, seed_ids: dict[str, str]) -> bool:

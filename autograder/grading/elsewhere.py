@@ -4,6 +4,7 @@ The worker has many threads and Dask's own life; the judge (judge.py) has one th
 worker, and is replaced when it dies, grows too large, is silent for too long or is asked about another assignment. A
 request and an answer are bytes of JSON. Nothing here raises: an exception would be pickled and put into Dask's logs.
 """
+
 import json
 import os
 import select
@@ -25,7 +26,9 @@ class Judge:
 
     def __init__(self, terms: dict):
         self.terms = terms
-        self._process = subprocess.Popen([*JUDGE, str(os.getpid())], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._process = subprocess.Popen(
+            [*JUDGE, str(os.getpid())], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
 
     def ask(self, request: dict) -> dict | None:
         """Its answer; None when it died, grew too large or was silent: then it is ended."""
@@ -38,13 +41,22 @@ class Judge:
             return None
 
     def _answer(self) -> dict | None:
-        data, pipe, until = bytearray(), self._process.stdout.fileno(), time.monotonic() + patience(self.terms.get("budget", BUDGET_SECONDS))
+        data, pipe, until = (
+            bytearray(),
+            self._process.stdout.fileno(),
+            time.monotonic() + patience(self.terms.get("budget", BUDGET_SECONDS)),
+        )
         while not data.endswith(b"\n"):
             heard = select.select([pipe], [], [], LOOK_EVERY)[0]
             piece = os.read(pipe, 1 << 20) if heard else b""
             data += piece
-            if heard and not piece or len(data) > MAX_ANSWER or time.monotonic() > until or resident(
-                    self._process.pid) > WORKER_MEMORY:
+            if (
+                heard
+                and not piece
+                or len(data) > MAX_ANSWER
+                or time.monotonic() > until
+                or resident(self._process.pid) > WORKER_MEMORY
+            ):
                 self.end()
                 return None
         return json.loads(data)
@@ -58,7 +70,7 @@ class Judge:
 
 
 _ONE_AT_A_TIME = threading.Lock()
-_JUDGES: list[Judge] = []       # the one of this worker, or none yet
+_JUDGES: list[Judge] = []  # the one of this worker, or none yet
 
 
 def serve(request: bytes) -> bytes:
@@ -80,4 +92,7 @@ def serve(request: bytes) -> bytes:
             answer = _JUDGES[0].ask(asked["task"])
         if answer is None:
             _JUDGES.clear()
-        return line(answer or {"died": "the judging process ended, grew too large or was silent for too long"})
+        return line(
+            answer
+            or {"died": "the judging process ended, grew too large or was silent for too long"}
+        )

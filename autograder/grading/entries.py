@@ -3,6 +3,7 @@
 Links are named and not followed, folders are walked to a depth, and what leads out of a zip is told. What systems leave
 behind is nobody's work; a folder that holds nothing else is an Item with a problem, so that its student is named.
 """
+
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -16,15 +17,19 @@ from autograder.grading.layouts import Item, is_quiet
 from autograder.grading.limited import in_limits
 from autograder.grading.names import shown
 
-MAX_DEPTH = 12              # folders below what was given
-MAX_FILES = 100_000         # below one entry
+MAX_DEPTH = 12  # folders below what was given
+MAX_FILES = 100_000  # below one entry
 EMPTY = "the folder is empty"
-HARD_LINK = ("{} is a hard link: the same file has another name, too, and may be somebody else's. If a backup made the link (`cp -al`), copy the "
-             "folder with `cp -r` and grade the copy; else ask for a file of their own")
+HARD_LINK = (
+    "{} is a hard link: the same file has another name, too, and may be somebody else's. If a backup made the link (`cp -al`), copy the "
+    "folder with `cp -r` and grade the copy; else ask for a file of their own"
+)
 EMPTY_NOTEBOOK = "it is an empty folder with a notebook's name, and no notebook"
 
 
-def entries(where: Path, guard: Guard, assignment: str, outside: dict[str, str], hard_links: bool = False) -> Iterator[Item]:
+def entries(
+    where: Path, guard: Guard, assignment: str, outside: dict[str, str], hard_links: bool = False
+) -> Iterator[Item]:
     """Every file of what was given; what leads out of a zip goes into `outside`. Raises CourseError if it cannot be opened.
 
     hard_links: whether a file may have several names, as where what was handed in has been copied already.
@@ -33,19 +38,38 @@ def entries(where: Path, guard: Guard, assignment: str, outside: dict[str, str],
         try:
             names = sorted(os.listdir(where))
         except OSError as error:
-            raise CourseError(f"{where} cannot be opened: {error.strerror}. Give a folder that you can read") from error
+            raise CourseError(
+                f"{where} cannot be opened: {error.strerror}. Give a folder that you can read"
+            ) from error
         for name in names:
             if not is_quiet(name):
-                yield from guard.run(name, "looking for files", lambda name=name: list(_walk(where / name, (name,), hard_links))) or [
-                    Item((name,), where / name, problem="the grader failed while looking for files in it")]
+                yield from guard.run(
+                    name,
+                    "looking for files",
+                    lambda name=name: list(_walk(where / name, (name,), hard_links)),
+                ) or [
+                    Item(
+                        (name,),
+                        where / name,
+                        problem="the grader failed while looking for files in it",
+                    )
+                ]
     elif where.is_file():
         try:
-            members = in_limits(lambda: [(one.parts, one.key, one.outside, one.folder) for one in list_members(
-                where, where.name, OF_A_CLASS)], seconds=120, memory=2 * 2**30)
+            members = in_limits(
+                lambda: [
+                    (one.parts, one.key, one.outside, one.folder)
+                    for one in list_members(where, where.name, OF_A_CLASS)
+                ],
+                seconds=120,
+                memory=2 * 2**30,
+            )
         except IntakeError as error:
-            raise CourseError(f"{where}: {error}. Give the platform's download, or a folder") from error
+            raise CourseError(
+                f"{where}: {error}. Give the platform's download, or a folder"
+            ) from error
         filled: set[tuple[str, ...]] = set()
-        bare: list[tuple[str, ...]] = []        # folders in which there is something, but nobody's work
+        bare: list[tuple[str, ...]] = []  # folders in which there is something, but nobody's work
         for parts, key, leads_out, folder in members:
             quiet = next((place for place, part in enumerate(parts) if is_quiet(part)), None)
             if leads_out:
@@ -79,21 +103,37 @@ def _walk(path: Path, parts: tuple[str, ...], hard_links: bool) -> Iterator[Item
         path, parts = todo.pop()
         count += 1
         if count > MAX_FILES or len(parts) > MAX_DEPTH:
-            yield Item(parts, path, problem=f"it holds more than {MAX_FILES:,} files, or folders deeper than {MAX_DEPTH}")
+            yield Item(
+                parts,
+                path,
+                problem=f"it holds more than {MAX_FILES:,} files, or folders deeper than {MAX_DEPTH}",
+            )
             return
         found = os.lstat(path)
         mode = found.st_mode
         if stat.S_ISLNK(mode):
-            yield Item(parts, path, problem=f"{shown(path.name)} is a link to another file. Links are not followed")
+            yield Item(
+                parts,
+                path,
+                problem=f"{shown(path.name)} is a link to another file. Links are not followed",
+            )
         elif stat.S_ISREG(mode):
-            yield Item(parts, path, problem=HARD_LINK.format(shown(path.name)) if found.st_nlink > 1 and not hard_links else "")
+            yield Item(
+                parts,
+                path,
+                problem=HARD_LINK.format(shown(path.name))
+                if found.st_nlink > 1 and not hard_links
+                else "",
+            )
         elif not stat.S_ISDIR(mode):
             yield Item(parts, path, problem=f"{shown(path.name)} is not an ordinary file")
         else:
             try:
                 names = sorted(os.listdir(path), reverse=True)
             except OSError as error:
-                yield Item(parts, path, problem=f"{shown(path.name)} cannot be opened: {error.strerror}")
+                yield Item(
+                    parts, path, problem=f"{shown(path.name)} cannot be opened: {error.strerror}"
+                )
                 continue
             names = [name for name in names if not is_quiet(name)]
             if not names:

@@ -1,4 +1,5 @@
 """Files of ours, written whole or not at all; and what stands in the way said in words."""
+
 import errno
 import os
 import tempfile
@@ -8,13 +9,16 @@ from pathlib import Path
 
 from autograder.errors import MachineError
 
-REMEDIES = {errno.ENOSPC: "Make room on that disk", errno.EDQUOT: "Make room within your quota",
-            errno.EACCES: "Give a folder that you may write to, or change its permissions",
-            errno.EPERM: "Give a folder that you may write to, or change its permissions",
-            errno.EROFS: "Give a folder on a disk that can be written to",
-            errno.ENOTDIR: "A file stands where a folder is needed: move it away or give another folder",
-            errno.EEXIST: "A file stands where a folder is needed: move it away or give another folder",
-            errno.EISDIR: "A folder stands where a file is needed: move it away"}
+REMEDIES = {
+    errno.ENOSPC: "Make room on that disk",
+    errno.EDQUOT: "Make room within your quota",
+    errno.EACCES: "Give a folder that you may write to, or change its permissions",
+    errno.EPERM: "Give a folder that you may write to, or change its permissions",
+    errno.EROFS: "Give a folder on a disk that can be written to",
+    errno.ENOTDIR: "A file stands where a folder is needed: move it away or give another folder",
+    errno.EEXIST: "A file stands where a folder is needed: move it away or give another folder",
+    errno.EISDIR: "A folder stands where a file is needed: move it away",
+}
 
 
 @contextmanager
@@ -24,21 +28,27 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         remedy = REMEDIES.get(error.errno, "Mend that")
-        raise MachineError(f"{error.filename or path} cannot be written: {error.strerror or error}. {remedy} and run "
-                           "again; what was graded is kept") from error
+        raise MachineError(
+            f"{error.filename or path} cannot be written: {error.strerror or error}. {remedy} and run "
+            "again; what was graded is kept"
+        ) from error
 
 
-OWNER_ONLY = 0o600      # of a file with grades or names, which may lie anywhere
+OWNER_ONLY = 0o600  # of a file with grades or names, which may lie anywhere
 
 
 def write_whole(path: Path, data: bytes | str, mode: int = 0o644) -> None:
     """Write the file beside its place and move it there, so that a kill leaves the old one. Raises MachineError."""
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.parent / f".{path.name}.new"      # one name: what a kill leaves, the next run writes over
+        fresh = (
+            path.parent / f".{path.name}.new"
+        )  # one name: what a kill leaves, the next run writes over
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode)
         with open(descriptor, "wb") as file:
-            os.fchmod(descriptor, os.fstat(descriptor).st_mode & mode)     # one that a kill left may have other rights
+            os.fchmod(
+                descriptor, os.fstat(descriptor).st_mode & mode
+            )  # one that a kill left may have other rights
             file.write(data.encode(errors="backslashreplace") if isinstance(data, str) else data)
         os.replace(fresh, path)
 

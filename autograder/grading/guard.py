@@ -4,6 +4,7 @@ Every loop over a class (finding, judging, storing, writing pages) does its work
 item can end a batch, whatever is wrong with it or with us. What is wrong with the whole machine (MachineError: a full
 disk, a locked database) still ends the run: no item is to blame, and nothing that is written is lost.
 """
+
 import traceback
 from collections.abc import Callable
 from datetime import datetime, timezone
@@ -43,7 +44,9 @@ class Guard:
             with self.log.open("a", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(text)
         except OSError as error:
-            raise MachineError(f"{self.log} cannot be written: {error.strerror}. Mend that and run again") from error
+            raise MachineError(
+                f"{self.log} cannot be written: {error.strerror}. Mend that and run again"
+            ) from error
 
 
 def sentence(error: Exception, doing: str, log: Path | None = None) -> str:

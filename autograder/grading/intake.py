@@ -8,6 +8,7 @@ of those steps is code that a hostile document reaches.
 Limits are checked before the JSON parser runs: bytes, nesting, number of values. What is beyond them raises
 `IntakeError` with a sentence for a human; no limit turns silently into a lower mark.
 """
+
 import codecs
 import hashlib
 import json
@@ -22,23 +23,36 @@ from autograder.checks import borrowed
 from autograder.grading.outputs import without_outputs
 from autograder.grading.pictures import gathered
 
-RAISE_LIMIT = "WORD2SERVE_MAX_NOTEBOOK_MIB"     # in the environment; nbgrader has it, too
-MAX_FILE_BYTES = 200 * 2**20        # of a notebook with its outputs
-MAX_DEPTH = 100                     # nesting of the JSON document
-MAX_VALUES = 400_000                # commas, brackets and braces outside strings: bounds what the parser allocates
+RAISE_LIMIT = "WORD2SERVE_MAX_NOTEBOOK_MIB"  # in the environment; nbgrader has it, too
+MAX_FILE_BYTES = 200 * 2**20  # of a notebook with its outputs
+MAX_DEPTH = 100  # nesting of the JSON document
+MAX_VALUES = (
+    400_000  # commas, brackets and braces outside strings: bounds what the parser allocates
+)
 MAX_CELLS = 400
-MAX_CELL_CHARACTERS = 60_000        # one cell's source
-MAX_TOTAL_CHARACTERS = 400_000      # all sources together
+MAX_CELL_CHARACTERS = 60_000  # one cell's source
+MAX_TOTAL_CHARACTERS = 400_000  # all sources together
 
-MAX_OUTPUTS, MAX_OUTPUT_LINES, MAX_OUTPUT_CHARACTERS = 10, 200, 4_000      # of a cell: where the line is looked for
+MAX_OUTPUTS, MAX_OUTPUT_LINES, MAX_OUTPUT_CHARACTERS = (
+    10,
+    200,
+    4_000,
+)  # of a cell: where the line is looked for
 
 CLEAR = "Clear the outputs (in Jupyter: Edit, Clear Outputs of All Cells), save, and hand in again"
-SHRINK = ("Remove large pictures, save, and hand in again. An instructor can raise the limit with "
-          f"the environment variable {RAISE_LIMIT}")
+SHRINK = (
+    "Remove large pictures, save, and hand in again. An instructor can raise the limit with "
+    f"the environment variable {RAISE_LIMIT}"
+)
 TOO_LARGE = "without its large outputs the notebook has {:,} bytes; at most {:,} are read. {}"
 
 # Windows has neither links of this kind nor pipes among files, and opens text unless told otherwise.
-_OPENING = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_OPENING = (
+    os.O_RDONLY
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_BINARY", 0)
+)
 # An unterminated string matches to the end: a pattern that could fail there would be tried again at every quote.
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _CONTROL = {code: "\ufffd" for code in range(32) if chr(code) not in "\t\n\r\x1b"} | {127: "\ufffd"}
@@ -61,12 +75,12 @@ MAX_NOTEBOOK_BYTES = _max_notebook_bytes()
 class SubmittedCell:
     """One cell as the student handed it in: what it claims to be, unverified. unread: why nothing of it could be read, or ""."""
 
-    kind: str               # "code", "markdown" or "raw"
-    grade_id: str | None    # what its nbgrader metadata claims
+    kind: str  # "code", "markdown" or "raw"
+    grade_id: str | None  # what its nbgrader metadata claims
     source: str
-    borrowed: tuple[str, ...] = ()      # the chapters in its check's line; see `checks.borrowed`
+    borrowed: tuple[str, ...] = ()  # the chapters in its check's line; see `checks.borrowed`
     unread: str = ""
-    pictures: dict[str, str] = field(default_factory=dict, hash=False)      # `pictures.gathered`
+    pictures: dict[str, str] = field(default_factory=dict, hash=False)  # `pictures.gathered`
 
 
 def fingerprint(data: bytes) -> str:
@@ -89,8 +103,9 @@ def read_regular_file(path: Path, limit: int = MAX_FILE_BYTES) -> bytes:
             raise IntakeError(f"{path.name} is not an ordinary file")
         if found.st_size > limit:
             remedy = f". {CLEAR}" if limit == MAX_FILE_BYTES else ""
-            raise IntakeError(f"{path.name} has {found.st_size:,} bytes; at most {limit:,} are read"
-                              + remedy)
+            raise IntakeError(
+                f"{path.name} has {found.st_size:,} bytes; at most {limit:,} are read" + remedy
+            )
         with open(descriptor, "rb", closefd=False) as file:
             return file.read(limit)
     finally:
@@ -110,7 +125,9 @@ def cells_of(document: object) -> list[SubmittedCell]:
     cells = [_cell(raw) for raw in raw_cells(document)]
     total = sum(len(cell.source) for cell in cells)
     if total > MAX_TOTAL_CHARACTERS:
-        raise IntakeError(f"the cells hold {total:,} characters; at most {MAX_TOTAL_CHARACTERS:,} are read")
+        raise IntakeError(
+            f"the cells hold {total:,} characters; at most {MAX_TOTAL_CHARACTERS:,} are read"
+        )
     return cells
 
 
@@ -118,7 +135,11 @@ def odd_version(document: object) -> str:
     """A sentence on a notebook that says another format than nbformat 4, else ""."""
     version = document.get("nbformat") if isinstance(document, dict) else None
     if type(version) is int and version in (3, 4):
-        return "" if version == 4 else "The notebook is of nbformat 3, an old format; look whether all of its cells were read."
+        return (
+            ""
+            if version == 4
+            else "The notebook is of nbformat 3, an old format; look whether all of its cells were read."
+        )
     said = _clean(f"nbformat {json.dumps(version)[:20]}") if version is not None else "no nbformat"
     return f"The notebook says {said}, which is not known here; its cells were read as those of nbformat 4."
 
@@ -130,12 +151,22 @@ def raw_cells(document: object) -> list:
     version = document.get("nbformat")
     if "worksheets" in document and not isinstance(document.get("cells"), list):
         sheets = document["worksheets"]
-        raw = [cell for sheet in sheets if isinstance(sheet, dict) and isinstance(sheet.get("cells"), list)
-               for cell in sheet["cells"]] if isinstance(sheets, list) else []
+        raw = (
+            [
+                cell
+                for sheet in sheets
+                if isinstance(sheet, dict) and isinstance(sheet.get("cells"), list)
+                for cell in sheet["cells"]
+            ]
+            if isinstance(sheets, list)
+            else []
+        )
     elif isinstance(document.get("cells"), list):
         raw = document["cells"]
     else:
-        raise IntakeError(f"the file is not a notebook that can be read (nbformat {str(version)[:20]}, no cells)")
+        raise IntakeError(
+            f"the file is not a notebook that can be read (nbformat {str(version)[:20]}, no cells)"
+        )
     if len(raw) > MAX_CELLS:
         raise IntakeError(f"the notebook has {len(raw):,} cells; at most {MAX_CELLS} are read")
     return raw
@@ -158,9 +189,15 @@ def parse(data: bytes) -> object:
     skeleton = _STRING.sub(b"", data)
     if sum(map(skeleton.count, (b",", b"[", b"]", b"{", b"}"))) > MAX_VALUES:
         raise IntakeError(f"the JSON holds more than {MAX_VALUES:,} values")
-    deepest = max(accumulate((1 if byte in b"[{" else -1 for byte in re.findall(rb"[\[\]{}]", skeleton)), initial=0))
+    deepest = max(
+        accumulate(
+            (1 if byte in b"[{" else -1 for byte in re.findall(rb"[\[\]{}]", skeleton)), initial=0
+        )
+    )
     if deepest > MAX_DEPTH:
-        raise IntakeError(f"the JSON is nested {deepest:,} deep; at most {MAX_DEPTH} levels are read")
+        raise IntakeError(
+            f"the JSON is nested {deepest:,} deep; at most {MAX_DEPTH} levels are read"
+        )
     try:
         return json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -175,8 +212,13 @@ def _cell(raw: object) -> SubmittedCell:
         return SubmittedCell("raw", None, "", unread="it is no cell")
     grade_id, kind, source = _grade_id(raw.get("metadata")), raw.get("cell_type"), source_of(raw)
     if source is None or not isinstance(kind, str):
-        return SubmittedCell("raw", grade_id, "", unread="its source is no text" if source is None else "its type is no word")
-    kind = kind if kind in ("code", "markdown", "raw") else "markdown"      # nbformat 3's headings
+        return SubmittedCell(
+            "raw",
+            grade_id,
+            "",
+            unread="its source is no text" if source is None else "its type is no word",
+        )
+    kind = kind if kind in ("code", "markdown", "raw") else "markdown"  # nbformat 3's headings
     source, pictures = gathered(source, raw.get("attachments")) if kind != "code" else (source, {})
     said = tuple(_borrowed(raw.get("outputs")))
     return SubmittedCell(kind, grade_id, _clean(source), said, pictures=pictures)
@@ -184,7 +226,7 @@ def _cell(raw: object) -> SubmittedCell:
 
 def source_of(raw: dict) -> str | None:
     """The source of a cell, a text or a list of texts; None for anything else, and where there is none."""
-    source = raw.get("source", raw.get("input"))        # nbformat 3 says `input` for code
+    source = raw.get("source", raw.get("input"))  # nbformat 3 says `input` for code
     lines = source if isinstance(source, list) else [source]
     return "".join(lines) if all(isinstance(line, str) for line in lines) else None
 

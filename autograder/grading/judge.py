@@ -5,6 +5,7 @@
 It has one thread, as forking needs (see limited.py), and its own sandboxes; a worker of Dask, which has many threads, starts
 it and asks it (elsewhere.py). It ends with its parent. First come the terms: where this machine's course differs, it refuses.
 """
+
 import json
 import os
 import sys
@@ -34,6 +35,7 @@ def main() -> None:
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
     """One line in, one line out. The first request has the terms, the others a task."""
+
     def say(message: dict) -> None:
         answers.write(parcels.line(message))
         answers.flush()
@@ -42,8 +44,13 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
     if wanted is None:
         return
     try:
-        assignment, backend = load_assignment(wanted["assignment"]), choose_backend(wanted["isolation"], cold=wanted["cold"])
-        differing = parcels.differences(wanted, parcels.terms(assignment, backend.name, wanted["cold"], wanted.get("budget")))
+        assignment, backend = (
+            load_assignment(wanted["assignment"]),
+            choose_backend(wanted["isolation"], cold=wanted["cold"]),
+        )
+        differing = parcels.differences(
+            wanted, parcels.terms(assignment, backend.name, wanted["cold"], wanted.get("budget"))
+        )
     except CourseError as error:
         return say({"refused": str(error)})
     if differing:
@@ -59,11 +66,15 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
         for request in requests:
             submission, seeds = parcels.unpacked(json.loads(request))
             try:
-                verdict = grade_submission(submission, assignment, seeds, pool, budget=wanted["budget"])
+                verdict = grade_submission(
+                    submission, assignment, seeds, pool, budget=wanted["budget"]
+                )
             except MachineError as error:
                 say({"machine": str(error)})
                 continue
-            except Exception as error:      # a fault of ours costs this submission a look by a human, and nothing else
+            except (
+                Exception
+            ) as error:  # a fault of ours costs this submission a look by a human, and nothing else
                 traceback.print_exc()
                 verdict = undecided(submission, assignment, FAILED.format(type(error).__name__))
             say({"verdict": verdict.to_json()})

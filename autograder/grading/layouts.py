@@ -11,6 +11,7 @@ Moodle writes a blank for each underscore of a name; its number names the studen
 letters, digits and underscores of the name together; its user's number is the same in every assignment. One number is two people
 on two platforms: `identity` tells them apart.
 """
+
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
@@ -18,16 +19,34 @@ from pathlib import Path
 
 from autograder.grading.moments import moment
 
-MOODLE = re.compile(r"(?P<name>[^_].{0,200}?)_(?P<id>\d{1,12})_assignsubmission_(?P<plugin>[a-z]{1,40})(?:_(?P<file>.*))?",
-                    re.DOTALL)
-NUMBER = re.compile(r"[1-9][0-9]{0,19}")        # Canvas's have up to 17 digits: an institution's number may stand in front
-ANONYMOUS = re.compile(r"(?P<late>LATE_)?anon_(?P<id>[A-Za-z0-9]{1,20})_(?P<late_too>LATE_)?(?P<number>[1-9][0-9]{0,19}_)?(?P<file>.+)", re.DOTALL)
-TEXTS = ("text.html", "link.html")      # what Canvas writes where a student handed in no file
+MOODLE = re.compile(
+    r"(?P<name>[^_].{0,200}?)_(?P<id>\d{1,12})_assignsubmission_(?P<plugin>[a-z]{1,40})(?:_(?P<file>.*))?",
+    re.DOTALL,
+)
+NUMBER = re.compile(
+    r"[1-9][0-9]{0,19}"
+)  # Canvas's have up to 17 digits: an institution's number may stand in front
+ANONYMOUS = re.compile(
+    r"(?P<late>LATE_)?anon_(?P<id>[A-Za-z0-9]{1,20})_(?P<late_too>LATE_)?(?P<number>[1-9][0-9]{0,19}_)?(?P<file>.+)",
+    re.DOTALL,
+)
+TEXTS = ("text.html", "link.html")  # what Canvas writes where a student handed in no file
 YEAR_AND_MONTH = re.compile(r"(19|20)[0-9]{2}_(0?[1-9]|1[0-2])")
-APPLE_DOUBLE = "._"     # begins the name of what macOS keeps about a file, where it cannot keep it in the file
-QUIET = {"__MACOSX", ".ipynb_checkpoints", ".DS_Store", "__pycache__", "Thumbs.db", "desktop.ini"}   # nobody's work
-DEEPEST = 3             # folders that may wrap a class
-OF_OTHERS = "only other assignments are in this folder"       # the reason of who handed in nothing of this one
+APPLE_DOUBLE = (
+    "._"  # begins the name of what macOS keeps about a file, where it cannot keep it in the file
+)
+QUIET = {
+    "__MACOSX",
+    ".ipynb_checkpoints",
+    ".DS_Store",
+    "__pycache__",
+    "Thumbs.db",
+    "desktop.ini",
+}  # nobody's work
+DEEPEST = 3  # folders that may wrap a class
+OF_OTHERS = (
+    "only other assignments are in this folder"  # the reason of who handed in nothing of this one
+)
 
 
 def is_quiet(name: str) -> bool:
@@ -63,10 +82,23 @@ def canvas(entry: str) -> CanvasName | None:
     found = ANONYMOUS.fullmatch(entry)
     if found and (found["number"] or found["file"] in TEXTS):
         late = bool(found["late"] or found["late_too"])
-        return CanvasName(f"anon_{found['id']}", found["id"], late, found["file"], found.start("file"), anonymous=True, numbered=bool(found["number"]))
+        return CanvasName(
+            f"anon_{found['id']}",
+            found["id"],
+            late,
+            found["file"],
+            found.start("file"),
+            anonymous=True,
+            numbered=bool(found["number"]),
+        )
     parts = entry.split("_")
     for place in range(len(parts) - 1):
-        user, number, file, numbered = parts[place], parts[place + 1], "_".join(parts[place + 2:]), True
+        user, number, file, numbered = (
+            parts[place],
+            parts[place + 1],
+            "_".join(parts[place + 2 :]),
+            True,
+        )
         if NUMBER.fullmatch(user) and not file and number in TEXTS:
             file, numbered = number, False
         elif not (NUMBER.fullmatch(user) and NUMBER.fullmatch(number)):
@@ -74,7 +106,9 @@ def canvas(entry: str) -> CanvasName | None:
         if not file or YEAR_AND_MONTH.fullmatch(f"{user}_{number}"):
             return None
         name = "_".join(part for part in parts[:place] if part != "LATE")
-        return CanvasName(name, user, "LATE" in parts[:place], file, len(entry) - len(file), numbered=numbered)
+        return CanvasName(
+            name, user, "LATE" in parts[:place], file, len(entry) - len(file), numbered=numbered
+        )
     return None
 
 
@@ -84,7 +118,15 @@ def identity(entry: str, number: str) -> str:
     if not number:
         return ""
     found = canvas(entry)
-    platform = "moodle" if MOODLE.fullmatch(entry) else "" if not found else "anonymous" if found.anonymous else "canvas"
+    platform = (
+        "moodle"
+        if MOODLE.fullmatch(entry)
+        else ""
+        if not found
+        else "anonymous"
+        if found.anonymous
+        else "canvas"
+    )
     return f"{platform} {number}".strip()
 
 
@@ -130,17 +172,21 @@ class Hand:
         return identity(self.entry, self.id)
 
 
-def hands(items: list[Item], assignment: str, others: Collection[str] = ()) -> tuple[list[Hand], dict[str, str]]:
+def hands(
+    items: list[Item], assignment: str, others: Collection[str] = ()
+) -> tuple[list[Hand], dict[str, str]]:
     """Who handed in what; and every other entry with the reason why it is nobody's. others: other assignments' names."""
     for depth in range(DEEPEST + 1):
         found, left = _at(items, depth, assignment, others)
-        tops = {item.parts[:1 + depth] for item in items}
+        tops = {item.parts[: 1 + depth] for item in items}
         if found or len(tops) != 1 or any(len(item.parts) <= depth + 1 for item in items):
             return found, left
     return found, left
 
 
-def _at(items: list[Item], depth: int, assignment: str, others: Collection[str]) -> tuple[list[Hand], dict[str, str]]:
+def _at(
+    items: list[Item], depth: int, assignment: str, others: Collection[str]
+) -> tuple[list[Hand], dict[str, str]]:
     """As `hands`, for a class whose entries lie `depth` folders below the top."""
     entries: dict[str, list[Item]] = {}
     for item in items:
@@ -148,17 +194,24 @@ def _at(items: list[Item], depth: int, assignment: str, others: Collection[str])
     found: dict[tuple[str, str], Hand] = {}
     left: dict[str, str] = {}
     for entry, members in entries.items():
-        below = [(item.parts[depth + 1:], item) for item in members]
+        below = [(item.parts[depth + 1 :], item) for item in members]
         for hand in _hands_of(entry, below, assignment, others, left):
-            known = found.setdefault((hand.student if not hand.id else "", hand.identity or hand.entry), hand)
+            known = found.setdefault(
+                (hand.student if not hand.id else "", hand.identity or hand.entry), hand
+            )
             if known is not hand:
                 known.files += hand.files
                 known.late = known.late or hand.late
     return list(found.values()), left
 
 
-def _hands_of(entry: str, below: list[tuple[tuple[str, ...], Item]], assignment: str, others: Collection[str],
-              left: dict[str, str]) -> Iterator[Hand]:
+def _hands_of(
+    entry: str,
+    below: list[tuple[tuple[str, ...], Item]],
+    assignment: str,
+    others: Collection[str],
+    left: dict[str, str],
+) -> Iterator[Hand]:
     """The hand that one entry is, if it is one; else the reason goes into `left`."""
     alone = len(below) == 1 and below[0][0] == ()
     item = below[0][1]
@@ -172,24 +225,48 @@ def _hands_of(entry: str, below: list[tuple[tuple[str, ...], Item]], assignment:
         files = [((file or entry,), item)] if alone else below
         yield Hand(moodle["name"], entry, moodle["id"], files=files)
     elif by_canvas:
-        yield Hand(by_canvas.name or by_canvas.id, entry, by_canvas.id, by_canvas.late, files=[((by_canvas.file,), item)])
+        yield Hand(
+            by_canvas.name or by_canvas.id,
+            entry,
+            by_canvas.id,
+            by_canvas.late,
+            files=[((by_canvas.file,), item)],
+        )
     elif alone and entry.lower().endswith(".zip"):
         yield Hand(entry[:-4], entry, zipped=True, files=[((entry,), item)])
     elif alone and item.problem:
         yield Hand(entry, entry, files=[((entry,), item)])
     elif alone:
-        what = "a notebook without a student's name" if entry.lower().endswith(".ipynb") else "no folder, zip or notebook"
+        what = (
+            "a notebook without a student's name"
+            if entry.lower().endswith(".ipynb")
+            else "no folder, zip or notebook"
+        )
         left[entry] = f"{what}; give it as STUDENT/{assignment}/{assignment}.ipynb"
     else:
         inner = any(parts[0] == assignment for parts, _ in below)
         flat = any(len(parts) == 1 and parts[0].lower().endswith(".ipynb") for parts, _ in below)
-        flat = flat or any(len(parts) == 2 and moment(parts[0]) and parts[1].lower().endswith(".ipynb") for parts, _ in below)
+        flat = flat or any(
+            len(parts) == 2 and moment(parts[0]) and parts[1].lower().endswith(".ipynb")
+            for parts, _ in below
+        )
         wraps = any(_is_download(parts[0]) or assignment in parts[1:-1] for parts, _ in below)
-        if inner or flat and not wraps:     # all else in it is this student's too: there may be a second notebook
-            yield Hand(entry, entry, files=[(parts[1:] or parts if parts[0] == assignment else parts, item)
-                                            for parts, item in below if parts[0] not in others])
+        if (
+            inner or flat and not wraps
+        ):  # all else in it is this student's too: there may be a second notebook
+            yield Hand(
+                entry,
+                entry,
+                files=[
+                    (parts[1:] or parts if parts[0] == assignment else parts, item)
+                    for parts, item in below
+                    if parts[0] not in others
+                ],
+            )
         elif wraps:
-            left[entry] = "a folder with more than one student's work in it; give that folder itself"
+            left[entry] = (
+                "a folder with more than one student's work in it; give that folder itself"
+            )
         elif all(parts[0] in others for parts, _ in below):
             left[entry] = OF_OTHERS
         elif any(item.problem for _, item in below):

@@ -6,18 +6,19 @@ idiom makes no pair, and neither does a solution that a large group shares: that
 
 Likeness is a reason to read two notebooks, and no more: a short function has few forms, and people may learn together.
 """
+
 import io
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
-LENGTH = 25             # characters of a k-gram, each name one character: about one line
-COMMON = 0.1            # of the class: what more have says nothing
-FEW = 3                 # so many may share a k-gram in the smallest class
-ENOUGH = 60             # rare k-grams that two must share: about three lines
-SHARE = 0.5             # of the rarer code of the one who has less of it
-MOST_CHARACTERS = 30_000        # of one student's code that are read
+LENGTH = 25  # characters of a k-gram, each name one character: about one line
+COMMON = 0.1  # of the class: what more have says nothing
+FEW = 3  # so many may share a k-gram in the smallest class
+ENOUGH = 60  # rare k-grams that two must share: about three lines
+SHARE = 0.5  # of the rarer code of the one who has less of it
+MOST_CHARACTERS = 30_000  # of one student's code that are read
 
 Cells = Mapping[str, str]
 
@@ -43,8 +44,14 @@ def kgrams(cells: Cells) -> set[int]:
 def places(cells: Cells, wanted: Iterable[int]) -> dict[str, list[tuple[int, int]]]:
     """Where some k-grams lie, by cell: stretches of characters, in order. Within limits, as `kgrams`."""
     wanted = set(wanted)
-    return {name: _stretches((_place(made, int(start)), _place(made, int(start) + LENGTH)) for key in wanted & made.hash_idx.keys()
-                             for start in made.hash_idx[key]) for name, made in _fingerprints(cells)}
+    return {
+        name: _stretches(
+            (_place(made, int(start)), _place(made, int(start) + LENGTH))
+            for key in wanted & made.hash_idx.keys()
+            for start in made.hash_idx[key]
+        )
+        for name, made in _fingerprints(cells)
+    }
 
 
 def _fingerprints(cells: Cells) -> Iterator[tuple[str, object]]:
@@ -55,7 +62,10 @@ def _fingerprints(cells: Cells) -> Iterator[tuple[str, object]]:
         source, left = source[:left], max(0, left - len(source))
         if source.strip():
             # A window of 1 keeps every k-gram: which ones a larger one keeps hangs on the seed of Python's own hash.
-            yield name, CodeFingerprint("cell.py", LENGTH, 1, language="python", fp=io.StringIO(source))
+            yield (
+                name,
+                CodeFingerprint("cell.py", LENGTH, 1, language="python", fp=io.StringIO(source)),
+            )
 
 
 def _place(made: object, index: int) -> int:
@@ -69,7 +79,9 @@ def rare(by_student: Mapping[str, set[int]], released: set[int]) -> dict[str, se
     everybody = {student: some - released for student, some in by_student.items()}
     held = Counter(key for keys in everybody.values() for key in keys)
     most = max(FEW, int(COMMON * len(by_student)))
-    return {student: {key for key in keys if held[key] <= most} for student, keys in everybody.items()}
+    return {
+        student: {key for key in keys if held[key] <= most} for student, keys in everybody.items()
+    }
 
 
 def pairs(rarely: Mapping[str, set[int]], share: float = SHARE) -> list[Pair]:

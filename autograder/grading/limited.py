@@ -5,6 +5,7 @@ child sends JSON back or is killed. It is our own code in a fork of ours, so thi
 for one item, `Limited` for a class of them. On Windows, where only one's own notebook is looked at, nothing is forked and nothing
 limited.
 """
+
 import faulthandler
 import json
 import os
@@ -23,13 +24,13 @@ from autograder.sandbox.lifetime import die_with
 
 try:
     import resource
-except ImportError:         # Windows
+except ImportError:  # Windows
     resource = None
 
-SECONDS = 20                # of processor time
+SECONDS = 20  # of processor time
 LENGTH = struct.Struct(">Q")
-PATIENCE = 4                # times as much on the wall clock: the machine may be busy
-MEMORY = 768 * 2**20        # address space beyond what the process has already
+PATIENCE = 4  # times as much on the wall clock: the machine may be busy
+MEMORY = 768 * 2**20  # address space beyond what the process has already
 MAX_ANSWER = 64 * 2**20
 
 
@@ -67,7 +68,9 @@ class Limited:
     those before it. What `work` uses is as it was when the child started. Use it in a `with` block, from one thread.
     """
 
-    def __init__(self, work: Callable[[object], object], seconds: int = SECONDS, memory: int = MEMORY):
+    def __init__(
+        self, work: Callable[[object], object], seconds: int = SECONDS, memory: int = MEMORY
+    ):
         self._work, self._seconds, self._memory = work, seconds, memory
         self._child, self._owner, self._served = 0, 0, 0
 
@@ -79,7 +82,9 @@ class Limited:
 
     def __call__(self, item: object) -> object:
         """What `work(item)` returns; raises as `in_limits` does."""
-        if not self._child or self._owner != os.getpid():      # a fork of ours must not speak with its parent's child
+        if (
+            not self._child or self._owner != os.getpid()
+        ):  # a fork of ours must not speak with its parent's child
             self._start()
         data = self._ask(pickle.dumps(item))
         self._served += 1
@@ -114,7 +119,7 @@ class Limited:
         view = memoryview(LENGTH.pack(len(item)) + item)
         try:
             while view:
-                view = view[os.write(self._asks, view):]
+                view = view[os.write(self._asks, view) :]
         except BrokenPipeError:
             return None
         return _receive(self._hears, time.monotonic() + PATIENCE * self._seconds, end=b"}\n")
@@ -137,7 +142,7 @@ def _value(data: bytes) -> object:
 
 def _serve(work: Callable[[], object], write: int, parent: int, seconds: int, memory: int) -> None:
     """The child's whole life. It never returns."""
-    faulthandler.disable()      # its death is an answer, not a crash of ours to be reported
+    faulthandler.disable()  # its death is an answer, not a crash of ours to be reported
     try:
         die_with(parent)
         _bound(memory)
@@ -147,28 +152,38 @@ def _serve(work: Callable[[], object], write: int, parent: int, seconds: int, me
         os._exit(0)
 
 
-def _serve_many(work: Callable[[object], object], read: int, write: int, parent: int, seconds: int, memory: int) -> None:
+def _serve_many(
+    work: Callable[[object], object], read: int, write: int, parent: int, seconds: int, memory: int
+) -> None:
     """The whole life of a child that serves until its pipe closes. It never returns."""
     faulthandler.disable()
     try:
         die_with(parent)
         kept = sorted({0, 1, 2, read, write})
-        for low, high in zip(kept, [*kept[1:], os.sysconf("SC_OPEN_MAX")]):     # a pipe that it held would hide another's end
+        for low, high in zip(
+            kept, [*kept[1:], os.sysconf("SC_OPEN_MAX")]
+        ):  # a pipe that it held would hide another's end
             os.closerange(low + 1, high)
         _bound(memory)
         with open(read, "rb") as asked:
             while header := asked.read(LENGTH.size):
-                item = pickle.loads(asked.read(LENGTH.unpack(header)[0]))      # from our own parent
+                item = pickle.loads(asked.read(LENGTH.unpack(header)[0]))  # from our own parent
                 used = resource.getrusage(resource.RUSAGE_SELF)
                 hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
-                resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + 1 + seconds, hard))
-                _send(write, _answer(lambda: work(item)) + b"\n")      # noqa: B023
+                resource.setrlimit(
+                    resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + 1 + seconds, hard)
+                )
+                _send(write, _answer(lambda: work(item)) + b"\n")  # noqa: B023
     finally:
         os._exit(0)
 
 
 def _bound(memory: int) -> None:
-    mapped = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize() if sys.platform == "linux" else 0
+    mapped = (
+        int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        if sys.platform == "linux"
+        else 0
+    )
     if mapped:
         _lower(resource.RLIMIT_AS, mapped + memory)
     _lower(resource.RLIMIT_CORE, 0)
@@ -191,7 +206,7 @@ def _answer(work: Callable[[], object]) -> bytes:
 def _send(write: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
-        view = view[os.write(write, view):]
+        view = view[os.write(write, view) :]
 
 
 def _lower(name: int, value: int) -> None:

@@ -8,6 +8,7 @@ In: {"to": worker, "id": n, "request": {...}}. Out: {"workers": {address: thread
 {"id": n, "lost": words} when the worker went away over it, {"id": n, "unable": words}; {"gone": words}, and it ends.
 A task is bound to the worker that it was meant for: who gets it next is the command's business.
 """
+
 import asyncio
 import contextlib
 import json
@@ -22,8 +23,8 @@ from autograder.grading import elsewhere
 from autograder.grading.parcels import MAX_ANSWER, line
 from autograder.sandbox.lifetime import die_with
 
-CONNECT = 10.0          # seconds until a scheduler that does not answer is given up
-LOOK_EVERY = 0.5        # seconds between two looks at who is there
+CONNECT = 10.0  # seconds until a scheduler that does not answer is given up
+LOOK_EVERY = 0.5  # seconds between two looks at who is there
 
 
 class Link:
@@ -47,15 +48,22 @@ class Link:
 
         def read() -> None:
             # Always drained: so the command never waits for us while we wait for it.
-            with contextlib.suppress(RuntimeError):     # the loop is closed: we are ending
+            with contextlib.suppress(RuntimeError):  # the loop is closed: we are ending
                 for order in orders:
                     loop.call_soon_threadsafe(incoming.put_nowait, order)
                 loop.call_soon_threadsafe(incoming.put_nowait, b"")
+
         threading.Thread(target=read, daemon=True).start()
         try:
-            client = await Client(self._address, asynchronous=True, set_as_default=False, timeout=CONNECT)
-        except Exception as error:      # whatever Dask raises for an address, a certificate, a version
-            return self.say({"gone": f"no Dask scheduler answers at {self._address} ({type(error).__name__}: {str(error)[:300]})"})
+            client = await Client(
+                self._address, asynchronous=True, set_as_default=False, timeout=CONNECT
+            )
+        except Exception as error:  # whatever Dask raises for an address, a certificate, a version
+            return self.say(
+                {
+                    "gone": f"no Dask scheduler answers at {self._address} ({type(error).__name__}: {str(error)[:300]})"
+                }
+            )
         watch = asyncio.create_task(self._watch(client))
         while not watch.done():
             order = asyncio.create_task(incoming.get())
@@ -89,8 +97,14 @@ class Link:
         from distributed.client import FutureCancelledError
 
         number = order["id"]
-        future = client.submit(elsewhere.serve, json.dumps(order["request"]).encode(), key=f"word2serve-{uuid.uuid4().hex}",
-                               workers=[order["to"]], allow_other_workers=False, pure=False)
+        future = client.submit(
+            elsewhere.serve,
+            json.dumps(order["request"]).encode(),
+            key=f"word2serve-{uuid.uuid4().hex}",
+            workers=[order["to"]],
+            allow_other_workers=False,
+            pure=False,
+        )
         try:
             answer = await future
             if type(answer) is not bytes or len(answer) > MAX_ANSWER:
@@ -100,7 +114,7 @@ class Link:
             self.say({"id": number, "lost": "the worker went away"})
             with contextlib.suppress(OSError, asyncio.CancelledError):
                 await client.cancel([future], force=True)
-        except Exception as error:      # Dask could not run our function there
+        except Exception as error:  # Dask could not run our function there
             self.say({"id": number, "unable": f"{type(error).__name__}: {str(error)[:300]}"})
         finally:
             self._tasks.pop(number, None)
@@ -113,9 +127,9 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    with contextlib.suppress(BrokenPipeError):      # the command is gone
+    with contextlib.suppress(BrokenPipeError):  # the command is gone
         asyncio.new_event_loop().run_until_complete(Link(sys.argv[1], out).run(sys.stdin.buffer))
-    os._exit(0)             # without waiting for what is on its way and for the thread that reads
+    os._exit(0)  # without waiting for what is on its way and for the thread that reads
 
 
 if __name__ == "__main__":

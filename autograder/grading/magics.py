@@ -7,12 +7,15 @@ What was pasted with prompts or indented as a whole runs, as in Jupyter. Not cov
 
 Every pattern is tried at one place of a bounded text, so the work grows with the length of the cell and no faster.
 """
+
 import ast
 import re
 import warnings
 
 KEEPS_BODY = ("%%time", "%%capture", "%%prun", "%%timeit")
-LOOKED_AT = 200         # characters at the start of a line that can make it IPython's: no command's name is longer
+LOOKED_AT = (
+    200  # characters at the start of a line that can make it IPython's: no command's name is longer
+)
 _TOKEN = re.compile(r"\\.|'''|\"\"\"|'|\"|#")
 
 
@@ -38,8 +41,10 @@ def without_magics(source: str) -> tuple[str, list[str]]:
         if number not in in_string and _is_ipython(lines[number]):
             dropped.append(lines[number].strip()[:60])
             more = lines[number].endswith("\\")
-            lines[number] = lines[number][: len(lines[number]) - len(lines[number].lstrip())] + "pass"
-            while more and number + 1 < len(lines):         # a command that goes on with a backslash
+            lines[number] = (
+                lines[number][: len(lines[number]) - len(lines[number].lstrip())] + "pass"
+            )
+            while more and number + 1 < len(lines):  # a command that goes on with a backslash
                 number += 1
                 more = lines[number].endswith("\\")
                 lines[number] = ""
@@ -61,13 +66,24 @@ def _without_prompts(lines: list[str]) -> str:
 def _is_ipython(line: str) -> bool:
     """Whether a line is a magic, a shell escape, an assignment from one, or a question for help."""
     start = line.lstrip()[:LOOKED_AT]
-    if start.startswith(("!", "?")) or _is_magic(start) or start.startswith("%%") and _is_magic(start[1:]):
+    if (
+        start.startswith(("!", "?"))
+        or _is_magic(start)
+        or start.startswith("%%")
+        and _is_magic(start[1:])
+    ):
         return True
     left, equals, right = start.partition("=")
     if equals and (right.lstrip().startswith("!") or _is_magic(right.lstrip())):
-        return left.strip() != "" and "#" not in left and all(len(name.split()) == 1 for name in left.split(","))
+        return (
+            left.strip() != ""
+            and "#" not in left
+            and all(len(name.split()) == 1 for name in left.split(","))
+        )
     whole = line.strip() if len(line) <= LOOKED_AT else ""
-    return whole.endswith("?") and "#" not in whole and not any(letter.isspace() for letter in whole)
+    return (
+        whole.endswith("?") and "#" not in whole and not any(letter.isspace() for letter in whole)
+    )
 
 
 def _is_magic(text: str) -> bool:
@@ -91,7 +107,7 @@ def _lines_inside_strings(lines: list[str]) -> set[int]:
         if quote:
             inside.add(number)
         elif _is_ipython(line):
-            continue                                        # a shell command's quotes open no Python string
+            continue  # a shell command's quotes open no Python string
         position, single = 0, None
         while match := _TOKEN.search(line, position):
             found, position = match.group(), match.end()

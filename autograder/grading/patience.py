@@ -5,6 +5,7 @@ other functions need: they have earned their points. So after DEATHS such ends a
 its remaining stages end in the same way at once. And one submission must not hold a worker for long: it has a budget (see
 sandbox/account.py).
 """
+
 from collections.abc import Mapping
 
 from autograder.checks.exchange import Request, Returned, StudentError
@@ -27,7 +28,7 @@ class Patient(Student):
     """
 
     DEATHS = 2
-    AGAIN = 1.25        # times the seconds that the answers took: asking again may take a little longer
+    AGAIN = 1.25  # times the seconds that the answers took: asking again may take a little longer
 
     def __init__(self, inner: Student, account: Account | None = None):
         super().__init__()
@@ -44,7 +45,7 @@ class Patient(Student):
     def new_stage(self) -> None:
         """Another stage begins, for both."""
         super().new_stage()
-        if not self._account.over:       # coming back to life may take as long as all cells
+        if not self._account.over:  # coming back to life may take as long as all cells
             self._inner.new_stage()
 
     def begin_afresh(self) -> None:
@@ -54,12 +55,19 @@ class Patient(Student):
 
     def perform(self, request: Request) -> Returned:
         """One request, unless the function or method has ended badly too often, or the budget is spent."""
-        if self._account.over or self.asked_again and self._account.left <= self.AGAIN * self.answered:
+        if (
+            self._account.over
+            or self.asked_again
+            and self._account.left <= self.AGAIN * self.answered
+        ):
             raise BudgetSpent
         ends = self._ends.setdefault(request.label, [])
         if len(ends) >= self.DEATHS:
-            raise StudentError(ends[-1].kind, f"`{request.label}` ended in this way {self.DEATHS} times; it was not called "
-                                              "again.")
+            raise StudentError(
+                ends[-1].kind,
+                f"`{request.label}` ended in this way {self.DEATHS} times; it was not called "
+                "again.",
+            )
         before = self._account.spent
         try:
             found = self._inner.perform(request)

@@ -6,6 +6,7 @@ another text. `checked` decodes those that an answer shows. Only the pixels of a
 or WebP go on, encoded again: nothing else that the file held. It runs where a submission is
 read, in a child with limits (limited.py).
 """
+
 import base64
 import binascii
 import re
@@ -16,22 +17,29 @@ from io import BytesIO
 from itertools import islice
 from urllib.parse import quote
 
-MAX_FILE_BYTES = 10 * 2**20     # of a picture as it was pasted: a photograph has 2 to 6 MiB
+MAX_FILE_BYTES = 10 * 2**20  # of a picture as it was pasted: a photograph has 2 to 6 MiB
 MAX_PIXELS = 30_000_000
-MAX_SHOWN_BYTES = 2**19         # of a picture as it is shown; it is made smaller until it fits
-MAX_PICTURES = 12               # of a notebook, as the next ones
-MAX_LOOKED_AT = 40              # the rest is left out without a reason of its own
+MAX_SHOWN_BYTES = 2**19  # of a picture as it is shown; it is made smaller until it fits
+MAX_PICTURES = 12  # of a notebook, as the next ones
+MAX_LOOKED_AT = 40  # the rest is left out without a reason of its own
 MAX_ALL_PIXELS = 60_000_000
-MAX_ALL_BYTES = 4 * 2**20       # as they are shown
-SIZES = ((1_600, 85), (1_600, 60), (800, 60))   # the longer edge in pixels, and JPEG's quality
-FORMATS = {b"\x89PNG\r\n\x1a\n": "PNG", b"\xff\xd8\xff": "JPEG", b"GIF8": "GIF",
-           b"RIFF": "WEBP"}     # by how a file begins
+MAX_ALL_BYTES = 4 * 2**20  # as they are shown
+SIZES = ((1_600, 85), (1_600, 60), (800, 60))  # the longer edge in pixels, and JPEG's quality
+FORMATS = {
+    b"\x89PNG\r\n\x1a\n": "PNG",
+    b"\xff\xd8\xff": "JPEG",
+    b"GIF8": "GIF",
+    b"RIFF": "WEBP",
+}  # by how a file begins
 SHOWN_TYPES = ("image/png", "image/jpeg")
-LEFT_OUT = "text/plain"         # the type of an attachment that says why there is no picture
+LEFT_OUT = "text/plain"  # the type of an attachment that says why there is no picture
 
 NAME = re.compile(r"attachment:(picture-[0-9a-f]{16})")
-DATA_URI = re.compile(r"data:image/[\w.+-]{1,60}(?:;[\w=.+-]{1,60}){0,4};base64,"
-                      r"([A-Za-z0-9+/=]*+)", re.IGNORECASE)
+DATA_URI = re.compile(
+    r"data:image/[\w.+-]{1,60}(?:;[\w=.+-]{1,60}){0,4};base64,"
+    r"([A-Za-z0-9+/=]*+)",
+    re.IGNORECASE,
+)
 
 OUTSIDE = re.compile(r"!\[[^\]\n]{0,300}\]\([ <]{0,3}(?!attachment:picture-)([^\s)>]{1,9})")
 
@@ -42,8 +50,9 @@ SMALLER = "paste a smaller picture into the cell"
 LARGE_FILE = f"the file is larger than {MAX_FILE_BYTES // 2**20} MiB; {SMALLER}"
 LARGE = f"it has {{}} pixels, and at most {MAX_PIXELS:,} are read; {SMALLER}"
 TOO_MANY = f"at most {MAX_PICTURES} pictures of a notebook are shown"
-NOT_THERE = ("the notebook names a file and does not hold the picture; "
-             "paste the picture into the cell")
+NOT_THERE = (
+    "the notebook names a file and does not hold the picture; paste the picture into the cell"
+)
 ON_THE_WEB = "pictures on the web are not loaded; paste the picture into the cell"
 TOO_MUCH = "the pictures of this notebook are too large together; paste smaller ones"
 
@@ -65,10 +74,11 @@ def gathered(source: str, attachments: object) -> tuple[str, dict[str, str]]:
     bundles = attachments if isinstance(attachments, dict) else {}
     spelt = {form: name for name in bundles if 0 < len(name) <= 300 for form in (name, quote(name))}
     spelt = {form: name for form, name in spelt.items() if f"attachment:{form}" in source}
-    if spelt:       # the longest first: "a.png" may begin another one's name
+    if spelt:  # the longest first: "a.png" may begin another one's name
         names = "|".join(re.escape(form) for form in sorted(spelt, key=len, reverse=True))
-        source = re.sub(f"attachment:({names})",
-                        lambda one: named(_text_of(bundles[spelt[one[1]]])), source)
+        source = re.sub(
+            f"attachment:({names})", lambda one: named(_text_of(bundles[spelt[one[1]]])), source
+        )
     return DATA_URI.sub(lambda one: named(one[1]), source), found
 
 
@@ -88,8 +98,9 @@ def mentioned(texts: Iterable[str]) -> list[str]:
 def not_held(text: str) -> list[str]:
     """Why pictures that a text shows by an address outside of the notebook are left out."""
     addresses = [address.lower() for address in OUTSIDE.findall(text)]
-    return [ON_THE_WEB if one.startswith(("http:", "https:", "//")) else NOT_THERE
-            for one in addresses]
+    return [
+        ON_THE_WEB if one.startswith(("http:", "https:", "//")) else NOT_THERE for one in addresses
+    ]
 
 
 def checked(found: dict[str, str]) -> dict[str, dict[str, str]]:
@@ -151,7 +162,7 @@ def _opened(data: bytes) -> object:
             image = Image.open(BytesIO(data), formats=(kind,))
     except Image.DecompressionBombError:
         raise NotShown(LARGE.format("far too many")) from None
-    except Exception:       # a decoder raises whatever a damaged file makes it raise
+    except Exception:  # a decoder raises whatever a damaged file makes it raise
         raise NotShown(BROKEN) from None
     if image.width * image.height > MAX_PIXELS:
         raise NotShown(LARGE.format(f"{image.width * image.height:,}"))
@@ -165,7 +176,7 @@ def _drawn_anew(image: object) -> tuple[str, bytes]:
             return _encoded(_pixels(image), lossless=image.format != "JPEG")
     except NotShown:
         raise
-    except Exception:       # as above, and MemoryError
+    except Exception:  # as above, and MemoryError
         raise NotShown(BROKEN) from None
 
 
@@ -173,9 +184,9 @@ def _pixels(image: object) -> object:
     """The picture upright, on white, at most as large as it is shown."""
     from PIL import Image, ImageOps
 
-    image.draft("RGB", (SIZES[0][0], SIZES[0][0]))      # lets JPEG decode at an eighth of the size
+    image.draft("RGB", (SIZES[0][0], SIZES[0][0]))  # lets JPEG decode at an eighth of the size
     image = ImageOps.exif_transpose(image)
-    if image.mode.startswith("I"):      # 16 bits of grey, as scanners write them
+    if image.mode.startswith("I"):  # 16 bits of grey, as scanners write them
         image = image.convert("I").point(lambda grey: grey / 256).convert("L")
     see_through = image.has_transparency_data
     image = image.convert("RGBA" if see_through else "RGB")

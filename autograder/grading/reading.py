@@ -1,4 +1,5 @@
 """From a submission's bytes to the student's work, in a child with limits: the only place where they are parsed."""
+
 import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -8,7 +9,14 @@ from nbformat import NotebookNode
 
 from autograder.checks import borrowed
 from autograder.grading.files import write_whole
-from autograder.grading.intake import IntakeError, SubmittedCell, cells_of, fingerprint, odd_version, parse
+from autograder.grading.intake import (
+    IntakeError,
+    SubmittedCell,
+    cells_of,
+    fingerprint,
+    odd_version,
+    parse,
+)
 from autograder.grading.limited import Limited, in_limits
 from autograder.grading.submissions import Submission
 from autograder.grading.transplant import Piece, marks, transplant
@@ -41,8 +49,13 @@ class Reading:
     handed_out: dict[str, str] = field(default_factory=dict)
 
 
-def read_work(submission: Submission, pristine: NotebookNode, functions: Iterable[str], drawn: Iterable[str] = (),
-              child: Limited | None = None) -> Reading:
+def read_work(
+    submission: Submission,
+    pristine: NotebookNode,
+    functions: Iterable[str],
+    drawn: Iterable[str] = (),
+    child: Limited | None = None,
+) -> Reading:
     """The student's work in the pristine notebook's places.
 
     functions: names that the exercises ask for. drawn: grade ids of the cells that hold a drawn fault. child: from `reading`,
@@ -52,8 +65,11 @@ def read_work(submission: Submission, pristine: NotebookNode, functions: Iterabl
     """
     names, drawn = sorted(functions), set(drawn)
     try:
-        record = child((submission, pristine, names, drawn)) if child else in_limits(
-            lambda: _read(submission, pristine, names, drawn))
+        record = (
+            child((submission, pristine, names, drawn))
+            if child
+            else in_limits(lambda: _read(submission, pristine, names, drawn))
+        )
     except IntakeError as error:
         return Reading(hashlib.sha256(placeholder(str(error))).hexdigest(), str(error))
     return Reading(**{**record, "pieces": [Piece(*piece) for piece in record["pieces"]]})
@@ -64,7 +80,9 @@ def reading() -> Limited:
     return Limited(lambda what: _read(*what))
 
 
-def _read(submission: Submission, pristine: NotebookNode, functions: list[str], drawn: set[str]) -> dict:
+def _read(
+    submission: Submission, pristine: NotebookNode, functions: list[str], drawn: set[str]
+) -> dict:
     data = submission.read()
     found = {"sha256": fingerprint(data), "pieces": []}
     try:
@@ -74,43 +92,67 @@ def _read(submission: Submission, pristine: NotebookNode, functions: list[str], 
     except IntakeError as error:
         return found | {"problem": str(error)}
     work = transplant(pristine, cells)
-    return found | {"pieces": [[piece.grade_id, piece.source] for piece in work.pieces], "own": work.own,
-                    "added": [list(one) for one in work.added], "ignored": [*filter(None, [version]), *work.ignored], "untouched": work.untouched, "waiting": work.waiting, "beside": work.beside, "rebound": work.rebound,
-                    "found": work.found, "pictures": work.pictures,
-                    "borrowed": _borrowed(cells), "handed_out": {one.grade_id: one.source for one in cells if one.grade_id in drawn}}
+    return found | {
+        "pieces": [[piece.grade_id, piece.source] for piece in work.pieces],
+        "own": work.own,
+        "added": [list(one) for one in work.added],
+        "ignored": [*filter(None, [version]), *work.ignored],
+        "untouched": work.untouched,
+        "waiting": work.waiting,
+        "beside": work.beside,
+        "rebound": work.rebound,
+        "found": work.found,
+        "pictures": work.pictures,
+        "borrowed": _borrowed(cells),
+        "handed_out": {one.grade_id: one.source for one in cells if one.grade_id in drawn},
+    }
 
 
 def _borrowed(cells: list[SubmittedCell]) -> list[str]:
     """The chapters that the notebook's checks call borrowed, and which of them its code imports."""
     said = sorted({number for cell in cells for number in cell.borrowed})
-    used = {number for cell in cells if cell.kind == "code" for number in borrowed.imported(cell.source)}
+    used = {
+        number for cell in cells if cell.kind == "code" for number in borrowed.imported(cell.source)
+    }
     return [f"{number}, imported" if number in used else number for number in said]
 
 
-
-def refuse_other_notebooks(pristine: NotebookNode, cells: list[SubmittedCell], functions: list[str]) -> None:
+def refuse_other_notebooks(
+    pristine: NotebookNode, cells: list[SubmittedCell], functions: list[str]
+) -> None:
     """Raise IntakeError for a notebook of something else: none of our solution cells, none of the functions."""
     ours = {marks(cell)["grade_id"] for cell in pristine.cells if marks(cell).get("solution")}
     every = {marks(cell)["grade_id"] for cell in pristine.cells if "grade_id" in marks(cell)}
     claimed = {cell.grade_id for cell in cells if cell.grade_id}
     here, foreign = len(claimed & ours), len(claimed - every)
-    written = any(f"def {name}(" in cell.source for cell in cells if cell.kind == "code" for name in functions)
+    written = any(
+        f"def {name}(" in cell.source for cell in cells if cell.kind == "code" for name in functions
+    )
     if foreign > len(claimed & every) or (not here and not written):
-        raise IntakeError("it does not look like this assignment: " + (
-            f"it has {foreign} graded cells of something else" if foreign else
-            "none of its cells and none of its functions are there"))
+        raise IntakeError(
+            "it does not look like this assignment: "
+            + (
+                f"it has {foreign} graded cells of something else"
+                if foreign
+                else "none of its cells and none of its functions are there"
+            )
+        )
 
 
-def copy_notebook(submission: Submission, target: Path, coming: Callable[[str], object] = lambda sha256: None) -> str:
+def copy_notebook(
+    submission: Submission, target: Path, coming: Callable[[str], object] = lambda sha256: None
+) -> str:
     """Write the notebook's bytes, or the placeholder that says why there are none, to `target`; returns the hash.
 
     coming: is told the hash before anything is written.
     """
+
     def copy() -> str:
         data = submission.read()
         coming(fingerprint(data))
         write_whole(target, data)
         return fingerprint(data)
+
     try:
         # A notebook in a folder is bytes, with a cap on their number; what unpacks a zip needs the limits.
         return in_limits(copy) if submission.inside else copy()
@@ -126,7 +168,9 @@ def with_problem(submission: Submission, copy: Path) -> Submission:
     if submission.problem or not copy.is_file() or not is_placeholder(copy):
         return submission
     try:
-        in_limits(lambda: fingerprint(submission.read()))       # a student's own file may begin as a placeholder does
+        in_limits(
+            lambda: fingerprint(submission.read())
+        )  # a student's own file may begin as a placeholder does
     except IntakeError as error:
         return replace(submission, problem=str(error))
     return submission

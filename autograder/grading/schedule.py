@@ -5,6 +5,7 @@ too large or is silent for longer than a submission may take is replaced, and it
 fresh worker and then waits for a human. A verdict is written as soon as it is there, so a run that was interrupted goes
 on where it stopped.
 """
+
 import functools
 import multiprocessing
 import os
@@ -36,9 +37,9 @@ from autograder.grading.verdict import (
 )
 from autograder.sandbox.account import CEILING
 
-WORKER_MEMORY = 4 * 2**30               # bytes resident; torch and the checks take about one eighth
-STARTS = 240.0                          # seconds to read a submission and to start its sandbox, on a busy machine
-LOOK_EVERY = 2.0                        # seconds between two looks at the workers' memory
+WORKER_MEMORY = 4 * 2**30  # bytes resident; torch and the checks take about one eighth
+STARTS = 240.0  # seconds to read a submission and to start its sandbox, on a busy machine
+LOOK_EVERY = 2.0  # seconds between two looks at the workers' memory
 DIED = "The grader failed twice on this submission."
 
 
@@ -92,8 +93,17 @@ class Crew(Protocol):
         """Let go of everybody, whatever they are at."""
 
 
-def grade_all(submissions: list[Submission], assignment: Assignment, course_root: Path, jobs: int = 1, regrade: bool = False, backend: object = None,
-              progress: Callable[[int, int, Verdict], None] | None = None, guard: Guard | None = None, crew: Crew | None = None) -> Batch:
+def grade_all(
+    submissions: list[Submission],
+    assignment: Assignment,
+    course_root: Path,
+    jobs: int = 1,
+    regrade: bool = False,
+    backend: object = None,
+    progress: Callable[[int, int, Verdict], None] | None = None,
+    guard: Guard | None = None,
+    crew: Crew | None = None,
+) -> Batch:
     """Grade what has no record for the same bytes and the same checks; everything with `regrade`.
 
     backend: a sandbox backend, the same for all; default the strongest one here. crew: who judges, in the place of `jobs`
@@ -109,7 +119,15 @@ def grade_all(submissions: list[Submission], assignment: Assignment, course_root
         kept = load_verdict(course_root, assignment.name, submission.student)
         if kept:
             batch.before[submission.student] = kept
-        if kept and not regrade and guard.run(submission.student, "looking for an earlier verdict", lambda: still_holds(kept, submission, assignment, crew.budget)):     # noqa: B023
+        if (
+            kept
+            and not regrade
+            and guard.run(
+                submission.student,
+                "looking for an earlier verdict",
+                lambda: still_holds(kept, submission, assignment, crew.budget),
+            )
+        ):  # noqa: B023
             batch.verdicts[submission.student] = _renamed(kept, submission, course_root)
             batch.kept += 1
         else:
@@ -129,7 +147,7 @@ def grade_all(submissions: list[Submission], assignment: Assignment, course_root
                     verdict = undecided(submission, assignment, DIED)
                 save_verdict(course_root, verdict)
                 batch.verdicts[verdict.student] = verdict
-                crew.hand_out(todo)         # before the caller does anything slow with the verdict
+                crew.hand_out(todo)  # before the caller does anything slow with the verdict
                 if progress:
                     progress(len(batch.verdicts), len(submissions), verdict)
     finally:
@@ -153,16 +171,22 @@ class Here:
         self._workers: list[Worker] = []
         self._examiner: Worker | None = None
         self._known: deque[KnownNotebook] = deque()
-        self._again: list[KnownNotebook] = []       # on a machine that is too busy one may lose a point by chance
+        self._again: list[
+            KnownNotebook
+        ] = []  # on a machine that is too busy one may lose a point by chance
         self._held: list[tuple[Submission, Verdict | None]] = []
 
     def begin(self, assignment: Assignment, course_root: Path, count: int) -> None:
         """See Crew."""
         assignment.load()
         with sandboxes(assignment, self._backend, self.budget) as pool:
-            pool.prepare(wait=False)        # the files inside are made once, before the workers are forked
-            _ = assignment.checks_hash      # takes about as long as importing torch does inside
-            self._known.extend(known_notebooks(assignment) if self._proof(assignment) not in _PROVEN else [])
+            pool.prepare(
+                wait=False
+            )  # the files inside are made once, before the workers are forked
+            _ = assignment.checks_hash  # takes about as long as importing torch does inside
+            self._known.extend(
+                known_notebooks(assignment) if self._proof(assignment) not in _PROVEN else []
+            )
             pool.prepare()
         self._assignment, self._root = assignment, course_root
         for _ in range(min(self._jobs, count)):
@@ -235,17 +259,27 @@ class Here:
         return [*self._workers, *([self._examiner] if self._examiner else [])]
 
     def _hire(self) -> None:
-        self._workers.append(_hire(self._assignment, self._root, self._backend, self.budget, self._everybody()))
+        self._workers.append(
+            _hire(self._assignment, self._root, self._backend, self.budget, self._everybody())
+        )
 
 
-_PROVEN: set[tuple] = set()     # with what, and for which assignment, this process has seen the known notebooks graded right
+_PROVEN: set[tuple] = (
+    set()
+)  # with what, and for which assignment, this process has seen the known notebooks graded right
 
 
-def still_holds(kept: Verdict, submission: Submission, assignment: Assignment, budget: float = BUDGET_SECONDS) -> bool:
+def still_holds(
+    kept: Verdict, submission: Submission, assignment: Assignment, budget: float = BUDGET_SECONDS
+) -> bool:
     """Whether a record may stand: the same was handed in, the same checks, no fault of the grader in it, and no smaller budget
     that did not suffice."""
-    return (kept.checks == assignment.checks_hash and not kept.fault and kept.source == submission.identity()
-            and not 0 < kept.stopped_at < budget)
+    return (
+        kept.checks == assignment.checks_hash
+        and not kept.fault
+        and kept.source == submission.identity()
+        and not 0 < kept.stopped_at < budget
+    )
 
 
 def _renamed(kept: Verdict, submission: Submission, course_root: Path) -> Verdict:
@@ -257,13 +291,28 @@ def _renamed(kept: Verdict, submission: Submission, course_root: Path) -> Verdic
     return kept
 
 
-def _hire(assignment: Assignment, course_root: Path, backend: object, budget: float, others: list[Worker]) -> Worker:
+def _hire(
+    assignment: Assignment, course_root: Path, backend: object, budget: float, others: list[Worker]
+) -> Worker:
     alone = may_fork()
     context = multiprocessing.get_context("fork" if alone else "spawn")
     here, there = context.Pipe()
     # An end of another's pipe that a fork keeps open would hide our end from that worker.
     theirs = [here.fileno(), *(worker.pipe.fileno() for worker in others)] if alone else []
-    process = context.Process(target=_work, daemon=True, args=(there, assignment.name, assignment.checks_hash, course_root, backend, budget, os.getpid(), theirs))
+    process = context.Process(
+        target=_work,
+        daemon=True,
+        args=(
+            there,
+            assignment.name,
+            assignment.checks_hash,
+            course_root,
+            backend,
+            budget,
+            os.getpid(),
+            theirs,
+        ),
+    )
     # A Ctrl-C that comes before the worker ignores it waits until then: else it would end the worker with a traceback.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -282,18 +331,29 @@ def may_fork() -> bool:
     return sys.platform == "linux" and threading.active_count() == 1
 
 
-def _work(pipe: Connection, assignment: str, checks_hash: str, course_root: Path, backend: object, budget: float, parent: int, theirs: list[int]) -> None:
+def _work(
+    pipe: Connection,
+    assignment: str,
+    checks_hash: str,
+    course_root: Path,
+    backend: object,
+    budget: float,
+    parent: int,
+    theirs: list[int],
+) -> None:
     """A worker's life: take a submission, send its verdict, until the pipe closes or its parent ends."""
     from autograder.sandbox.lifetime import die_with
 
     for descriptor in theirs:
         os.close(descriptor)
     die_with(parent)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)       # Ctrl-C is for the one who started us, who ends us
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C is for the one who started us, who ends us
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     loaded, secret = load_assignment(assignment), course_secret(course_root)
-    loaded.checks_hash = checks_hash        # one batch, one hash
+    loaded.checks_hash = checks_hash  # one batch, one hash
     guard = Guard(course_root)
     with sandboxes(loaded, backend, budget) as pool, reading() as child:
         while True:
@@ -306,7 +366,9 @@ def _work(pipe: Connection, assignment: str, checks_hash: str, course_root: Path
             if isinstance(submission, KnownNotebook):
                 grade = functools.partial(submission.grade, loaded, pool, budget, child)
             else:
-                grade = functools.partial(grade_submission, submission, loaded, secret, pool, child, budget)
+                grade = functools.partial(
+                    grade_submission, submission, loaded, secret, pool, child, budget
+                )
             try:
                 verdict = guard.run(submission.student, "grading", grade)
             except MachineError as error:
@@ -323,7 +385,7 @@ def _hand_out(workers: list[Worker], todo: deque[Submission]) -> None:
             try:
                 worker.pipe.send((worker.submission, bool(todo)))
             except OSError:
-                continue        # it is dead; _ready finds its pipe closed
+                continue  # it is dead; _ready finds its pipe closed
 
 
 def _ready(workers: list[Worker], longest: float) -> list[Worker]:
@@ -334,8 +396,13 @@ def _ready(workers: list[Worker], longest: float) -> list[Worker]:
     while True:
         heard = wait([worker.pipe for worker in busy], timeout=LOOK_EVERY)
         now = time.monotonic()
-        found = [worker for worker in busy if worker.pipe in heard or now - worker.since >= longest
-                 or resident(worker.process.pid) > WORKER_MEMORY]
+        found = [
+            worker
+            for worker in busy
+            if worker.pipe in heard
+            or now - worker.since >= longest
+            or resident(worker.process.pid) > WORKER_MEMORY
+        ]
         if found:
             return found
 

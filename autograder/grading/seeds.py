@@ -3,6 +3,7 @@
 Judging needs no more than this table. So a machine that judges for us gets the table of the one submission that it judges:
 from it nobody learns what is asked of anybody else.
 """
+
 from dataclasses import asdict, dataclass
 
 from autograder.grading.assignment import Assignment, seed_id
@@ -23,10 +24,21 @@ class Seeds:
         from autograder.checks.protocol import rng_for
 
         exercises = assignment.exercises
-        return cls({id: seed_id(secret, student, id) for id in exercises},
-                   {id: {stage.name: rng_for(id, stage.name, student, secret=secret).initial_seed() for stage in one.stages}
-                    for id, one in exercises.items()},
-                   {id: one.faults.draw(id, student, secret).name for id, one in exercises.items() if one.faults})
+        return cls(
+            {id: seed_id(secret, student, id) for id in exercises},
+            {
+                id: {
+                    stage.name: rng_for(id, stage.name, student, secret=secret).initial_seed()
+                    for stage in one.stages
+                }
+                for id, one in exercises.items()
+            },
+            {
+                id: one.faults.draw(id, student, secret).name
+                for id, one in exercises.items()
+                if one.faults
+            },
+        )
 
     def rng(self, exercise: str, stage: str):
         """A fresh torch.Generator for a stage; the same numbers each time."""

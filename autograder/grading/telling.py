@@ -1,4 +1,5 @@
 """What a terminal is told while a class is graded: a line a submission, and how long the rest will take."""
+
 import shutil
 import sys
 import time
@@ -24,7 +25,10 @@ class Telling:
         """The next of several assignments: which of how many, ("02-tokenization", 2, 16). later: how many submissions to those
         after it have no verdict yet."""
         if self._judged:
-            self._earlier, self._earlier_judged = self._earlier + self._last - self._since, self._earlier_judged + self._judged
+            self._earlier, self._earlier_judged = (
+                self._earlier + self._last - self._since,
+                self._earlier_judged + self._judged,
+            )
         self._of, self._later, self._judged = of, later, 0
 
     def __call__(self, done: int, total: int, verdict: Verdict) -> None:
@@ -34,8 +38,14 @@ class Telling:
             self._since = self._last - verdict.seconds
         self._judged += 1
         if sys.stdout.isatty():
-            width = shutil.get_terminal_size().columns - 1      # a full line would end in the next one, which \r does not leave
-            print(f"\r{self.short(done, total, verdict, width):<{width}}", end="\n" if done == total or not verdict.readable else "", flush=True)
+            width = (
+                shutil.get_terminal_size().columns - 1
+            )  # a full line would end in the next one, which \r does not leave
+            print(
+                f"\r{self.short(done, total, verdict, width):<{width}}",
+                end="\n" if done == total or not verdict.readable else "",
+                flush=True,
+            )
         else:
             print(self.line(done, total, verdict), flush=True)
         if not verdict.readable:
@@ -48,8 +58,15 @@ class Telling:
 
     def short(self, done: int, total: int, verdict: Verdict, width: int) -> str:
         """As much of it as a terminal has room for: how far it is before whose work it was."""
-        parts = [f"{self._of[1]}/{self._of[2]}" if self._of else "", f"{done:>4} of {total}", self.left(done, total),
-                 self._of[0] if self._of else "", f"{verdict.label:.28}", _state(verdict), f"{verdict.seconds:.1f} s"]
+        parts = [
+            f"{self._of[1]}/{self._of[2]}" if self._of else "",
+            f"{done:>4} of {total}",
+            self.left(done, total),
+            self._of[0] if self._of else "",
+            f"{verdict.label:.28}",
+            _state(verdict),
+            f"{verdict.seconds:.1f} s",
+        ]
         said = ""
         for part in filter(None, parts):
             longer = f"{said}  {part}" if said else part
@@ -70,7 +87,11 @@ class Telling:
 
 
 def _state(verdict: Verdict) -> str:
-    return f"{sum(result['earned'] for result in verdict.results):g} points" if verdict.readable else "needs a human"
+    return (
+        f"{sum(result['earned'] for result in verdict.results):g} points"
+        if verdict.readable
+        else "needs a human"
+    )
 
 
 def spoken(seconds: float) -> str:

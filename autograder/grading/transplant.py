@@ -10,6 +10,7 @@ and so are copies that were turned into text. When it does not occur at all, or 
 cells, which may define the function anew. What a student wrote where it does not count is no zero: see misplaced.py, rebound.py and severed.py for
 functions, unclaimed.py for written answers.
 """
+
 import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,12 +38,14 @@ from autograder.grading.unclaimed import Unclaimed, copied, with_text
 
 NO_CELL = new_code_cell()
 MAX_ADDED_CELLS = 150
-MAX_NAMED = 8       # of one kind; a page must not grow with the submission
+MAX_NAMED = 8  # of one kind; a page must not grow with the submission
 TOO_LONG = "The cell is longer than what is read; no points were decided."
 UNREAD = "The cell of this exercise cannot be read ({}); no points were decided."
 ELSEWHERE = "The cell of this answer is {}, and text was added elsewhere in the notebook (cell number in the file: {}): the answer may be there."
-ABSENT = ("The cell of this exercise is not in the notebook: it was deleted, or the notebook is of "
-          "an older release. No points were decided.")
+ABSENT = (
+    "The cell of this exercise is not in the notebook: it was deleted, or the notebook is of "
+    "an older release. No points were decided."
+)
 NOT_SHOWN = "A picture in the answer `{}` is left out: {}."
 GONE = "The cell of this answer is not in the notebook, so the answer may have gone with it."
 
@@ -98,17 +101,33 @@ def marks(cell: NotebookNode) -> dict:
 def is_setup(cell: NotebookNode) -> bool:
     """Whether a pristine cell runs in the sandbox before the student's: locked code named `setup...`."""
     mark = marks(cell)
-    return cell.cell_type == "code" and not mark.get("solution") and str(mark.get("grade_id", "")).startswith("setup")
+    return (
+        cell.cell_type == "code"
+        and not mark.get("solution")
+        and str(mark.get("grade_id", "")).startswith("setup")
+    )
 
 
 def transplant(pristine: NotebookNode, submitted: list[SubmittedCell]) -> Transplant:
     """Build the notebook to grade from the pristine one and what was handed in. Neither argument is changed."""
     ours = {marks(cell)["grade_id"]: cell for cell in pristine.cells if "grade_id" in marks(cell)}
     # A copy of a cell as it is given runs nowhere: below an answer it would replace it.
-    unmarked = {cell.source.strip() for cell in pristine.cells if "grade_id" not in marks(cell) or marks(cell).get("solution")}
+    unmarked = {
+        cell.source.strip()
+        for cell in pristine.cells
+        if "grade_id" not in marks(cell) or marks(cell).get("solution")
+    }
     parts, added, unclaimed, notes = _sort_cells(ours, unmarked, submitted)
-    result = Transplant(pristine, [], ignored=notes.sentences(), waiting={
-        cell.grade_id: UNREAD.format(cell.unread) for cell in submitted if cell.unread and marks(ours.get(cell.grade_id, NO_CELL)).get("solution")})
+    result = Transplant(
+        pristine,
+        [],
+        ignored=notes.sentences(),
+        waiting={
+            cell.grade_id: UNREAD.format(cell.unread)
+            for cell in submitted
+            if cell.unread and marks(ours.get(cell.grade_id, NO_CELL)).get("solution")
+        },
+    )
     pieces: list[Piece] = []
     absent: list[Piece] = []
 
@@ -125,7 +144,9 @@ def transplant(pristine: NotebookNode, submitted: list[SubmittedCell]) -> Transp
         if marks(cell).get("solution"):
             own = _own_source(grade_id, parts.get(grade_id, []), cell, result)
             if cell.cell_type == "code":
-                target = pieces if own or grade_id in result.untouched else absent      # who emptied it wrote it elsewhere, or not at all
+                target = (
+                    pieces if own or grade_id in result.untouched else absent
+                )  # who emptied it wrote it elsewhere, or not at all
                 target.extend(Piece(grade_id, source) for source in (own or [cell.source]))
             if own:
                 result.own[grade_id] = "\n\n".join(own)
@@ -134,7 +155,7 @@ def transplant(pristine: NotebookNode, submitted: list[SubmittedCell]) -> Transp
     result.pieces = _plain(absent + pieces, result)
     _ask_for_answers(pristine, parts, unclaimed, result)
     _ask_for_misplaced(pristine, submitted, unclaimed, result)
-    for cell in pristine.cells:     # after the above: a function elsewhere is a better reason
+    for cell in pristine.cells:  # after the above: a function elsewhere is a better reason
         if _is_exercise(cell) and marks(cell)["grade_id"] not in parts:
             result.beside.setdefault(marks(cell)["grade_id"], ABSENT)
     _take_pictures(pristine, submitted, result)
@@ -164,20 +185,43 @@ def _take_pictures(
             result.ignored.append(NOT_SHOWN.format(grade_id, reason))
 
 
-def _ask_for_answers(pristine: NotebookNode, parts: dict[str, list[Part]], unclaimed: list[Unclaimed], result: Transplant) -> None:
+def _ask_for_answers(
+    pristine: NotebookNode,
+    parts: dict[str, list[Part]],
+    unclaimed: list[Unclaimed],
+    result: Transplant,
+) -> None:
     """Let a written answer wait whose cell holds none of the student's words, unless the cell is there and the words are nowhere else."""
-    asked = [cell for cell in pristine.cells if marks(cell).get("solution") and marks(cell).get("grade")]
-    missing = [id for id in (marks(cell)["grade_id"] for cell in asked) if id not in result.own and id not in result.waiting]
+    asked = [
+        cell for cell in pristine.cells if marks(cell).get("solution") and marks(cell).get("grade")
+    ]
+    missing = [
+        id
+        for id in (marks(cell)["grade_id"] for cell in asked)
+        if id not in result.own and id not in result.waiting
+    ]
     if not missing:
         return
     answers = {name for names in _stubs(pristine).values() for name in names}
-    unclaimed = [cell for cell in unclaimed if cell.kind != "code" or not begun(cell.source) & answers]     # that is no text: see misplaced.py
+    unclaimed = [
+        cell for cell in unclaimed if cell.kind != "code" or not begun(cell.source) & answers
+    ]  # that is no text: see misplaced.py
     for cell in pristine.cells:
         claims = parts.get(marks(cell).get("grade_id"), [])
-        unclaimed += [Unclaimed(part.place, "markdown", part.source) for part in claims if part not in _fitting(claims, cell)]
+        unclaimed += [
+            Unclaimed(part.place, "markdown", part.source)
+            for part in claims
+            if part not in _fitting(claims, cell)
+        ]
     places = with_text(unclaimed, [cell.source for cell in pristine.cells])
     for grade_id in missing:
-        how = "as it was given" if grade_id in result.untouched else "empty" if grade_id in parts else "not in the notebook"
+        how = (
+            "as it was given"
+            if grade_id in result.untouched
+            else "empty"
+            if grade_id in parts
+            else "not in the notebook"
+        )
         if places:
             result.waiting[grade_id] = ELSEWHERE.format(how, _numbers(places))
             result.found[grade_id] = copied(unclaimed, places, how)
@@ -185,34 +229,81 @@ def _ask_for_answers(pristine: NotebookNode, parts: dict[str, list[Part]], uncla
             result.waiting[grade_id] = GONE
 
 
-def _ask_for_misplaced(pristine: NotebookNode, submitted: list[SubmittedCell], unclaimed: list[Unclaimed], result: Transplant) -> None:
+def _ask_for_misplaced(
+    pristine: NotebookNode,
+    submitted: list[SubmittedCell],
+    unclaimed: list[Unclaimed],
+    result: Transplant,
+) -> None:
     """Let an exercise wait where a cell that does not count defines its function, and none that counts; or, if it earns nothing, another one."""
     stubs, sources = _stubs(pristine), [piece.source for piece in result.pieces]
-    result.waiting |= {grade_id: REPLACED.format(name) for grade_id, name in replaced(sources, stubs).items()}
+    result.waiting |= {
+        grade_id: REPLACED.format(name) for grade_id, name in replaced(sources, stubs).items()
+    }
     ours = {one for functions in stubs.values() for one in functions.items()}
-    running = {name for source in sources for name, code in definitions(source).items() if (name, code) not in ours}
-    missing = {grade_id: names for grade_id, names in stubs.items() if grade_id not in result.own and grade_id not in result.waiting}
+    running = {
+        name
+        for source in sources
+        for name, code in definitions(source).items()
+        if (name, code) not in ours
+    }
+    missing = {
+        grade_id: names
+        for grade_id, names in stubs.items()
+        if grade_id not in result.own and grade_id not in result.waiting
+    }
     given = {marks(cell).get("grade_id"): cell.source for cell in pristine.cells}
     as_given = {one.strip() for one in given.values()}
-    silent = [(cell.place, cell.source, given.get(cell.grade_id, "")) for cell in unclaimed if not cell.runs and cell.source.strip() not in as_given]
-    result.waiting |= {grade_id: UNSEEN.format(name, _numbers(places)) for grade_id, (name, places) in unseen(silent, running, missing).items()}
-    every = [(place, cell.source, given.get(cell.grade_id, ""), cell.grade_id in stubs) for place, cell in enumerate(submitted, start=1) if cell.source.strip() not in as_given]
-    result.beside = {grade_id: BESIDE.format(name, _numbers(places)) for grade_id, (name, places) in beside(every, sources, stubs).items()}
+    silent = [
+        (cell.place, cell.source, given.get(cell.grade_id, ""))
+        for cell in unclaimed
+        if not cell.runs and cell.source.strip() not in as_given
+    ]
+    result.waiting |= {
+        grade_id: UNSEEN.format(name, _numbers(places))
+        for grade_id, (name, places) in unseen(silent, running, missing).items()
+    }
+    every = [
+        (place, cell.source, given.get(cell.grade_id, ""), cell.grade_id in stubs)
+        for place, cell in enumerate(submitted, start=1)
+        if cell.source.strip() not in as_given
+    ]
+    result.beside = {
+        grade_id: BESIDE.format(name, _numbers(places))
+        for grade_id, (name, places) in beside(every, sources, stubs).items()
+    }
     functions = {grade_id: set(names) for grade_id, names in stubs.items()}
     plain = [(piece.grade_id, piece.source) for piece in result.pieces]
-    result.rebound = dict.fromkeys(broken(plain, set(result.own)), BROKEN) | dict.fromkeys(severed(plain, set(result.own)), SEVERED) | dict.fromkeys(pasted(plain, set(result.own)), PASTED)
-    result.rebound |= {grade_id: REBOUND.format(name) for grade_id, name in rebound(plain, set(result.own), functions).items()}
+    result.rebound = (
+        dict.fromkeys(broken(plain, set(result.own)), BROKEN)
+        | dict.fromkeys(severed(plain, set(result.own)), SEVERED)
+        | dict.fromkeys(pasted(plain, set(result.own)), PASTED)
+    )
+    result.rebound |= {
+        grade_id: REBOUND.format(name)
+        for grade_id, name in rebound(plain, set(result.own), functions).items()
+    }
 
 
 def _stubs(pristine: NotebookNode) -> dict[str, dict[str, str]]:
     """By exercise, the functions and classes that its code cell defines as it is given, with their code."""
-    return {marks(cell)["grade_id"]: {name: code for name, code in definitions(cell.source).items() if name in begun(cell.source, unwritten=True)}
-            for cell in pristine.cells if marks(cell).get("solution") and cell.cell_type == "code"}
+    return {
+        marks(cell)["grade_id"]: {
+            name: code
+            for name, code in definitions(cell.source).items()
+            if name in begun(cell.source, unwritten=True)
+        }
+        for cell in pristine.cells
+        if marks(cell).get("solution") and cell.cell_type == "code"
+    }
 
 
 def assemble(
-    pristine: NotebookNode, own: dict[str, str], added: Iterable[Sequence],
-    found: dict[str, str] | None = None, pictures: dict[str, dict[str, str]] | None = None,
+    pristine: NotebookNode,
+    own: dict[str, str],
+    added: Iterable[Sequence],
+    found: dict[str, str] | None = None,
+    pictures: dict[str, dict[str, str]] | None = None,
 ) -> NotebookNode:
     """The pristine notebook with a student's work in it, as a record holds it: see Transplant."""
     texts, pictures = (found or {}) | own, pictures or {}
@@ -220,7 +311,8 @@ def assemble(
     by_anchor: dict[str | None, list[NotebookNode]] = {}
     for number, (anchor, source) in enumerate(added, start=1):
         by_anchor.setdefault(anchor, []).append(
-            new_code_cell(source, id=f"added-{number}", metadata={"tags": ["added-by-student"]}))
+            new_code_cell(source, id=f"added-{number}", metadata={"tags": ["added-by-student"]})
+        )
     cells = by_anchor.pop(None, [])
     for cell in notebook.cells:
         grade_id = marks(cell).get("grade_id")
@@ -235,18 +327,34 @@ def assemble(
     return notebook
 
 
-def _own_source(grade_id: str, parts: list[Part], cell: NotebookNode, result: Transplant) -> list[str]:
+def _own_source(
+    grade_id: str, parts: list[Part], cell: NotebookNode, result: Transplant
+) -> list[str]:
     """The student's parts of one solution cell; empty when it is untouched, absent or over the cap."""
     fitting = _fitting(parts, cell)
-    written = [part for part in fitting if part.source.strip() and part.source.strip() != cell.source.strip()]
-    written = [part for part, before in zip(written, [None, *written]) if before is None or part.source != before.source]
+    written = [
+        part
+        for part in fitting
+        if part.source.strip() and part.source.strip() != cell.source.strip()
+    ]
+    written = [
+        part
+        for part, before in zip(written, [None, *written])
+        if before is None or part.source != before.source
+    ]
     own = [part.source for part in written]
     if len(parts) > 1:
-        result.ignored.append(_which_counts(grade_id, parts, fitting, [part.place for part in written], cell.cell_type == "code"))
+        result.ignored.append(
+            _which_counts(
+                grade_id, parts, fitting, [part.place for part in written], cell.cell_type == "code"
+            )
+        )
     if sum(map(len, own)) > MAX_CELL_CHARACTERS:
         result.waiting[grade_id] = TOO_LONG
-        result.ignored.append(f"The cell of {grade_id} holds {sum(map(len, own)):,} characters; at most "
-                              f"{MAX_CELL_CHARACTERS:,} are read, so it was left out and a human will look at it.")
+        result.ignored.append(
+            f"The cell of {grade_id} holds {sum(map(len, own)):,} characters; at most "
+            f"{MAX_CELL_CHARACTERS:,} are read, so it was left out and a human will look at it."
+        )
         return []
     if not own and any(part.source.strip() == cell.source.strip() for part in fitting):
         result.untouched.append(grade_id)
@@ -258,7 +366,9 @@ def _fitting(parts: list[Part], cell: NotebookNode) -> list[Part]:
     return [part for part in parts if part.kind == cell.cell_type] or parts
 
 
-def _which_counts(grade_id: str, parts: list[Part], fitting: list[Part], written: list[int], code: bool) -> str:
+def _which_counts(
+    grade_id: str, parts: list[Part], fitting: list[Part], written: list[int], code: bool
+) -> str:
     """A sentence on a solution cell that occurs several times. written: the places of those that count."""
     said = f"The cell of `{grade_id}` occurs {len(parts)} times in the notebook, as cells {_numbers([part.place for part in parts])}."
     others = [part.place for part in parts if part not in fitting]
@@ -269,12 +379,14 @@ def _which_counts(grade_id: str, parts: list[Part], fitting: list[Part], written
     if len(written) == 1:
         return f"{said} Cell {written[0]} counts; the rest is as it was given, or the same."
     if not code:
-        return f"{said} What is written in cells {_numbers(written)} is read together, in this order."
+        return (
+            f"{said} What is written in cells {_numbers(written)} is read together, in this order."
+        )
     return f"{said} Cells {_numbers(written)} ran in this order: where they define the same name, the last one counts, cell {written[-1]}."
 
 
 def _numbers(places: list[int]) -> str:
-    """"2, 5 and 7", at most MAX_NAMED of them."""
+    """ "2, 5 and 7", at most MAX_NAMED of them."""
     some = [str(place) for place in places[:MAX_NAMED]]
     if len(places) > MAX_NAMED:
         return ", ".join(some) + f" and {len(places) - MAX_NAMED} more"
@@ -290,7 +402,9 @@ def _plain(pieces: list[Piece], result: Transplant) -> list[Piece]:
         if source.strip():
             plain.append(Piece(piece.grade_id, source))
     if dropped:
-        result.ignored.append("Magics and shell commands do not run in grading: " + _some(dropped) + ".")
+        result.ignored.append(
+            "Magics and shell commands do not run in grading: " + _some(dropped) + "."
+        )
     return plain
 
 
@@ -310,7 +424,9 @@ class _Notes:
         self.found: dict[str, list[str]] = {kind: [] for kind in self.KINDS}
 
     def sentences(self) -> list[str]:
-        return [self.KINDS[kind].format(_some(names)) for kind, names in self.found.items() if names]
+        return [
+            self.KINDS[kind].format(_some(names)) for kind, names in self.found.items() if names
+        ]
 
 
 def _some(names: list[str]) -> str:
@@ -319,8 +435,9 @@ def _some(names: list[str]) -> str:
     return shown + (f" and {len(distinct) - MAX_NAMED} more" if len(distinct) > MAX_NAMED else "")
 
 
-def _sort_cells(ours: dict, unmarked: set[str], submitted: list[SubmittedCell]) \
-        -> tuple[dict[str, list[Part]], dict[str | None, list[str]], list[Unclaimed], _Notes]:
+def _sort_cells(
+    ours: dict, unmarked: set[str], submitted: list[SubmittedCell]
+) -> tuple[dict[str, list[Part]], dict[str | None, list[str]], list[Unclaimed], _Notes]:
     """Split what was handed in: parts of solution cells by grade id; added code by the cell it follows; all that is no part; notes."""
     parts: dict[str, list[Part]] = {}
     added: dict[str | None, list[str]] = {}
@@ -328,10 +445,24 @@ def _sort_cells(ours: dict, unmarked: set[str], submitted: list[SubmittedCell]) 
     notes, seen, anchor, count = _Notes(), set(), None, 0
     for place, cell in enumerate(_with_lost_ids(ours, submitted), start=1):
         mine = ours.get(cell.grade_id)
-        added_code = mine is None and cell.kind == "code" and bool(cell.source.strip()) and cell.source.strip() not in unmarked
-        runs = added_code and not cell.unread and len(cell.source) <= MAX_CELL_CHARACTERS and count < MAX_ADDED_CELLS
+        added_code = (
+            mine is None
+            and cell.kind == "code"
+            and bool(cell.source.strip())
+            and cell.source.strip() not in unmarked
+        )
+        runs = (
+            added_code
+            and not cell.unread
+            and len(cell.source) <= MAX_CELL_CHARACTERS
+            and count < MAX_ADDED_CELLS
+        )
         if mine is None or not marks(mine).get("solution"):
-            unclaimed.append(Unclaimed(place, cell.kind, cell.source, bool(cell.unread), cell.grade_id or "", runs))
+            unclaimed.append(
+                Unclaimed(
+                    place, cell.kind, cell.source, bool(cell.unread), cell.grade_id or "", runs
+                )
+            )
         if cell.unread:
             notes.found["unread"].append(f"{place}: {cell.unread}")
             if mine is not None:
@@ -339,7 +470,11 @@ def _sort_cells(ours: dict, unmarked: set[str], submitted: list[SubmittedCell]) 
                 anchor = cell.grade_id
         elif mine is not None:
             if marks(mine).get("solution"):
-                source = unfenced(cell.source) if mine.cell_type == "code" and cell.kind != "code" else cell.source
+                source = (
+                    unfenced(cell.source)
+                    if mine.cell_type == "code" and cell.kind != "code"
+                    else cell.source
+                )
                 parts.setdefault(cell.grade_id, []).append(Part(place, cell.kind, source))
             elif cell.grade_id in seen:
                 notes.found["repeated"].append(cell.grade_id)
@@ -362,6 +497,14 @@ def _sort_cells(ours: dict, unmarked: set[str], submitted: list[SubmittedCell]) 
 def _with_lost_ids(ours: dict, submitted: list[SubmittedCell]) -> list[SubmittedCell]:
     """The cells, with the grade id back where an editor took it away from a solution cell that is as it was given."""
     claimed = {cell.grade_id for cell in submitted}
-    lost = {(cell.cell_type, cell.source.strip()): grade_id for grade_id, cell in ours.items() if marks(cell).get("solution") and grade_id not in claimed}
-    return [replace(cell, grade_id=lost[cell.kind, cell.source.strip()]) if cell.grade_id not in ours and (cell.kind, cell.source.strip()) in lost else cell
-            for cell in submitted]
+    lost = {
+        (cell.cell_type, cell.source.strip()): grade_id
+        for grade_id, cell in ours.items()
+        if marks(cell).get("solution") and grade_id not in claimed
+    }
+    return [
+        replace(cell, grade_id=lost[cell.kind, cell.source.strip()])
+        if cell.grade_id not in ours and (cell.kind, cell.source.strip()) in lost
+        else cell
+        for cell in submitted
+    ]

@@ -5,6 +5,7 @@ and what came of each behaviour. Two runs with the same hashes and secret give t
 grader is never a student's zero: it is tried once more and then waits for a human, and so does a submission that
 cannot be read.
 """
+
 import hashlib
 import inspect
 import itertools
@@ -30,19 +31,25 @@ from autograder.sandbox.account import CEILING, Account
 SCHEMA = 3
 # Records of this schema are read, too. Their hash of the checks was worked out otherwise, so they are stale.
 OTHER_HASH = 2
-MAX_TEXT = 1_500        # of one cause, detail or misconception in a record
-CALL_SECONDS = 5.0      # for one call; the calls of the checks take milliseconds
-BUDGET_SECONDS = 60.0   # for one submission, its cells and both tries together, see sandbox/account.py; an honest one takes a few
-UNPAID = "BudgetSpent"      # patience.BudgetSpent, as a check that met it tells it
+MAX_TEXT = 1_500  # of one cause, detail or misconception in a record
+CALL_SECONDS = 5.0  # for one call; the calls of the checks take milliseconds
+BUDGET_SECONDS = 60.0  # for one submission, its cells and both tries together, see sandbox/account.py; an honest one takes a few
+UNPAID = "BudgetSpent"  # patience.BudgetSpent, as a check that met it tells it
 REPORTED = "The submission's own process reported a fault or answered what was not asked, twice; no points were decided. Seen: {}"
 FAILED = "The checker failed twice on this exercise; no points were decided."
-NOT_THEIRS = ("The notebook has the fault that was drawn for somebody else. Either it is another student's, or the roster that "
-              "was handed out names this student otherwise; no points were decided.")
+NOT_THEIRS = (
+    "The notebook has the fault that was drawn for somebody else. Either it is another student's, or the roster that "
+    "was handed out names this student otherwise; no points were decided."
+)
 IN_A_CELL = "a cell failed in a library"
-SPENT = ("The {budget:g} seconds that one submission may use did not suffice for this exercise; no points were decided. Is there "
-         "a loop that does not end, or slow code? `course grade --budget` gives more.")
-LATE = ("The submission was stopped after {clock:g} seconds by the clock, of which {spent:.0f} were its own: the machine was busy, "
-        "or it made itself wait. No points were decided for this exercise. `course grade --budget` gives more.")
+SPENT = (
+    "The {budget:g} seconds that one submission may use did not suffice for this exercise; no points were decided. Is there "
+    "a loop that does not end, or slow code? `course grade --budget` gives more."
+)
+LATE = (
+    "The submission was stopped after {clock:g} seconds by the clock, of which {spent:.0f} were its own: the machine was busy, "
+    "or it made itself wait. No points were decided for this exercise. `course grade --budget` gives more."
+)
 
 
 @dataclass
@@ -109,8 +116,16 @@ class Verdict:
     @property
     def label(self) -> str:
         """The student for people to read: the key, or the name where the key had to spell it otherwise, or is of an earlier name."""
-        spelt = "=" in self.student or self.lms_id and self.student not in (safe_name(self.name), safe_name(f"{self.name}_{self.lms_id}"))
-        return (shown(self.name) + (f" ({self.lms_id})" if self.lms_id else "")) if spelt and self.name else self.student
+        spelt = (
+            "=" in self.student
+            or self.lms_id
+            and self.student not in (safe_name(self.name), safe_name(f"{self.name}_{self.lms_id}"))
+        )
+        return (
+            (shown(self.name) + (f" ({self.lms_id})" if self.lms_id else ""))
+            if spelt and self.name
+            else self.student
+        )
 
     def digest(self) -> str:
         """A hash of the whole record: what is derived from it carries this."""
@@ -118,7 +133,9 @@ class Verdict:
 
     def waits(self, exercise: str) -> str:
         """Why a human must decide on this exercise, or ""."""
-        return next((one["reason"] for one in self.human if one["exercise"] in (None, exercise)), "")
+        return next(
+            (one["reason"] for one in self.human if one["exercise"] in (None, exercise)), ""
+        )
 
     @property
     def readable(self) -> bool:
@@ -126,8 +143,14 @@ class Verdict:
         return not any(one["exercise"] is None for one in self.human)
 
 
-def grade_submission(submission: Submission, assignment: Assignment, secret: bytes | Seeds, pool: object = None,
-                     child: Limited | None = None, budget: float | None = None) -> Verdict:
+def grade_submission(
+    submission: Submission,
+    assignment: Assignment,
+    secret: bytes | Seeds,
+    pool: object = None,
+    child: Limited | None = None,
+    budget: float | None = None,
+) -> Verdict:
     """Grade one submission in a fresh sandbox. Never raises for what a student did, nor for a grader's fault.
 
     secret: the class's, or what it has drawn for this student. pool: see `sandboxes`; default one of its own with the
@@ -136,9 +159,16 @@ def grade_submission(submission: Submission, assignment: Assignment, secret: byt
     """
     budget = BUDGET_SECONDS if budget is None else budget
     started, pool = time.monotonic(), pool or sandboxes(assignment, budget=budget)
-    seeds = secret if isinstance(secret, Seeds) else Seeds.drawn(assignment, submission.student, secret)
-    work = read_work(submission, assignment.pristine_with(seeds.faults), assignment.functions,
-                     [f"setup-{id.split('.', 1)[1]}" for id in seeds.faults], child)
+    seeds = (
+        secret if isinstance(secret, Seeds) else Seeds.drawn(assignment, submission.student, secret)
+    )
+    work = read_work(
+        submission,
+        assignment.pristine_with(seeds.faults),
+        assignment.functions,
+        [f"setup-{id.split('.', 1)[1]}" for id in seeds.faults],
+        child,
+    )
     verdict = unjudged(submission, assignment, work)
     if not work.problem:
         verdict.tier = pool.backend.name
@@ -146,23 +176,38 @@ def grade_submission(submission: Submission, assignment: Assignment, secret: byt
         account = Account(budget)
         for verdict.tries in (1, 2):
             _judge(verdict, work, assignment, seeds, pool, account)
-            if account.over or not any(_faulty(result) and not _unpaid(result) for result in verdict.results):
+            if account.over or not any(
+                _faulty(result) and not _unpaid(result) for result in verdict.results
+            ):
                 break
         _ask_humans(verdict, work, _of_somebody_else(assignment, seeds, work), account)
-        verdict.human += [one for one in left_to_people(work, verdict.results, assignment.exercises) if not verdict.waits(one["exercise"])]
+        verdict.human += [
+            one
+            for one in left_to_people(work, verdict.results, assignment.exercises)
+            if not verdict.waits(one["exercise"])
+        ]
     verdict.seconds = round(time.monotonic() - started, 2)
     return verdict
 
 
 def asked_of(exercises: dict) -> dict[str, list[str]]:
     """By the name of each exercise in the notebook, the functions that it asks for."""
-    return {id.split(".", 1)[1]: [name for name in (one.function, *one.also) if name] for id, one in exercises.items()}
+    return {
+        id.split(".", 1)[1]: [name for name in (one.function, *one.also) if name]
+        for id, one in exercises.items()
+    }
 
 
-def left_to_people(work: Reading | Transplant, results: list[dict], exercises: Iterable[str]) -> list[dict]:
+def left_to_people(
+    work: Reading | Transplant, results: list[dict], exercises: Iterable[str]
+) -> list[dict]:
     """What a person must look at for where it stands in the notebook: [{exercise, reason}]. results: as JSON. A written answer, which no check
     has a result of, is among it where its cell could not be taken, or is as it was given."""
-    found = {id: work.waiting[short] for id in exercises if (short := id.split(".", 1)[1]) in work.waiting}
+    found = {
+        id: work.waiting[short]
+        for id in exercises
+        if (short := id.split(".", 1)[1]) in work.waiting
+    }
     for result in results:
         short = result["exercise"].split(".", 1)[1]
         for reasons, most in ((work.beside, 0.0), (work.rebound, result["points"] - 1e-9)):
@@ -173,21 +218,48 @@ def left_to_people(work: Reading | Transplant, results: list[dict], exercises: I
 
 def unjudged(submission: Submission, assignment: Assignment, work: Reading) -> Verdict:
     """The verdict as it is before anything is run; where there is no work to run, it says why and is whole."""
-    verdict = Verdict(submission.student, assignment.name, work.sha256, assignment.checks_hash,
-                      ignored=[*submission.notes, *work.ignored], own=work.own, added=work.added, untouched=work.untouched, borrowed=work.borrowed,
-                      found=work.found, pictures=work.pictures,
-                      timestamp=submission.timestamp, name=submission.name or submission.student,
-                      lms_id=submission.lms_id, late=submission.late, entry=submission.entry, source=submission.identity())
+    verdict = Verdict(
+        submission.student,
+        assignment.name,
+        work.sha256,
+        assignment.checks_hash,
+        ignored=[*submission.notes, *work.ignored],
+        own=work.own,
+        added=work.added,
+        untouched=work.untouched,
+        borrowed=work.borrowed,
+        found=work.found,
+        pictures=work.pictures,
+        timestamp=submission.timestamp,
+        name=submission.name or submission.student,
+        lms_id=submission.lms_id,
+        late=submission.late,
+        entry=submission.entry,
+        source=submission.identity(),
+    )
     if work.problem:
-        verdict.human = [{"exercise": None, "reason": f"The submission could not be graded: {work.problem}."}]
+        verdict.human = [
+            {"exercise": None, "reason": f"The submission could not be graded: {work.problem}."}
+        ]
     return verdict
 
 
 def undecided(submission: Submission, assignment: Assignment, reason: str) -> Verdict:
     """The verdict for a submission on which the grader itself failed; the next run tries again."""
-    return Verdict(submission.student, assignment.name, "", assignment.checks_hash, ignored=list(submission.notes),
-                   human=[{"exercise": None, "reason": reason}], timestamp=submission.timestamp,
-                   name=submission.name or submission.student, lms_id=submission.lms_id, late=submission.late, entry=submission.entry, fault=True)
+    return Verdict(
+        submission.student,
+        assignment.name,
+        "",
+        assignment.checks_hash,
+        ignored=list(submission.notes),
+        human=[{"exercise": None, "reason": reason}],
+        timestamp=submission.timestamp,
+        name=submission.name or submission.student,
+        lms_id=submission.lms_id,
+        late=submission.late,
+        entry=submission.entry,
+        fault=True,
+    )
 
 
 def sandboxes(assignment: Assignment, backend: object = None, budget: float | None = None):
@@ -202,12 +274,23 @@ def sandboxes(assignment: Assignment, backend: object = None, budget: float | No
     checked = [one for one in assignment.exercises.values() if one.stages]
     clock = CEILING * (BUDGET_SECONDS if budget is None else budget)
     # Enough fresh starts for every function to end badly as often as Patient lets it.
-    limits = Limits(call_seconds=CALL_SECONDS, restarts=Patient.DEATHS * len(checked), cpu_seconds=max(Limits.cpu_seconds, int(clock)))
+    limits = Limits(
+        call_seconds=CALL_SECONDS,
+        restarts=Patient.DEATHS * len(checked),
+        cpu_seconds=max(Limits.cpu_seconds, int(clock)),
+    )
     limits = replace(limits, total_seconds=max(limits.total_seconds, clock + limits.start_seconds))
     return Pool(in_chapter(checked), limits, backend, ahead=0, extra=assignment.earlier)
 
 
-def _judge(verdict: Verdict, work: Reading, assignment: Assignment, seeds: Seeds, pool: object, account: Account) -> None:
+def _judge(
+    verdict: Verdict,
+    work: Reading,
+    assignment: Assignment,
+    seeds: Seeds,
+    pool: object,
+    account: Account,
+) -> None:
     """Run every exercise with checks on the student's cells while the account lasts, and put the results into the verdict."""
     from autograder.checks.comparing import charged_to
     from autograder.checks.protocol import run_exercise
@@ -215,30 +298,59 @@ def _judge(verdict: Verdict, work: Reading, assignment: Assignment, seeds: Seeds
     from autograder.sandbox import Cell
 
     checked = [one for one in assignment.exercises.values() if one.stages]
-    decided = {result["exercise"]: result for result in verdict.results if not _faulty(result)}     # by an earlier try
+    decided = {
+        result["exercise"]: result for result in verdict.results if not _faulty(result)
+    }  # by an earlier try
     results, student = [], None
     try:
         cells = [Cell(piece.grade_id, piece.source) for piece in work.pieces]
         with pool.open_student(cells, account=account) as student, charged_to(account.charging):
             patient = Patient(student, account)
-            verdict.cell_errors = [_short(f"{error.grade_id or 'A cell that you added'}: {error.text}")
-                                   for error in student.cell_errors][:20]
-            work.beside = stopped([piece.source for piece in work.pieces], [(error.index, error.text) for error in student.cell_errors],
-                                  asked_of(assignment.exercises)) | work.beside
+            verdict.cell_errors = [
+                _short(f"{error.grade_id or 'A cell that you added'}: {error.text}")
+                for error in student.cell_errors
+            ][:20]
+            work.beside = (
+                stopped(
+                    [piece.source for piece in work.pieces],
+                    [(error.index, error.text) for error in student.cell_errors],
+                    asked_of(assignment.exercises),
+                )
+                | work.beside
+            )
             broken = any(error.kind == "fault" for error in student.cell_errors)
-            for one, shown in itertools.zip_longest(checked, _with_visible_seed(checked, patient, seeds)):
+            for one, shown in itertools.zip_longest(
+                checked, _with_visible_seed(checked, patient, seeds)
+            ):
                 if shown is not None and _all_is_asked(one, shown):
                     results.append(shown.to_json())
                     continue
-                results.append(_fault_of(one, UNPAID) if shown is None or account.over else run_exercise(
-                    one, patient, lambda stage, one=one: seeds.rng(one.id, stage),
-                    shown=shown, fault=seeds.faults.get(one.id, "")).to_json())
-        if broken:      # a cell met a library that is not here or is broken: what was lost may be lost through that
-            results = [result if result["earned"] >= result["points"] or _unpaid(result) else _fault_of(one, IN_A_CELL)
-                       for one, result in zip(checked, results, strict=True)]
-    except Exception as error:      # a fault of ours, whatever it is, must not end the batch
-        results += [_fault_of(one, f"{type(error).__name__}: {error}") for one in checked[len(results):]]
-    verdict.results = [_cut(decided.get(result["exercise"], result) if _unpaid(result) else result) for result in results]
+                results.append(
+                    _fault_of(one, UNPAID)
+                    if shown is None or account.over
+                    else run_exercise(
+                        one,
+                        patient,
+                        lambda stage, one=one: seeds.rng(one.id, stage),
+                        shown=shown,
+                        fault=seeds.faults.get(one.id, ""),
+                    ).to_json()
+                )
+        if broken:  # a cell met a library that is not here or is broken: what was lost may be lost through that
+            results = [
+                result
+                if result["earned"] >= result["points"] or _unpaid(result)
+                else _fault_of(one, IN_A_CELL)
+                for one, result in zip(checked, results, strict=True)
+            ]
+    except Exception as error:  # a fault of ours, whatever it is, must not end the batch
+        results += [
+            _fault_of(one, f"{type(error).__name__}: {error}") for one in checked[len(results) :]
+        ]
+    verdict.results = [
+        _cut(decided.get(result["exercise"], result) if _unpaid(result) else result)
+        for result in results
+    ]
     verdict.memory = max(verdict.memory, student.peak if student is not None else 0)
 
 
@@ -261,7 +373,7 @@ def _with_visible_seed(checked: list, patient: object, seeds: Seeds) -> list:
         if _unpaid(result.to_json()):
             break
         if _all_is_asked(one, result):
-            patient.answered = before       # it is not asked again
+            patient.answered = before  # it is not asked again
         found.append(result)
     patient.asked_again = False
     return found
@@ -279,9 +391,23 @@ def _draws(stage: Callable) -> bool:
 
 def _fault_of(one: object, reason: str) -> dict:
     """The result of an exercise that was not judged."""
-    return {"exercise": one.id, "points": one.points, "earned": 0.0, "stages": [
-        {"name": stage.name, "points": stage.points, "earned": 0.0, "status": "fault",
-         "cause": FROM_INSIDE if reason == IN_A_CELL else "The checker itself failed here.", "detail": _short(reason), "misconception": ""} for stage in one.stages]}
+    return {
+        "exercise": one.id,
+        "points": one.points,
+        "earned": 0.0,
+        "stages": [
+            {
+                "name": stage.name,
+                "points": stage.points,
+                "earned": 0.0,
+                "status": "fault",
+                "cause": FROM_INSIDE if reason == IN_A_CELL else "The checker itself failed here.",
+                "detail": _short(reason),
+                "misconception": "",
+            }
+            for stage in one.stages
+        ],
+    }
 
 
 def _faulty(result: dict) -> bool:
@@ -291,7 +417,11 @@ def _faulty(result: dict) -> bool:
 def _reported(result: dict) -> str:
     """What the submission's own process reported, where no fault of this exercise is ours, or ""."""
     faults = [stage for stage in result["stages"] if stage["status"] == "fault"]
-    return REPORTED.format(faults[0]["detail"]) if all(stage["cause"] == FROM_INSIDE for stage in faults) else ""
+    return (
+        REPORTED.format(faults[0]["detail"])
+        if all(stage["cause"] == FROM_INSIDE for stage in faults)
+        else ""
+    )
 
 
 def _unpaid(result: dict) -> bool:
@@ -302,13 +432,22 @@ def _unpaid(result: dict) -> bool:
 def _of_somebody_else(assignment: Assignment, seeds: Seeds, work: Reading) -> list[str]:
     """The exercises whose fault, in the notebook that came back, is another than the one that was drawn for this student."""
     kinds = {id: assignment.exercises[id].faults for id in seeds.faults}
-    return [id for id, name in seeds.faults.items() if kinds[id].others_cell(
-        id, kinds[id].by_name[name], work.handed_out.get(f"setup-{id.split('.', 1)[1]}", ""))]
+    return [
+        id
+        for id, name in seeds.faults.items()
+        if kinds[id].others_cell(
+            id, kinds[id].by_name[name], work.handed_out.get(f"setup-{id.split('.', 1)[1]}", "")
+        )
+    ]
 
 
-def _ask_humans(verdict: Verdict, work: Reading, of_somebody_else: list[str], account: Account) -> None:
+def _ask_humans(
+    verdict: Verdict, work: Reading, of_somebody_else: list[str], account: Account
+) -> None:
     spent = LATE if account.by_clock else SPENT
-    spent = spent.format(budget=account.seconds, clock=CEILING * account.seconds, spent=account.spent)
+    spent = spent.format(
+        budget=account.seconds, clock=CEILING * account.seconds, spent=account.spent
+    )
     for result in verdict.results:
         if result["exercise"] in of_somebody_else:
             verdict.human.append({"exercise": result["exercise"], "reason": NOT_THEIRS})
@@ -317,7 +456,9 @@ def _ask_humans(verdict: Verdict, work: Reading, of_somebody_else: list[str], ac
             verdict.human.append({"exercise": result["exercise"], "reason": spent})
             verdict.stopped_at = account.seconds
         elif _faulty(result):
-            verdict.human.append({"exercise": result["exercise"], "reason": _reported(result) or FAILED})
+            verdict.human.append(
+                {"exercise": result["exercise"], "reason": _reported(result) or FAILED}
+            )
             verdict.fault = True
 
 
@@ -329,7 +470,10 @@ def _cut(result: dict) -> dict:
 
 
 def _short(text: str) -> str:
-    text = "".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in text[:MAX_TEXT + 1])
+    text = "".join(
+        letter if letter.isprintable() or letter in "\n\t" else "\ufffd"
+        for letter in text[: MAX_TEXT + 1]
+    )
     return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + " ..."
 
 
@@ -341,14 +485,20 @@ def record_path(course_root: Path, assignment: str, student: str) -> Path:
 def save_verdict(course_root: Path, verdict: Verdict) -> Path:
     """Write the record whole or not at all."""
     path = record_path(course_root, verdict.assignment, verdict.student)
-    write_whole(path, json.dumps(verdict.to_json(), indent=1, ensure_ascii=False, sort_keys=True), OWNER_ONLY)
+    write_whole(
+        path,
+        json.dumps(verdict.to_json(), indent=1, ensure_ascii=False, sort_keys=True),
+        OWNER_ONLY,
+    )
     return path
 
 
 def load_verdict(course_root: Path, assignment: str, student: str) -> Verdict | None:
     """The record, or None when there is none that this version can read."""
     try:
-        record = json.loads(record_path(course_root, assignment, student).read_text(encoding="utf-8"))
+        record = json.loads(
+            record_path(course_root, assignment, student).read_text(encoding="utf-8")
+        )
         verdict = Verdict.from_json(record)
         return verdict if "schema" in record and verdict.schema in (OTHER_HASH, SCHEMA) else None
     except (OSError, ValueError, TypeError):

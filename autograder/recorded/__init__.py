@@ -7,6 +7,7 @@ the generator is left as it was left then. Nobody else is answered: not a studen
 
 In the repository nothing is recorded, and nothing is marked.
 """
+
 import functools
 import json
 import sys
@@ -51,6 +52,7 @@ def key_of(function: Callable) -> str:
 
 def stage(function: Callable) -> Callable:
     """Decorator of a stage: what is asked below it is looked up under its name."""
+
     @functools.wraps(function)
     def run(*args: object, **kwargs: object) -> object:
         global _stage
@@ -60,20 +62,27 @@ def stage(function: Callable) -> Callable:
             return function(*args, **kwargs)
         finally:
             _stage = before
+
     return run
 
 
 def function(one: Callable) -> Callable:
     """Decorator of a function without a body: it gives what was recorded."""
+
     @functools.wraps(one)
     def give(*args: object, **kwargs: object) -> object:
         return _given(key_of(one), args, kwargs)
+
     return give
 
 
 def at(place: str, *names: object) -> object:
     """What was worked out at one place of a function of the caller's module from these values."""
-    return _given(f"{sys._getframe(1).f_globals.get('__name__', '').removeprefix(CHAPTERS)}.{place}", names, {})
+    return _given(
+        f"{sys._getframe(1).f_globals.get('__name__', '').removeprefix(CHAPTERS)}.{place}",
+        names,
+        {},
+    )
 
 
 def _given(key: str, args: tuple, kwargs: dict, above: int = 2) -> object:

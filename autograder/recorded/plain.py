@@ -4,6 +4,7 @@ What passes is what checks compare with and hand over: numbers, texts, container
 plain objects of a chapter's own classes, and a chapter's own functions by name. Everything else raises NotPlain. A tensor that
 asks for a gradient comes back as one that does, without what it was made of. Nothing that is read back is carried out but the making of such an object.
 """
+
 import dataclasses
 import importlib
 import inspect
@@ -18,7 +19,7 @@ from autograder.checks.fakes import Fake, make
 
 CHAPTERS = "autograder.chapters."
 AS_BITS = {torch.bfloat16: torch.int16}
-MOST_BYTES = 1 << 20        # of one tensor
+MOST_BYTES = 1 << 20  # of one tensor
 CONTAINERS = {"l": list, "t": tuple, "s": set, "z": frozenset}
 
 
@@ -47,7 +48,11 @@ class Arrays:
     def get(self, name: str, first: int, shape: list[int]) -> np.ndarray:
         """A copy of a kept array."""
         size = int(np.prod(shape, dtype=np.int64))
-        return self.flat[name][first:first + size].reshape(shape).copy() if size else np.empty(shape, name)
+        return (
+            self.flat[name][first : first + size].reshape(shape).copy()
+            if size
+            else np.empty(shape, name)
+        )
 
     def joined(self) -> dict[str, np.ndarray]:
         """All numbers that were kept, by dtype."""
@@ -56,7 +61,9 @@ class Arrays:
     @classmethod
     def read(cls, folder: Path) -> "Arrays":
         """The numbers from a folder, one file for each dtype."""
-        return cls({path.stem: np.load(path, allow_pickle=False) for path in sorted(folder.glob("*.npy"))})
+        return cls(
+            {path.stem: np.load(path, allow_pickle=False) for path in sorted(folder.glob("*.npy"))}
+        )
 
 
 def encoded(value: object, arrays: Arrays) -> object:
@@ -67,8 +74,16 @@ def encoded(value: object, arrays: Arrays) -> object:
     if kind is torch.Tensor:
         if value.is_sparse or value.device.type != "cpu" or value.nbytes > MOST_BYTES:
             raise NotPlain("a large tensor")
-        bits = value.detach().contiguous().view(AS_BITS[value.dtype]) if value.dtype in AS_BITS else value.detach()
-        return ["G" if value.requires_grad else "T", _name(value.dtype), *arrays.put(np.ascontiguousarray(bits.numpy()).reshape(value.shape))]
+        bits = (
+            value.detach().contiguous().view(AS_BITS[value.dtype])
+            if value.dtype in AS_BITS
+            else value.detach()
+        )
+        return [
+            "G" if value.requires_grad else "T",
+            _name(value.dtype),
+            *arrays.put(np.ascontiguousarray(bits.numpy()).reshape(value.shape)),
+        ]
     if kind is np.ndarray and value.dtype.kind in "biuf" and value.nbytes <= MOST_BYTES:
         return ["A", *arrays.put(np.ascontiguousarray(value).reshape(value.shape))]
     if isinstance(value, np.generic) and value.dtype.kind in "biuf":
@@ -78,7 +93,10 @@ def encoded(value: object, arrays: Arrays) -> object:
             items = [encoded(one, arrays) for one in value]
             return [tag, *(sorted(items, key=repr) if tag in "sz" else items)]
     if kind in (dict, Counter):
-        return ["d" if kind is dict else "c", [[encoded(key, arrays), encoded(one, arrays)] for key, one in value.items()]]
+        return [
+            "d" if kind is dict else "c",
+            [[encoded(key, arrays), encoded(one, arrays)] for key, one in value.items()],
+        ]
     if kind is bytes:
         return ["b", value.hex()]
     if kind is torch.dtype:
@@ -88,13 +106,20 @@ def encoded(value: object, arrays: Arrays) -> object:
     if kind is Fraction:
         return ["q", str(value)]
     if kind in (slice, range):
-        return [kind.__name__, *(encoded(one, arrays) for one in (value.start, value.stop, value.step))]
+        return [
+            kind.__name__,
+            *(encoded(one, arrays) for one in (value.start, value.stop, value.step)),
+        ]
     if isinstance(value, Fake):
         return ["k", kind.__name__, encoded(value.data(), arrays)]
     if inspect.isfunction(value) and _named(value) is value:
         return ["f", f"{value.__module__}:{value.__qualname__}"]
     if _named(kind) is kind and (fields := fields_of(value)) is not None:
-        return ["o", f"{kind.__module__}:{kind.__qualname__}", [[name, encoded(one, arrays)] for name, one in fields.items()]]
+        return [
+            "o",
+            f"{kind.__module__}:{kind.__qualname__}",
+            [[name, encoded(one, arrays)] for name, one in fields.items()],
+        ]
     raise NotPlain(f"a value of type {kind.__name__}")
 
 
@@ -121,19 +146,32 @@ def decoded(tree: object, arrays: Arrays) -> object:
         return make(rest[0], decoded(rest[1], arrays))
     if tag == "o":
         return _made(_at(rest[0]), {name: decoded(one, arrays) for name, one in rest[1]})
-    plain = {"b": lambda text: bytes.fromhex(text), "y": lambda name: getattr(torch, name), "S": lambda *sizes: torch.Size(sizes),
-             "q": Fraction, "f": _at, "slice": slice, "range": range}
+    plain = {
+        "b": lambda text: bytes.fromhex(text),
+        "y": lambda name: getattr(torch, name),
+        "S": lambda *sizes: torch.Size(sizes),
+        "q": Fraction,
+        "f": _at,
+        "slice": slice,
+        "range": range,
+    }
     return plain[tag](*rest)
 
 
 def fields_of(value: object) -> dict[str, object] | None:
     """What a plain object of a chapter's own class holds, by name; None for any other."""
     kind = type(value)
-    if not kind.__module__.startswith(CHAPTERS) or isinstance(value, (BaseException, torch.nn.Module)):
+    if not kind.__module__.startswith(CHAPTERS) or isinstance(
+        value, (BaseException, torch.nn.Module)
+    ):
         return None
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return value._asdict()
-    if dataclasses.is_dataclass(value) or all(base.__module__.startswith(CHAPTERS) for base in kind.__mro__[:-1]) and hasattr(value, "__dict__"):
+    if (
+        dataclasses.is_dataclass(value)
+        or all(base.__module__.startswith(CHAPTERS) for base in kind.__mro__[:-1])
+        and hasattr(value, "__dict__")
+    ):
         return dict(vars(value))
     return None
 
@@ -150,7 +188,11 @@ def _made(kind: type, fields: dict[str, object]) -> object:
 def _named(one: object) -> object:
     """What a chapter's module has under the name of this function or class."""
     module = getattr(one, "__module__", None) or ""
-    return getattr(importlib.import_module(module), one.__qualname__, None) if module.startswith(CHAPTERS) and "." not in one.__qualname__ else None
+    return (
+        getattr(importlib.import_module(module), one.__qualname__, None)
+        if module.startswith(CHAPTERS) and "." not in one.__qualname__
+        else None
+    )
 
 
 def _at(place: str) -> object:

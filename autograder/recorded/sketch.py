@@ -3,6 +3,7 @@
 A sketch is a digest of all that is exact (types, shapes, texts, whole numbers) and a few of the other numbers, which are
 compared with a tolerance: random numbers and sums may differ in the last bit from processor to processor.
 """
+
 import inspect
 import math
 import zlib
@@ -15,9 +16,9 @@ from autograder.checks.fakes import Fake
 from autograder.recorded.plain import fields_of
 
 MOST_NUMBERS, DEPTH = 24, 8
-EXACT = {bool, int, str, bytes, type(None)}       # repr() says all of them
+EXACT = {bool, int, str, bytes, type(None)}  # repr() says all of them
 RELATIVE, ABSOLUTE = 1e-3, 1e-5
-MOST = 1 << 23              # numbers of a tensor that is looked at
+MOST = 1 << 23  # numbers of a tensor that is looked at
 
 
 class Opaque(Exception):
@@ -33,7 +34,9 @@ def sketch(value: object) -> list:
 
 def alike(left: list, right: list) -> bool:
     """Whether two sketches may be of the same arguments."""
-    return left[0] == right[0] and len(left[1]) == len(right[1]) and all(map(_near, left[1], right[1]))
+    return (
+        left[0] == right[0] and len(left[1]) == len(right[1]) and all(map(_near, left[1], right[1]))
+    )
 
 
 def _near(left: object, right: object) -> bool:
@@ -60,8 +63,14 @@ def _look(value: object, exact: list[str], numbers: list[float], depth: int) -> 
     elif kind is torch.Tensor and value.numel() > MOST:
         raise Opaque("a tensor of millions")
     elif kind is torch.Tensor:
-        _look_at_numbers(value.detach().float().numpy() if value.dtype == torch.bfloat16 else value.detach().numpy(),
-                         f"{value.dtype} {tuple(value.shape)}", exact, numbers)
+        _look_at_numbers(
+            value.detach().float().numpy()
+            if value.dtype == torch.bfloat16
+            else value.detach().numpy(),
+            f"{value.dtype} {tuple(value.shape)}",
+            exact,
+            numbers,
+        )
     elif kind is np.ndarray:
         _look_at_numbers(value, f"{value.dtype} {value.shape}", exact, numbers)
     elif kind is torch.Generator:
@@ -101,7 +110,13 @@ def _look(value: object, exact: list[str], numbers: list[float], depth: int) -> 
 
 def inside(value: object) -> list | None:
     """What makes one of the frame's models or watched functions what it is, whatever was asked of it; None for anything else."""
-    return value.data() if isinstance(value, Fake) else [value.function] if isinstance(value, Watched) else None
+    return (
+        value.data()
+        if isinstance(value, Fake)
+        else [value.function]
+        if isinstance(value, Watched)
+        else None
+    )
 
 
 def _look_at_numbers(array: np.ndarray, head: str, exact: list[str], numbers: list[float]) -> None:
@@ -112,4 +127,9 @@ def _look_at_numbers(array: np.ndarray, head: str, exact: list[str], numbers: li
     exact.append(head)
     if flat.size:
         finite = np.abs(flat[np.isfinite(flat)].astype(np.float64))
-        numbers += [float(flat[0]), float(flat[flat.size // 2]), float(flat[-1]), float(finite.sum())]
+        numbers += [
+            float(flat[0]),
+            float(flat[flat.size // 2]),
+            float(flat[-1]),
+            float(finite.sum()),
+        ]

@@ -3,8 +3,15 @@
 `open_student(cells, withhold)` is what grading uses; `course doctor` proves what this machine can hold back.
 The names are loaded on first use, because the worker inside the sandbox imports this package too and must stay small.
 """
-_WHERE = {"Cell": "cells", "RemoteStudent": "remote", "open_student": "opening", "Limits": "limits", "Pool": "pool",
-          "choose_backend": "choice"}
+
+_WHERE = {
+    "Cell": "cells",
+    "RemoteStudent": "remote",
+    "open_student": "opening",
+    "Limits": "limits",
+    "Pool": "pool",
+    "choose_backend": "choice",
+}
 __all__ = list(_WHERE)
 
 
@@ -12,4 +19,5 @@ def __getattr__(name: str) -> object:
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
+
     return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)

@@ -7,6 +7,7 @@ machine is to blame, and we with them; and what is not done for it: the start of
 By the clock everything counts, from its first cell on, and CEILING times as many seconds end it too: whoever makes himself
 wait, or our checks work, gains no more than that.
 """
+
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ from contextlib import contextmanager
 
 from autograder.sandbox.tree import scheduled, waited_here
 
-CEILING = 3     # times the seconds of its own, by the clock
+CEILING = 3  # times the seconds of its own, by the clock
 
 
 class Account:
@@ -25,7 +26,7 @@ class Account:
         self._charged = self._credited = 0.0
         self._used_up = False
         self._began: float | None = None
-        self._running: float | None = None      # since when, inside a block that is charged
+        self._running: float | None = None  # since when, inside a block that is charged
 
     def begin(self) -> None:
         """The clock starts, unless it runs already."""
@@ -95,7 +96,7 @@ class Waiting:
         self._seen: dict[int, tuple[float, float]] = {}
         self.looked = time.monotonic()
         self._waited = self._free = 0.0
-        self.total = 0.0        # seconds since this began
+        self.total = 0.0  # seconds since this began
 
     def begin_again(self) -> None:
         """Forget what was waited until now."""
@@ -105,8 +106,11 @@ class Waiting:
     def look(self) -> float:
         """Read again; the seconds that this adds."""
         now, seen = time.monotonic(), scheduled(self._processes())
-        grown = [(ran - before[0], waited - before[1]) for thread, (ran, waited) in seen.items()
-                 for before in [self._seen.get(thread, (0.0, 0.0))]]
+        grown = [
+            (ran - before[0], waited - before[1])
+            for thread, (ran, waited) in seen.items()
+            for before in [self._seen.get(thread, (0.0, 0.0))]
+        ]
         self._waited += max((waited for _, waited in grown), default=0.0)
         self._free += max(0.0, now - self.looked - sum(ran for ran, _ in grown))
         self._seen, self.looked = seen, now

@@ -7,6 +7,7 @@ before, more than SPARE, counts as memory of the call: nothing is gained by taki
 
 The child's changes to objects are gone with it; its answer goes the usual way.
 """
+
 import os
 import select
 import signal
@@ -19,13 +20,14 @@ from autograder.sandbox.limits import MIB
 from autograder.sandbox.process import Process
 from autograder.sandbox.tree import descendants
 
-SPARE = 160 * MIB           # data that cells may have loaded: matplotlib and the like take less
-SPARE_ADDRESSES = 400 * MIB     # the same in addresses, which libraries take more of
+SPARE = 160 * MIB  # data that cells may have loaded: matplotlib and the like take less
+SPARE_ADDRESSES = 400 * MIB  # the same in addresses, which libraries take more of
 
 
 @dataclass(frozen=True)
 class Sizes:
     """Bytes that the processes of a sandbox have reserved together: private memory (VmData) and addresses (VmSize)."""
+
     data: int
     addresses: int
 
@@ -33,7 +35,10 @@ class Sizes:
 def sizes_of(process: Process) -> Sizes:
     """As the kernel tells them now; addresses are those of the largest process."""
     pids = descendants(process.pid)
-    return Sizes(sum(_status(pid, "VmData") for pid in pids), max((_status(pid, "VmSize") for pid in pids), default=0))
+    return Sizes(
+        sum(_status(pid, "VmData") for pid in pids),
+        max((_status(pid, "VmSize") for pid in pids), default=0),
+    )
 
 
 def ballast_for(frame: int) -> int:
@@ -42,7 +47,9 @@ def ballast_for(frame: int) -> int:
 
 
 @contextmanager
-def capped(process: Process, memory: int, ballast: int, before: Sizes, forked_from: set[int]) -> Iterator[None]:
+def capped(
+    process: Process, memory: int, ballast: int, before: Sizes, forked_from: set[int]
+) -> Iterator[None]:
     """The block in which the child answers. Raises Died if the sandbox is not as it should be.
 
     before: the sizes before the first cell. forked_from: the processes before the child was asked for.
@@ -53,18 +60,23 @@ def capped(process: Process, memory: int, ballast: int, before: Sizes, forked_fr
     child = born[0]
     # What the child has mapped is its own word for it; what it can have mapped honestly is known from before.
     # Of its two ballasts it has given one back by now.
-    allowed = min(_status(child, "VmSize") + ballast, before.addresses + SPARE_ADDRESSES + 2 * ballast) + memory
+    allowed = (
+        min(_status(child, "VmSize") + ballast, before.addresses + SPARE_ADDRESSES + 2 * ballast)
+        + memory
+    )
     early = max(0, sizes_of(process).data - _status(child, "VmData") - before.data - SPARE)
     if early >= memory:
         raise process.die("memory", f"your cells had taken {early // MIB:,} MiB before the call")
     if _limit(child, "Max address space") > allowed or _limit(child, "Max processes") > 1:
-        raise process.die("killed", "it did not take the cap on its memory, or had taken too much before")
+        raise process.die(
+            "killed", "it did not take the cap on its memory, or had taken too much before"
+        )
     ended = os.pidfd_open(child)
     stopped = _stop_all_but(process, child)
 
     def look() -> None:
         if select.select([ended], [], [], 0)[0]:
-            _continue(stopped)       # the worker says how its child ended
+            _continue(stopped)  # the worker says how its child ended
 
     process.each_look = look
     try:
@@ -109,8 +121,12 @@ def _status(pid: int, name: str) -> int:
 def _limit(pid: int, name: str) -> float:
     """The hard limit of a process as the kernel tells it."""
     try:
-        line = next(line for line in Path(f"/proc/{pid}/limits").read_text().splitlines() if line.startswith(name))
-        hard = line[len(name):].split()[1]
+        line = next(
+            line
+            for line in Path(f"/proc/{pid}/limits").read_text().splitlines()
+            if line.startswith(name)
+        )
+        hard = line[len(name) :].split()[1]
         return float("inf") if hard == "unlimited" else int(hard)
     except (OSError, StopIteration):
         return float("inf")

@@ -5,6 +5,7 @@ source is sent into a sandbox as a student's cell and called there. Whether it h
 that a success leaves (see bait.py); the function's own word only counts against the sandbox: a result that begins
 with ESCAPED is an escape. An attempt that fails for another reason than the walls proves nothing and is reported.
 """
+
 import importlib
 import inspect
 from collections.abc import Callable
@@ -19,8 +20,15 @@ from autograder.sandbox.opening import open_student
 
 HELD, ESCAPED, UNTRIED = "held", "ESCAPED", "not tried"
 # Small enough that hitting each limit takes a moment, large enough for an interpreter.
-TIGHT = Limits(memory=256 * MIB, tree_memory=384 * MIB, tmp=16 * MIB, file_size=32 * MIB, processes=32,
-               call_seconds=10.0, restarts=0)
+TIGHT = Limits(
+    memory=256 * MIB,
+    tree_memory=384 * MIB,
+    tmp=16 * MIB,
+    file_size=32 * MIB,
+    processes=32,
+    call_seconds=10.0,
+    restarts=0,
+)
 ATTEMPTS: dict[str, "Attempt"] = {}
 
 
@@ -43,7 +51,7 @@ class Attempt:
     def source(self) -> str:
         """The function as a cell, without our decorator."""
         text = inspect.getsource(self.function)
-        return text[text.index("def "):]
+        return text[text.index("def ") :]
 
 
 @dataclass(frozen=True)
@@ -58,10 +66,12 @@ class Outcome:
 
 def attempt(ends: tuple[str, ...] = (), must_end: bool = False, **limits: object) -> Callable:
     """Decorator: register the function below under its name; what it tries is its docstring."""
+
     def register(function: Callable) -> Callable:
         name = function.__name__.replace("_", "-")
         ATTEMPTS[name] = Attempt(name, function.__doc__, function, ends, must_end, limits)
         return function
+
     return register
 
 
@@ -76,7 +86,9 @@ def try_out(one: Attempt, backend: Backend, bait: Bait) -> Outcome:
     """Run one attempt in a sandbox of its own, without torch, and look at what it left behind."""
     limits = replace(TIGHT, **one.limits)
     bait.renew()
-    with open_student([Cell(None, one.source)], ["reference_impl.embeddings.counts"], limits, backend, warm=()) as student:
+    with open_student(
+        [Cell(None, one.source)], ["reference_impl.embeddings.counts"], limits, backend, warm=()
+    ) as student:
         if student.cell_errors:
             return Outcome(one.name, one.tries, UNTRIED, student.cell_errors[0].text)
         try:
@@ -89,9 +101,13 @@ def try_out(one: Attempt, backend: Backend, bait: Bait) -> Outcome:
     if traces:
         return Outcome(one.name, one.tries, ESCAPED, "; ".join(traces))
     if ended is not None:
-        return Outcome(one.name, one.tries, HELD if ended in one.ends else UNTRIED, f"{ended}: {text}")
+        return Outcome(
+            one.name, one.tries, HELD if ended in one.ends else UNTRIED, f"{ended}: {text}"
+        )
     if type(said) is not str or said.startswith(ESCAPED) or one.must_end:
         return Outcome(one.name, one.tries, ESCAPED, text)
     if len(printed) > limits.output_chars + 200:
-        return Outcome(one.name, one.tries, ESCAPED, f"{len(printed):,} characters of output were kept")
+        return Outcome(
+            one.name, one.tries, ESCAPED, f"{len(printed):,} characters of output were kept"
+        )
     return Outcome(one.name, one.tries, HELD, text)

@@ -8,6 +8,7 @@ process     a plain process with resource limits: no isolation at all, for code 
 A backend says how to start the worker (`Launch`); what is common to all, the pipe and the watch over time and memory,
 is in `process.py`.
 """
+
 import json
 import os
 import subprocess
@@ -24,9 +25,19 @@ from autograder.sandbox.limits import Limits
 # One thread: the grader runs one sandbox on each core. No bytecode cache, no display, no home.
 # glibc gives back what is freed: it would keep up to 64 MiB in its heap, which a later call under a cap could use unseen.
 KEEPS_NOTHING = {"MALLOC_MMAP_THRESHOLD_": str(1 << 20), "MALLOC_TRIM_THRESHOLD_": str(1 << 20)}
-ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "TMPDIR": "/tmp", "USER": "student", "LANG": "C.UTF-8",
-               "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
-               "OMP_WAIT_POLICY": "PASSIVE", "MPLBACKEND": "Agg", "MPLCONFIGDIR": "/tmp/matplotlib"} | KEEPS_NOTHING
+ENVIRONMENT = {
+    "PATH": "/usr/bin:/bin",
+    "HOME": "/tmp",
+    "TMPDIR": "/tmp",
+    "USER": "student",
+    "LANG": "C.UTF-8",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_WAIT_POLICY": "PASSIVE",
+    "MPLBACKEND": "Agg",
+    "MPLCONFIGDIR": "/tmp/matplotlib",
+} | KEEPS_NOTHING
 
 
 @dataclass(frozen=True)
@@ -37,8 +48,10 @@ class Launch:
     inherit: tuple[int, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
     close: tuple[int, ...] = ()
-    stop: tuple[str, ...] = ()   # a command that ends what killing the started process would leave running
-    stdio: bool = False          # the pipe is the standard input and output (in a container)
+    stop: tuple[
+        str, ...
+    ] = ()  # a command that ends what killing the started process would leave running
+    stdio: bool = False  # the pipe is the standard input and output (in a container)
 
 
 class Child(Protocol):
@@ -62,22 +75,31 @@ class Backend:
         """Why it cannot be used here and what to do about it, or None if it can."""
         raise NotImplementedError
 
-    def launch(self, stage: Path, limits: Limits, warm: Sequence[str], read: int, write: int) -> Launch:
+    def launch(
+        self, stage: Path, limits: Limits, warm: Sequence[str], read: int, write: int
+    ) -> Launch:
         """How to start a worker that reads requests from `read` and writes answers to `write`."""
         raise NotImplementedError
 
     def share(self, stage: Path, limits: Limits, warm: Sequence[str], wait: bool = True) -> None:
         """Make now what processes that are forked from this one can use together. Nothing, where each start is by itself."""
 
-    def start(self, stage: Path, limits: Limits, warm: Sequence[str], read: int, write: int, errors: int) -> tuple[Child, tuple[str, ...]]:
+    def start(
+        self, stage: Path, limits: Limits, warm: Sequence[str], read: int, write: int, errors: int
+    ) -> tuple[Child, tuple[str, ...]]:
         """Start a worker, whose complaints go to `errors` until it is ready; and the command that ends what killing it would leave."""
         launch = self.launch(stage, limits, warm, read, write)
         try:
             # Called from a thread, it must be one that lives on: the kernel kills the sandbox when it ends.
             child = subprocess.Popen(
-                launch.command, env=launch.environment, pass_fds=() if launch.stdio else launch.inherit,
+                launch.command,
+                env=launch.environment,
+                pass_fds=() if launch.stdio else launch.inherit,
                 stdin=read if launch.stdio else subprocess.DEVNULL,
-                stdout=write if launch.stdio else subprocess.DEVNULL, stderr=errors, start_new_session=True)
+                stdout=write if launch.stdio else subprocess.DEVNULL,
+                stderr=errors,
+                start_new_session=True,
+            )
         finally:
             for fd in launch.close:
                 os.close(fd)
@@ -94,22 +116,48 @@ class ProcessBackend(Backend):
         """Never: this needs nothing."""
         return None
 
-    def launch(self, stage: Path, limits: Limits, warm: Sequence[str], read: int, write: int) -> Launch:
+    def launch(
+        self, stage: Path, limits: Limits, warm: Sequence[str], read: int, write: int
+    ) -> Launch:
         """The interpreter itself, with the caller's environment."""
-        command = worker_command(stage, limits, warm, read, write, sites=site_folders(), count_processes=False)
-        return Launch(command, (read, write), dict(os.environ) | {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"} | KEEPS_NOTHING)
+        command = worker_command(
+            stage, limits, warm, read, write, sites=site_folders(), count_processes=False
+        )
+        return Launch(
+            command,
+            (read, write),
+            dict(os.environ) | {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"} | KEEPS_NOTHING,
+        )
 
 
-def worker_command(stage: Path | str, limits: Limits, warm: Sequence[str], read: int, write: int,
-                   sites: Sequence[str | Path], count_processes: bool, python: Sequence[str] = ()) -> list[str]:
+def worker_command(
+    stage: Path | str,
+    limits: Limits,
+    warm: Sequence[str],
+    read: int,
+    write: int,
+    sites: Sequence[str | Path],
+    count_processes: bool,
+    python: Sequence[str] = (),
+) -> list[str]:
     """The worker's own command line; `stage` and `sites` as they are called inside.
 
     -I and -S leave out the user's folders, environment and .pth files: nothing that someone or an editable install
     put there is imported.
     """
-    config = {"read": read, "write": write, "path": [str(stage), *map(str, sites)], "warm": list(warm),
-              "limits": limits.to_json(), "count_processes": count_processes}
-    return [*(python or (base_python(), "-I", "-S", "-B")), f"{stage}/autograder/sandbox/worker.py", json.dumps(config)]
+    config = {
+        "read": read,
+        "write": write,
+        "path": [str(stage), *map(str, sites)],
+        "warm": list(warm),
+        "limits": limits.to_json(),
+        "count_processes": count_processes,
+    }
+    return [
+        *(python or (base_python(), "-I", "-S", "-B")),
+        f"{stage}/autograder/sandbox/worker.py",
+        json.dumps(config),
+    ]
 
 
 def base_python() -> str:

@@ -3,6 +3,7 @@
 Each escape leaves a trace that is seen from outside: the secret comes back, the listener gets a visitor, the process
 is gone, the file is there, a process with our mark is still running. The secret itself is never sent inside.
 """
+
 import ctypes
 import os
 import secrets
@@ -26,15 +27,22 @@ class Bait:
     """`with Bait() as bait:` lays everything out and takes all of it away again."""
 
     def __enter__(self) -> "Bait":
-        self.mark = "w2s" + secrets.token_hex(5)            # names things; may be known inside; fits in a process name
-        self.secret = "secret-" + secrets.token_hex(16)     # must never come back
+        self.mark = "w2s" + secrets.token_hex(
+            5
+        )  # names things; may be known inside; fits in a process name
+        self.secret = "secret-" + secrets.token_hex(16)  # must never come back
         self._memory = ctypes.create_string_buffer(self.secret.encode())
         self.canaries = []
-        for folder in (REPOSITORY, REPOSITORY / "_build" / "course", Path.home(), Path(tempfile.gettempdir())):
+        for folder in (
+            REPOSITORY,
+            REPOSITORY / "_build" / "course",
+            Path.home(),
+            Path(tempfile.gettempdir()),
+        ):
             if folder.is_dir() and os.access(folder, os.W_OK):
                 self.canaries.append(folder / f".{self.mark}-canary")
                 self.canaries[-1].write_text(self.secret)
-                self.canaries[-1].chmod(0o644)      # only the walls stand before it, not its mode
+                self.canaries[-1].chmod(0o644)  # only the walls stand before it, not its mode
         self.targets = [canary.with_name(f".{self.mark}-written") for canary in self.canaries]
         os.environ[VARIABLE] = self.secret
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -43,7 +51,7 @@ class Bait:
             self.abstract.bind(f"\0{self.mark}")
             self.abstract.listen()
         self.leaked = os.open(self.canaries[0], os.O_RDONLY)
-        os.set_inheritable(self.leaked, True)               # the classic slip: a descriptor that children get
+        os.set_inheritable(self.leaked, True)  # the classic slip: a descriptor that children get
         self._victim = None
         self.renew()
         return self
@@ -65,11 +73,20 @@ class Bait:
 
     def facts(self) -> dict:
         """What an attacker might know or guess about this machine."""
-        return {"port": self.listener.getsockname()[1], "abstract": f"\0{self.mark}", "mark": self.mark,
-                "canaries": list(map(str, self.canaries)), "targets": list(map(str, self.targets)),
-                "victim": self._victim.pid, "checker": os.getpid(), "variable": VARIABLE,
-                "address": ctypes.addressof(self._memory), "length": len(self.secret),
-                "repository": str(REPOSITORY), "home": str(Path.home())}
+        return {
+            "port": self.listener.getsockname()[1],
+            "abstract": f"\0{self.mark}",
+            "mark": self.mark,
+            "canaries": list(map(str, self.canaries)),
+            "targets": list(map(str, self.targets)),
+            "victim": self._victim.pid,
+            "checker": os.getpid(),
+            "variable": VARIABLE,
+            "address": ctypes.addressof(self._memory),
+            "length": len(self.secret),
+            "repository": str(REPOSITORY),
+            "home": str(Path.home()),
+        }
 
     def traces(self, said: str) -> list[str]:
         """What a finished attempt left behind, as sentences; everything found is cleared away."""
@@ -103,4 +120,4 @@ def _read(path: Path) -> str:
     try:
         return path.read_text()
     except OSError:
-        return ""      # it ended while we looked
+        return ""  # it ended while we looked

@@ -6,6 +6,7 @@ of the student: the worker reports it as a fault, and the exercise waits for a h
 waits, and earns nothing by itself. A package that was never part of the environment (`pandas`, a file of one's own) is
 promised to nobody: its import fails for everybody, and is an error as any other.
 """
+
 import errno
 import importlib.metadata
 import importlib.util
@@ -13,12 +14,20 @@ import sys
 import traceback
 from functools import cache
 
-OURS = ("autograder", "course", "reference_impl", "solutions", "tests")    # withheld on purpose: asking for it is their error
-REFUSED = {errno.EPERM, errno.EACCES, errno.ENOSYS}                         # what the walls answer
-INTERNAL = "INTERNAL ASSERT FAILED"                                         # torch's own word for its own bug
+OURS = (
+    "autograder",
+    "course",
+    "reference_impl",
+    "solutions",
+    "tests",
+)  # withheld on purpose: asking for it is their error
+REFUSED = {errno.EPERM, errno.EACCES, errno.ENOSYS}  # what the walls answer
+INTERNAL = "INTERNAL ASSERT FAILED"  # torch's own word for its own bug
 STANDARD = sys.stdlib_module_names
-NOT_OF_THE_COURSE = ("`{}` is no package of the course: grading has those of requirements.lock, and no file of yours beside the notebook. "
-                     "Write what you need of it into a cell.")
+NOT_OF_THE_COURSE = (
+    "`{}` is no package of the course: grading has those of requirements.lock, and no file of yours beside the notebook. "
+    "Write what you need of it into a cell."
+)
 
 
 def is_library_fault(error: BaseException, namespace: dict, stage: str) -> bool:
@@ -26,11 +35,18 @@ def is_library_fault(error: BaseException, namespace: dict, stage: str) -> bool:
 
     stage: the folder of our own files inside; what they raise on purpose (a withheld module) is the student's error.
     """
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)
-              if not frame.f_code.co_filename.startswith("<frozen importlib")]
+    frames = [
+        frame
+        for frame, _ in traceback.walk_tb(error.__traceback__)
+        if not frame.f_code.co_filename.startswith("<frozen importlib")
+    ]
     if isinstance(error, SystemError) or INTERNAL in str(error):
         return True
-    if isinstance(error, ModuleNotFoundError) and error.name and not promised(error.name.partition(".")[0]):
+    if (
+        isinstance(error, ModuleNotFoundError)
+        and error.name
+        and not promised(error.name.partition(".")[0])
+    ):
         return False
     if not frames or frames[-1].f_globals is namespace:
         return isinstance(error, ModuleNotFoundError) and _is_not_here(error.name or "")
@@ -39,7 +55,7 @@ def is_library_fault(error: BaseException, namespace: dict, stage: str) -> bool:
     if isinstance(error, OSError):
         return error.errno in REFUSED
     if isinstance(error, AttributeError):
-        return isinstance(error.obj, type(traceback))      # a module that lacks a name: half loaded
+        return isinstance(error.obj, type(traceback))  # a module that lacks a name: half loaded
     return isinstance(error, (ImportError, NameError))
 
 
@@ -56,7 +72,11 @@ def _is_not_here(name: str) -> bool:
 
 def remark(error: BaseException) -> str:
     """A sentence on an import that cannot work in grading, whatever the student does; "" for any other exception."""
-    top = error.name.partition(".")[0] if isinstance(error, ModuleNotFoundError) and error.name else ""
+    top = (
+        error.name.partition(".")[0]
+        if isinstance(error, ModuleNotFoundError) and error.name
+        else ""
+    )
     return NOT_OF_THE_COURSE.format(top) if top and not promised(top) and _is_not_here(top) else ""
 
 
@@ -71,11 +91,17 @@ def promised(top: str) -> bool:
         return True
     try:
         from pinned_names import NAMES
-    except ImportError:         # no stage is here
+    except ImportError:  # no stage is here
         NAMES = ()
-    return top.lower() in NAMES or any(_brings(one, top) for one in importlib.metadata.distributions())
+    return top.lower() in NAMES or any(
+        _brings(one, top) for one in importlib.metadata.distributions()
+    )
 
 
 def _brings(distribution: importlib.metadata.Distribution, top: str) -> bool:
-    files = distribution.read_text("RECORD") or "\n".join((distribution.read_text("top_level.txt") or "").split())
-    return any(line == top or line.startswith((f"{top}/", f"{top}.")) for line in files.splitlines())
+    files = distribution.read_text("RECORD") or "\n".join(
+        (distribution.read_text("top_level.txt") or "").split()
+    )
+    return any(
+        line == top or line.startswith((f"{top}/", f"{top}.")) for line in files.splitlines()
+    )

@@ -5,6 +5,7 @@ vectors that broadcast become a matrix. So what is passed is counted first, the 
 runs, and a timer ends it; its time is the call's time. Whatever is left ends the checker's own process at worst, which
 serves one submission and may die.
 """
+
 import builtins
 import resource
 import signal
@@ -18,7 +19,7 @@ from autograder.checks.callables import answer, check_sizes
 from autograder.sandbox import frames
 from autograder.sandbox.limits import Limits
 
-REMEMBERED_TEXT = 4000      # characters of an error of ours that a student may see
+REMEMBERED_TEXT = 4000  # characters of an error of ours that a student may see
 
 
 class TooSlow(BaseException):
@@ -67,17 +68,27 @@ class Callbacks:
             if type(number) is not int or type(args) is not tuple or type(kwargs) is not dict:
                 raise ValueError("there is no such function")
             if number not in self._functions:
-                raise RuntimeError("this function is only there while the check that gave it is running")
+                raise RuntimeError(
+                    "this function is only there while the check that gave it is running"
+                )
             if any(type(name) is not str for name in kwargs):
                 raise TypeError("keywords must be strings")
             check_sizes([*args, *kwargs.values()], self._limits.callback_numbers)
             with within(seconds, self._limits.callback_memory):
-                frame = frames.pack({"do": "value", "value": answer(self._functions[number], args, kwargs)})
+                frame = frames.pack(
+                    {"do": "value", "value": answer(self._functions[number], args, kwargs)}
+                )
             if len(frame) > self._limits.frame_bytes:
-                raise ValueError(f"the answer has {len(frame):,} bytes; at most {self._limits.frame_bytes:,} are sent")
+                raise ValueError(
+                    f"the answer has {len(frame):,} bytes; at most {self._limits.frame_bytes:,} are sent"
+                )
             return frame
         except Exception as error:
-            kind = type(error).__name__ if getattr(builtins, type(error).__name__, None) is type(error) else "RuntimeError"
+            kind = (
+                type(error).__name__
+                if getattr(builtins, type(error).__name__, None) is type(error)
+                else "RuntimeError"
+            )
             text = str(error).encode("utf-8", "replace").decode()[:REMEMBERED_TEXT]
             return frames.pack({"do": "error", "type": kind, "text": text})
 

@@ -1,7 +1,8 @@
 """The cells that run in a sandbox, what is told of them, and what they printed."""
+
 from dataclasses import dataclass
 
-REMEMBERED_TEXT = 4000   # characters of any text that a sandbox sends for a human
+REMEMBERED_TEXT = 4000  # characters of any text that a sandbox sends for a human
 # Control characters would reach a terminal or a database; a tab and a new line may.
 CONTROL = {code: "\ufffd" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
 
@@ -45,7 +46,9 @@ class Printed:
     @property
     def text(self) -> str:
         """What is kept, with a last line that says how much was cut."""
-        return self._shown + (f"\n[{self._cut:,} more characters were printed and not kept]" if self._cut else "")
+        return self._shown + (
+            f"\n[{self._cut:,} more characters were printed and not kept]" if self._cut else ""
+        )
 
 
 def clean(text: str, limit: int) -> str:

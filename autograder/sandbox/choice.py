@@ -1,4 +1,5 @@
 """The choice among the sandbox's backends: the strongest that works here, or the one asked for by name."""
+
 from autograder.errors import CourseError
 from autograder.sandbox.backend import Backend, ProcessBackend
 from autograder.sandbox.bubblewrap import BubblewrapBackend
@@ -6,7 +7,9 @@ from autograder.sandbox.container import ContainerBackend
 from autograder.sandbox.warm import WarmBackend
 
 
-def choose_backend(name: str | None = None, allow_unsafe: bool = False, cold: bool = False) -> Backend:
+def choose_backend(
+    name: str | None = None, allow_unsafe: bool = False, cold: bool = False
+) -> Backend:
     """The strongest backend that works here, or the one named ("bubblewrap", "container", "process").
 
     cold: bubblewrap starts every sandbox anew, instead of a fork of a process that has imported torch. `process` is given only by name together with `allow_unsafe`. Raises CourseError with what to install.
@@ -17,8 +20,10 @@ def choose_backend(name: str | None = None, allow_unsafe: bool = False, cold: bo
         raise CourseError(f"no sandbox backend is called {name!r}; there are {', '.join(known)}")
     if name == "process":
         if not allow_unsafe:
-            raise CourseError("the process backend isolates nothing: student code would run as you. Use it only for "
-                              "code that you trust, and then say so with --allow-unsafe")
+            raise CourseError(
+                "the process backend isolates nothing: student code would run as you. Use it only for "
+                "code that you trust, and then say so with --allow-unsafe"
+            )
         return ProcessBackend()
     reasons = []
     for backend in [known[name]()] if name else [walled(), ContainerBackend()]:

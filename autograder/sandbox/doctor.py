@@ -2,6 +2,7 @@
 
 The table that `course doctor` prints and the tests assert come from the same attempts.
 """
+
 import platform
 import statistics
 import time
@@ -46,22 +47,37 @@ class Diagnosis:
     @property
     def verdict(self) -> str:
         """One sentence for whoever grades."""
-        count = {state: sum(one.state == state for one in self.outcomes) for state in (HELD, ESCAPED, UNTRIED)}
+        count = {
+            state: sum(one.state == state for one in self.outcomes)
+            for state in (HELD, ESCAPED, UNTRIED)
+        }
         if not self.outcomes:
-            return ("Nothing on this machine can isolate student code. Grading others' work is refused here, unless you "
-                    f"ask for it by name. {self.reason}")
+            return (
+                "Nothing on this machine can isolate student code. Grading others' work is refused here, unless you "
+                f"ask for it by name. {self.reason}"
+            )
         if self.exit_code == ALL_HELD:
-            return (f"All {count[HELD]} attempts were held, and two notebooks whose points are known earned them. "
-                    "You can grade other people's code on this machine.")
+            return (
+                f"All {count[HELD]} attempts were held, and two notebooks whose points are known earned them. "
+                "You can grade other people's code on this machine."
+            )
         if count[HELD] == len(self.outcomes):
-            return (f"All {count[HELD]} attempts were held, but this machine does not grade right: notebooks whose points are "
-                    "known earned others, see above. Do not grade other people's code on this machine.")
-        return (f"{count[ESCAPED]} of {len(self.outcomes)} attempts escaped and {count[UNTRIED]} could not be tried. "
-                "Do not grade other people's code on this machine.")
+            return (
+                f"All {count[HELD]} attempts were held, but this machine does not grade right: notebooks whose points are "
+                "known earned others, see above. Do not grade other people's code on this machine."
+            )
+        return (
+            f"{count[ESCAPED]} of {len(self.outcomes)} attempts escaped and {count[UNTRIED]} could not be tried. "
+            "Do not grade other people's code on this machine."
+        )
 
     def to_json(self) -> dict:
         """Everything as plain data."""
-        return asdict(self) | {"exit_code": self.exit_code, "verdict": self.verdict, "machine": platform.platform()}
+        return asdict(self) | {
+            "exit_code": self.exit_code,
+            "verdict": self.verdict,
+            "machine": platform.platform(),
+        }
 
 
 def examine(backend: Backend) -> Iterator[Outcome]:
@@ -81,6 +97,7 @@ def find_backend(name: str | None = None, cold: bool = False) -> tuple[Backend |
 
 def cold_start(backend: Backend, times: int = 5) -> dict[str, float]:
     """Median milliseconds from nothing to "ready": without torch, and with what grading imports first."""
+
     def milliseconds(warm: tuple[str, ...]) -> float:
         begun = time.perf_counter()
         process = Process(backend, stage(), Limits(), warm)
@@ -88,5 +105,8 @@ def cold_start(backend: Backend, times: int = 5) -> dict[str, float]:
         took = 1000 * (time.perf_counter() - begun)
         process.kill()
         return took
-    return {"empty": statistics.median(milliseconds(()) for _ in range(times)),
-            "torch": statistics.median(milliseconds(WARM) for _ in range(times))}
+
+    return {
+        "empty": statistics.median(milliseconds(()) for _ in range(times)),
+        "torch": statistics.median(milliseconds(WARM) for _ in range(times)),
+    }

@@ -3,6 +3,7 @@
 Each function runs inside, on its own: it imports what it uses and knows only its `facts`. It goes on after each
 refusal, because an attacker would. All are harmless where they succeed.
 """
+
 from autograder.sandbox.attempts import attempt
 
 
@@ -10,8 +11,12 @@ from autograder.sandbox.attempts import attempt
 def loopback(facts):
     """Connect to a listener on this machine's loopback."""
     import socket
+
     said = []
-    for family, address in [(socket.AF_INET, ("127.0.0.1", facts["port"])), (socket.AF_UNIX, facts["abstract"])]:
+    for family, address in [
+        (socket.AF_INET, ("127.0.0.1", facts["port"])),
+        (socket.AF_UNIX, facts["abstract"]),
+    ]:
         try:
             socket.socket(family).connect(address)
         except OSError as error:
@@ -23,9 +28,15 @@ def loopback(facts):
 def sockets(facts):
     """Open sockets of other families: IPv6, raw packets, netlink, vsock."""
     import socket
+
     said = []
-    for name, kind in [("AF_INET6", socket.SOCK_DGRAM), ("AF_PACKET", socket.SOCK_RAW), ("AF_NETLINK", socket.SOCK_RAW),
-                       ("AF_VSOCK", socket.SOCK_STREAM), ("AF_ALG", 5)]:
+    for name, kind in [
+        ("AF_INET6", socket.SOCK_DGRAM),
+        ("AF_PACKET", socket.SOCK_RAW),
+        ("AF_NETLINK", socket.SOCK_RAW),
+        ("AF_VSOCK", socket.SOCK_STREAM),
+        ("AF_ALG", 5),
+    ]:
         try:
             socket.socket(getattr(socket, name), kind)
             return f"ESCAPED: a socket of family {name} was given"
@@ -38,8 +49,15 @@ def sockets(facts):
 def shadow(facts):
     """Read the machine's password file and its keys."""
     import glob
+
     said = []
-    for path in ["/etc/shadow", "/etc/gshadow", "/root/.ssh", *glob.glob("/etc/ssh/*key"), "/etc/machine-id"]:
+    for path in [
+        "/etc/shadow",
+        "/etc/gshadow",
+        "/root/.ssh",
+        *glob.glob("/etc/ssh/*key"),
+        "/etc/machine-id",
+    ]:
         try:
             with open(path) as file:
                 return f"ESCAPED: {path} has {len(file.read())} characters"
@@ -52,10 +70,14 @@ def shadow(facts):
 def canaries(facts):
     """Read marked files in the repository, the course, the home folder and /tmp, by name and by search."""
     import os
+
     paths = list(facts["canaries"])
     for folder in [facts["repository"], facts["home"], "/proc/1/root" + facts["repository"]]:
-        paths += [os.path.join(folder, name) for name in (os.listdir(folder) if os.path.isdir(folder) else [])
-                  if facts["mark"] in name]
+        paths += [
+            os.path.join(folder, name)
+            for name in (os.listdir(folder) if os.path.isdir(folder) else [])
+            if facts["mark"] in name
+        ]
     said = []
     for path in paths:
         try:
@@ -72,17 +94,27 @@ def answers(facts):
     import importlib.util
     import os
     import sys
+
     found = []
-    for start in [sys.path[0], *(p for p in sys.path if p.endswith("-packages")), facts["repository"], "/proc/1/cwd"]:
+    for start in [
+        sys.path[0],
+        *(p for p in sys.path if p.endswith("-packages")),
+        facts["repository"],
+        "/proc/1/cwd",
+    ]:
         for folder, inner, names in os.walk(start):
             if folder.endswith("-packages"):
                 inner[:] = {"autograder", "reference_impl"}.intersection(inner)
             inner[:] = [name for name in inner if name[0] not in "._"]
             ours = any(word in folder for word in ("autograder", "reference_impl", "solutions"))
-            found += [f"{folder}/{name}" for name in names if ours and
-                      (name.startswith(("test_0", "m0", "a0", "0", "counts")) or name == "grade.py")]
+            found += [
+                f"{folder}/{name}"
+                for name in names
+                if ours
+                and (name.startswith(("test_0", "m0", "a0", "0", "counts")) or name == "grade.py")
+            ]
     there = importlib.util.find_spec("reference_impl.embeddings.counts")
-    if there and there.origin:      # a stand-in comes from no file
+    if there and there.origin:  # a stand-in comes from no file
         found.append("the withheld module can be imported")
     return f"ESCAPED: {found[:3]}" if found else "no file of the grader's was found"
 
@@ -91,12 +123,22 @@ def answers(facts):
 def environment(facts):
     """Read secrets from the environment, its own and other processes'."""
     import os
+
     said = [os.environ.get(facts["variable"], "no such variable")]
-    for path in ["/proc/self/environ", "/proc/1/environ", f"/proc/{os.getppid()}/environ",
-                 f"/proc/{facts['checker']}/environ"]:
+    for path in [
+        "/proc/self/environ",
+        "/proc/1/environ",
+        f"/proc/{os.getppid()}/environ",
+        f"/proc/{facts['checker']}/environ",
+    ]:
         try:
             with open(path, errors="replace") as file:
-                said.append(next((part for part in file.read().split("\0") if facts["variable"] in part), "nothing"))
+                said.append(
+                    next(
+                        (part for part in file.read().split("\0") if facts["variable"] in part),
+                        "nothing",
+                    )
+                )
         except OSError as error:
             said.append(f"{path}: {error.strerror}")
     return "; ".join(said)
@@ -106,6 +148,7 @@ def environment(facts):
 def write_outside(facts):
     """Write files: repository, course, home, /tmp of this machine, system folders."""
     import os
+
     said = []
     for path in facts["targets"]:
         try:
@@ -122,7 +165,14 @@ def module_shadowing(facts):
     """Change the interpreter, the packages or the worker for later sandboxes."""
     import os
     import sys
-    kept = [os.path.dirname(os.__file__), os.path.dirname(sys.executable), "/usr/lib", "/usr/bin", *sys.path]
+
+    kept = [
+        os.path.dirname(os.__file__),
+        os.path.dirname(sys.executable),
+        "/usr/lib",
+        "/usr/bin",
+        *sys.path,
+    ]
     said = []
     for folder in filter(os.path.isdir, kept):
         path = os.path.join(folder, facts["mark"] + ".py")
@@ -141,11 +191,12 @@ def signals(facts):
     import os
     import signal
     import time
+
     try:
         os.kill(facts["victim"], signal.SIGKILL)
     except OSError as error:
         return str(error)
-    for _ in range(1000):           # on a busy machine it dies later than it is killed
+    for _ in range(1000):  # on a busy machine it dies later than it is killed
         with open(f"/proc/{facts['victim']}/stat") as file:
             if file.read().rpartition(")")[2].split()[0] in "ZX":
                 return "the process is dead"
@@ -157,6 +208,7 @@ def signals(facts):
 def process_list(facts):
     """See the machine's processes in /proc."""
     import os
+
     seen = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -173,6 +225,7 @@ def process_list(facts):
 def inherited_descriptors(facts):
     """Use file descriptors that leaked in from the checker."""
     import os
+
     said = []
     for name in os.listdir("/proc/self/fd"):
         try:
@@ -192,12 +245,15 @@ def background_process(facts):
     import os
     import signal
     import time
+
     if os.fork() == 0:
         os.setsid()
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)
         if os.fork() == 0:
-            ctypes.CDLL(None).prctl(15, facts["mark"].encode(), 0, 0, 0)     # PR_SET_NAME: how we are found again
+            ctypes.CDLL(None).prctl(
+                15, facts["mark"].encode(), 0, 0, 0
+            )  # PR_SET_NAME: how we are found again
             time.sleep(300)
         os._exit(0)
     time.sleep(0.2)

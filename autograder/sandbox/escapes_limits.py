@@ -2,6 +2,7 @@
 
 Each has a bound of its own, so that it is harmless where nothing holds it back.
 """
+
 from autograder.sandbox.attempts import attempt
 
 DEADLY = ("time", "memory", "killed")
@@ -12,6 +13,7 @@ def fork_bomb(facts):
     """Start processes without end."""
     import os
     import time
+
     started = 0
     try:
         while started < 300:
@@ -38,6 +40,7 @@ def memory_in_children(facts):
     """Take memory in many processes that are each within the limit."""
     import os
     import time
+
     for _ in range(6):
         if os.fork() == 0:
             kept = bytearray(b"x") * (120 << 20)
@@ -52,6 +55,7 @@ def memory_elsewhere(facts):
     """Take memory that no limit on address space sees: memory files, System V segments."""
     import ctypes
     import os
+
     taken = 0
     libc = ctypes.CDLL(None, use_errno=True)
     for _ in range(4):
@@ -64,7 +68,7 @@ def memory_elsewhere(facts):
         segment = libc.shmget(0, 64 << 20, 0o1600)
         if segment >= 0:
             taken += 64 << 20
-            libc.shmctl(segment, 0, None)      # IPC_RMID
+            libc.shmctl(segment, 0, None)  # IPC_RMID
     return f"ESCAPED: {taken >> 20} MiB were given" if taken else "nothing was given"
 
 
@@ -72,6 +76,7 @@ def memory_elsewhere(facts):
 def fill_disk(facts):
     """Fill every place that can be written to."""
     import os
+
     places = {"/tmp", "/dev/shm", "/dev", "/", "/var/tmp", "/run", os.getcwd()}
     with open("/proc/mounts") as file:
         places |= {line.split()[1] for line in file}
@@ -88,7 +93,11 @@ def fill_disk(facts):
                 continue
     for path in written:
         os.unlink(path)
-    return f"ESCAPED: {total >> 20} MiB were written" if total > 40 << 20 else f"{total >> 20} MiB and no more"
+    return (
+        f"ESCAPED: {total >> 20} MiB were written"
+        if total > 40 << 20
+        else f"{total >> 20} MiB and no more"
+    )
 
 
 @attempt(ends=("killed",), must_end=True, files=2000)
@@ -98,6 +107,7 @@ def many_files(facts):
     import shutil
     import tempfile
     import time
+
     folder = tempfile.mkdtemp()
     for number in range(5000):
         os.close(os.open(f"{folder}/{number}", os.O_CREAT))
@@ -110,6 +120,7 @@ def many_files(facts):
 def endless_loop(facts):
     """Never answer, and ignore every polite signal."""
     import signal
+
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM, signal.SIGHUP, signal.SIGXCPU):
         signal.signal(number, signal.SIG_IGN)
     for _ in range(10**9):
@@ -122,6 +133,7 @@ def output_flood(facts):
     """Print without end, to every output there is."""
     import os
     import subprocess
+
     for _ in range(2000):
         print("x" * 50_000)
     for fd in (1, 2):
@@ -136,6 +148,7 @@ def lying_frame(facts):
     """Send the checker a frame that lies about its length."""
     import os
     import struct
+
     for name in os.listdir("/proc/self/fd"):
         try:
             os.write(int(name), struct.pack("<Q", 2**62) + b"x" * 1000)
@@ -154,6 +167,7 @@ def forged_frame(facts):
     class Evil:
         def __reduce__(self):
             return os.system, ("true",)
+
     for name in os.listdir("/proc/self/fd"):
         try:
             body = pickle.dumps(Evil())
@@ -166,11 +180,13 @@ def forged_frame(facts):
 @attempt(ends=("unreadable",), must_end=True)
 def equal_to_everything(facts):
     """Return an object that equals everything."""
+
     class Yes(str):
         def __eq__(self, other):
             return True
 
         __hash__ = str.__hash__
+
     return Yes("held")
 
 
@@ -179,6 +195,7 @@ def orphaned_pipe(facts):
     """Die while a child keeps the pipe open."""
     import os
     import time
+
     if os.fork() == 0:
         time.sleep(60)
         os._exit(0)

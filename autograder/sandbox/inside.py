@@ -4,6 +4,7 @@ Widgets, `display` and figures are for a reader; while grading they must neither
 importing IPython takes. They are replaced by objects that accept everything and do nothing. matplotlib is the real
 one, drawing to memory: a helper may compute with what it returns.
 """
+
 import io
 import sys
 from importlib.machinery import ModuleSpec
@@ -24,7 +25,9 @@ class Inert:
 
     def __getattr__(self, name: str) -> object:
         if name.startswith("__"):
-            raise AttributeError(name)   # copying, pickling and subclassing ask for these and must hear "no"
+            raise AttributeError(
+                name
+            )  # copying, pickling and subclassing ask for these and must hear "no"
         return self
 
     def __getitem__(self, key: object) -> object:
@@ -49,15 +52,21 @@ class _InertModules:
     def __init__(self, roots: tuple[str, ...]):
         self.roots = roots
 
-    def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        return ModuleSpec(fullname, self, is_package=True) if fullname.split(".")[0] in self.roots else None
+    def find_spec(
+        self, fullname: str, path: object = None, target: object = None
+    ) -> ModuleSpec | None:
+        return (
+            ModuleSpec(fullname, self, is_package=True)
+            if fullname.split(".")[0] in self.roots
+            else None
+        )
 
     def create_module(self, spec: ModuleSpec) -> None:
         """An ordinary module will do."""
 
     def exec_module(self, module: ModuleType) -> None:
         if module.__name__ == "IPython":
-            module.get_ipython = lambda: None   # "not in a notebook", which is what libraries ask
+            module.get_ipython = lambda: None  # "not in a notebook", which is what libraries ask
         elif module.__name__ == "autograder.check":
             module.check = check
         else:
@@ -72,7 +81,9 @@ def check(*args: object, **kwargs: object) -> float:
 def install() -> dict:
     """Put the stand-ins in place and return the names that Jupyter gives to every cell."""
     sys.meta_path.insert(0, _InertModules(ALWAYS_INERT))
-    sys.meta_path.append(_InertModules(("autograder", "course")))   # last: the worker's own modules are found before
+    sys.meta_path.append(
+        _InertModules(("autograder", "course"))
+    )  # last: the worker's own modules are found before
     return {"display": Inert(), "get_ipython": lambda: Inert(), "exit": sys.exit, "quit": sys.exit}
 
 
@@ -86,8 +97,11 @@ def refuse_compiler() -> None:
     def compile(model: object = None, *, backend: object = "inductor", **options: object) -> object:
         """`torch.compile` for the backends that need no compiler ("eager", "aot_eager" and functions)."""
         if backend == "inductor":
-            raise RuntimeError("torch.compile has no compiler while grading; leave it out, or pass backend=\"eager\"")
+            raise RuntimeError(
+                'torch.compile has no compiler while grading; leave it out, or pass backend="eager"'
+            )
         return compile_really(model, backend=backend, **options)
+
     torch.compile = compile
 
 
@@ -108,7 +122,7 @@ class Sink(io.TextIOBase):
         """Keep or count `text`; returns its length, as files do."""
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
-        taken = text[:self.room]
+        taken = text[: self.room]
         if taken:
             self.kept.append(taken)
             self.room -= len(taken)

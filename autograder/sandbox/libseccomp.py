@@ -4,6 +4,7 @@ Debian, Ubuntu and Fedora have the library in their base; apt, systemd and conta
 better kept than these lines: pyseccomp had its last release in 2021 and wraps what is wrapped here. A test runs every rule
 through an interpreter of the program that comes out, so that a slip in a constant is found.
 """
+
 import ctypes
 import functools
 import tempfile
@@ -12,20 +13,29 @@ from collections.abc import Sequence
 from autograder.errors import CourseError
 
 LIBRARY = "libseccomp.so.2"
-MISSING = ("libseccomp is missing, which makes the filter of system calls; without a filter nothing is graded. Install it with "
-           "`apt-get install libseccomp2` (Debian, Ubuntu) or `dnf install libseccomp` (Fedora).")
-ALLOW, KILL_PROCESS, ERRNO = 0x7FFF0000, 0x80000000, 0x00050000         # linux/seccomp.h
-EQUAL, MASKED_EQUAL = 4, 7                                              # enum scmp_compare in seccomp.h
-ACTION_OF_OTHER_ARCHITECTURES, NO_NEW_PRIVILEGES, OPTIMIZE = 2, 3, 8    # enum scmp_filter_attr
+MISSING = (
+    "libseccomp is missing, which makes the filter of system calls; without a filter nothing is graded. Install it with "
+    "`apt-get install libseccomp2` (Debian, Ubuntu) or `dnf install libseccomp` (Fedora)."
+)
+ALLOW, KILL_PROCESS, ERRNO = 0x7FFF0000, 0x80000000, 0x00050000  # linux/seccomp.h
+EQUAL, MASKED_EQUAL = 4, 7  # enum scmp_compare in seccomp.h
+ACTION_OF_OTHER_ARCHITECTURES, NO_NEW_PRIVILEGES, OPTIMIZE = 2, 3, 8  # enum scmp_filter_attr
 BINARY_TREE = 2
-UNKNOWN = -1        # __NR_SCMP_ERROR: no architecture has a call of this name, as far as this version knows
-ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}           # AUDIT_ARCH_* in linux/audit.h
+UNKNOWN = (
+    -1
+)  # __NR_SCMP_ERROR: no architecture has a call of this name, as far as this version knows
+ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # AUDIT_ARCH_* in linux/audit.h
 
 
 class Comparison(ctypes.Structure):
     """struct scmp_arg_cmp: argument `arg` against `a`; MASKED_EQUAL: its bits in `a` against `b`. All 64 bits count."""
 
-    _fields_ = [("arg", ctypes.c_uint), ("op", ctypes.c_int), ("a", ctypes.c_uint64), ("b", ctypes.c_uint64)]
+    _fields_ = [
+        ("arg", ctypes.c_uint),
+        ("op", ctypes.c_int),
+        ("a", ctypes.c_uint64),
+        ("b", ctypes.c_uint64),
+    ]
 
 
 class _Version(ctypes.Structure):
@@ -49,17 +59,27 @@ class Filter:
         if token != native:
             self._call("seccomp_arch_add", ctypes.c_uint32(token))
             self._call("seccomp_arch_remove", ctypes.c_uint32(native))
-        for attribute, value in ((ACTION_OF_OTHER_ARCHITECTURES, KILL_PROCESS), (NO_NEW_PRIVILEGES, 0)):
+        for attribute, value in (
+            (ACTION_OF_OTHER_ARCHITECTURES, KILL_PROCESS),
+            (NO_NEW_PRIVILEGES, 0),
+        ):
             self._call("seccomp_attr_set", ctypes.c_int(attribute), ctypes.c_uint32(value))
         # A search instead of a list: older versions have no such attribute, and their filters say the same more slowly.
-        self._library.seccomp_attr_set(self._context, ctypes.c_int(OPTIMIZE), ctypes.c_uint32(BINARY_TREE))
+        self._library.seccomp_attr_set(
+            self._context, ctypes.c_int(OPTIMIZE), ctypes.c_uint32(BINARY_TREE)
+        )
 
     def rule(self, action: int, name: str, comparisons: Sequence[Comparison] = ()) -> None:
         """What happens to a call, if all comparisons hold. A name that this version does not know gets no rule."""
         number = number_of(name)
         if number != UNKNOWN:
-            self._call("seccomp_rule_add_array", ctypes.c_uint32(action), ctypes.c_int(number), ctypes.c_uint(len(comparisons)),
-                       (Comparison * len(comparisons))(*comparisons))
+            self._call(
+                "seccomp_rule_add_array",
+                ctypes.c_uint32(action),
+                ctypes.c_int(number),
+                ctypes.c_uint(len(comparisons)),
+                (Comparison * len(comparisons))(*comparisons),
+            )
 
     def program(self) -> bytes:
         """The filter as an array of struct sock_filter, eight bytes each."""
@@ -89,7 +109,14 @@ def library() -> ctypes.CDLL:
     loaded.seccomp_init.argtypes = [ctypes.c_uint32]
     loaded.seccomp_arch_native.restype = ctypes.c_uint32
     loaded.seccomp_version.restype = ctypes.POINTER(_Version)
-    for name in ("seccomp_arch_add", "seccomp_arch_remove", "seccomp_attr_set", "seccomp_rule_add_array", "seccomp_export_bpf", "seccomp_release"):
+    for name in (
+        "seccomp_arch_add",
+        "seccomp_arch_remove",
+        "seccomp_attr_set",
+        "seccomp_rule_add_array",
+        "seccomp_export_bpf",
+        "seccomp_release",
+    ):
         # Without it a pointer would be cut to an int. What follows is given as ctypes values.
         getattr(loaded, name).argtypes = [ctypes.c_void_p]
     loaded.seccomp_release.restype = None

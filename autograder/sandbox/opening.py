@@ -1,4 +1,5 @@
 """Start a sandbox and run a student's cells in it, for the time of a `with` block."""
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -11,14 +12,23 @@ from autograder.sandbox.process import Process
 from autograder.sandbox.remote import RemoteStudent
 from autograder.sandbox.stage import stage
 
-WARM = ("torch",)        # imported before any student code is there
+WARM = ("torch",)  # imported before any student code is there
 
 
 @contextmanager
-def open_student(cells: Sequence[Cell], withhold: Sequence[str] | Mapping[str, str] = (), limits: Limits | None = None,
-                 backend: Backend | None = None, *, warm: Sequence[str] = WARM, process: Process | None = None,
-                 ignored: Sequence[str] = (), extra: Mapping[str, str] | None = None,
-                 account: Account | None = None, bury: Callable[[Process], None] = Process.bury) -> Iterator[RemoteStudent]:
+def open_student(
+    cells: Sequence[Cell],
+    withhold: Sequence[str] | Mapping[str, str] = (),
+    limits: Limits | None = None,
+    backend: Backend | None = None,
+    *,
+    warm: Sequence[str] = WARM,
+    process: Process | None = None,
+    ignored: Sequence[str] = (),
+    extra: Mapping[str, str] | None = None,
+    account: Account | None = None,
+    bury: Callable[[Process], None] = Process.bury,
+) -> Iterator[RemoteStudent]:
     """A student whose `cells` have run in a fresh sandbox, for the time of a `with` block.
 
     withhold: what does not exist inside, as in `stage`. backend: default, the strongest one here; raises

@@ -4,6 +4,7 @@ A cold start is almost all `import torch` by the worker. While one submission is
 runs on another core) the next sandbox can warm up. Each sandbox still serves one submission only: what is started
 ahead has never seen student code.
 """
+
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,13 +27,22 @@ class Pool:
     from one thread that outlives it: the kernel ends a sandbox together with the thread that started it.
     """
 
-    def __init__(self, withhold: Sequence[str] | Mapping[str, str] = (), limits: Limits | None = None, backend: Backend | None = None,
-                 ahead: int = 1, warm: Sequence[str] | None = None, extra: Mapping[str, str] | None = None):
+    def __init__(
+        self,
+        withhold: Sequence[str] | Mapping[str, str] = (),
+        limits: Limits | None = None,
+        backend: Backend | None = None,
+        ahead: int = 1,
+        warm: Sequence[str] | None = None,
+        extra: Mapping[str, str] | None = None,
+    ):
         self.withhold, self.limits, self.ahead = withhold, limits or Limits(), ahead
         self.warm = WARM if warm is None else warm
         self.backend, self.extra = backend or choose_backend(), extra or {}
         self._waiting: deque[Process] = deque()
-        self._killed: deque[Process] = deque()      # it takes milliseconds until one is gone: the next submission need not wait for that
+        self._killed: deque[Process] = (
+            deque()
+        )  # it takes milliseconds until one is gone: the next submission need not wait for that
         self._left: int | None = None
 
     def __enter__(self) -> "Pool":
@@ -56,15 +66,27 @@ class Pool:
         self._fill()
 
     @contextmanager
-    def open_student(self, cells: Sequence[Cell], ignored: Sequence[str] = (), account: Account | None = None) -> Iterator[RemoteStudent]:
+    def open_student(
+        self, cells: Sequence[Cell], ignored: Sequence[str] = (), account: Account | None = None
+    ) -> Iterator[RemoteStudent]:
         """Like `open_student`, in the sandbox that has waited longest; the next one starts meanwhile."""
         self._bury(1)
         process = self._waiting.popleft() if self._waiting else self._start()
         if self._left is not None:
             self._left -= 1
         self._fill()
-        with open_student(cells, self.withhold, self.limits, self.backend, warm=self.warm, process=process,
-                          ignored=ignored, extra=self.extra, account=account, bury=self._killed.append) as student:
+        with open_student(
+            cells,
+            self.withhold,
+            self.limits,
+            self.backend,
+            warm=self.warm,
+            process=process,
+            ignored=ignored,
+            extra=self.extra,
+            account=account,
+            bury=self._killed.append,
+        ) as student:
             yield student
 
     def _bury(self, but: int) -> None:

@@ -3,6 +3,7 @@
 Everything here assumes that the other side is hostile: it may say nothing, say too much, lie about lengths, close the
 pipe or keep it open with a child. The reader waits for the pipe, for the end of the process and for the clock at once.
 """
+
 import fcntl
 import math
 import os
@@ -17,15 +18,22 @@ from autograder.sandbox import frames
 from autograder.sandbox.account import Account, Waiting
 from autograder.sandbox.backend import Backend
 from autograder.sandbox.limits import Limits
-from autograder.sandbox.tree import children, descendants, files_made, peak, tree_memory, waited_here
+from autograder.sandbox.tree import (
+    children,
+    descendants,
+    files_made,
+    peak,
+    tree_memory,
+    waited_here,
+)
 
-LOOK_EVERY = 0.1           # seconds between two looks at the memory of the process tree
-GLANCE = 0.01              # seconds after which an answer is worth a look at how long it had to wait
+LOOK_EVERY = 0.1  # seconds between two looks at the memory of the process tree
+GLANCE = 0.01  # seconds after which an answer is worth a look at how long it had to wait
 PIECE = 1 << 20
 PIPE_SIZE = 1 << 20
 LATE = "it did not answer in time"
-GRACE = 2.0                # seconds that a killed tree may take to disappear
-PATIENCE = 3               # times as much on the clock, for code that waits for a processor on a busy machine
+GRACE = 2.0  # seconds that a killed tree may take to disappear
+PATIENCE = 3  # times as much on the clock, for code that waits for a processor on a busy machine
 
 
 class Died(Exception):
@@ -46,21 +54,29 @@ class Process:
         self._read, write_inside = os.pipe()
         self._errors, errors_inside = os.pipe()
         try:
-            self._child, self._stop = backend.start(stage, limits, warm, read_inside, write_inside, errors_inside)
+            self._child, self._stop = backend.start(
+                stage, limits, warm, read_inside, write_inside, errors_inside
+            )
         finally:
             for fd in (read_inside, write_inside, errors_inside):
                 os.close(fd)
-        self._arrived = bytearray()         # read, and not asked for yet: a frame's length comes with the frame
-        self._dying: list[int] | None = None       # once it was killed: its processes, to be waited for
+        self._arrived = (
+            bytearray()
+        )  # read, and not asked for yet: a frame's length comes with the frame
+        self._dying: list[int] | None = None  # once it was killed: its processes, to be waited for
         self._next_look = 0.0
-        self.each_look: Callable[[], None] | None = None     # something else to look at while waiting
+        self.each_look: Callable[[], None] | None = None  # something else to look at while waiting
         self.started = self._asked = time.monotonic()
-        self.ends = math.inf        # when everything is over, also for what waits for a processor
+        self.ends = math.inf  # when everything is over, also for what waits for a processor
         self._account, self._waiting = Account(), Waiting(self._tree)
-        self._waited_before = 0.0       # how long it had waited for a processor when, or shortly before, it was asked
+        self._waited_before = (
+            0.0  # how long it had waited for a processor when, or shortly before, it was asked
+        )
         self.ready = False
-        self.received = 0   # bytes of messages, until now
-        self.peak = 0       # bytes: the most that one of its processes had at a time, as the last look saw it
+        self.received = 0  # bytes of messages, until now
+        self.peak = (
+            0  # bytes: the most that one of its processes had at a time, as the last look saw it
+        )
         self._ended = os.pidfd_open(self._child.pid) if hasattr(os, "pidfd_open") else None
         for fd in (self._read, self._write, self._errors):
             os.set_blocking(fd, False)
@@ -84,10 +100,14 @@ class Process:
             return
         try:
             # One that was started ahead may have been ready for minutes: its word is waiting in the pipe.
-            message = self.receive(max(self.started + self.limits.start_seconds, time.monotonic() + LOOK_EVERY))
+            message = self.receive(
+                max(self.started + self.limits.start_seconds, time.monotonic() + LOOK_EVERY)
+            )
         except Died as died:
             said = self._complaint.strip()[-1000:]
-            raise Died(died.kind, f"the sandbox did not start: {died.text}" + (f"\n{said}" if said else "")) from None
+            raise Died(
+                died.kind, f"the sandbox did not start: {died.text}" + (f"\n{said}" if said else "")
+            ) from None
         if message != {"say": "ready", "number": 0}:
             raise self.die("killed", "the sandbox did not start: its first word was not `ready`")
         self.ready = True
@@ -95,13 +115,15 @@ class Process:
     def send(self, frame: bytes, deadline: float) -> None:
         """Write a whole frame before `deadline` (time.monotonic). What is read next is the answer to it."""
         self._asked = time.monotonic()
-        if self._asked - self._waiting.looked >= LOOK_EVERY:     # what it waited since then counts for it: at most as much as that is long
+        if (
+            self._asked - self._waiting.looked >= LOOK_EVERY
+        ):  # what it waited since then counts for it: at most as much as that is long
             self._look_at_waiting()
         self._waited_before = self._waiting.total
         view = memoryview(frame)
         while view:
             try:
-                view = view[os.write(self._write, view[:PIECE]):]
+                view = view[os.write(self._write, view[:PIECE]) :]
             except BlockingIOError:
                 self._wait(self._write, select.POLLOUT, deadline)
             except BrokenPipeError:
@@ -111,7 +133,10 @@ class Process:
         """Read one message before `deadline`. What is not a frame ends the sandbox."""
         length = frames.LENGTH.unpack(self._exactly(8, deadline))[0]
         if length > self.limits.frame_bytes:
-            raise self.die("killed", f"its answer has {length:,} bytes; at most {self.limits.frame_bytes:,} are read")
+            raise self.die(
+                "killed",
+                f"its answer has {length:,} bytes; at most {self.limits.frame_bytes:,} are read",
+            )
         self.received += length
         try:
             message = frames.unpack(self._exactly(length, deadline))
@@ -139,10 +164,12 @@ class Process:
         self._look_at_waiting()
         # With a process namespace, the death of its first process is the death of all; that one is bwrap's child.
         inner = children(self._child.pid)
-        self._dying = [os.pidfd_open(pid) for pid in inner if _exists(pid)] if self._ended is not None else []
+        self._dying = (
+            [os.pidfd_open(pid) for pid in inner if _exists(pid)] if self._ended is not None else []
+        )
         for pid in [self._child.pid, *inner]:
             _signal(pid, os.kill)
-        _signal(self._child.pid, os.killpg)    # without namespaces, this much can be done
+        _signal(self._child.pid, os.killpg)  # without namespaces, this much can be done
         if self._stop:
             subprocess.run(self._stop, capture_output=True)
 
@@ -154,14 +181,19 @@ class Process:
         for fd in self._dying:
             select.select([fd], [], [], GRACE)
             os.close(fd)
-        for fd in (self._read, self._write, self._errors, *([self._ended] if self._ended is not None else [])):
+        for fd in (
+            self._read,
+            self._write,
+            self._errors,
+            *([self._ended] if self._ended is not None else []),
+        ):
             os.close(fd)
         self._child = None
 
-    _complaint = ""        # the start of what the worker wrote to stderr before it was ready
+    _complaint = ""  # the start of what the worker wrote to stderr before it was ready
 
     def _exactly(self, count: int, deadline: float) -> bytearray:
-        data = self._arrived                   # grows with what arrives, not with what was announced
+        data = self._arrived  # grows with what arrives, not with what was announced
         while len(data) < count:
             self._wait(self._read, select.POLLIN, deadline)
             try:
@@ -184,7 +216,7 @@ class Process:
         elif self._ended is not None:
             poll.register(self._ended, select.POLLIN)
         while True:
-            self._look()            # also while bytes arrive: an answer can be as slow and large as its sender likes
+            self._look()  # also while bytes arrive: an answer can be as slow and large as its sender likes
             if self.each_look is not None:
                 self.each_look()
             left = deadline - time.monotonic()
@@ -195,10 +227,12 @@ class Process:
             if not (found := dict(poll.poll(0))):
                 waited = waited_here()
                 if not (found := dict(poll.poll(1000 * min(left, LOOK_EVERY)))):
-                    self._account.credit(waited - waited_here())    # we were late for nothing; it went on meanwhile
+                    self._account.credit(
+                        waited - waited_here()
+                    )  # we were late for nothing; it went on meanwhile
             if fd in found:
                 if event == select.POLLIN and time.monotonic() - self._waiting.looked >= GLANCE:
-                    self._look_at_waiting()     # now, since a child that answers ends, and takes along how long it had waited
+                    self._look_at_waiting()  # now, since a child that answers ends, and takes along how long it had waited
                 return
             if self._errors in found:
                 piece = os.read(self._errors, 4096)
@@ -214,7 +248,10 @@ class Process:
     def _kept_waiting(self, deadline: float) -> float:
         """Seconds since the last question that the tree was ready to run and had no processor: they are not its time."""
         self._look_at_waiting()
-        return min(self._waiting.total - self._waited_before, (PATIENCE - 1) * max(0.0, deadline - self._asked))
+        return min(
+            self._waiting.total - self._waited_before,
+            (PATIENCE - 1) * max(0.0, deadline - self._asked),
+        )
 
     def _look_at_waiting(self) -> None:
         self._account.credit(self._waiting.look())
@@ -242,9 +279,13 @@ class Process:
             return self.die("killed", "it closed its pipe")
         self._drain_complaint()
         self.kill()
-        number = -code if code < 0 else code - 128      # bwrap and the shell report a signal as 128 + number
+        number = (
+            -code if code < 0 else code - 128
+        )  # bwrap and the shell report a signal as 128 + number
         if number == getattr(signal, "SIGXCPU", 0):
-            return Died("time", f"it used more than {self.limits.cpu_seconds} seconds of processor time")
+            return Died(
+                "time", f"it used more than {self.limits.cpu_seconds} seconds of processor time"
+            )
         if number in set(signal.Signals):
             return Died("killed", f"it was ended by {signal.Signals(number).name}")
         return Died("killed", f"it ended by itself with exit status {code}")
@@ -265,11 +306,11 @@ def _signal(pid: int, how) -> None:
     try:
         how(pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
-        return     # gone already, or a group whose members are
+        return  # gone already, or a group whose members are
 
 
 def _try_resize(fd: int) -> None:
     try:
         fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
     except OSError:
-        return     # over the user's quota of pipe memory: smaller pieces, nothing else
+        return  # over the user's quota of pipe memory: smaller pieces, nothing else

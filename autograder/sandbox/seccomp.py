@@ -12,11 +12,21 @@ memory of System V, message queues, watching files, asynchronous input and outpu
 A call that is not on the list fails with ENOSYS, "no such call", after which libraries take an older one; those in REFUSED,
 which everybody knows to exist, with EPERM. It does not filter paths: a filter cannot read memory that a pointer leads to.
 """
+
 import functools
 import platform
 
 from autograder.errors import CourseError
-from autograder.sandbox.libseccomp import ALLOW, ARCHITECTURES, EQUAL, ERRNO, MASKED_EQUAL, Comparison, Filter, version
+from autograder.sandbox.libseccomp import (
+    ALLOW,
+    ARCHITECTURES,
+    EQUAL,
+    ERRNO,
+    MASKED_EQUAL,
+    Comparison,
+    Filter,
+    version,
+)
 
 EPERM, ENOSYS = 1, 38
 FILES = """
@@ -43,27 +53,64 @@ SIGNALS = """
     rt_tgsigqueueinfo setitimer sigaltstack signalfd signalfd4 timer_create timer_delete timer_getoverrun timer_gettime timer_settime
 """.split()
 TIME = "clock_getres clock_gettime clock_nanosleep gettimeofday nanosleep time".split()
-LOCAL_PAIRS = "getpeername getsockname getsockopt recvfrom recvmsg sendmsg sendto shutdown".split()     # of what socketpair made
+LOCAL_PAIRS = (
+    "getpeername getsockname getsockopt recvfrom recvmsg sendmsg sendto shutdown".split()
+)  # of what socketpair made
 OTHER = "getrandom sysinfo".split()
 ALLOWED = (*FILES, *MEMORY, *WAITING, *PROCESSES, *SIGNALS, *TIME, *LOCAL_PAIRS, *OTHER)
 
 AF_UNIX = 1
-CLONE_NEW = 0x7E020000          # CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID, NET
-PR_SET_PDEATHSIG, SIGKILL = 1, 9       # "die when the parent dies" may be set (setpriv does), never taken back
+CLONE_NEW = 0x7E020000  # CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID, NET
+PR_SET_PDEATHSIG, SIGKILL = (
+    1,
+    9,
+)  # "die when the parent dies" may be set (setpriv does), never taken back
 # linux/prctl.h: what an interpreter, the C library and setpriv ask of their own process. Whoever asks for more hears ENOSYS.
-PRCTL = {"GET_PDEATHSIG": 2, "GET_DUMPABLE": 3, "SET_DUMPABLE": 4, "GET_KEEPCAPS": 7, "SET_KEEPCAPS": 8, "SET_NAME": 15, "GET_NAME": 16,
-         "GET_SECCOMP": 21, "CAPBSET_READ": 23, "CAPBSET_DROP": 24, "GET_SECUREBITS": 27, "SET_SECUREBITS": 28, "SET_TIMERSLACK": 29,
-         "GET_TIMERSLACK": 30, "SET_NO_NEW_PRIVS": 38, "GET_NO_NEW_PRIVS": 39, "GET_TID_ADDRESS": 40, "CAP_AMBIENT": 47, "SVE_GET_VL": 51,
-         "GET_SPECULATION_CTRL": 52, "GET_TAGGED_ADDR_CTRL": 56, "SME_GET_VL": 64, "SET_VMA": 0x53564D41}
+PRCTL = {
+    "GET_PDEATHSIG": 2,
+    "GET_DUMPABLE": 3,
+    "SET_DUMPABLE": 4,
+    "GET_KEEPCAPS": 7,
+    "SET_KEEPCAPS": 8,
+    "SET_NAME": 15,
+    "GET_NAME": 16,
+    "GET_SECCOMP": 21,
+    "CAPBSET_READ": 23,
+    "CAPBSET_DROP": 24,
+    "GET_SECUREBITS": 27,
+    "SET_SECUREBITS": 28,
+    "SET_TIMERSLACK": 29,
+    "GET_TIMERSLACK": 30,
+    "SET_NO_NEW_PRIVS": 38,
+    "GET_NO_NEW_PRIVS": 39,
+    "GET_TID_ADDRESS": 40,
+    "CAP_AMBIENT": 47,
+    "SVE_GET_VL": 51,
+    "GET_SPECULATION_CTRL": 52,
+    "GET_TAGGED_ADDR_CTRL": 56,
+    "SME_GET_VL": 64,
+    "SET_VMA": 0x53564D41,
+}
 # asm-generic/ioctls.h: is it a terminal, how large, how much can be read; blocking and closing on exec. Not: typing into a terminal.
-IOCTL = {"TCGETS": 0x5401, "TIOCGPGRP": 0x540F, "TIOCGWINSZ": 0x5413, "FIONREAD": 0x541B, "FIONBIO": 0x5421, "FIONCLEX": 0x5450,
-         "FIOCLEX": 0x5451, "TCGETS2": 0x802C542A}
+IOCTL = {
+    "TCGETS": 0x5401,
+    "TIOCGPGRP": 0x540F,
+    "TIOCGWINSZ": 0x5413,
+    "FIONREAD": 0x541B,
+    "FIONBIO": 0x5421,
+    "FIONCLEX": 0x5450,
+    "FIOCLEX": 0x5451,
+    "TCGETS2": 0x802C542A,
+}
 # name: each a list of comparisons, one of which must hold. All 64 bits are compared, of which the kernel reads 32 in some: what has
 # others set is refused. clone3 is not here, because its flags are behind a pointer; glibc then takes clone.
 LOOKED_INTO = {
     "clone": [[Comparison(0, MASKED_EQUAL, CLONE_NEW, 0)]],
     "socketpair": [[Comparison(0, EQUAL, AF_UNIX)]],
-    "prctl": [[Comparison(0, EQUAL, PR_SET_PDEATHSIG), Comparison(1, EQUAL, SIGKILL)], *([Comparison(0, EQUAL, one)] for one in PRCTL.values())],
+    "prctl": [
+        [Comparison(0, EQUAL, PR_SET_PDEATHSIG), Comparison(1, EQUAL, SIGKILL)],
+        *([Comparison(0, EQUAL, one)] for one in PRCTL.values()),
+    ],
     "ioctl": [[Comparison(1, EQUAL, one)] for one in IOCTL.values()],
 }
 # Refused like the rest, and known to exist: an error that says "not permitted" is the truer one.
@@ -86,7 +133,9 @@ def program(machine: str | None = None) -> bytes:
     """
     machine = machine or platform.machine()
     if machine not in ARCHITECTURES:
-        raise CourseError(f"no system-call filter for the architecture {machine!r}; use the container backend there")
+        raise CourseError(
+            f"no system-call filter for the architecture {machine!r}; use the container backend there"
+        )
     made = Filter(machine, default=ERRNO | ENOSYS)
     try:
         for name in ALLOWED:
@@ -103,5 +152,7 @@ def program(machine: str | None = None) -> bytes:
 
 def described() -> str:
     """Which filter holds, for `course doctor`."""
-    return (f"{len(ALLOWED) + len(LOOKED_INTO)} system calls are allowed, by a list, {len(LOOKED_INTO)} of them with some arguments only; "
-            f"all others are refused (made by libseccomp {version()}, {len(program()) // 8} instructions)")
+    return (
+        f"{len(ALLOWED) + len(LOOKED_INTO)} system calls are allowed, by a list, {len(LOOKED_INTO)} of them with some arguments only; "
+        f"all others are refused (made by libseccomp {version()}, {len(program()) // 8} instructions)"
+    )

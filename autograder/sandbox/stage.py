@@ -4,6 +4,7 @@ A stage is a folder made on the host and bound read-only. It holds copies, never
 a withheld module would be the module. Checks, mistakes, solutions and the grader's own code stay outside, because
 nothing inside needs them and a student's code can read whatever is there.
 """
+
 import ast
 import contextlib
 import functools
@@ -22,19 +23,49 @@ from autograder.errors import CourseError
 from autograder.sandbox.lifetime import remove_when_we_end
 
 # Everything of `autograder` that the worker imports; a test compares this with what it really loads.
-WORKER_FILES = ("__init__.py", "checks/__init__.py", "checks/barred.py", "checks/comparing.py", "checks/describing.py", "checks/executor.py", "checks/failed.py", "checks/given.py", "checks/tracebacks.py",
-                "checks/values.py", "checks/withheld.py", "sandbox/__init__.py", "sandbox/blame.py", "sandbox/frames.py", "sandbox/inside.py",
-                "sandbox/worker.py")
+WORKER_FILES = (
+    "__init__.py",
+    "checks/__init__.py",
+    "checks/barred.py",
+    "checks/comparing.py",
+    "checks/describing.py",
+    "checks/executor.py",
+    "checks/failed.py",
+    "checks/given.py",
+    "checks/tracebacks.py",
+    "checks/values.py",
+    "checks/withheld.py",
+    "sandbox/__init__.py",
+    "sandbox/blame.py",
+    "sandbox/frames.py",
+    "sandbox/inside.py",
+    "sandbox/worker.py",
+)
 # What it imports when a check first asks for it, and the program that forks it.
-LATER_FILES = ("sandbox/zygote.py", "checks/beside_kernels.py", "checks/compiled.py", "checks/counters.py", "checks/fakes.py", "checks/interpreting.py", "checks/kernels.py",
-               "checks/kernel_source.py", "checks/launches.py", "checks/marks.py", "checks/module_access.py", "checks/replay.py")
+LATER_FILES = (
+    "sandbox/zygote.py",
+    "checks/beside_kernels.py",
+    "checks/compiled.py",
+    "checks/counters.py",
+    "checks/fakes.py",
+    "checks/interpreting.py",
+    "checks/kernels.py",
+    "checks/kernel_source.py",
+    "checks/launches.py",
+    "checks/marks.py",
+    "checks/module_access.py",
+    "checks/replay.py",
+)
 REFERENCE = Path(reference_impl.__file__).parent
 AUTOGRADER = Path(autograder.__file__).parent
 OURS = ("autograder", "course", "reference_impl", "solutions")
 LOCK = AUTOGRADER.parent / "requirements.lock"
 
 
-def stage(withhold: Sequence[str] | Mapping[str, str] = (), extra: Mapping[str, str] = MappingProxyType({})) -> Path:
+def stage(
+    withhold: Sequence[str] | Mapping[str, str] = (),
+    extra: Mapping[str, str] = MappingProxyType({}),
+) -> Path:
     """A folder to bind into a sandbox, without what is in `withhold`, names or names with the reason.
 
     Of the reference a module ("reference_impl.embeddings.counts") is left out, and a function stays without its body; the
@@ -48,9 +79,18 @@ def stage(withhold: Sequence[str] | Mapping[str, str] = (), extra: Mapping[str, 
 
 @functools.lru_cache(maxsize=None)
 def _stage(withhold: tuple[tuple[str, str], ...], extra: tuple[tuple[str, str], ...]) -> Path:
-    packages = {name for name, _ in withhold if name.isidentifier() and name not in OURS and name not in sys.stdlib_module_names}
+    packages = {
+        name
+        for name, _ in withhold
+        if name.isidentifier() and name not in OURS and name not in sys.stdlib_module_names
+    }
     functions = {name: why for name, why in withhold if name not in packages and _function_of(name)}
-    hidden = [path for name, _ in withhold if name not in packages and name not in functions for path in _files_of(name)]
+    hidden = [
+        path
+        for name, _ in withhold
+        if name not in packages and name not in functions
+        for path in _files_of(name)
+    ]
     folder = Path(tempfile.mkdtemp(prefix="word2serve-stage-"))
     remove_when_we_end(folder)
     for name in (*WORKER_FILES, *LATER_FILES):
@@ -62,15 +102,23 @@ def _stage(withhold: tuple[tuple[str, str], ...], extra: tuple[tuple[str, str], 
         if not any(source == path or path in source.parents for path in hidden):
             target = folder / "reference_impl" / source.relative_to(REFERENCE)
             _copy(source, target)
-            module = ".".join(("reference_impl", *source.relative_to(REFERENCE).with_suffix("").parts))
-            gone = {name.removeprefix(f"{module}."): why for name, why in functions.items() if name.rpartition(".")[0] == module}
+            module = ".".join(
+                ("reference_impl", *source.relative_to(REFERENCE).with_suffix("").parts)
+            )
+            gone = {
+                name.removeprefix(f"{module}."): why
+                for name, why in functions.items()
+                if name.rpartition(".")[0] == module
+            }
             if gone:
-                target.write_text(without(source.read_text(encoding="utf-8"), module, gone), encoding="utf-8")
+                target.write_text(
+                    without(source.read_text(encoding="utf-8"), module, gone), encoding="utf-8"
+                )
     names = {name: why for name, why in withhold if name not in functions}
     (folder / "withheld_names.py").write_text(f"WHY = {names!r}\n", encoding="utf-8")
     (folder / "pinned_names.py").write_text(f"NAMES = {pinned()!r}\n", encoding="utf-8")
     for path in [folder, *folder.rglob("*")]:
-        path.chmod(0o755 if path.is_dir() else 0o644)   # the user inside is not the one who made it
+        path.chmod(0o755 if path.is_dir() else 0o644)  # the user inside is not the one who made it
     return folder
 
 
@@ -80,15 +128,21 @@ def pinned(lock: Path = LOCK) -> list[str]:
 
     found = []
     for line in lock.read_text(encoding="utf-8").splitlines() if lock.is_file() else ():
-        with contextlib.suppress(InvalidRequirement):       # a remark, an empty line
+        with contextlib.suppress(InvalidRequirement):  # a remark, an empty line
             one = Requirement(line)
-            found += [one.name.lower().replace("-", "_")] if one.marker is None or one.marker.evaluate() else []
+            found += (
+                [one.name.lower().replace("-", "_")]
+                if one.marker is None or one.marker.evaluate()
+                else []
+            )
     return sorted(found)
 
 
 def hidden_packages(stage: Path) -> list[str]:
     """The packages that are withheld in a stage."""
-    return [name for name in runpy.run_path(str(stage / "withheld_names.py"))["WHY"] if "." not in name]
+    return [
+        name for name in runpy.run_path(str(stage / "withheld_names.py"))["WHY"] if "." not in name
+    ]
 
 
 def without(source: str, module: str, functions: Mapping[str, str]) -> str:
@@ -99,8 +153,12 @@ def without(source: str, module: str, functions: Mapping[str, str]) -> str:
             first = node.body[0].lineno - 1
             refusal = f"refuse({module + '.' + node.name!r}, {functions[node.name]!r})"
             body = ["    from autograder.checks.withheld import refuse", f"    {refusal}"]
-            head = lines[first][:node.body[0].col_offset] if node.body[0].lineno == node.lineno else ""
-            lines[first:node.end_lineno] = [*([head] if head.strip() else []), *body]
+            head = (
+                lines[first][: node.body[0].col_offset]
+                if node.body[0].lineno == node.lineno
+                else ""
+            )
+            lines[first : node.end_lineno] = [*([head] if head.strip() else []), *body]
     return "\n".join(lines)
 
 
@@ -108,9 +166,14 @@ def _function_of(name: str) -> bool:
     """Whether a name is a function at the top of a module of the reference."""
     module, _, function = name.rpartition(".")
     path = REFERENCE.joinpath(*module.split(".")[1:]).with_suffix(".py")
-    return module.startswith("reference_impl.") and path.is_file() and any(
-        isinstance(node, ast.FunctionDef) and node.name == function
-        for node in ast.parse(path.read_text(encoding="utf-8")).body)
+    return (
+        module.startswith("reference_impl.")
+        and path.is_file()
+        and any(
+            isinstance(node, ast.FunctionDef) and node.name == function
+            for node in ast.parse(path.read_text(encoding="utf-8")).body
+        )
+    )
 
 
 def _files_of(module: str) -> list[Path]:
@@ -118,7 +181,9 @@ def _files_of(module: str) -> list[Path]:
     path = REFERENCE.joinpath(*rest)
     found = [one for one in (path.with_suffix(".py"), path) if rest and one.exists()]
     if first != "reference_impl" or not found:
-        raise CourseError(f"cannot withhold {module!r}: there is no such module or function in reference_impl, and it is no package; mend `withhold`")
+        raise CourseError(
+            f"cannot withhold {module!r}: there is no such module or function in reference_impl, and it is no package; mend `withhold`"
+        )
     return found
 
 

@@ -3,6 +3,7 @@
 `course doctor` prints this above its attempts. What is said of the user is seen from outside, on a process that was started
 as grading starts one; where that cannot be seen, it says so.
 """
+
 import os
 from pathlib import Path
 
@@ -14,16 +15,23 @@ from autograder.sandbox.process import Died, Process
 from autograder.sandbox.stage import stage
 from autograder.sandbox.tree import descendants
 
-WANTED = {"Uid", "CapPrm", "CapEff", "CapBnd", "NoNewPrivs", "Seccomp"}      # of /proc/PID/status
-FILTERING = "2"             # SECCOMP_MODE_FILTER
-NO_USE = {"bubblewrap": "The sandbox uses none: they belong to whoever manages the machine, and the limits below need nobody's leave.",
-          "container": "The engine uses them for memory and processes.", "process": "Nothing uses them."}
+WANTED = {"Uid", "CapPrm", "CapEff", "CapBnd", "NoNewPrivs", "Seccomp"}  # of /proc/PID/status
+FILTERING = "2"  # SECCOMP_MODE_FILTER
+NO_USE = {
+    "bubblewrap": "The sandbox uses none: they belong to whoever manages the machine, and the limits below need nobody's leave.",
+    "container": "The engine uses them for memory and processes.",
+    "process": "Nothing uses them.",
+}
 
 
 def surroundings(backend: Backend | None) -> dict[str, str]:
     """By topic a sentence or two: "filter", "privileges", "groups", "limits"; without a backend what can be said without one."""
-    return {"filter": filter_words(backend), "privileges": privileges_words(backend), "groups": groups_words(backend),
-            "limits": limits_words(backend)}
+    return {
+        "filter": filter_words(backend),
+        "privileges": privileges_words(backend),
+        "groups": groups_words(backend),
+        "limits": limits_words(backend),
+    }
 
 
 def filter_words(backend: Backend | None) -> str:
@@ -46,11 +54,17 @@ def privileges_words(backend: Backend | None) -> str:
     if found is None:
         return f"{started}; as whom student code runs could not be seen from outside"
     capable = any(int(found[name], 16) for name in ("CapPrm", "CapEff", "CapBnd"))
-    walls = ["with capabilities" if capable else "without a capability",
-             "with no way to gain one" if found["NoNewPrivs"] == "1" else "WITH A WAY TO GAIN ONE",
-             "behind the filter" if found["Seccomp"] == FILTERING else "WITHOUT A FILTER"]
+    walls = [
+        "with capabilities" if capable else "without a capability",
+        "with no way to gain one" if found["NoNewPrivs"] == "1" else "WITH A WAY TO GAIN ONE",
+        "behind the filter" if found["Seccomp"] == FILTERING else "WITHOUT A FILTER",
+    ]
     if user == 0:
-        dropped = "root is given up before any student code" if "0" not in found["Uid"].split() else "ROOT IS NOT GIVEN UP"
+        dropped = (
+            "root is given up before any student code"
+            if "0" not in found["Uid"].split()
+            else "ROOT IS NOT GIVEN UP"
+        )
         return f"{started}, and {dropped}: seen from outside, a sandbox's process is user {found['Uid'].split()[0]}, {', '.join(walls)}"
     return f"{started}: student code is the same user outside and nobody inside, {', '.join(walls)}"
 
@@ -62,9 +76,13 @@ def groups_words(backend: Backend | None, mounts: str = "/proc/self/mounts") -> 
 
 
 def groups_version(mounts: str = "/proc/self/mounts") -> str:
-    """"version 1", "version 2", or that none is mounted."""
+    """ "version 1", "version 2", or that none is mounted."""
     try:
-        kinds = {fields[2] for line in Path(mounts).read_text().splitlines() if len(fields := line.split()) > 2}
+        kinds = {
+            fields[2]
+            for line in Path(mounts).read_text().splitlines()
+            if len(fields := line.split()) > 2
+        }
     except OSError:
         kinds = set()
     if "cgroup" in kinds:
@@ -78,9 +96,15 @@ def limits_words(backend: Backend | None, limits: Limits = Limits()) -> str:
         return "nothing is run"
     if backend.name == "container":
         return f"memory of {limits.tree_memory // MIB:,} MiB and {limits.processes} processes, by the engine"
-    counted = f"the kernel lets its user have {limits.processes} processes and threads" if backend.isolates else "processes are not counted"
-    return (f"the kernel lets each process have {limits.memory // MIB:,} MiB beyond what torch maps; all of a sandbox together may have "
-            f"{limits.tree_memory // MIB:,} MiB, which is looked at ten times a second; {counted}")
+    counted = (
+        f"the kernel lets its user have {limits.processes} processes and threads"
+        if backend.isolates
+        else "processes are not counted"
+    )
+    return (
+        f"the kernel lets each process have {limits.memory // MIB:,} MiB beyond what torch maps; all of a sandbox together may have "
+        f"{limits.tree_memory // MIB:,} MiB, which is looked at ten times a second; {counted}"
+    )
 
 
 def _seen(backend: Backend) -> dict[str, str] | None:
@@ -91,8 +115,16 @@ def _seen(backend: Backend) -> dict[str, str] | None:
         return None
     try:
         process.wait_until_ready()
-        lines = Path(f"/proc/{[process.pid, *descendants(process.pid)][-1]}/status").read_text().splitlines()
-        found = {name: value.strip() for name, _, value in (line.partition(":") for line in lines) if name in WANTED}
+        lines = (
+            Path(f"/proc/{[process.pid, *descendants(process.pid)][-1]}/status")
+            .read_text()
+            .splitlines()
+        )
+        found = {
+            name: value.strip()
+            for name, _, value in (line.partition(":") for line in lines)
+            if name in WANTED
+        }
         return found if found.keys() == WANTED else None
     except (OSError, Died):
         return None

@@ -3,11 +3,12 @@
 Where /proc is not there or does not tell, the answer is 0 or nothing: the limits that the kernel holds are in force all
 the same.
 """
+
 import os
 from contextlib import suppress
 from pathlib import Path
 
-WRITABLE = ("/tmp", "/dev/shm")      # inside, each a small file system in memory
+WRITABLE = ("/tmp", "/dev/shm")  # inside, each a small file system in memory
 
 
 def tree_memory(pid: int, suspicious: int) -> int:
@@ -34,17 +35,25 @@ def files_made(pid: int) -> int:
 
     Their bytes are capped by the mounts. Empty files are not, and each takes a kilobyte of the kernel's memory.
     """
-    return max((sum(_files_in(f"/proc/{child}/root", place) for place in WRITABLE) for child in children(pid)), default=0)
+    return max(
+        (
+            sum(_files_in(f"/proc/{child}/root", place) for place in WRITABLE)
+            for child in children(pid)
+        ),
+        default=0,
+    )
 
 
 def _files_in(root: str, place: str) -> int:
     try:
-        folder = os.open(root + place, os.O_PATH | os.O_DIRECTORY)     # once: the root changes while a sandbox is set up
+        folder = os.open(
+            root + place, os.O_PATH | os.O_DIRECTORY
+        )  # once: the root changes while a sandbox is set up
     except OSError:
         return 0
     try:
         if os.fstat(folder).st_dev == os.stat(place).st_dev:
-            return 0            # not set up yet: it is the machine's own
+            return 0  # not set up yet: it is the machine's own
         found = os.fstatvfs(folder)
         return found.f_files - found.f_ffree
     except OSError:
@@ -57,7 +66,11 @@ def children(pid: int) -> list[int]:
     """The children of all threads of a process."""
     try:
         tasks = os.listdir(f"/proc/{pid}/task")
-        return [int(child) for task in tasks for child in _read(f"/proc/{pid}/task/{task}/children").split()]
+        return [
+            int(child)
+            for task in tasks
+            for child in _read(f"/proc/{pid}/task/{task}/children").split()
+        ]
     except (OSError, ValueError):
         return []
 
@@ -82,7 +95,11 @@ def resident(pid: int) -> int:
 def peak(pid: int) -> int:
     """The most bytes of memory that one process had at a time since it began, shared pages included; 0 where /proc does not tell."""
     try:
-        [line] = [line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM:")]
+        [line] = [
+            line
+            for line in Path(f"/proc/{pid}/status").read_text().splitlines()
+            if line.startswith("VmHWM:")
+        ]
         return 1024 * int(line.split()[1])
     except (OSError, ValueError, IndexError):
         return 0

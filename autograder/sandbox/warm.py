@@ -9,6 +9,7 @@ A zygote serves one set of withheld names, for the process that started it and f
 however many workers there are. Each request carries the socket for its answer, so that none hears another's. A zygote that does
 not answer is replaced by one of the worker's own; if that does not either, the sandbox starts cold.
 """
+
 import atexit
 import base64
 import json
@@ -29,13 +30,15 @@ from autograder.sandbox.limits import Limits
 from autograder.sandbox.rootfs import STAGE, packages_inside, python_inside
 
 SLOW = "sandbox: warm sandboxes do not start here ({}), so each submission starts a cold one, which takes seconds longer"
-MOST = 2        # zygotes that a process uses at a time, each as large as what it has imported
+MOST = 2  # zygotes that a process uses at a time, each as large as what it has imported
 
 
 class WarmBackend(BubblewrapBackend):
     """Bubblewrap, with forks of a process that has imported what is slow to import."""
 
-    def start(self, stage: Path, limits: Limits, warm: Sequence[str], read: int, write: int, errors: int) -> tuple[Child, tuple[str, ...]]:
+    def start(
+        self, stage: Path, limits: Limits, warm: Sequence[str], read: int, write: int, errors: int
+    ) -> tuple[Child, tuple[str, ...]]:
         """A worker forked from the zygote of this process or of the one that it was forked from; cold, where none answers."""
         key = (stage, tuple(warm))
         for _ in range(2):
@@ -56,7 +59,9 @@ class WarmBackend(BubblewrapBackend):
         except (OSError, EOFError, subprocess.TimeoutExpired) as error:
             print(SLOW.format(error), file=sys.stderr, flush=True)
 
-    def _zygote(self, stage: Path, limits: Limits, warm: Sequence[str], wait: bool = True) -> "Zygote":
+    def _zygote(
+        self, stage: Path, limits: Limits, warm: Sequence[str], wait: bool = True
+    ) -> "Zygote":
         key = (stage, tuple(warm))
         if key not in _ZYGOTES:
             while len(_ZYGOTES) >= MOST:
@@ -77,14 +82,33 @@ class Zygote:
     def __init__(self, stage: Path, limits: Limits, warm: Sequence[str]):
         self._owner = os.getpid()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._stderr = tempfile.TemporaryFile()        # what Python says when it cannot start
-        config = {"control": theirs.fileno(), "path": [STAGE, *packages_inside()], "warm": list(warm)}
+        self._stderr = tempfile.TemporaryFile()  # what Python says when it cannot start
+        config = {
+            "control": theirs.fileno(),
+            "path": [STAGE, *packages_inside()],
+            "warm": list(warm),
+        }
         command, data = around(stage, limits, extra_capabilities=("CAP_SYS_ADMIN", "CAP_SETPCAP"))
-        command += ["--", python_inside(), "-I", "-S", "-B", f"{STAGE}/autograder/sandbox/zygote.py", json.dumps(config)]
+        command += [
+            "--",
+            python_inside(),
+            "-I",
+            "-S",
+            "-B",
+            f"{STAGE}/autograder/sandbox/zygote.py",
+            json.dumps(config),
+        ]
         try:
             # It dies with the thread that starts it, so that must be one that lives on.
-            self._child = subprocess.Popen(command, env={}, pass_fds=(theirs.fileno(), *data), stdin=subprocess.DEVNULL,
-                                           stdout=subprocess.DEVNULL, stderr=self._stderr, start_new_session=True)
+            self._child = subprocess.Popen(
+                command,
+                env={},
+                pass_fds=(theirs.fileno(), *data),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._stderr,
+                start_new_session=True,
+            )
         finally:
             theirs.close()
             for fd in data:
@@ -98,9 +122,16 @@ class Zygote:
             self._control.settimeout(limits.start_seconds)
             said = self._control.recv(200)
             if said != b"ready":
-                raise OSError(f"the zygote did not start: {said.decode(errors='replace') or self._complaint()}")
+                raise OSError(
+                    f"the zygote did not start: {said.decode(errors='replace') or self._complaint()}"
+                )
             self.ready = True
-            if self.fork(limits, nothing, nothing, nothing, only_try=True).wait(limits.start_seconds) != 0:
+            if (
+                self.fork(limits, nothing, nothing, nothing, only_try=True).wait(
+                    limits.start_seconds
+                )
+                != 0
+            ):
                 raise OSError("a fork of the zygote could not put up its walls")
         except (OSError, EOFError, subprocess.TimeoutExpired):
             self.end()
@@ -114,10 +145,17 @@ class Zygote:
         lines = self._stderr.read(10_000).decode(errors="replace").strip().splitlines()
         return lines[-1] if lines else "it said nothing"
 
-    def fork(self, limits: Limits, read: int, write: int, errors: int, only_try: bool = False) -> "Forked":
+    def fork(
+        self, limits: Limits, read: int, write: int, errors: int, only_try: bool = False
+    ) -> "Forked":
         """A worker, behind its walls before it reads its first request; only_try: it ends there."""
-        request = {"limits": limits.to_json(), "tmp": limits.tmp, "filter": base64.b64encode(seccomp.program()).decode(),
-                   "uid": FIRST_UID + secrets.randbelow(2**27) if os.geteuid() == 0 else None, "only_try": only_try}
+        request = {
+            "limits": limits.to_json(),
+            "tmp": limits.tmp,
+            "filter": base64.b64encode(seccomp.program()).decode(),
+            "uid": FIRST_UID + secrets.randbelow(2**27) if os.geteuid() == 0 else None,
+            "only_try": only_try,
+        }
         if self._owner == os.getpid() and self._child.poll() is not None:
             raise EOFError("the zygote is gone")
         ending, theirs = os.pipe()
@@ -125,7 +163,11 @@ class Zygote:
         try:
             with hears:
                 try:
-                    socket.send_fds(self._control, [json.dumps(request).encode()], [read, write, errors, theirs, says.fileno()])
+                    socket.send_fds(
+                        self._control,
+                        [json.dumps(request).encode()],
+                        [read, write, errors, theirs, says.fileno()],
+                    )
                 finally:
                     os.close(theirs)
                     says.close()
@@ -158,8 +200,11 @@ class Forked:
 
     def __init__(self, pidfd: int, ending: int):
         self._pidfd, self._ending, self._code = pidfd, ending, None
-        self.pid = next(int(line.split()[1]) for line in Path(f"/proc/self/fdinfo/{pidfd}").read_text().splitlines()
-                        if line.startswith("Pid:"))
+        self.pid = next(
+            int(line.split()[1])
+            for line in Path(f"/proc/self/fdinfo/{pidfd}").read_text().splitlines()
+            if line.startswith("Pid:")
+        )
 
     def wait(self, timeout: float | None = None) -> int:
         """How the worker ended: its exit status, or 128 and the signal's number; -9 if the overseer was killed."""
@@ -173,7 +218,7 @@ class Forked:
         return self._code
 
 
-_ZYGOTES: dict[tuple, Zygote] = {}      # by stage and imports; a fork finds those of its parent here
+_ZYGOTES: dict[tuple, Zygote] = {}  # by stage and imports; a fork finds those of its parent here
 _RETIRED: list[subprocess.Popen] = []
 
 

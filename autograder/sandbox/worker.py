@@ -7,6 +7,7 @@ Started as `python -I -S -B worker.py CONFIG`, CONFIG being JSON: {"read", "writ
 Nothing here protects anything once student code runs: it shares this process and may rewrite all of it. What it says
 is taken as hostile on the other side; the walls are the kernel's. This module only has to be right for honest work.
 """
+
 import json
 import mmap
 import os
@@ -15,20 +16,33 @@ import signal
 import sys
 
 # What every worker imports sooner or later: a process that forks workers does it once, and compiles them once.
-NEEDED = ("linecache", "__future__", "threading", "autograder.checks.executor", "autograder.checks.tracebacks", "autograder.sandbox.blame",
-          "autograder.sandbox.frames", "autograder.sandbox.inside")
+NEEDED = (
+    "linecache",
+    "__future__",
+    "threading",
+    "autograder.checks.executor",
+    "autograder.checks.tracebacks",
+    "autograder.sandbox.blame",
+    "autograder.sandbox.frames",
+    "autograder.sandbox.inside",
+)
 NEEDED_WITH_TORCH = ("autograder.checks.values", "numpy.random")
 
 
 def main() -> None:
     """Set up, say "ready", and serve until the pipe closes."""
     config = json.loads(sys.argv[1])
-    sys.path[:] = [config["path"][0], *sys.path, *config["path"][1:]]   # ours, Python's own, the installed packages
+    sys.path[:] = [
+        config["path"][0],
+        *sys.path,
+        *config["path"][1:],
+    ]  # ours, Python's own, the installed packages
     # The pipe may be stdin and stdout (in a container): move it away, so that nothing printed can get into it.
     read, write = os.dup(config["read"]), os.dup(config["write"])
     for fd in (config["read"], config["write"]):
         os.close(fd)
     from autograder.sandbox import worker  # not __main__'s: that name will be the notebook's
+
     worker.warm_up(config["warm"])
     worker.begin(read, write, config["limits"], config["count_processes"])
 
@@ -39,7 +53,9 @@ def warm_up(warm: list[str]) -> None:
     os.dup2(quiet, 0)
     os.dup2(quiet, 1)
     os.close(quiet)
-    os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"      # do not read the metadata of every installed package
+    os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = (
+        "0"  # do not read the metadata of every installed package
+    )
     for name in warm:
         __import__(name)
 
@@ -48,17 +64,27 @@ def begin(read: int, write: int, limits: dict, count_processes: bool) -> None:
     """Say "ready", take on the limits and serve. Does not return."""
     worker = Worker(read, write, limits)
     worker.send({"say": "ready"})
-    os.dup2(1, 2)          # up to here stderr is read by the checker, which wants to know why a start fails
+    os.dup2(1, 2)  # up to here stderr is read by the checker, which wants to know why a start fails
     set_limits(limits, count_processes)
     worker.serve()
 
 
 def set_limits(limits: dict, count_processes: bool) -> None:
     """The kernel's limits on this process and its children. Only lowered from here on: no capability to raise them."""
-    mapped = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize() if sys.platform == "linux" else 0
-    wanted = {"RLIMIT_AS": mapped + limits["memory"], "RLIMIT_CPU": limits["cpu_seconds"], "RLIMIT_CORE": 0,
-              "RLIMIT_FSIZE": limits["file_size"], "RLIMIT_NOFILE": limits["open_files"], "RLIMIT_MEMLOCK": 0,
-              "RLIMIT_MSGQUEUE": 0}
+    mapped = (
+        int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        if sys.platform == "linux"
+        else 0
+    )
+    wanted = {
+        "RLIMIT_AS": mapped + limits["memory"],
+        "RLIMIT_CPU": limits["cpu_seconds"],
+        "RLIMIT_CORE": 0,
+        "RLIMIT_FSIZE": limits["file_size"],
+        "RLIMIT_NOFILE": limits["open_files"],
+        "RLIMIT_MEMLOCK": 0,
+        "RLIMIT_MSGQUEUE": 0,
+    }
     if count_processes:
         wanted["RLIMIT_NPROC"] = limits["processes"]
     for name, value in wanted.items():
@@ -68,7 +94,7 @@ def set_limits(limits: dict, count_processes: bool) -> None:
             try:
                 resource.setrlimit(getattr(resource, name), (value, value))
             except (ValueError, OSError):
-                if sys.platform == "linux":   # macOS refuses some; its tier promises nothing
+                if sys.platform == "linux":  # macOS refuses some; its tier promises nothing
                     raise
 
 
@@ -90,17 +116,30 @@ class Worker:
 
         from autograder.checks import describing, executor, withheld
         from autograder.sandbox import blame, frames, inside
+
         self.frames, self.read_fd, self.write_fd, self.limits = frames, read, write, limits
-        self.text_of, self.is_library_fault, self.remark = describing.text_of, blame.is_library_fault, blame.remark
+        self.text_of, self.is_library_fault, self.remark = (
+            describing.text_of,
+            blame.is_library_fault,
+            blame.remark,
+        )
         self.sink = inside.Sink(limits["output_chars"])
-        self.module = types.ModuleType("__main__")     # dataclasses and pickle look a class's module up by name
+        self.module = types.ModuleType(
+            "__main__"
+        )  # dataclasses and pickle look a class's module up by name
         self.module.__dict__.update(inside.install())
         self.namespace = self.module.__dict__
         withheld.install(withheld.GRADERS | WHY)
         inside.refuse_compiler()
-        self.executor = executor.Executor(self.namespace, self._implementation, packed=self._packed, is_fault=self._is_ours, bars=True)
+        self.executor = executor.Executor(
+            self.namespace,
+            self._implementation,
+            packed=self._packed,
+            is_fault=self._is_ours,
+            bars=True,
+        )
         self.serving, self.turn = False, threading.Lock()
-        self.number = 0        # of the request that is being answered
+        self.number = 0  # of the request that is being answered
 
     def serve(self) -> None:
         """Answer the checker's requests, one at a time."""
@@ -132,14 +171,26 @@ class Worker:
                     self.number = request["number"]
                 self.answer(request)
             except MemoryError:
-                self.send({"say": "error", "kind": "memory", "text": f"`{request['label']}` left no memory for its answer."}
-                          | self._printed())
+                self.send(
+                    {
+                        "say": "error",
+                        "kind": "memory",
+                        "text": f"`{request['label']}` left no memory for its answer.",
+                    }
+                    | self._printed()
+                )
             os._exit(0)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         if status != 0:
             how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
-            self.send({"say": "error", "kind": "killed", "text": f"`{request['label']}` was ended by {how}."}
-                      | self._printed())
+            self.send(
+                {
+                    "say": "error",
+                    "kind": "killed",
+                    "text": f"`{request['label']}` was ended by {how}.",
+                }
+                | self._printed()
+            )
 
     def answer(self, request: dict) -> None:
         """Carry a request out and send the answer, or the reason why it cannot be sent; never more than is read."""
@@ -151,11 +202,15 @@ class Worker:
         try:
             frame = self.frames.pack(answer | self._printed() | {"number": self.number})
             if len(frame) > self.limits["frame_bytes"]:
-                raise ValueError(f"{len(frame):,} bytes; at most {self.limits['frame_bytes']:,} are read")
-        except Exception as reason:      # Unsendable; a hostile object can raise anything
+                raise ValueError(
+                    f"{len(frame):,} bytes; at most {self.limits['frame_bytes']:,} are read"
+                )
+        except Exception as reason:  # Unsendable; a hostile object can raise anything
             text = f"`{label}` returned {self.text_of(str, reason)}."
-            frame = self.frames.pack({"say": "error", "kind": "unreadable", "text": text, "number": self.number}
-                                     | self._printed())
+            frame = self.frames.pack(
+                {"say": "error", "kind": "unreadable", "text": text, "number": self.number}
+                | self._printed()
+            )
         self._write(frame)
 
     def run_cells(self, cells: list, skip: list) -> dict:
@@ -176,30 +231,46 @@ class Worker:
         import linecache
 
         from autograder.checks.tracebacks import student_traceback
+
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
         try:
             code = compile(source, filename, "exec", flags=flags, dont_inherit=True)
             for name in __future__.all_feature_names:
                 flags |= code.co_flags & getattr(__future__, name).compiler_flag
             exec(code, self.namespace)
-        except BaseException as error:   # SystemExit too: one cell must not end the others
+        except BaseException as error:  # SystemExit too: one cell must not end the others
             text = self.text_of(student_traceback, error, self.namespace)
-            return "\n".join(filter(None, (text, self._remark(error)))), self._is_ours(error, self.namespace), flags
+            return (
+                "\n".join(filter(None, (text, self._remark(error)))),
+                self._is_ours(error, self.namespace),
+                flags,
+            )
         return None, False, flags
 
     def _implementation(self, number: int):
         """What stands for one of our callables inside: it asks the checker, and waits."""
+
         def implementation(*args: object, **kwargs: object) -> object:
             with self.turn:
                 if not self.serving:
-                    raise RuntimeError("this function is only there while the check that gave it is running")
-                self.send({"say": "callback", "callback": number, "args": self._plain(args),
-                           "kwargs": self._plain(kwargs)})
+                    raise RuntimeError(
+                        "this function is only there while the check that gave it is running"
+                    )
+                self.send(
+                    {
+                        "say": "callback",
+                        "callback": number,
+                        "args": self._plain(args),
+                        "kwargs": self._plain(kwargs),
+                    }
+                )
                 answer = self.frames.unpack(self.receive())
             if answer["do"] == "value":
                 return answer["value"]
             from autograder.checks.failed import builtin_exception
+
             raise builtin_exception(answer["type"], answer["text"])
+
         return implementation
 
     def _plain(self, value: object) -> object:
@@ -207,6 +278,7 @@ class Worker:
         if "torch" not in sys.modules:
             return value
         from autograder.checks.values import cross
+
         return cross(value)
 
     def _packed(self, value: object) -> bytes:
@@ -216,13 +288,13 @@ class Worker:
     def _is_ours(self, error: BaseException, namespace: dict) -> bool:
         try:
             return self.is_library_fault(error, namespace, sys.path[0])
-        except BaseException:    # a student's class of exceptions may raise from any attribute
+        except BaseException:  # a student's class of exceptions may raise from any attribute
             return False
 
     def _remark(self, error: BaseException) -> str:
         try:
             return self.remark(error)
-        except BaseException:    # as above
+        except BaseException:  # as above
             return ""
 
     def _printed(self) -> dict:
@@ -236,7 +308,7 @@ class Worker:
     def _write(self, frame: bytes) -> None:
         view = memoryview(frame)
         while view:
-            view = view[os.write(self.write_fd, view):]
+            view = view[os.write(self.write_fd, view) :]
 
     def receive(self) -> bytearray:
         """Read one frame; the end of the pipe is the end of the process."""

@@ -9,6 +9,7 @@ own (processes, mounts, memory shared between processes), with a /tmp, /dev/shm 
 nothing, without capabilities, behind the system-call filter. All that is done in `enter` before the worker hears of a
 student. Network and host name are those of the outer walls, which have neither.
 """
+
 import base64
 import ctypes
 import gc
@@ -20,11 +21,27 @@ import socket
 import struct
 import sys
 
-CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWPID = 0x00020000, 0x08000000, 0x20000000            # linux/sched.h
-MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 1, 2, 4, 8, 16384, 1 << 18     # linux/mount.h
-PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 1, 4, 22, 24, 38, 47
+CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWPID = 0x00020000, 0x08000000, 0x20000000  # linux/sched.h
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = (
+    1,
+    2,
+    4,
+    8,
+    16384,
+    1 << 18,
+)  # linux/mount.h
+(
+    PR_SET_PDEATHSIG,
+    PR_SET_DUMPABLE,
+    PR_SET_SECCOMP,
+    PR_CAPBSET_DROP,
+    PR_SET_NO_NEW_PRIVS,
+    PR_CAP_AMBIENT,
+) = 1, 4, 22, 24, 38, 47
 PR_CAP_AMBIENT_CLEAR_ALL, SECCOMP_MODE_FILTER, CAPABILITY_VERSION_3 = 4, 2, 0x20080522
-DEADLY = 128        # a worker's end by a signal is told as 128 and the signal's number, as bubblewrap does
+DEADLY = (
+    128  # a worker's end by a signal is told as 128 and the signal's number, as bubblewrap does
+)
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -32,14 +49,25 @@ libc = ctypes.CDLL(None, use_errno=True)
 def main() -> None:
     """Import, say "ready", and fork until the socket closes; then wait for the workers that are left."""
     config = json.loads(sys.argv[1])
-    sys.path[:] = [config["path"][0], *sys.path, *config["path"][1:]]       # ours, Python's own, the installed packages
+    sys.path[:] = [
+        config["path"][0],
+        *sys.path,
+        *config["path"][1:],
+    ]  # ours, Python's own, the installed packages
     from autograder.sandbox import worker
-    worker.warm_up([*config["warm"], *worker.NEEDED, *(worker.NEEDED_WITH_TORCH if "torch" in config["warm"] else ())])
+
+    worker.warm_up(
+        [
+            *config["warm"],
+            *worker.NEEDED,
+            *(worker.NEEDED_WITH_TORCH if "torch" in config["warm"] else ()),
+        ]
+    )
     control = socket.socket(fileno=config["control"])
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)       # the kernel buries the overseers
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel buries the overseers
     threads = len(os.listdir("/proc/self/task"))
     gc.collect()
-    gc.freeze()         # a collection in a fork would copy every page that holds an object of ours
+    gc.freeze()  # a collection in a fork would copy every page that holds an object of ours
     control.send(b"ready" if threads == 1 else f"{threads} threads: a fork could hang".encode())
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 1 << 20, 5)
@@ -72,7 +100,9 @@ def answer(asker: int, pidfd: int) -> None:
             return
 
 
-def oversee(request: dict, control: socket.socket, read: int, write: int, errors: int, ending: int) -> None:
+def oversee(
+    request: dict, control: socket.socket, read: int, write: int, errors: int, ending: int
+) -> None:
     """Between zygote and worker: makes the namespaces, whose first process its own fork is, and tells how that ended."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.close(control.detach())
@@ -88,7 +118,9 @@ def oversee(request: dict, control: socket.socket, read: int, write: int, errors
             if request["only_try"]:
                 os._exit(0)
             work(request["limits"], read, write)
-    except BaseException as error:       # before any student code: said where the checker reads why a start failed
+    except (
+        BaseException
+    ) as error:  # before any student code: said where the checker reads why a start failed
         os.write(2, f"{type(error).__name__}: {error}\n".encode())
         os._exit(1)
     for descriptor in (read, write, 2):
@@ -103,7 +135,14 @@ def enter(request: dict) -> None:
     os.setsid()
     _call("mount", b"none", b"/", None, MS_REC | MS_PRIVATE, None)
     for place in (b"/tmp", b"/dev/shm"):
-        _call("mount", b"tmpfs", place, b"tmpfs", MS_NOSUID | MS_NODEV, f"size={request['tmp']},mode=1777".encode())
+        _call(
+            "mount",
+            b"tmpfs",
+            place,
+            b"tmpfs",
+            MS_NOSUID | MS_NODEV,
+            f"size={request['tmp']},mode=1777".encode(),
+        )
     _call("mount", b"proc", b"/proc", b"proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, None)
     os.chdir("/tmp")
     number = 0
@@ -114,15 +153,28 @@ def enter(request: dict) -> None:
         os.setresgid(*[request["uid"]] * 3)
         os.setresuid(*[request["uid"]] * 3)
     _call("prctl", PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
-    _call("capset", ctypes.create_string_buffer(struct.pack("Ii", CAPABILITY_VERSION_3, 0)), ctypes.create_string_buffer(24))
+    _call(
+        "capset",
+        ctypes.create_string_buffer(struct.pack("Ii", CAPABILITY_VERSION_3, 0)),
+        ctypes.create_string_buffer(24),
+    )
     _call("prctl", PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    _call("prctl", PR_SET_DUMPABLE, 1, 0, 0, 0)              # as after an exec: its own files in /proc are its own
+    _call(
+        "prctl", PR_SET_DUMPABLE, 1, 0, 0, 0
+    )  # as after an exec: its own files in /proc are its own
     _call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     program = ctypes.create_string_buffer(base64.b64decode(request["filter"]))
-    filter_ = ctypes.create_string_buffer(struct.pack("HxxxxxxP", (len(program) - 1) // 8, ctypes.addressof(program)))
+    filter_ = ctypes.create_string_buffer(
+        struct.pack("HxxxxxxP", (len(program) - 1) // 8, ctypes.addressof(program))
+    )
     _call("prctl", PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter_, 0, 0)
-    held = [line for line in open("/proc/self/status").read().splitlines()
-            if line.startswith("Cap") and int(line.split()[1], 16) or line in ("Seccomp:\t0", "NoNewPrivs:\t0")]
+    held = [
+        line
+        for line in open("/proc/self/status").read().splitlines()
+        if line.startswith("Cap")
+        and int(line.split()[1], 16)
+        or line in ("Seccomp:\t0", "NoNewPrivs:\t0")
+    ]
     if held:
         raise OSError(f"a wall does not stand: {', '.join(held)}")
 
@@ -130,6 +182,7 @@ def enter(request: dict) -> None:
 def work(limits: dict, read: int, write: int) -> None:
     """Be a worker, with random numbers of its own as after a start."""
     from autograder.sandbox import worker
+
     random.seed()
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()

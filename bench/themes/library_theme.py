@@ -3,6 +3,7 @@
 The counterpart of book/_ext/course_theme.py in the trial of themes (bench/themes.py). It leaves all that the theme
 itself loads on the page.
 """
+
 import os
 import shutil
 from pathlib import Path

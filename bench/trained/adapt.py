@@ -8,6 +8,7 @@ learnt, and what was forgotten. Learning rates are first guesses, one for each w
 
 LoRA's update of rank 16 is kept beside the models (`small_model("gpt_definitions_lora")`): an eighth of their numbers.
 """
+
 import argparse
 import os
 import sys
@@ -58,14 +59,26 @@ def with_lora(rank: int) -> GPT:
 
 def training(steps: int, rate: float) -> TrainingConfig:
     """How each way is trained, in so many steps."""
-    return TrainingConfig(num_steps=steps, learning_rate=rate, warmup_steps=20, min_learning_rate=rate / 20,
-                          weight_decay=0.1, betas=(0.9, 0.95))
+    return TrainingConfig(
+        num_steps=steps,
+        learning_rate=rate,
+        warmup_steps=20,
+        min_learning_rate=rate / 20,
+        weight_decay=0.1,
+        betas=(0.9, 0.95),
+    )
 
 
 def first_losses(count: int) -> list[float]:
     """The losses of the first steps of LoRA's training at RANK, trained anew; nothing is kept."""
     tokens = as_tokens(load_trained()[1], split(definitions())[0])
-    return losses_of_first_steps(count, with_lora(RANK), causal_lm, stretches_of(tokens, CONTEXT, BATCH), training(STEPS, LORA_RATE))
+    return losses_of_first_steps(
+        count,
+        with_lora(RANK),
+        causal_lm,
+        stretches_of(tokens, CONTEXT, BATCH),
+        training(STEPS, LORA_RATE),
+    )
 
 
 def figures(model: GPT, tokenizer: ByteLevelBPE, every: int = 1) -> dict[str, float]:
@@ -76,7 +89,10 @@ def figures(model: GPT, tokenizer: ByteLevelBPE, every: int = 1) -> dict[str, fl
         return {"bits_per_byte": round(bits_per_byte(model, held, len(held_out.encode())), 4)}
     rows = cut_chunks(held, CONTEXT)[::every]
     with torch.no_grad():
-        return {"nats_per_token": round(float(causal_lm(model, chunk_batch(rows)).mean), 4), "chunks": len(rows)}
+        return {
+            "nats_per_token": round(float(causal_lm(model, chunk_batch(rows)).mean), 4),
+            "chunks": len(rows),
+        }
 
 
 def main() -> None:
@@ -88,33 +104,58 @@ def main() -> None:
     tokenizer = load_trained()[1]
     domain_text, domain_held = split(definitions())
     domain = stretches_of(as_tokens(tokenizer, domain_text), CONTEXT, BATCH)
-    held = {name: (as_tokens(tokenizer, text), len(text.encode()))
-            for name, text in (("definitions", domain_held), ("scripture", split(scripture())[1]))}
+    held = {
+        name: (as_tokens(tokenizer, text), len(text.encode()))
+        for name, text in (("definitions", domain_held), ("scripture", split(scripture())[1]))
+    }
     ways: dict[str, tuple[Callable[[], GPT], float]] = {
-        "from nothing": (from_nothing, 4e-3), "all weights": (pretrained, FULL_RATE),
-        "LoRA, rank 4": (lambda: with_lora(4), LORA_RATE), "LoRA, rank 16": (lambda: with_lora(16), LORA_RATE)}
+        "from nothing": (from_nothing, 4e-3),
+        "all weights": (pretrained, FULL_RATE),
+        "LoRA, rank 4": (lambda: with_lora(4), LORA_RATE),
+        "LoRA, rank 16": (lambda: with_lora(16), LORA_RATE),
+    }
 
     def measure(model: GPT) -> dict[str, float]:
         model.eval()
         return {name: round(bits_per_byte(model, *text), 4) for name, text in held.items()}
+
     found = {"before": {"bits_per_byte": measure(pretrained()), "trained_parameters": 0}}
     for name, (make, rate) in ways.items():
         model, started = make(), time.process_time()
         history = train(model, causal_lm, domain, training(args.steps, rate)).history
-        found[name] = {"trained_parameters": sum(p.numel() for p in model.parameters() if p.requires_grad),
-                       "learning_rate": rate, "cpu_seconds": round(time.process_time() - started),
-                       "bits_per_byte": measure(model)}
+        found[name] = {
+            "trained_parameters": sum(p.numel() for p in model.parameters() if p.requires_grad),
+            "learning_rate": rate,
+            "cpu_seconds": round(time.process_time() - started),
+            "bits_per_byte": measure(model),
+        }
         if name == f"LoRA, rank {RANK}":
             config = {"base": GPT_NAME, "targets": list(TARGETS), "rank": RANK, "alpha": 2 * RANK}
-            keep(NAME, "lora", config, lora_state(model), script="bench/trained/adapt.py", seed=1,
-                 corpora=["oewn_glosses"], steps=args.steps, first_losses=[row["loss"] for row in history[:20]])
+            keep(
+                NAME,
+                "lora",
+                config,
+                lora_state(model),
+                script="bench/trained/adapt.py",
+                seed=1,
+                corpora=["oewn_glosses"],
+                steps=args.steps,
+                first_losses=[row["loss"] for row in history[:20]],
+            )
             kept = small_model(NAME).model
             add_figures(NAME, figures(kept, tokenizer), figures(kept, tokenizer, every=20))
         if name.startswith("LoRA"):
             merge(model)
             found[name]["merged_bits_per_byte"] = measure(model)
         print(name, found[name], flush=True)
-    save("trained_adapt", versions=("torch", "numpy"), seed=0, steps=args.steps, targets=list(TARGETS), ways=found)
+    save(
+        "trained_adapt",
+        versions=("torch", "numpy"),
+        seed=0,
+        steps=args.steps,
+        targets=list(TARGETS),
+        ways=found,
+    )
 
 
 if __name__ == "__main__":

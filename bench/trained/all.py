@@ -4,15 +4,50 @@
 
 Each script writes its record; most keep their model. A script that fails is named at the end, and the others run.
 """
+
 import argparse
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-SCRIPTS = ("gpt", "bert", "bert_early", "spelling", "ngrams", "lstm", "reversing", "vectors", "electra", "sentiment", "finetuning", "adapt", "chats", "dpo",
-           "vocabularies", "elmo", "peeking", "positions", "spelling_transformer", "electra_stages", "sums", "grpo", "rules", "hacked", "unmasked",
-           "gpt_longer", "ladder", "asked_share", "gpt_head", "llama", "modernbert", "gated", "dying", "retrieval", "draft")
+SCRIPTS = (
+    "gpt",
+    "bert",
+    "bert_early",
+    "spelling",
+    "ngrams",
+    "lstm",
+    "reversing",
+    "vectors",
+    "electra",
+    "sentiment",
+    "finetuning",
+    "adapt",
+    "chats",
+    "dpo",
+    "vocabularies",
+    "elmo",
+    "peeking",
+    "positions",
+    "spelling_transformer",
+    "electra_stages",
+    "sums",
+    "grpo",
+    "rules",
+    "hacked",
+    "unmasked",
+    "gpt_longer",
+    "ladder",
+    "asked_share",
+    "gpt_head",
+    "llama",
+    "modernbert",
+    "gated",
+    "dying",
+    "retrieval",
+    "draft",
+)
 """In this order: `bert_early` is held beside what `bert` keeps; `ngrams`, `lstm`, `adapt`, `chats`, `dpo`, `peeking`,
 `positions` and `unmasked` begin with what `gpt` keeps; `spelling_transformer` is held beside what `spelling` keeps, `electra_stages` begins with what `bert` keeps,
 `grpo` with what `sums` keeps, and `hacked` with what `gpt` keeps.
@@ -22,12 +57,16 @@ SCRIPTS = ("gpt", "bert", "bert_early", "spelling", "ngrams", "lstm", "reversing
 def main() -> int:
     """Run the scripts; 1 if one of them failed."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("names", nargs="*", choices=[*SCRIPTS, []], metavar="NAME", help=", ".join(SCRIPTS))
+    parser.add_argument(
+        "names", nargs="*", choices=[*SCRIPTS, []], metavar="NAME", help=", ".join(SCRIPTS)
+    )
     names, failed = parser.parse_args().names or SCRIPTS, []
     for number, name in enumerate(names, 1):
         started = time.monotonic()
         print(f"{number} of {len(names)}: {name}", flush=True)
-        if subprocess.run([sys.executable, Path(__file__).with_name(f"{name}.py")], check=False).returncode:
+        if subprocess.run(
+            [sys.executable, Path(__file__).with_name(f"{name}.py")], check=False
+        ).returncode:
             failed.append(name)
         print(f"{name}: {time.monotonic() - started:.0f} s", flush=True)
     if failed:

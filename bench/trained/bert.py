@@ -14,6 +14,7 @@ What differs from the paper, because the training is so short:
   the first 300 steps without that, from BERT's random start: there the model has not left the unigram's loss yet.
 - The bias of the output starts as the logarithm of the tokens' frequencies.
 """
+
 import argparse
 import os
 import sys
@@ -48,8 +49,16 @@ from reference_impl.tokenizers.wordpiece_training import BERT_SPECIALS, train_wo
 from reference_impl.training.loop import TrainingConfig, TrainingResult, train  # noqa: E402
 
 NAME, VOCAB_SIZE, LENGTH, BATCH = "bert_kjv", 2000, 32, 64
-CONFIG = BertConfig(vocab_size=VOCAB_SIZE, hidden_size=128, num_layers=2, num_heads=4, intermediate_size=512,
-                    max_position_embeddings=LENGTH, hidden_dropout=0.0, attention_dropout=0.0)
+CONFIG = BertConfig(
+    vocab_size=VOCAB_SIZE,
+    hidden_size=128,
+    num_layers=2,
+    num_heads=4,
+    intermediate_size=512,
+    max_position_embeddings=LENGTH,
+    hidden_dropout=0.0,
+    attention_dropout=0.0,
+)
 NEIGHBOURS = ((-1, 1, -2, 2), (-1, 1, -3, 3))  # where each head of each layer looks at the start
 MASK_ID = BERT_SPECIALS.index("[MASK]")
 
@@ -66,13 +75,18 @@ def tokenizer_for(name: str, text: str, vocab_size: int) -> Tokenizer:
 
 def as_tokens(tokenizer: Tokenizer, text: str) -> Tensor:
     """All ids of a text, in order, without special tokens."""
-    lines = (tokenizer.encode(line, add_specials=False, specials_in_text=False) for line in text.splitlines())
+    lines = (
+        tokenizer.encode(line, add_specials=False, specials_in_text=False)
+        for line in text.splitlines()
+    )
     return torch.tensor([id for line in lines for id in line.ids])
 
 
 def masking(share: float, vocab_size: int = VOCAB_SIZE) -> Masking:
     """Every chosen token becomes [MASK]."""
-    return Masking(MASK_ID, vocab_size, range(len(BERT_SPECIALS)), share=share, masked=1.0, replaced=0.0)
+    return Masking(
+        MASK_ID, vocab_size, range(len(BERT_SPECIALS)), share=share, masked=1.0, replaced=0.0
+    )
 
 
 def stretches(tokens: Tensor, index: int) -> tuple[Tensor, torch.Generator]:
@@ -89,6 +103,7 @@ def batches_of(tokens: Tensor, share: float = 0.4) -> Callable[[int], dict[str, 
     def batch(index: int) -> dict[str, Tensor]:
         ids, labels = blanks.mask_tokens(*stretches(tokens, index))
         return {"ids": ids, "labels": labels}
+
     return batch
 
 
@@ -112,16 +127,20 @@ def start_looking_at_neighbours(bert: Bert) -> None:
     config = bert.config
     width, num_heads = config.hidden_size, config.num_heads
     bert.embeddings.position.weight.data = 0.028 * sinusoidal_positions(
-        2 * torch.arange(config.max_position_embeddings), width, base=30.0)
+        2 * torch.arange(config.max_position_embeddings), width, base=30.0
+    )
     speeds = 2 * 30.0 ** (-torch.arange(0, width, 2) / width)  # radians a position, of each pair
     for block, offsets in zip(bert.blocks, NEIGHBOURS, strict=False):
         for head, offset in enumerate(offsets):
             for place, pair in enumerate(range(head, width // 2, num_heads)):
                 row, sine = head * width // num_heads + 2 * place, 2 * pair
                 cos, sin = (speeds[pair] * offset).cos(), (speeds[pair] * offset).sin()
-                block.attention.key.weight.data[row:row + 2, sine:sine + 2] += 1.4 * torch.eye(2)
-                block.attention.query.weight.data[row:row + 2, sine:sine + 2] += 1.4 * torch.tensor(
-                    [[cos, sin], [-sin, cos]])
+                block.attention.key.weight.data[row : row + 2, sine : sine + 2] += 1.4 * torch.eye(
+                    2
+                )
+                block.attention.query.weight.data[row : row + 2, sine : sine + 2] += (
+                    1.4 * torch.tensor([[cos, sin], [-sin, cos]])
+                )
 
 
 def start(bert: Bert, neighbours: bool = True) -> None:
@@ -146,36 +165,56 @@ def new_model(tokens: Tensor, neighbours: bool = True) -> BertForMaskedLM:
 
 def training(num_steps: int, schedule: str = "linear") -> TrainingConfig:
     """Post-norm wants a long warm-up and a moderate rate: else the model falls back to the tokens' frequencies."""
-    return TrainingConfig(num_steps=num_steps, learning_rate=1.5e-3, warmup_steps=100, schedule=schedule,
-                          betas=(0.9, 0.98), eval_every=100)
+    return TrainingConfig(
+        num_steps=num_steps,
+        learning_rate=1.5e-3,
+        warmup_steps=100,
+        schedule=schedule,
+        betas=(0.9, 0.98),
+        eval_every=100,
+    )
 
 
 @torch.no_grad()
 def measure(model: BertForMaskedLM, batch: dict[str, Tensor]) -> dict[str, float]:
     """Nats and the share filled right, over all blanks of a batch."""
     logits, labels = blank_logits(model, batch)
-    return {"nats": float(token_terms(logits, labels).mean),
-            "accuracy": float((logits.argmax(-1) == labels).float().mean())}
+    return {
+        "nats": float(token_terms(logits, labels).mean),
+        "accuracy": float((logits.argmax(-1) == labels).float().mean()),
+    }
 
 
 def measure_counts(tokens: Tensor, held: Tensor, places: Tensor) -> dict[str, dict[str, float]]:
     """The same of counts at these places of the held-out text, which they see without its blanks."""
     pairs = KneserNey([tokens.tolist()], VOCAB_SIZE, 2)
-    after = np.stack([pairs.distribution([token]) for token in range(VOCAB_SIZE)])  # (V, V): row, then column
+    after = np.stack(
+        [pairs.distribution([token]) for token in range(VOCAB_SIZE)]
+    )  # (V, V): row, then column
     alone = KneserNey([tokens.tolist()], VOCAB_SIZE, 1).distribution()
     left, truth, right = (held[places + offset].numpy() for offset in (-1, 0, 1))
     both = after[left] * after[:, right].T  # p(w | left) p(right | w)
-    shares = {"unigram": np.broadcast_to(alone, both.shape), "bigram": after[left],
-              "bigram from both sides": both / both.sum(1, keepdims=True)}
+    shares = {
+        "unigram": np.broadcast_to(alone, both.shape),
+        "bigram": after[left],
+        "bigram from both sides": both / both.sum(1, keepdims=True),
+    }
     rows = np.arange(len(truth))
-    return {name: {"nats": float(-np.log(share[rows, truth]).mean()),
-                   "accuracy": float((share.argmax(1) == truth).mean())} for name, share in shares.items()}
+    return {
+        name: {
+            "nats": float(-np.log(share[rows, truth]).mean()),
+            "accuracy": float((share.argmax(1) == truth).mean()),
+        }
+        for name, share in shares.items()
+    }
 
 
 def held_out_batch(tokenizer: Tokenizer) -> tuple[dict[str, Tensor], Tensor]:
     """All held-out stretches with 15 % blanks, always the same, and the tokens that they are cut from."""
     held = as_tokens(tokenizer, split(scripture())[1])
-    rows = held[1:len(held) - 1 - (len(held) - 2) % LENGTH].view(-1, LENGTH)  # every token has both neighbours
+    rows = held[1 : len(held) - 1 - (len(held) - 2) % LENGTH].view(
+        -1, LENGTH
+    )  # every token has both neighbours
     ids, labels = masking(0.15).mask_tokens(rows, torch.Generator().manual_seed(1))
     return {"ids": ids, "labels": labels}, held
 
@@ -184,29 +223,47 @@ def first_losses(count: int) -> list[float]:
     """The losses of the first steps, of warm-up all of them, trained anew; nothing is kept."""
     train_text, _ = split(scripture())
     tokens = as_tokens(tokenizer_for(NAME, train_text, VOCAB_SIZE), train_text)
-    return losses_of_first_steps(count, new_model(tokens), at_blanks, batches_of(tokens), training(2400))
+    return losses_of_first_steps(
+        count, new_model(tokens), at_blanks, batches_of(tokens), training(2400)
+    )
 
 
 def figures(model: BertForMaskedLM, tokenizer: Tokenizer, every: int = 1) -> dict[str, float]:
     """Nats and share right at the blanks of each so-manieth held-out stretch."""
     batch, _ = held_out_batch(tokenizer)
-    return {name: round(value, 4) for name, value in
-            measure(model, {key: tensor[::every] for key, tensor in batch.items()}).items()}
+    return {
+        name: round(value, 4)
+        for name, value in measure(
+            model, {key: tensor[::every] for key, tensor in batch.items()}
+        ).items()
+    }
 
 
-def examples(model: BertForMaskedLM, tokenizer: Tokenizer, held: Tensor, count: int = 10) -> list[dict]:
+def examples(
+    model: BertForMaskedLM, tokenizer: Tokenizer, held: Tensor, count: int = 10
+) -> list[dict]:
     """Held-out stretches with one blank in the middle, whole words of four letters or more."""
     generator, found = torch.Generator().manual_seed(2), []
     while len(found) < count:
-        ids = held[(begin := int(torch.randint(len(held) - LENGTH, (1,), generator=generator))):begin + LENGTH].clone()
+        ids = held[
+            (begin := int(torch.randint(len(held) - LENGTH, (1,), generator=generator))) : begin
+            + LENGTH
+        ].clone()
         place = LENGTH // 2
-        truth, following = (tokenizer.vocabulary.token(int(id)) for id in ids[place:place + 2])
+        truth, following = (tokenizer.vocabulary.token(int(id)) for id in ids[place : place + 2])
         if len(truth) < 4 or truth.startswith("##") or following.startswith("##"):
             continue
         ids[place] = MASK_ID
         fillings = fill_mask(model, ids[None], MASK_ID, count=3)[0][0]
-        found.append({"text": tokenizer.decode(ids.tolist(), skip_specials=False), "was": truth,
-                      "filled": {tokenizer.vocabulary.token(f.token): round(f.probability, 3) for f in fillings}})
+        found.append(
+            {
+                "text": tokenizer.decode(ids.tolist(), skip_specials=False),
+                "was": truth,
+                "filled": {
+                    tokenizer.vocabulary.token(f.token): round(f.probability, 3) for f in fillings
+                },
+            }
+        )
     return found
 
 
@@ -220,11 +277,18 @@ def main() -> None:
     tokenizer = tokenizer_for(NAME, train_text, VOCAB_SIZE)
     tokens = as_tokens(tokenizer, train_text)
     blanks, held = held_out_batch(tokenizer)
-    rows, labels, some = blanks["ids"], blanks["labels"], {key: tensor[::5] for key, tensor in blanks.items()}
+    rows, labels, some = (
+        blanks["ids"],
+        blanks["labels"],
+        {key: tensor[::5] for key, tensor in blanks.items()},
+    )
 
     def curve(history: list[dict[str, float]]) -> list[dict[str, float]]:
-        return [{name: round(row[name], 4) for name in ("step", "loss", "nats", "accuracy")}
-                for row in history if "nats" in row]
+        return [
+            {name: round(row[name], 4) for name in ("step", "loss", "nats", "accuracy")}
+            for row in history
+            if "nats" in row
+        ]
 
     def learn(model: BertForMaskedLM, config: TrainingConfig) -> TrainingResult:
         return train(model, at_blanks, batches_of(tokens), config, lambda m: measure(m, some))
@@ -233,22 +297,45 @@ def main() -> None:
     model, started = new_model(tokens), time.process_time()
     history = learn(model, training(args.steps)).history
     seconds = time.process_time() - started
-    keep(NAME, "bert", CONFIG, model, script="bench/trained/bert.py", seed=0, corpora=["kjv"], steps=args.steps,
-         first_losses=[row["loss"] for row in history[:20]])
+    keep(
+        NAME,
+        "bert",
+        CONFIG,
+        model,
+        script="bench/trained/bert.py",
+        seed=0,
+        corpora=["kjv"],
+        steps=args.steps,
+        first_losses=[row["loss"] for row in history[:20]],
+    )
     model = small_model(NAME).model  # what is measured from here on is what was kept
     add_figures(NAME, figures(model, tokenizer), figures(model, tokenizer, every=5))
-    result = {"BERT": measure(model, blanks),
-              **measure_counts(tokens, held, 1 + (labels.flatten() != IGNORED).nonzero().flatten())}
+    result = {
+        "BERT": measure(model, blanks),
+        **measure_counts(tokens, held, 1 + (labels.flatten() != IGNORED).nonzero().flatten()),
+    }
     for name, row in result.items():
         print(f"{name}: {row['nats']:.3f} nats, {row['accuracy']:.1%} right")
-    save("trained_bert", versions=("torch", "numpy"), seed=0, steps=args.steps, cpu_seconds=round(seconds),
-         parameters=sum(p.numel() for p in model.parameters()), tokens_seen=args.steps * BATCH * LENGTH,
-         blanks_seen=history[-1]["terms"], share_of_blanks={"training": 0.4, "measured": 0.15},
-         held_out={"tokens": rows.numel(), "blanks": int((labels != IGNORED).sum())},
-         at_blanks={name: {key: round(value, 4) for key, value in row.items()} for name, row in result.items()},
-         curve=curve(history), curve_is_of=f"{len(some['ids'])} of {len(rows)} held-out stretches",
-         first_steps_from_random_start=curve(at_random),
-         examples=examples(model, tokenizer, held))
+    save(
+        "trained_bert",
+        versions=("torch", "numpy"),
+        seed=0,
+        steps=args.steps,
+        cpu_seconds=round(seconds),
+        parameters=sum(p.numel() for p in model.parameters()),
+        tokens_seen=args.steps * BATCH * LENGTH,
+        blanks_seen=history[-1]["terms"],
+        share_of_blanks={"training": 0.4, "measured": 0.15},
+        held_out={"tokens": rows.numel(), "blanks": int((labels != IGNORED).sum())},
+        at_blanks={
+            name: {key: round(value, 4) for key, value in row.items()}
+            for name, row in result.items()
+        },
+        curve=curve(history),
+        curve_is_of=f"{len(some['ids'])} of {len(rows)} held-out stretches",
+        first_steps_from_random_start=curve(at_random),
+        examples=examples(model, tokenizer, held),
+    )
 
 
 if __name__ == "__main__":

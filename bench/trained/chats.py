@@ -15,6 +15,7 @@ Measured on held-out words: nats a token of the answer, the same under another w
 the question?), and how many sampled answers end within 40 tokens. Three seeds; the record's seconds are those of the last
 start. A longer run of "answers" is kept: `small_model("gpt_chat")`.
 """
+
 import argparse
 import ast
 import dataclasses
@@ -70,14 +71,22 @@ def with_brackets() -> GPT:
     weights = old.state_dict()
     for name in ("embedding.weight", "output.weight"):
         rows = weights[name]
-        weights[name] = torch.cat([rows, rows.mean(0) + 0.02 * torch.randn(2, rows.shape[1], generator=torch.Generator().manual_seed(1))])
+        weights[name] = torch.cat(
+            [
+                rows,
+                rows.mean(0)
+                + 0.02 * torch.randn(2, rows.shape[1], generator=torch.Generator().manual_seed(1)),
+            ]
+        )
     model.load_state_dict(weights)
     return model
 
 
 def example(tokenizer: ByteLevelBPE, chat: Chat, kind: str = "answers") -> Example:
     """A chat as ids and labels; cut to LONGEST tokens."""
-    ids, labels = layout(tokenizer).example([Message("user", chat[0]), Message("assistant", chat[1])])
+    ids, labels = layout(tokenizer).example(
+        [Message("user", chat[0]), Message("assistant", chat[1])]
+    )
     if kind == "all":
         labels = [IGNORED, *ids[1:]]
     elif kind == "no end":
@@ -87,31 +96,49 @@ def example(tokenizer: ByteLevelBPE, chat: Chat, kind: str = "answers") -> Examp
 
 def batches_of(tokenizer: ByteLevelBPE, known: list[Chat], kind: str = "answers", seed: int = 0):
     """Chats drawn at random; batch i is a function of i and the seed alone."""
+
     def batch(index: int) -> Batch:
         generator = torch.Generator().manual_seed(seed * 1_000_003 + index)
         drawn = torch.randint(len(known), (BATCH,), generator=generator).tolist()
         return supervised_batch([example(tokenizer, known[i], kind) for i in drawn])
+
     return batch
 
 
 def training(steps: int) -> TrainingConfig:
     """How it is trained, in so many steps."""
-    return TrainingConfig(num_steps=steps, learning_rate=RATE, warmup_steps=10, min_learning_rate=RATE / 20,
-                          weight_decay=0.1, betas=(0.9, 0.95))
+    return TrainingConfig(
+        num_steps=steps,
+        learning_rate=RATE,
+        warmup_steps=10,
+        min_learning_rate=RATE / 20,
+        weight_decay=0.1,
+        betas=(0.9, 0.95),
+    )
 
 
 def first_losses(count: int) -> list[float]:
     """The losses of the first steps of the kept model, trained anew; nothing is kept."""
     tokenizer = load_trained()[1]
-    return losses_of_first_steps(count, with_brackets(), causal_lm, batches_of(tokenizer, chats(split(definitions())[0])),
-                                 training(KEPT_STEPS))
+    return losses_of_first_steps(
+        count,
+        with_brackets(),
+        causal_lm,
+        batches_of(tokenizer, chats(split(definitions())[0])),
+        training(KEPT_STEPS),
+    )
 
 
 @torch.no_grad()
 def nats(model: GPT, tokenizer: ByteLevelBPE, asked: list[Chat], kind: str = "no end") -> float:
     """Nats a token over the answers; their ends are left out, which one kind of run never learned."""
-    terms = [causal_lm(model, supervised_batch([example(tokenizer, chat, kind) for chat in asked[at:at + 64]]))
-             for at in range(0, len(asked), 64)]
+    terms = [
+        causal_lm(
+            model,
+            supervised_batch([example(tokenizer, chat, kind) for chat in asked[at : at + 64]]),
+        )
+        for at in range(0, len(asked), 64)
+    ]
     return sum(float(one.total) for one in terms) / sum(one.count for one in terms)
 
 
@@ -126,12 +153,22 @@ def figures(model: GPT, tokenizer: ByteLevelBPE, every: int = 1) -> dict[str, fl
     return {"nats_per_token": round(nats(model, tokenizer, asked), 4), "chats": len(asked)}
 
 
-def answers(model: GPT, tokenizer: ByteLevelBPE, asked: list[Chat], most: int = 40) -> list[tuple[str, bool]]:
+def answers(
+    model: GPT, tokenizer: ByteLevelBPE, asked: list[Chat], most: int = 40
+) -> list[tuple[str, bool]]:
     """What the model says to each question, sampled, and whether it ended by itself."""
     prompts = [layout(tokenizer).prompt([Message("user", question)]) for question, _ in asked]
-    params = [SamplingParams(temperature=0.7, top_p=0.95, max_tokens=most, seed=number, stop_token_ids=(END,)) for number in range(len(asked))]
+    params = [
+        SamplingParams(
+            temperature=0.7, top_p=0.95, max_tokens=most, seed=number, stop_token_ids=(END,)
+        )
+        for number in range(len(asked))
+    ]
     said = generate(model, prompts, params)
-    return [(shown(tokenizer, list(one.ids)), END in one.ids or one.finish_reason == "stop") for one in said]
+    return [
+        (shown(tokenizer, list(one.ids)), END in one.ids or one.finish_reason == "stop")
+        for one in said
+    ]
 
 
 def shown(tokenizer: ByteLevelBPE, ids: list[int]) -> str:
@@ -152,14 +189,21 @@ def measure(model: GPT, tokenizer: ByteLevelBPE) -> dict[str, float]:
     asked = held_out()
     turned = [(other[0], mine[1]) for mine, other in zip(asked, asked[1:] + asked[:1], strict=True)]
     said = answers(model, tokenizer, asked[::5])
-    return {"nats": round(nats(model, tokenizer, asked), 4), "nats_under_another_question": round(nats(model, tokenizer, turned), 4),
-            "ended": round(sum(ended for _, ended in said) / len(said), 4)}
+    return {
+        "nats": round(nats(model, tokenizer, asked), 4),
+        "nats_under_another_question": round(nats(model, tokenizer, turned), 4),
+        "ended": round(sum(ended for _, ended in said) / len(said), 4),
+    }
 
 
-def run(tokenizer: ByteLevelBPE, known: list[Chat], kind: str, seed: int, steps: int) -> tuple[GPT, list[float]]:
+def run(
+    tokenizer: ByteLevelBPE, known: list[Chat], kind: str, seed: int, steps: int
+) -> tuple[GPT, list[float]]:
     """Train one model; it and the losses."""
     model = with_brackets()
-    history = train(model, causal_lm, batches_of(tokenizer, known, kind, seed), training(steps), progress=False).history
+    history = train(
+        model, causal_lm, batches_of(tokenizer, known, kind, seed), training(steps), progress=False
+    ).history
     return model.eval(), [row["loss"] for row in history]
 
 
@@ -168,11 +212,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--kept-steps", type=int, default=KEPT_STEPS)
-    parser.add_argument("--resume", type=Path, help="what an interrupted run printed: its runs are not made again")
+    parser.add_argument(
+        "--resume", type=Path, help="what an interrupted run printed: its runs are not made again"
+    )
     args = parser.parse_args()
     torch.set_num_threads(1)
     tokenizer, known = load_trained()[1], chats(split(definitions())[0])
-    started, runs = time.process_time(), [ast.literal_eval(line) for line in args.resume.read_text().splitlines()] if args.resume else []
+    started, runs = (
+        time.process_time(),
+        [ast.literal_eval(line) for line in args.resume.read_text().splitlines()]
+        if args.resume
+        else [],
+    )
     done = {(one["kind"], one["seed"]) for one in runs}
     plan = [(kind, seed) for seed in range(SEEDS) for kind in KINDS]
     samples: dict[str, list[str]] = {}
@@ -181,20 +232,53 @@ def main() -> None:
         if (kind, seed) in done:
             continue
         model, losses = run(tokenizer, known, kind, seed, args.steps)
-        runs.append({"kind": kind, "chats": len(known), "seed": seed, "last_loss": round(sum(losses[-10:]) / 10, 4), **measure(model, tokenizer)})
+        runs.append(
+            {
+                "kind": kind,
+                "chats": len(known),
+                "seed": seed,
+                "last_loss": round(sum(losses[-10:]) / 10, 4),
+                **measure(model, tokenizer),
+            }
+        )
         print(runs[-1], flush=True)
     model, losses = run(tokenizer, known, "answers", 0, args.kept_steps)
-    keep(NAME, "gpt", model.config, model, script="bench/trained/chats.py", seed=0, corpora=["kjv", "oewn_glosses"],
-         steps=args.kept_steps, first_losses=losses[:20])
+    keep(
+        NAME,
+        "gpt",
+        model.config,
+        model,
+        script="bench/trained/chats.py",
+        seed=0,
+        corpora=["kjv", "oewn_glosses"],
+        steps=args.kept_steps,
+        first_losses=losses[:20],
+    )
     shutil.copyfile(folder(GPT_NAME) / "bpe.json", folder(NAME) / "bpe.json")
     kept = small_model(NAME)
-    add_figures(NAME, figures(kept.model, kept.tokenizer), figures(kept.model, kept.tokenizer, every=4))
+    add_figures(
+        NAME, figures(kept.model, kept.tokenizer), figures(kept.model, kept.tokenizer, every=4)
+    )
     samples["kept"] = [text for text, _ in answers(kept.model, tokenizer, tried, most=60)]
     one = [example(tokenizer, chat) for chat in held_out()]
-    save("trained_chats", versions=("torch", "numpy"), seeds=SEEDS, steps=args.steps, batch=BATCH, chats=len(known),
-         cpu_seconds=round(time.process_time() - started), kept={"steps": args.kept_steps, **measure(kept.model, tokenizer)},
-         labels={"tokens": sum(len(row.ids) for row in one), "learned": sum(label != IGNORED for row in one for label in row.labels)},
-         before=measure(with_brackets().eval(), tokenizer), runs=runs, asked=[question for question, _ in tried], samples=samples)
+    save(
+        "trained_chats",
+        versions=("torch", "numpy"),
+        seeds=SEEDS,
+        steps=args.steps,
+        batch=BATCH,
+        chats=len(known),
+        cpu_seconds=round(time.process_time() - started),
+        kept={"steps": args.kept_steps, **measure(kept.model, tokenizer)},
+        labels={
+            "tokens": sum(len(row.ids) for row in one),
+            "learned": sum(label != IGNORED for row in one for label in row.labels),
+        },
+        before=measure(with_brackets().eval(), tokenizer),
+        runs=runs,
+        asked=[question for question, _ in tried],
+        samples=samples,
+    )
 
 
 if __name__ == "__main__":

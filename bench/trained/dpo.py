@@ -10,6 +10,7 @@ costs: bits per byte on held-out scripture, and the mean log-ratio to the refere
 The model is kept (`small_model("gpt_kjv_dpo")`), and beside it the pairs that were sampled: so its training, and the
 agreement on held-out pairs, can be had again without sampling.
 """
+
 import argparse
 import json
 import os
@@ -65,25 +66,42 @@ def continuations(model: GPT, prompts: list[list[int]], end_id: int, seed: int) 
 
     Each prompt has a seed of its own: with one for all, all would be continued by the same random numbers.
     """
-    params = [SamplingParams(temperature=1.0, max_tokens=LONGEST, seed=seed + number, stop_token_ids=(end_id,))
-              for number in range(len(prompts))]
+    params = [
+        SamplingParams(
+            temperature=1.0, max_tokens=LONGEST, seed=seed + number, stop_token_ids=(end_id,)
+        )
+        for number in range(len(prompts))
+    ]
     said = []
     for start in range(0, len(prompts), 32):
-        said += [list(output.ids) for output in generate(model, prompts[start:start + 32], params[start:start + 32])]
+        said += [
+            list(output.ids)
+            for output in generate(model, prompts[start : start + 32], params[start : start + 32])
+        ]
     return said
 
 
 def pairs_from(model: GPT, prompts: list[list[int]], end_id: int, seed: int) -> list[Preference]:
     """Two continuations of each prompt, the shorter preferred; equally long ones say nothing and are left out."""
-    both = zip(prompts, continuations(model, prompts, end_id, seed), continuations(model, prompts, end_id, seed + 7919))
-    return [Preference(prompt, *sorted((one, other), key=len)) for prompt, one, other in both if len(one) != len(other)]
+    both = zip(
+        prompts,
+        continuations(model, prompts, end_id, seed),
+        continuations(model, prompts, end_id, seed + 7919),
+    )
+    return [
+        Preference(prompt, *sorted((one, other), key=len))
+        for prompt, one, other in both
+        if len(one) != len(other)
+    ]
 
 
 @torch.no_grad()
 def agreement(model: GPT, reference: GPT, pairs: list[Preference]) -> float:
     """Share of the pairs whose preferred answer has the higher implied reward; equal ones count half."""
     batch = preference_batch(pairs)
-    chosen, rejected = (sequence_logprobs(model, batch) - sequence_logprobs(reference, batch)).chunk(2)
+    chosen, rejected = (
+        sequence_logprobs(model, batch) - sequence_logprobs(reference, batch)
+    ).chunk(2)
     return float(((chosen > rejected).double() + 0.5 * (chosen == rejected)).mean())
 
 
@@ -95,10 +113,12 @@ def kept_pairs() -> dict[str, list[Preference]]:
 
 def batches_of(reference: GPT, pairs: list[Preference]) -> Callable[[int], Batch]:
     """Pairs drawn at random; batch i is a function of i alone."""
+
     def batch(index: int) -> Batch:
         generator = torch.Generator().manual_seed(index)
         chosen = torch.randperm(len(pairs), generator=generator)[:PAIRS_A_BATCH].tolist()
         return with_reference(reference, preference_batch([pairs[i] for i in chosen]))
+
     return batch
 
 
@@ -115,13 +135,18 @@ def objective(model: GPT, batch: Batch) -> Terms:
 def first_losses(count: int) -> list[float]:
     """The losses of the first steps, trained anew from the kept pairs; nothing is kept."""
     batches = batches_of(load_trained()[0], kept_pairs()["train"])
-    return losses_of_first_steps(count, load_trained()[0], objective, batches, training(STEPS, RATE))
+    return losses_of_first_steps(
+        count, load_trained()[0], objective, batches, training(STEPS, RATE)
+    )
 
 
 def figures(model: GPT, tokenizer: ByteLevelBPE, every: int = 1) -> dict[str, float]:
     """What `gpt.py` measures, and the agreement; over all held-out text and pairs, or each so-manieth."""
     pairs = kept_pairs()["held_out"][::every]
-    return {**gpt_figures(model, tokenizer, every), "agreement": round(agreement(model, load_trained()[0], pairs), 4)}
+    return {
+        **gpt_figures(model, tokenizer, every),
+        "agreement": round(agreement(model, load_trained()[0], pairs), 4),
+    }
 
 
 def main() -> None:
@@ -136,7 +161,9 @@ def main() -> None:
     model, _ = load_trained()
     end_id = tokenizer.encode("\n")[0]
     train_text, held_text = split(scripture())
-    pairs = pairs_from(reference, prompts_from(train_text.splitlines(), tokenizer, args.prompts, 0), end_id, 0)
+    pairs = pairs_from(
+        reference, prompts_from(train_text.splitlines(), tokenizer, args.prompts, 0), end_id, 0
+    )
     held_prompts = prompts_from(held_text.splitlines(), tokenizer, 96, 1)
     held_pairs = pairs_from(reference, held_prompts, end_id, 50_000)
     held_tokens, held_bytes = as_tokens(tokenizer, held_text), len(held_text.encode())
@@ -145,28 +172,61 @@ def main() -> None:
         model.eval()
         said = continuations(model, held_prompts, end_id, 90_000)
         lengths = [len(answer) for answer in said]
-        rows = preference_batch([Preference(p, a, [end_id, end_id]) for p, a in zip(held_prompts, said, strict=True)])
+        rows = preference_batch(
+            [Preference(p, a, [end_id, end_id]) for p, a in zip(held_prompts, said, strict=True)]
+        )
         with torch.no_grad():
-            moved = (sequence_logprobs(model, rows) - sequence_logprobs(reference, rows))[:len(said)]
-        return {"agreement": round(agreement(model, reference, held_pairs), 4),
-                "mean_tokens_of_a_verse": round(statistics.mean(lengths), 2),
-                "mean_log_ratio_to_reference": round(float(moved.mean()), 3),
-                "bits_per_byte": round(bits_per_byte(model, held_tokens, held_bytes), 4)}
+            moved = (sequence_logprobs(model, rows) - sequence_logprobs(reference, rows))[
+                : len(said)
+            ]
+        return {
+            "agreement": round(agreement(model, reference, held_pairs), 4),
+            "mean_tokens_of_a_verse": round(statistics.mean(lengths), 2),
+            "mean_log_ratio_to_reference": round(float(moved.mean()), 3),
+            "bits_per_byte": round(bits_per_byte(model, held_tokens, held_bytes), 4),
+        }
+
     before, started = measure(), time.process_time()
-    history = train(model, objective, batches_of(reference, pairs), training(args.steps, args.learning_rate)).history
+    history = train(
+        model, objective, batches_of(reference, pairs), training(args.steps, args.learning_rate)
+    ).history
     seconds = time.process_time() - started
-    keep(NAME, "gpt", CONFIG, model, script="bench/trained/dpo.py", seed=0, corpora=["kjv"], steps=args.steps,
-         first_losses=[row["loss"] for row in history[:20]])
-    (folder(NAME) / "pairs.json").write_text(json.dumps({"train": pairs, "held_out": held_pairs}), encoding="utf-8")
+    keep(
+        NAME,
+        "gpt",
+        CONFIG,
+        model,
+        script="bench/trained/dpo.py",
+        seed=0,
+        corpora=["kjv"],
+        steps=args.steps,
+        first_losses=[row["loss"] for row in history[:20]],
+    )
+    (folder(NAME) / "pairs.json").write_text(
+        json.dumps({"train": pairs, "held_out": held_pairs}), encoding="utf-8"
+    )
     shutil.copyfile(folder(GPT_NAME) / "bpe.json", folder(NAME) / "bpe.json")
     kept = small_model(NAME)
-    add_figures(NAME, figures(kept.model, kept.tokenizer), figures(kept.model, kept.tokenizer, every=8))
+    add_figures(
+        NAME, figures(kept.model, kept.tokenizer), figures(kept.model, kept.tokenizer, every=8)
+    )
     model = kept.model  # what is measured from here on is what was kept
     found = {"before": before, "after": measure()}
     print(found)
-    save("trained_dpo", versions=("torch", "numpy"), seed=0, steps=args.steps, learning_rate=args.learning_rate,
-         beta=BETA, pairs=len(pairs), held_out_pairs=len(held_pairs), context=CONTEXT, cpu_seconds=round(seconds),
-         loss={"first": round(history[0]["loss"], 4), "last": round(history[-1]["loss"], 4)}, **found)
+    save(
+        "trained_dpo",
+        versions=("torch", "numpy"),
+        seed=0,
+        steps=args.steps,
+        learning_rate=args.learning_rate,
+        beta=BETA,
+        pairs=len(pairs),
+        held_out_pairs=len(held_pairs),
+        context=CONTEXT,
+        cpu_seconds=round(seconds),
+        loss={"first": round(history[0]["loss"], 4), "last": round(history[-1]["loss"], 4)},
+        **found,
+    )
 
 
 if __name__ == "__main__":

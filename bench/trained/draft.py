@@ -6,6 +6,7 @@ Text, batches and rates are those of `gpt.py`. Five seeds; a seed draws the weig
 seed 0 is kept (`small_model("gpt_kjv_draft")`). The others are there for one figure: how much of the large model's
 probability each of them has in common with it, on held-out text. An untrained one stands beside them.
 """
+
 import argparse
 import os
 import shutil
@@ -21,7 +22,15 @@ import torch  # noqa: E402  (threads are set before torch starts)
 from gpt import BATCH, CONTEXT, VOCAB_SIZE, bits_per_byte, figures, load_trained, training  # noqa: E402
 from gpt import NAME as LARGE  # noqa: E402
 from record import save  # noqa: E402
-from texts import as_tokens, folder, losses_of_first_steps, scripture, split, stretches_of, tokenizer_for  # noqa: E402
+from texts import (
+    as_tokens,
+    folder,
+    losses_of_first_steps,
+    scripture,
+    split,
+    stretches_of,
+    tokenizer_for,
+)  # noqa: E402
 from torch import Tensor  # noqa: E402
 
 from reference_impl.corpora.small_models import add_figures, keep, small_model  # noqa: E402
@@ -30,7 +39,14 @@ from reference_impl.objectives.causal_lm import causal_lm, cut_chunks  # noqa: E
 from reference_impl.training.loop import train  # noqa: E402
 
 NAME, SEEDS, ROWS = "gpt_kjv_draft", 5, 20
-CONFIG = GPTConfig(vocab_size=VOCAB_SIZE, hidden_size=64, num_layers=1, num_heads=2, max_position_embeddings=CONTEXT, dropout=0.0)
+CONFIG = GPTConfig(
+    vocab_size=VOCAB_SIZE,
+    hidden_size=64,
+    num_layers=1,
+    num_heads=2,
+    max_position_embeddings=CONTEXT,
+    dropout=0.0,
+)
 
 
 def first_losses(count: int) -> list[float]:
@@ -38,7 +54,9 @@ def first_losses(count: int) -> list[float]:
     text, _ = split(scripture())
     torch.manual_seed(0)
     tokens = as_tokens(tokenizer_for(LARGE, text, VOCAB_SIZE), text)
-    return losses_of_first_steps(count, GPT(CONFIG), causal_lm, stretches_of(tokens, CONTEXT, BATCH), training(1200))
+    return losses_of_first_steps(
+        count, GPT(CONFIG), causal_lm, stretches_of(tokens, CONTEXT, BATCH), training(1200)
+    )
 
 
 @torch.no_grad()
@@ -68,20 +86,53 @@ def main() -> None:
     for seed in range(SEEDS):
         torch.manual_seed(seed)
         model, started = GPT(CONFIG), time.process_time()
-        untrained = {"overlap": round(overlap(model, large, rows), 4), "same_best": round(same_best(model, large, rows), 4)}
-        result = train(model, causal_lm, stretches_of(tokens, CONTEXT, BATCH, seed), training(steps))
+        untrained = {
+            "overlap": round(overlap(model, large, rows), 4),
+            "same_best": round(same_best(model, large, rows), 4),
+        }
+        result = train(
+            model, causal_lm, stretches_of(tokens, CONTEXT, BATCH, seed), training(steps)
+        )
         if seed == 0:
-            keep(NAME, "gpt", CONFIG, model, script="bench/trained/draft.py", seed=0, corpora=["kjv"], steps=steps,
-                 first_losses=[row["loss"] for row in result.history[:20]])
+            keep(
+                NAME,
+                "gpt",
+                CONFIG,
+                model,
+                script="bench/trained/draft.py",
+                seed=0,
+                corpora=["kjv"],
+                steps=steps,
+                first_losses=[row["loss"] for row in result.history[:20]],
+            )
             shutil.copy(folder(LARGE) / "bpe.json", folder(NAME) / "bpe.json")
             model = small_model(NAME).model  # what is measured is what is kept
             add_figures(NAME, figures(model, tokenizer), figures(model, tokenizer, every=8))
-        found.append({"seed": seed, "bits_per_byte": round(bits_per_byte(model.eval(), held, len(held_out.encode())), 4),
-                      "overlap": round(overlap(model, large, rows), 4), "same_best": round(same_best(model, large, rows), 4),
-                      "untrained": untrained, "cpu_seconds": round(time.process_time() - started)})
+        found.append(
+            {
+                "seed": seed,
+                "bits_per_byte": round(
+                    bits_per_byte(model.eval(), held, len(held_out.encode())), 4
+                ),
+                "overlap": round(overlap(model, large, rows), 4),
+                "same_best": round(same_best(model, large, rows), 4),
+                "untrained": untrained,
+                "cpu_seconds": round(time.process_time() - started),
+            }
+        )
         print(found[-1], flush=True)
-    save("trained_draft", versions=("torch",), seed=list(range(SEEDS)), steps=steps, places=rows[:, :CONTEXT].numel(), drafts=found,
-         parameters={"draft": sum(p.numel() for p in model.parameters()), "large": sum(p.numel() for p in large.parameters())})
+    save(
+        "trained_draft",
+        versions=("torch",),
+        seed=list(range(SEEDS)),
+        steps=steps,
+        places=rows[:, :CONTEXT].numel(),
+        drafts=found,
+        parameters={
+            "draft": sum(p.numel() for p in model.parameters()),
+            "large": sum(p.numel() for p in large.parameters()),
+        },
+    )
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ every slope along the (gate's) inner product is that small: for the three withou
 Cures, for ReLU at a rate of 1: a tenth of it, warm-up, shorter gradients, a norm before each layer. No network is kept. And the same
 count in models that were trained by others: the gates of SmolLM2 and the GELU units of the small GPT.
 """
+
 import argparse
 import math
 import os
@@ -44,8 +45,13 @@ from reference_impl.weights.gguf_files import read_gguf  # noqa: E402
 BEFORE, WIDTH, UNITS, GATED_UNITS, STEPS, BATCH, ASKED, DEAD = 8, 16, 192, 128, 300, 64, 4096, 1e-6
 KINDS = {"ReLU": "relu", "leaky ReLU": "leaky_relu", "GELU": "gelu", "SwiGLU": "silu"}
 RATES, SCALES, RATE, SCALE, CLIP = (0.1, 0.3, 1.0, 3.0), (0.1, 1.0, 3.0, 10.0), 0.3, 1.0, 1.0
-CURES = {"none": {}, "a tenth of the rate": {"rate": 0.1}, "warm-up over 100 steps": {"warmup": 100},
-         "gradients cut to 0.1": {"clip": 0.1}, "RMSNorm before each layer": {"norm": True}}
+CURES = {
+    "none": {},
+    "a tenth of the rate": {"rate": 0.1},
+    "warm-up over 100 steps": {"warmup": 100},
+    "gradients cut to 0.1": {"clip": 0.1},
+    "RMSNorm before each layer": {"norm": True},
+}
 
 
 class Hidden(nn.Module):
@@ -70,7 +76,9 @@ class Hidden(nn.Module):
     def slopes(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """The largest size, over the inputs, of each unit's slope along its first inner product, and along any: (units,) each."""
         x = self.norm(x)
-        along_first, along_second = of_unit(self.act, self.first(x), None if self.second is None else self.second(x))
+        along_first, along_second = of_unit(
+            self.act, self.first(x), None if self.second is None else self.second(x)
+        )
         return along_first, torch.maximum(along_first, along_second)
 
 
@@ -92,7 +100,9 @@ class Bytes(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(256, WIDTH)
         wide = GATED_UNITS if kind == "SwiGLU" else UNITS
-        self.layers = nn.ModuleList([Hidden(BEFORE * WIDTH, kind, scale, norm), Hidden(wide, kind, scale, norm)])
+        self.layers = nn.ModuleList(
+            [Hidden(BEFORE * WIDTH, kind, scale, norm), Hidden(wide, kind, scale, norm)]
+        )
         self.output = nn.Linear(wide, 256)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -108,9 +118,13 @@ class Bytes(nn.Module):
         x, shares = self.embedding(x).flatten(1), []
         for layer in self.layers:
             along_gate, along_any = layer.slopes(x)
-            shares.append(((along_any <= DEAD).double().mean(), (along_gate <= DEAD).double().mean()))
+            shares.append(
+                ((along_any <= DEAD).double().mean(), (along_gate <= DEAD).double().mean())
+            )
             x = layer(x)
-        return tuple(round(float(torch.stack(some).mean()), 4) for some in zip(*shares, strict=True))
+        return tuple(
+            round(float(torch.stack(some).mean()), 4) for some in zip(*shares, strict=True)
+        )
 
 
 def windows(text: str, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -123,12 +137,22 @@ def windows(text: str, count: int, generator: torch.Generator) -> tuple[Tensor, 
 
 def of_bytes_alone(text: str) -> float:
     """The entropy of a text's bytes in bits: what a network loses that knows how common each is, and nothing else."""
-    shares = torch.bincount(torch.frombuffer(bytearray(text.encode()), dtype=torch.uint8).long()).double() / len(text.encode())
+    shares = torch.bincount(
+        torch.frombuffer(bytearray(text.encode()), dtype=torch.uint8).long()
+    ).double() / len(text.encode())
     return float(-(shares * shares.clamp(min=1e-300).log2()).sum())
 
 
-def run(texts: tuple[str, str], kind: str, rate: float, scale: float, seed: int, warmup: int = 0, clip: float = CLIP,
-        norm: bool = False) -> dict[str, float | None]:
+def run(
+    texts: tuple[str, str],
+    kind: str,
+    rate: float,
+    scale: float,
+    seed: int,
+    warmup: int = 0,
+    clip: float = CLIP,
+    norm: bool = False,
+) -> dict[str, float | None]:
     """Train one network: the shares of dead units before and after, and bits a byte of what is held out."""
     torch.manual_seed(seed)
     model = Bytes(kind, scale, norm)
@@ -145,7 +169,9 @@ def run(texts: tuple[str, str], kind: str, rate: float, scale: float, seed: int,
         optimizer.step()
     with torch.no_grad():
         bits = float(F.cross_entropy(model(asked), answers)) / math.log(2)
-    if not math.isfinite(bits):  # numbers that are none have no slope either: nothing can be counted
+    if not math.isfinite(
+        bits
+    ):  # numbers that are none have no slope either: nothing can be counted
         return {"before": before, "dead": None, "silent": None, "bits": None}
     dead, silent = model.dead(asked)
     return {"before": before, "dead": dead, "silent": silent, "bits": round(bits, 4)}
@@ -156,7 +182,9 @@ def rows_of(texts: tuple[str, str], seeds: int, **settings) -> dict[str, object]
     runs = [run(texts, seed=seed, **settings) for seed in range(seeds)]
     row = {**settings, **{key: [one[key] for one in runs] for key in runs[0]}}
     known = [one for one in row["dead"] if one is not None]
-    print(settings, "dead", statistics.mean(known) if known else None, "bits", row["bits"], flush=True)
+    print(
+        settings, "dead", statistics.mean(known) if known else None, "bits", row["bits"], flush=True
+    )
     return row
 
 
@@ -164,7 +192,9 @@ def rows_of(texts: tuple[str, str], seeds: int, **settings) -> dict[str, object]
 def in_models() -> dict[str, dict[str, object]]:
     """Dead units of trained models on their kind of text, and how often a unit's gate lets nothing through."""
     smollm2 = corpora.load("smollm2")
-    words = tokenizer_from_metadata(read_gguf(next(corpora.path("smollm2").glob("*.gguf"))).metadata)
+    words = tokenizer_from_metadata(
+        read_gguf(next(corpora.path("smollm2").glob("*.gguf"))).metadata
+    )
     papers = torch.tensor([given for given, _ in editorials(words, 32, 128)])  # 4,096 tokens
     gpt = small_model("gpt_kjv")
     verses = cut_chunks(torch.tensor(gpt.tokenizer.encode(split(scripture())[1])), 128)[:32, :128]
@@ -175,7 +205,9 @@ def in_models() -> dict[str, dict[str, object]]:
         def count(layer, given, counts=counts):
             x = given[0].flatten(0, 1)  # (N, C)
             gated = hasattr(layer, "gate")
-            along_gate, along_up = of_unit(layer.act, (layer.gate if gated else layer.up)(x), layer.up(x) if gated else None)
+            along_gate, along_up = of_unit(
+                layer.act, (layer.gate if gated else layer.up)(x), layer.up(x) if gated else None
+            )
             counts["dead"] += int((torch.maximum(along_gate, along_up) <= DEAD).sum())
             counts["silent"] += int((along_gate <= DEAD).sum())
             counts["units"] += along_gate.numel()
@@ -197,14 +229,40 @@ def main() -> None:
     torch.set_num_threads(1)
     started, texts = time.process_time(), split(scripture())
     models = in_models()
-    by_rate = [rows_of(texts, seeds, kind=kind, rate=rate, scale=SCALE) for rate in RATES for kind in KINDS]
-    by_scale = [rows_of(texts, seeds, kind=kind, rate=RATE, scale=scale) for scale in SCALES if scale != SCALE for kind in KINDS]
-    cures = [{"cure": name, **rows_of(texts, seeds, **{"kind": "ReLU", "rate": 1.0, "scale": SCALE, **change})} for name, change in CURES.items()]
-    save("trained_dying", versions=("torch",), seeds=list(range(seeds)), steps=STEPS, inputs=ASKED, slope_of_the_dead=DEAD,
-         parameters={kind: sum(p.numel() for p in Bytes(kind).parameters()) for kind in KINDS},
-         clip=CLIP, rate_of_scales=RATE, bits_of_bytes_alone=round(of_bytes_alone(texts[1]), 4),
-         units={kind: 2 * (GATED_UNITS if kind == "SwiGLU" else UNITS) for kind in KINDS},
-         by_rate=by_rate, by_scale=by_scale, cures=cures, in_models=models, cpu_seconds=round(time.process_time() - started))
+    by_rate = [
+        rows_of(texts, seeds, kind=kind, rate=rate, scale=SCALE) for rate in RATES for kind in KINDS
+    ]
+    by_scale = [
+        rows_of(texts, seeds, kind=kind, rate=RATE, scale=scale)
+        for scale in SCALES
+        if scale != SCALE
+        for kind in KINDS
+    ]
+    cures = [
+        {
+            "cure": name,
+            **rows_of(texts, seeds, **{"kind": "ReLU", "rate": 1.0, "scale": SCALE, **change}),
+        }
+        for name, change in CURES.items()
+    ]
+    save(
+        "trained_dying",
+        versions=("torch",),
+        seeds=list(range(seeds)),
+        steps=STEPS,
+        inputs=ASKED,
+        slope_of_the_dead=DEAD,
+        parameters={kind: sum(p.numel() for p in Bytes(kind).parameters()) for kind in KINDS},
+        clip=CLIP,
+        rate_of_scales=RATE,
+        bits_of_bytes_alone=round(of_bytes_alone(texts[1]), 4),
+        units={kind: 2 * (GATED_UNITS if kind == "SwiGLU" else UNITS) for kind in KINDS},
+        by_rate=by_rate,
+        by_scale=by_scale,
+        cures=cures,
+        in_models=models,
+        cpu_seconds=round(time.process_time() - started),
+    )
 
 
 if __name__ == "__main__":

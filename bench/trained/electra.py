@@ -22,6 +22,7 @@ where ELECTRA is no better than always giving one answer. See the record.
 The discriminator is kept (`small_model("electra_kjv")`). Its card says how well it tells tokens that were replaced from
 those that were not, on held-out text; the replacements there are drawn by their frequency, since no generator is kept.
 """
+
 import argparse
 import os
 import shutil
@@ -73,9 +74,17 @@ Batch = dict[str, Tensor]
 
 def config(num_layers: int) -> ElectraConfig:
     """The encoder, or with one layer the generator."""
-    return ElectraConfig(vocab_size=VOCAB_SIZE, hidden_size=128, embedding_size=128, num_layers=num_layers, num_heads=4,
-                         intermediate_size=512, max_position_embeddings=LENGTH, hidden_dropout=0.0,
-                         attention_dropout=0.0)
+    return ElectraConfig(
+        vocab_size=VOCAB_SIZE,
+        hidden_size=128,
+        embedding_size=128,
+        num_layers=num_layers,
+        num_heads=4,
+        intermediate_size=512,
+        max_position_embeddings=LENGTH,
+        hidden_dropout=0.0,
+        attention_dropout=0.0,
+    )
 
 
 def as_frequent(model: ElectraForMaskedLM, tokens: Tensor) -> ElectraForMaskedLM:
@@ -100,7 +109,9 @@ def for_replaced_tokens(tokens: Tensor) -> tuple[nn.Module, Electra]:
     start(generator.electra)
     start(discriminator.electra)
     share_embeddings(generator, discriminator)
-    return GeneratorAndDiscriminator(as_frequent(generator, tokens), discriminator), discriminator.electra
+    return GeneratorAndDiscriminator(
+        as_frequent(generator, tokens), discriminator
+    ), discriminator.electra
 
 
 def batches_of(tokens: Tensor) -> Callable[[int], Batch]:
@@ -110,14 +121,25 @@ def batches_of(tokens: Tensor) -> Callable[[int], Batch]:
     def batch(index: int) -> Batch:
         rows, generator = stretches(tokens, index)
         ids, labels = blanks.mask_tokens(rows, generator)
-        return {"ids": ids, "labels": labels, "mask": torch.ones_like(ids, dtype=torch.bool),
-                "chances": torch.rand(ids.shape, generator=generator)}
+        return {
+            "ids": ids,
+            "labels": labels,
+            "mask": torch.ones_like(ids, dtype=torch.bool),
+            "chances": torch.rand(ids.shape, generator=generator),
+        }
+
     return batch
 
 
 def training(steps: int) -> TrainingConfig:
     """How both are trained, in so many steps."""
-    return TrainingConfig(num_steps=steps, learning_rate=1.5e-3, warmup_steps=100, schedule="linear", betas=(0.9, 0.98))
+    return TrainingConfig(
+        num_steps=steps,
+        learning_rate=1.5e-3,
+        warmup_steps=100,
+        schedule="linear",
+        betas=(0.9, 0.98),
+    )
 
 
 def first_losses(count: int) -> list[float]:
@@ -137,37 +159,57 @@ def figures(model: ElectraForPreTraining, tokenizer: Tokenizer, every: int = 1) 
     """
     _, held_out = split(scripture())
     tokens = as_tokens(tokenizer, held_out)
-    rows = tokens[:len(tokens) // LENGTH * LENGTH].view(-1, LENGTH)[::every]  # (B, T)
+    rows = tokens[: len(tokens) // LENGTH * LENGTH].view(-1, LENGTH)[::every]  # (B, T)
     generator = torch.Generator().manual_seed(0)
     drawn = tokens[torch.randint(len(tokens), rows.shape, generator=generator)]
     shown = torch.where(torch.rand(rows.shape, generator=generator) < SHARE, drawn, rows)
     replaced = shown != rows
     logits = torch.cat([model(part).view(part.shape) for part in shown.split(64)])  # (B, T)
     loss = nn.functional.binary_cross_entropy_with_logits(logits, replaced.float())
-    return {"nats": round(float(loss), 4), "detected": round(float((logits > 0)[replaced].double().mean()), 4),
-            "false_alarms": round(float((logits > 0)[~replaced].double().mean()), 4)}
+    return {
+        "nats": round(float(loss), 4),
+        "detected": round(float((logits > 0)[replaced].double().mean()), 4),
+        "false_alarms": round(float((logits > 0)[~replaced].double().mean()), 4),
+    }
 
 
 def written_both_ways(text: str) -> set[str]:
     """Words that have a capital in a tenth to nine tenths of their places, a verse's first word not counted."""
-    counts = Counter(word for verse in text.splitlines() for word in words_of(BERT, verse)[1:] if word.isalpha())
-    return {word for word in counts if word.islower()
-            and 1 <= 9 * counts[word] / max(counts[word.capitalize()], 1) <= 81 and counts[word.capitalize()]}
+    counts = Counter(
+        word for verse in text.splitlines() for word in words_of(BERT, verse)[1:] if word.isalpha()
+    )
+    return {
+        word
+        for word in counts
+        if word.islower()
+        and 1 <= 9 * counts[word] / max(counts[word.capitalize()], 1) <= 81
+        and counts[word.capitalize()]
+    }
 
 
 class Probes:
     """Verses as tokens, with the answers to both questions, and which of them measure."""
 
-    def __init__(self, tokenizer: Tokenizer, verses: list[str], is_new: list[bool], measures: list[bool],
-                 both_ways: set[str]):
-        encodings = [tokenizer.encode(verse, add_specials=False, specials_in_text=False) for verse in verses]
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        verses: list[str],
+        is_new: list[bool],
+        measures: list[bool],
+        both_ways: set[str],
+    ):
+        encodings = [
+            tokenizer.encode(verse, add_specials=False, specials_in_text=False) for verse in verses
+        ]
         self.rows = [encoding.ids[:LENGTH] for encoding in encodings]
         self.new, self.measures = np.array(is_new), np.array(measures)
         self.places, self.capital = [], []  # (verse, place) of each word that is asked about
         for number, (verse, encoding) in enumerate(zip(verses, encodings, strict=True)):
             for place in range(1, len(self.rows[number]) - 1):
                 word = verse[slice(*encoding.offsets[place])]
-                whole = encoding.tokens[place] == word.lower() and not encoding.tokens[place + 1].startswith("##")
+                whole = encoding.tokens[place] == word.lower() and not encoding.tokens[
+                    place + 1
+                ].startswith("##")
                 if whole and word.lower() in both_ways:
                     self.places.append((number, place))
                     self.capital.append(word[0].isupper())
@@ -179,37 +221,50 @@ class Probes:
         encoder.eval()
         token_vectors, verse_vectors = [], []
         for first in range(0, len(self.rows), 64):
-            some = self.rows[first:first + 64]
+            some = self.rows[first : first + 64]
             mask = token_mask(some)
             found = encoder(pad_rows(some, 0), mask=mask)  # (B, T, C)
             verse_vectors.append(mean_pool(found, mask))
             token_vectors += list(found)
         words = torch.stack([token_vectors[number][place] for number, place in self.places]).numpy()
-        return self.scores(lambda x, y: LogisticRegression(max_iter=2000).fit(x, y), words,
-                           torch.cat(verse_vectors).numpy())
+        return self.scores(
+            lambda x, y: LogisticRegression(max_iter=2000).fit(x, y),
+            words,
+            torch.cat(verse_vectors).numpy(),
+        )
 
     def scores(self, fit: Callable, words: np.ndarray, verses: np.ndarray) -> dict[str, float]:
         """Fit and measure, both questions."""
         found = {}
         which_words = self.measures[[number for number, _ in self.places]]
-        for name, x, y, measures in (("capital", words, self.capital, which_words),
-                                     ("testament", verses, self.new, self.measures)):
-            found[name] = round(float(fit(x[~measures], y[~measures]).score(x[measures], y[measures])), 4)
+        for name, x, y, measures in (
+            ("capital", words, self.capital, which_words),
+            ("testament", verses, self.new, self.measures),
+        ):
+            found[name] = round(
+                float(fit(x[~measures], y[~measures]).score(x[measures], y[measures])), 4
+            )
         return found
 
     def without_encoder(self) -> dict[str, dict[str, float]]:
         """The commonest answer of all, and what each token's own counts say."""
-        words = np.eye(VOCAB_SIZE, dtype=np.float32)[[self.rows[number][place] for number, place in self.places]]
+        words = np.eye(VOCAB_SIZE, dtype=np.float32)[
+            [self.rows[number][place] for number, place in self.places]
+        ]
         verses = np.stack([np.bincount(row, minlength=VOCAB_SIZE) for row in self.rows])
-        fits = {"always the same answer": lambda x, y: DummyClassifier().fit(x, y),
-                "counts of tokens": lambda x, y: MultinomialNB().fit(x, y)}
+        fits = {
+            "always the same answer": lambda x, y: DummyClassifier().fit(x, y),
+            "counts of tokens": lambda x, y: MultinomialNB().fit(x, y),
+        }
         return {name: {"probes": self.scores(fit, words, verses)} for name, fit in fits.items()}
 
 
 def main() -> None:
     """Train both, judge both, write bench/results/trained_electra.json."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--teraflops", type=float, default=TERAFLOPS, help="operations that each may spend")
+    parser.add_argument(
+        "--teraflops", type=float, default=TERAFLOPS, help="operations that each may spend"
+    )
     args = parser.parse_args()
     torch.set_num_threads(1)
     text = scripture()
@@ -219,13 +274,23 @@ def main() -> None:
     number_of = {verse: number for number, verse in enumerate(text.splitlines())}
     measured = [verse for verse in held_out.splitlines() if verse in number_of]
     verses = [verse for verse in train_text.splitlines() if verse in number_of][::6] + measured
-    probes = Probes(tokenizer, verses, [number_of[verse] >= OLD_TESTAMENT for verse in verses],
-                    [i >= len(verses) - len(measured) for i in range(len(verses))], written_both_ways(train_text))
+    probes = Probes(
+        tokenizer,
+        verses,
+        [number_of[verse] >= OLD_TESTAMENT for verse in verses],
+        [i >= len(verses) - len(measured) for i in range(len(verses))],
+        written_both_ways(train_text),
+    )
     batches = batches_of(tokens)
 
-    found = {**probes.without_encoder(), "before training": {"probes": probes.judge(for_masked_lm(tokens)[1])}}
+    found = {
+        **probes.without_encoder(),
+        "before training": {"probes": probes.judge(for_masked_lm(tokens)[1])},
+    }
     ways: dict[str, tuple[Callable, Callable[[nn.Module, Batch], Terms]]] = {
-        "masked LM": (for_masked_lm, masked_lm), "ELECTRA": (for_replaced_tokens, replaced_token)}
+        "masked LM": (for_masked_lm, masked_lm),
+        "ELECTRA": (for_replaced_tokens, replaced_token),
+    }
     for name, (make, objective) in ways.items():
         model, encoder = make(tokens)
         per_step = count_flops(lambda: objective(model, batches(0)).total.backward())
@@ -233,17 +298,43 @@ def main() -> None:
         steps = round(args.teraflops * 1e12 / per_step)
         started = time.process_time()
         history = train(model, objective, batches, training(steps)).history
-        found[name] = {"steps": steps, "gigaflops_a_step": round(per_step / 1e9, 2),
-                       "cpu_seconds": round(time.process_time() - started), "probes": probes.judge(encoder),
-                       "last_loss": round(float(np.mean([row["loss"] for row in history[-50:]])), 3)}
+        found[name] = {
+            "steps": steps,
+            "gigaflops_a_step": round(per_step / 1e9, 2),
+            "cpu_seconds": round(time.process_time() - started),
+            "probes": probes.judge(encoder),
+            "last_loss": round(float(np.mean([row["loss"] for row in history[-50:]])), 3),
+        }
         print(name, found[name], flush=True)
-    keep(NAME, "electra", model.discriminator.config, model.discriminator, script="bench/trained/electra.py", seed=0,
-         corpora=["kjv"], steps=steps, first_losses=[row["loss"] for row in history[:20]])
+    keep(
+        NAME,
+        "electra",
+        model.discriminator.config,
+        model.discriminator,
+        script="bench/trained/electra.py",
+        seed=0,
+        corpora=["kjv"],
+        steps=steps,
+        first_losses=[row["loss"] for row in history[:20]],
+    )
     shutil.copyfile(folder("bert_kjv") / "vocab.txt", folder(NAME) / "vocab.txt")
     kept = small_model(NAME)
-    add_figures(NAME, figures(kept.model, kept.tokenizer), figures(kept.model, kept.tokenizer, every=5))
-    save("trained_electra", versions=("torch", "scikit-learn"), seed=0, teraflops=args.teraflops, share_of_blanks=SHARE,
-         probed={"words": len(probes.places), "verses": len(verses), "verses_measured": len(measured)}, found=found)
+    add_figures(
+        NAME, figures(kept.model, kept.tokenizer), figures(kept.model, kept.tokenizer, every=5)
+    )
+    save(
+        "trained_electra",
+        versions=("torch", "scikit-learn"),
+        seed=0,
+        teraflops=args.teraflops,
+        share_of_blanks=SHARE,
+        probed={
+            "words": len(probes.places),
+            "verses": len(verses),
+            "verses_measured": len(measured),
+        },
+        found=found,
+    )
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ counts are at chance. Three halvings of the stretches into those that fit and th
 
 The discriminator of the first seed is kept (`small_model("electra_kjv_stages")`).
 """
+
 import argparse
 import os
 import shutil
@@ -61,7 +62,13 @@ def discriminator_from(trained: BertForMaskedLM) -> ElectraForPreTraining:
     """The trained encoder below a head that is drawn."""
     torch.manual_seed(0)
     model = ElectraForPreTraining(config(2))
-    model.electra.load_state_dict({name: tensor for name, tensor in trained.bert.state_dict().items() if not name.startswith("pooler")})
+    model.electra.load_state_dict(
+        {
+            name: tensor
+            for name, tensor in trained.bert.state_dict().items()
+            if not name.startswith("pooler")
+        }
+    )
     return model
 
 
@@ -73,36 +80,50 @@ def by_frequency(rows: Tensor, tokens: Tensor, generator: torch.Generator) -> Te
 
 def replaced_batches(tokens: Tensor, seed: int) -> Callable[[int], Batch]:
     """Batch i, a function of i alone; a token that was drawn in its own place is not replaced."""
+
     def batch(index: int) -> Batch:
         rows, generator = stretches(tokens, 10_000 * (seed + 2) + index)
         shown = by_frequency(rows, tokens, generator)
         return {"ids": shown, "replaced": (shown != rows).long()}
+
     return batch
 
 
 def masked_batches(tokens: Tensor, seed: int) -> Callable[[int], Batch]:
     """The same stretches with blanks."""
+
     def batch(index: int) -> Batch:
         ids, labels = masking(SHARE).mask_tokens(*stretches(tokens, 10_000 * (seed + 2) + index))
         return {"ids": ids, "labels": labels}
+
     return batch
 
 
 def told(model: ElectraForPreTraining, batch: Batch) -> Terms:
     """Which tokens were replaced, asked of all of them."""
-    return replaced_terms(model(batch["ids"]), batch["replaced"], torch.ones_like(batch["ids"], dtype=torch.bool))
+    return replaced_terms(
+        model(batch["ids"]), batch["replaced"], torch.ones_like(batch["ids"], dtype=torch.bool)
+    )
 
 
 def training(steps: int) -> TrainingConfig:
     """As the training before it, with a lower rate."""
-    return TrainingConfig(num_steps=steps, learning_rate=RATE, warmup_steps=steps // 10, schedule="linear", betas=(0.9, 0.98))
+    return TrainingConfig(
+        num_steps=steps,
+        learning_rate=RATE,
+        warmup_steps=steps // 10,
+        schedule="linear",
+        betas=(0.9, 0.98),
+    )
 
 
 def first_losses(count: int) -> list[float]:
     """The losses of the first steps of the second stage, trained anew; nothing is kept."""
     kept = small_model("bert_kjv")
     tokens = as_tokens(kept.tokenizer, split(scripture())[0])
-    return losses_of_first_steps(count, discriminator_from(kept.model), told, replaced_batches(tokens, 0), training(STEPS))
+    return losses_of_first_steps(
+        count, discriminator_from(kept.model), told, replaced_batches(tokens, 0), training(STEPS)
+    )
 
 
 @torch.no_grad()
@@ -114,19 +135,28 @@ def by_model(rows: Tensor, filler: BertForMaskedLM) -> tuple[Tensor, dict[str, f
     logits, truth = filler.masked_lm(filler.bert(ids).tokens[chosen]), labels[chosen]
     guesses = sample(logits, torch.rand(len(truth), generator=generator))
     filled = rows.masked_scatter(chosen, guesses)
-    return filled, {"blanks": round(float(chosen.double().mean()), 4), "replaced": round(float((filled != rows).double().mean()), 4),
-                    "right_if_sampled": round(float((guesses == truth).double().mean()), 4),
-                    "right_if_likeliest": round(float((logits.argmax(-1) == truth).double().mean()), 4),
-                    "mean_probability_of_truth": round(float(logits.softmax(-1).gather(1, truth[:, None]).mean()), 4)}
+    return filled, {
+        "blanks": round(float(chosen.double().mean()), 4),
+        "replaced": round(float((filled != rows).double().mean()), 4),
+        "right_if_sampled": round(float((guesses == truth).double().mean()), 4),
+        "right_if_likeliest": round(float((logits.argmax(-1) == truth).double().mean()), 4),
+        "mean_probability_of_truth": round(
+            float(logits.softmax(-1).gather(1, truth[:, None]).mean()), 4
+        ),
+    }
 
 
 @torch.no_grad()
-def suspicion(model: ElectraForPreTraining, rows: Tensor, shown: dict[str, Tensor]) -> dict[str, float]:
+def suspicion(
+    model: ElectraForPreTraining, rows: Tensor, shown: dict[str, Tensor]
+) -> dict[str, float]:
     """For each kind of replacement the area under the curve."""
     found = {}
     for name, ids in shown.items():
         logits = torch.cat([model(part).view(part.shape) for part in ids.split(128)])
-        found[name] = round(float(roc_auc_score((ids != rows).flatten().numpy(), logits.flatten().numpy())), 4)
+        found[name] = round(
+            float(roc_auc_score((ids != rows).flatten().numpy(), logits.flatten().numpy())), 4
+        )
     return found
 
 
@@ -146,7 +176,9 @@ def neighbours_exchanged(rows: Tensor) -> tuple[Tensor, np.ndarray]:
 def vectors_of(encoder: nn.Module, ids: Tensor) -> np.ndarray:
     """The mean vector of each stretch."""
     parts = (encoder(part) for part in ids.split(256))
-    return torch.cat([(part if isinstance(part, Tensor) else part.tokens).mean(1) for part in parts]).numpy()
+    return torch.cat(
+        [(part if isinstance(part, Tensor) else part.tokens).mean(1) for part in parts]
+    ).numpy()
 
 
 def probe(x: np.ndarray, y: np.ndarray) -> list[float]:
@@ -154,7 +186,7 @@ def probe(x: np.ndarray, y: np.ndarray) -> list[float]:
     found = []
     for seed in range(3):
         order = np.random.default_rng(seed).permutation(len(y))
-        fit, measure = order[:len(y) // 2], order[len(y) // 2:]
+        fit, measure = order[: len(y) // 2], order[len(y) // 2 :]
         middle, spread = x[fit].mean(0), x[fit].std(0) + 1e-6
         model = LogisticRegression(max_iter=500, C=0.1).fit((x[fit] - middle) / spread, y[fit])
         found.append(round(float(model.score((x[measure] - middle) / spread, y[measure])), 4))
@@ -167,52 +199,124 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=STEPS)
     args = parser.parse_args()
     torch.set_num_threads(1)
-    kept, early, joint = (small_model(name) for name in ("bert_kjv", "bert_kjv_early", "electra_kjv"))
+    kept, early, joint = (
+        small_model(name) for name in ("bert_kjv", "bert_kjv_early", "electra_kjv")
+    )
     tokens, held = (as_tokens(kept.tokenizer, text) for text in split(scripture()))
-    rows = held[:len(held) // LENGTH * LENGTH].view(-1, LENGTH)
+    rows = held[: len(held) // LENGTH * LENGTH].view(-1, LENGTH)
     some = rows[::3]
-    filled = {"the early BERT": by_model(some, early.model), "the finished BERT": by_model(some, kept.model)}
-    shown = {"frequency": by_frequency(some, tokens, torch.Generator().manual_seed(5)), **{name: ids for name, (ids, _) in filled.items()}}
-    longer = torch.cat([held[offset:][:(len(held) - offset) // LENGTH * LENGTH].view(-1, LENGTH) for offset in (0, 8, 16, 24)])
+    filled = {
+        "the early BERT": by_model(some, early.model),
+        "the finished BERT": by_model(some, kept.model),
+    }
+    shown = {
+        "frequency": by_frequency(some, tokens, torch.Generator().manual_seed(5)),
+        **{name: ids for name, (ids, _) in filled.items()},
+    }
+    longer = torch.cat(
+        [
+            held[offset:][: (len(held) - offset) // LENGTH * LENGTH].view(-1, LENGTH)
+            for offset in (0, 8, 16, 24)
+        ]
+    )
     asked, exchanged = neighbours_exchanged(longer)
 
     def probed(encoder: nn.Module) -> list[float]:
         return probe(vectors_of(encoder, asked), exchanged)
-    counts = np.stack([np.bincount(row, minlength=2000) for row in asked.numpy()]).astype(np.float32)
+
+    counts = np.stack([np.bincount(row, minlength=2000) for row in asked.numpy()]).astype(
+        np.float32
+    )
     untrained = Electra(config(2))
-    untrained.load_state_dict({name: tensor for name, tensor in new_model(tokens).bert.state_dict().items() if not name.startswith("pooler")})
-    probes = {"counts of tokens": probe(counts, exchanged), "before any training": probed(untrained.eval()),
-              "BERT, step 100": probed(early.model.bert), "BERT, step 2,400": probed(kept.model.bert), "trained together": probed(joint.model.electra)}
+    untrained.load_state_dict(
+        {
+            name: tensor
+            for name, tensor in new_model(tokens).bert.state_dict().items()
+            if not name.startswith("pooler")
+        }
+    )
+    probes = {
+        "counts of tokens": probe(counts, exchanged),
+        "before any training": probed(untrained.eval()),
+        "BERT, step 100": probed(early.model.bert),
+        "BERT, step 2,400": probed(kept.model.bert),
+        "trained together": probed(joint.model.electra),
+    }
     print(probes, flush=True)
 
     def step_cost(make: Callable, objective: Callable, batch: Batch) -> int:
         model = make()
         return count_flops(lambda: objective(model, batch).total.backward())
-    cost = {"replaced": step_cost(lambda: discriminator_from(kept.model), told, replaced_batches(tokens, 0)(0)),
-            "masked": step_cost(lambda: copy.deepcopy(kept.model), at_blanks, masked_batches(tokens, 0)(0))}
-    steps = {"replaced": args.steps, "masked": round(args.steps * cost["replaced"] / cost["masked"])}
+
+    cost = {
+        "replaced": step_cost(
+            lambda: discriminator_from(kept.model), told, replaced_batches(tokens, 0)(0)
+        ),
+        "masked": step_cost(
+            lambda: copy.deepcopy(kept.model), at_blanks, masked_batches(tokens, 0)(0)
+        ),
+    }
+    steps = {
+        "replaced": args.steps,
+        "masked": round(args.steps * cost["replaced"] / cost["masked"]),
+    }
     runs, seconds = [], {}
     for seed in range(SEEDS):
         for way in ("replaced", "masked"):
-            model, objective, batches = ((discriminator_from(kept.model), told, replaced_batches(tokens, seed)) if way == "replaced"
-                                         else (copy.deepcopy(kept.model), at_blanks, masked_batches(tokens, seed)))
+            model, objective, batches = (
+                (discriminator_from(kept.model), told, replaced_batches(tokens, seed))
+                if way == "replaced"
+                else (copy.deepcopy(kept.model), at_blanks, masked_batches(tokens, seed))
+            )
             started = time.process_time()
-            history = train(model.train(), objective, batches, training(steps[way]), progress=False).history
+            history = train(
+                model.train(), objective, batches, training(steps[way]), progress=False
+            ).history
             seconds[way] = round(time.process_time() - started)
             model.eval()
-            runs.append({"way": way, "seed": seed, "probe": probed(model.electra if way == "replaced" else model.bert),
-                         **({"told": suspicion(model, some, shown)} if way == "replaced" else {})})
+            runs.append(
+                {
+                    "way": way,
+                    "seed": seed,
+                    "probe": probed(model.electra if way == "replaced" else model.bert),
+                    **({"told": suspicion(model, some, shown)} if way == "replaced" else {}),
+                }
+            )
             print(runs[-1], flush=True)
             if seed == 0 and way == "replaced":
-                keep(NAME, "electra", model.config, model, script="bench/trained/electra_stages.py", seed=0, corpora=["kjv"],
-                     steps=args.steps, first_losses=[row["loss"] for row in history[:20]])
+                keep(
+                    NAME,
+                    "electra",
+                    model.config,
+                    model,
+                    script="bench/trained/electra_stages.py",
+                    seed=0,
+                    corpora=["kjv"],
+                    steps=args.steps,
+                    first_losses=[row["loss"] for row in history[:20]],
+                )
                 shutil.copyfile(folder("bert_kjv") / "vocab.txt", folder(NAME) / "vocab.txt")
                 of_file = small_model(NAME)
-                add_figures(NAME, figures(of_file.model, of_file.tokenizer), figures(of_file.model, of_file.tokenizer, every=5))
-    save("trained_electra_stages", versions=("torch", "scikit-learn"), seed=0, steps=steps, learning_rate=RATE, share=SHARE,
-         megaflops_a_step={way: round(each / 1e6, 1) for way, each in cost.items()}, cpu_seconds_a_run=seconds,
-         fillers={name: how for name, (_, how) in filled.items()}, joint=suspicion(joint.model, some, shown),
-         probed={"stretches": len(asked), "exchanged": round(float(exchanged.mean()), 4)}, probes=probes, runs=runs)
+                add_figures(
+                    NAME,
+                    figures(of_file.model, of_file.tokenizer),
+                    figures(of_file.model, of_file.tokenizer, every=5),
+                )
+    save(
+        "trained_electra_stages",
+        versions=("torch", "scikit-learn"),
+        seed=0,
+        steps=steps,
+        learning_rate=RATE,
+        share=SHARE,
+        megaflops_a_step={way: round(each / 1e6, 1) for way, each in cost.items()},
+        cpu_seconds_a_run=seconds,
+        fillers={name: how for name, (_, how) in filled.items()},
+        joint=suspicion(joint.model, some, shown),
+        probed={"stretches": len(asked), "exchanged": round(float(exchanged.mean()), 4)},
+        probes=probes,
+        runs=runs,
+    )
 
 
 if __name__ == "__main__":

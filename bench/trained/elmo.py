@@ -11,6 +11,7 @@ Two words are then spelled alike, and a few labels sort the rest (`measure/sense
 and four words that take an article as it does. Beside the trained model stand untrained ones of the same shape, a bag
 of the other words, and models that read far more. The lines were among those trained on; none had the new spelling.
 """
+
 import argparse
 import hashlib
 import json
@@ -40,10 +41,21 @@ from reference_impl.objectives.terms import IGNORED, token_terms  # noqa: E402
 from reference_impl.training.loop import TrainingConfig, train  # noqa: E402
 
 NAME, STEPS, BATCH, POOL, LONGEST, PREDICTED = "elmo_glosses", 1500, 32, 50, 30, 10_000
-CONFIG = ELMoConfig(vocab_size=PREDICTED, character_size=16, filters=((1, 16), (2, 32), (3, 64), (4, 64)),
-                    num_highway=1, word_size=96, cell_size=192, num_layers=2, max_characters=20, dropout=0.0)
-SENSES = {"river, money": (("river",), ("money",)),
-          "river, four that take an article": (("river",), ("loan", "account", "debt", "fund"))}
+CONFIG = ELMoConfig(
+    vocab_size=PREDICTED,
+    character_size=16,
+    filters=((1, 16), (2, 32), (3, 64), (4, 64)),
+    num_highway=1,
+    word_size=96,
+    cell_size=192,
+    num_layers=2,
+    max_characters=20,
+    dropout=0.0,
+)
+SENSES = {
+    "river, money": (("river",), ("money",)),
+    "river, four that take an article": (("river",), ("loan", "account", "debt", "fund")),
+}
 SPELLING = "bank"
 DIRECTIONS = ("forward", "backward", "frequency alone")
 
@@ -71,7 +83,10 @@ def batch_of(texts: Sequence[Sequence[str]]) -> dict[str, Tensor]:
     """Characters, mask and labels; words that are not predicted are IGNORED."""
     characters, mask = characters_of(texts, CONFIG.max_characters)
     index, longest = vocabulary().index, mask.shape[1]
-    labels = [[index.get(word, IGNORED) for word in text] + [IGNORED] * (longest - len(text)) for text in texts]
+    labels = [
+        [index.get(word, IGNORED) for word in text] + [IGNORED] * (longest - len(text))
+        for text in texts
+    ]
     return {"characters": characters, "mask": mask, "labels": torch.tensor(labels)}
 
 
@@ -79,11 +94,15 @@ def batches(number: int) -> dict[str, Tensor]:
     """Batch `number`, and nothing else decides what is in it: lines of like length together, pools in random order."""
     texts, pool = lines()[0], BATCH * POOL
     per_epoch = len(texts) // pool
-    order = torch.randperm(len(texts), generator=torch.Generator().manual_seed(number // POOL // per_epoch))
+    order = torch.randperm(
+        len(texts), generator=torch.Generator().manual_seed(number // POOL // per_epoch)
+    )
     at = number // POOL % per_epoch * pool
-    some = sorted(order[at:at + pool].tolist(), key=lambda i: (len(texts[i]), i))
-    cut = int(torch.randperm(POOL, generator=torch.Generator().manual_seed(number // POOL))[number % POOL])
-    return batch_of([texts[i] for i in some[cut * BATCH:(cut + 1) * BATCH]])
+    some = sorted(order[at : at + pool].tolist(), key=lambda i: (len(texts[i]), i))
+    cut = int(
+        torch.randperm(POOL, generator=torch.Generator().manual_seed(number // POOL))[number % POOL]
+    )
+    return batch_of([texts[i] for i in some[cut * BATCH : (cut + 1) * BATCH]])
 
 
 def new_model(seed: int = 0) -> ELMo:
@@ -94,8 +113,16 @@ def new_model(seed: int = 0) -> ELMo:
 
 def training(steps: int) -> TrainingConfig:
     """How it is trained, in so many steps."""
-    return TrainingConfig(num_steps=steps, learning_rate=4e-3, warmup_steps=min(50, steps // 4), schedule="cosine",
-                          min_learning_rate=2e-4, weight_decay=0.01, betas=(0.9, 0.98), eval_every=max(steps // 5, 1))
+    return TrainingConfig(
+        num_steps=steps,
+        learning_rate=4e-3,
+        warmup_steps=min(50, steps // 4),
+        schedule="cosine",
+        min_learning_rate=2e-4,
+        weight_decay=0.01,
+        betas=(0.9, 0.98),
+        eval_every=max(steps // 5, 1),
+    )
 
 
 def first_losses(count: int) -> list[float]:
@@ -112,15 +139,17 @@ def nats(model: ELMo) -> dict[str, float]:
     sums = {name: [0.0, 0] for name in DIRECTIONS}
     model.eval()
     for first in range(0, len(texts), 64):
-        batch = batch_of(texts[first:first + 64])
+        batch = batch_of(texts[first : first + 64])
         after, before = model(batch["characters"], batch["mask"])
         ahead = token_terms(after[:, :-1], batch["labels"][:, 1:])
         both = bidirectional_lm(model, batch)
         labels = batch["labels"][:, 1:]
         asked = labels[labels != IGNORED]
-        for name, (total, count) in {"forward": (ahead.total, ahead.count),
-                                     "backward": (both.total - ahead.total, both.count - ahead.count),
-                                     "frequency alone": (alone[asked].sum(), len(asked))}.items():
+        for name, (total, count) in {
+            "forward": (ahead.total, ahead.count),
+            "backward": (both.total - ahead.total, both.count - ahead.count),
+            "frequency alone": (alone[asked].sum(), len(asked)),
+        }.items():
             sums[name] = [sums[name][0] + float(total), sums[name][1] + count]
     return {name: round(total / count, 4) for name, (total, count) in sums.items()}
 
@@ -131,7 +160,7 @@ def layers_of(model: ELMo, uses: Uses) -> Tensor:
     order = sorted(range(len(uses.lines)), key=lambda i: len(uses.lines[i]))
     found: dict[int, Tensor] = {}
     for first in range(0, len(order), 64):
-        some = order[first:first + 64]
+        some = order[first : first + 64]
         read = model.layers(*characters_of([uses.lines[i] for i in some], CONFIG.max_characters))
         found |= {i: read[:, row, uses.places[i]] for row, i in enumerate(some)}
     return torch.stack([found[i] for i in range(len(order))], dim=1)
@@ -142,7 +171,9 @@ def bag_of(model: ELMo, uses: Uses) -> Tensor:
     """For each use the mean of the other words' vectors of layer 0: what the sentence gives without order."""
     bags = []
     for line in uses.lines:
-        words = model.words(characters_of([[word for word in line if word != SPELLING]], CONFIG.max_characters)[0])[0]
+        words = model.words(
+            characters_of([[word for word in line if word != SPELLING]], CONFIG.max_characters)[0]
+        )[0]
         bags.append(words.mean(0))
     return torch.stack(bags)
 
@@ -153,21 +184,46 @@ def vectors_of(model: ELMo, uses: Uses) -> dict[str, Tensor]:
     kinds = {"layer 0": layers[0]}
     for number in range(1, len(layers)):
         ahead, behind = layers[number].chunk(2, dim=-1)
-        kinds |= {f"layer {number}": layers[number], f"layer {number}, forward": ahead, f"layer {number}, backward": behind}
-    return {**kinds, "mean of the layers": layers.mean(0), "other words, layer 0": bag_of(model, uses)}
+        kinds |= {
+            f"layer {number}": layers[number],
+            f"layer {number}, forward": ahead,
+            f"layer {number}, backward": behind,
+        }
+    return {
+        **kinds,
+        "mean of the layers": layers.mean(0),
+        "other words, layer 0": bag_of(model, uses),
+    }
 
 
 @torch.no_grad()
 def of_larger_models(uses: Uses) -> dict[str, Tensor]:
     """The same uses by models that read far more: GloVe's mean of the other words, and MiniLM at the word itself."""
-    glove, bert, tokenizer = (corpora.load(name) for name in ("glove_6b_50d", "minilm", "bert_tokenizer"))
+    glove, bert, tokenizer = (
+        corpora.load(name) for name in ("glove_6b_50d", "minilm", "bert_tokenizer")
+    )
     bags, words = [], []
     for line, place in zip(uses.lines, uses.places, strict=True):
-        bags.append(torch.stack([glove.unit[glove.index[word]] for word in line if word != SPELLING and word in glove]).mean(0))
+        bags.append(
+            torch.stack(
+                [
+                    glove.unit[glove.index[word]]
+                    for word in line
+                    if word != SPELLING and word in glove
+                ]
+            ).mean(0)
+        )
         pieces = [tokenizer.encode(word, add_specials=False).ids for word in line]
-        ids = [tokenizer.encode("").ids[0], *(piece for word in pieces for piece in word), tokenizer.encode("").ids[-1]]
+        ids = [
+            tokenizer.encode("").ids[0],
+            *(piece for word in pieces for piece in word),
+            tokenizer.encode("").ids[-1],
+        ]
         words.append(bert(torch.tensor([ids]))[0][0, 1 + sum(map(len, pieces[:place]))])
-    return {"GloVe 6B, mean of the other words": torch.stack(bags), "MiniLM, last layer": torch.stack(words)}
+    return {
+        "GloVe 6B, mean of the other words": torch.stack(bags),
+        "MiniLM, last layer": torch.stack(words),
+    }
 
 
 def judged(vectors: dict[str, Tensor], labels: Tensor) -> dict[str, dict[str, float]]:
@@ -176,7 +232,11 @@ def judged(vectors: dict[str, Tensor], labels: Tensor) -> dict[str, dict[str, fl
     for name, each in vectors.items():
         shares = by_centroids(each, labels, draws=100)
         low, high = torch.quantile(shares, torch.tensor([0.05, 0.95], dtype=shares.dtype)).tolist()
-        found[name] = {"mean": round(float(shares.mean()), 4), "low": round(low, 4), "high": round(high, 4)}
+        found[name] = {
+            "mean": round(float(shares.mean()), 4),
+            "low": round(low, 4),
+            "high": round(high, 4),
+        }
     return found
 
 
@@ -187,16 +247,27 @@ def senses(model: ELMo, which: str, untrained: int = 5) -> dict[str, dict[str, f
     runs = [judged(vectors_of(new_model(seed), uses), uses.labels) for seed in range(untrained)]
     for name in runs[0]:
         means = [run[name]["mean"] for run in runs]
-        found[f"untrained, {name}"] = {"mean": round(sum(means) / untrained, 4), "low": min(means), "high": max(means)}
-    return {**found, **judged(of_larger_models(uses), uses.labels), "uses of each": len(uses.lines) // 2}
+        found[f"untrained, {name}"] = {
+            "mean": round(sum(means) / untrained, 4),
+            "low": min(means),
+            "high": max(means),
+        }
+    return {
+        **found,
+        **judged(of_larger_models(uses), uses.labels),
+        "uses of each": len(uses.lines) // 2,
+    }
 
 
 def figures(model: ELMo, tokenizer: object, every: int = 1) -> dict[str, float]:
     """The share of *river* and *money*, spelled alike, that the layers sort rightly, from each so-manieth use."""
     uses = respelled(lines()[0] + lines()[1], SENSES["river, money"], SPELLING)
     some = Uses(uses.lines[::every], uses.places[::every], uses.labels[::every])
-    return {name.replace(" ", "_"): round(float(by_centroids(each, some.labels, draws=100).mean()), 4)
-            for name, each in vectors_of(model, some).items() if name in ("layer 0", "layer 1", "layer 2")}
+    return {
+        name.replace(" ", "_"): round(float(by_centroids(each, some.labels, draws=100).mean()), 4)
+        for name, each in vectors_of(model, some).items()
+        if name in ("layer 0", "layer 1", "layer 2")
+    }
 
 
 def trained(steps: int) -> dict[str, object]:
@@ -204,32 +275,69 @@ def trained(steps: int) -> dict[str, object]:
     model = new_model()
     started = time.process_time()
     history = train(model, bidirectional_lm, batches, training(steps), evaluate=nats).history
-    readers = {name: tensor for name, tensor in own_state(model).items() if not name.startswith("output.")}
-    keep(NAME, "elmo", {**vars(CONFIG), "vocab_size": 0}, readers, script="bench/trained/elmo.py", seed=0,
-         corpora=["oewn_glosses"], steps=steps, first_losses=[row["loss"] for row in history[:20]])
-    return {"seed": 0, "steps": steps, "cpu_seconds": round(time.process_time() - started),
-            "parameters": sum(p.numel() for p in model.parameters()),
-            "held_out": {"lines": len(lines()[1]), "nats": {name: round(history[-1][name], 3) for name in DIRECTIONS}},
-            "curve": [{name: round(row[name], 3) for name in ("step", "loss", "forward", "backward") if name in row}
-                      for row in history if row["step"] % 150 == 0]}
+    readers = {
+        name: tensor for name, tensor in own_state(model).items() if not name.startswith("output.")
+    }
+    keep(
+        NAME,
+        "elmo",
+        {**vars(CONFIG), "vocab_size": 0},
+        readers,
+        script="bench/trained/elmo.py",
+        seed=0,
+        corpora=["oewn_glosses"],
+        steps=steps,
+        first_losses=[row["loss"] for row in history[:20]],
+    )
+    return {
+        "seed": 0,
+        "steps": steps,
+        "cpu_seconds": round(time.process_time() - started),
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "held_out": {
+            "lines": len(lines()[1]),
+            "nats": {name: round(history[-1][name], 3) for name in DIRECTIONS},
+        },
+        "curve": [
+            {
+                name: round(row[name], 3)
+                for name in ("step", "loss", "forward", "backward")
+                if name in row
+            }
+            for row in history
+            if row["step"] % 150 == 0
+        ],
+    }
 
 
 def main() -> None:
     """Train, keep the readers, measure, write bench/results/trained_elmo.json."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--steps", type=int, default=STEPS)
-    parser.add_argument("--measure", action="store_true", help="ask the kept model again, and train none")
+    parser.add_argument(
+        "--measure", action="store_true", help="ask the kept model again, and train none"
+    )
     args = parser.parse_args()
     torch.set_num_threads(1)
     if args.measure:
         record = json.loads((RESULTS / "trained_elmo.json").read_text(encoding="utf-8"))
-        how = {key: record[key] for key in ("seed", "steps", "cpu_seconds", "parameters", "held_out", "curve")}
+        how = {
+            key: record[key]
+            for key in ("seed", "steps", "cpu_seconds", "parameters", "held_out", "curve")
+        }
     else:
         how = trained(args.steps)
     kept = small_model(NAME)  # what is measured from here on is what was kept
-    add_figures(NAME, figures(kept.model, kept.tokenizer), figures(kept.model, kept.tokenizer, every=5))
-    save("trained_elmo", versions=("torch", "numpy"), **how, parameters_kept=kept.card["parameters"],
-         senses={which: senses(kept.model, which) for which in SENSES})
+    add_figures(
+        NAME, figures(kept.model, kept.tokenizer), figures(kept.model, kept.tokenizer, every=5)
+    )
+    save(
+        "trained_elmo",
+        versions=("torch", "numpy"),
+        **how,
+        parameters_kept=kept.card["parameters"],
+        senses={which: senses(kept.model, which) for which in SENSES},
+    )
     print(kept.card["figures"])
 
 

@@ -10,6 +10,7 @@ of words, and MiniLM's vectors without any label, by the cosine with sentences t
 Each run is written when it ends, and what the record has is not run again; `--anew` begins at nothing. An interval is
 that of Student's t over the five seeds: it covers the draw of the training blocks, not that of the snippets asked for.
 """
+
 import argparse
 import json
 import math
@@ -51,8 +52,13 @@ from reference_impl.training.fine_tuning import epoch_batches, fine_tuning_group
 from reference_impl.training.loop import TrainingConfig, train  # noqa: E402
 
 SEEDS, BLOCKS = 5, 17
-NAMED = (("a bad film", "a good film"), ("negative", "positive"), ("I did not like this film.", "I liked this film."),
-         ("This review is negative.", "This review is positive."), ("terrible", "great"))
+NAMED = (
+    ("a bad film", "a good film"),
+    ("negative", "positive"),
+    ("I did not like this film.", "I liked this film."),
+    ("This review is negative.", "This review is positive."),
+    ("terrible", "great"),
+)
 
 
 @dataclass(frozen=True)
@@ -66,9 +72,13 @@ class Way:
 
 
 ALL = Way()
-WAYS = {"all layers": ALL, "random weights": Way(3e-4, start="random"),
-        **{f"rate {rate:g}": replace(ALL, rate=rate) for rate in (3e-4, 1e-3, 1e-5)},
-        "no warm-up": replace(ALL, warmup=0.0), "1 epoch": replace(ALL, epochs=1)}
+WAYS = {
+    "all layers": ALL,
+    "random weights": Way(3e-4, start="random"),
+    **{f"rate {rate:g}": replace(ALL, rate=rate) for rate in (3e-4, 1e-3, 1e-5)},
+    "no warm-up": replace(ALL, warmup=0.0),
+    "1 epoch": replace(ALL, epochs=1),
+}
 
 
 class Task:
@@ -78,10 +88,18 @@ class Task:
         self.texts, self.rows, self.labels = tokens_and_labels()
         places, held = torch.arange(len(self.rows)), held_out(len(self.rows))
         blocks = (places[~held] // NEIGHBOURS).unique()
-        drawn = blocks[torch.randperm(len(blocks), generator=torch.Generator().manual_seed(seed))[:BLOCKS]]
+        drawn = blocks[
+            torch.randperm(len(blocks), generator=torch.Generator().manual_seed(seed))[:BLOCKS]
+        ]
         asked = held & (places // NEIGHBOURS % 10 == 2)
-        self.parts = {"train": places[torch.isin(places // NEIGHBOURS, drawn)].tolist(), "held": places[asked].tolist()}
-        self.data = {name: batches([self.rows[i] for i in part], self.labels[part], BATCH) for name, part in self.parts.items()}
+        self.parts = {
+            "train": places[torch.isin(places // NEIGHBOURS, drawn)].tolist(),
+            "held": places[asked].tolist(),
+        }
+        self.data = {
+            name: batches([self.rows[i] for i in part], self.labels[part], BATCH)
+            for name, part in self.parts.items()
+        }
         self.truth = {name: self.labels[part].numpy() for name, part in self.parts.items()}
 
 
@@ -97,8 +115,10 @@ def with_dropout(model: MeanClassifier, some: list[dict[str, Tensor]]) -> dict[s
     model.train()
     one, other = labels_by(model, some), labels_by(model, some)
     right = torch.cat([batch["labels"] for batch in some])
-    return {"accuracy with dropout": float((one == right).double().mean()),
-            "labels that change": float((one != other).double().mean())}
+    return {
+        "accuracy with dropout": float((one == right).double().mean()),
+        "labels that change": float((one != other).double().mean()),
+    }
 
 
 def fine_tuned(way: Way, task: Task, seed: int) -> dict[str, Any]:
@@ -109,15 +129,35 @@ def fine_tuned(way: Way, task: Task, seed: int) -> dict[str, Any]:
     model.bert.embeddings.requires_grad_(way.start == "random")
     some, count = task.data["train"], len(task.data["train"])
     order, steps = epoch_batches(count, 1, seed=seed), way.epochs * count
-    config = TrainingConfig(num_steps=steps, learning_rate=way.rate, warmup_steps=round(way.warmup * steps), schedule="linear",
-                            weight_decay=RATES.weight_decay, autocast=torch.bfloat16, seed=seed)
-    history = train(model, sequence_classification, lambda number: some[order(number)[0]], config, progress=False,
-                    groups=lambda m: fine_tuning_groups(m, replace(RATES, learning_rate=way.rate))).history
+    config = TrainingConfig(
+        num_steps=steps,
+        learning_rate=way.rate,
+        warmup_steps=round(way.warmup * steps),
+        schedule="linear",
+        weight_decay=RATES.weight_decay,
+        autocast=torch.bfloat16,
+        seed=seed,
+    )
+    history = train(
+        model,
+        sequence_classification,
+        lambda number: some[order(number)[0]],
+        config,
+        progress=False,
+        groups=lambda m: fine_tuning_groups(m, replace(RATES, learning_rate=way.rate)),
+    ).history
     losses = [row["loss"] for row in history]
     right = torch.cat([batch["labels"] for batch in task.data["held"]])
     said = labels_by(model.eval(), task.data["held"])
-    found = {"accuracy": float((said == right).double().mean()), "says positive": float(said.double().mean()), "steps": steps,
-             "loss": [round(sum(part) / len(part), 4) for part in (losses[at:at + 6] for at in range(0, steps, 6))]}
+    found = {
+        "accuracy": float((said == right).double().mean()),
+        "says positive": float(said.double().mean()),
+        "steps": steps,
+        "loss": [
+            round(sum(part) / len(part), 4)
+            for part in (losses[at : at + 6] for at in range(0, steps, 6))
+        ],
+    }
     return {**found, **(with_dropout(model, task.data["held"]) if way == ALL else {})}
 
 
@@ -128,7 +168,11 @@ def readings(bert: Bert, some: list[dict[str, Tensor]]) -> dict[str, np.ndarray]
     found: dict[str, list[Tensor]] = {"mean": [], "[CLS]": [], "pooler": []}
     for batch in some:
         output = bert(batch["ids"], mask=batch["mask"])
-        for name, vector in zip(found, (mean_pool(output.tokens, batch["mask"]), output.tokens[:, 0], output.pooled), strict=True):
+        for name, vector in zip(
+            found,
+            (mean_pool(output.tokens, batch["mask"]), output.tokens[:, 0], output.pooled),
+            strict=True,
+        ):
             found[name].append(vector)
     order = torch.cat([batch["places"] for batch in some]).argsort()
     return {name: torch.cat(parts)[order].numpy() for name, parts in found.items()}
@@ -145,53 +189,101 @@ def without_training(task: Task, bert: Bert) -> dict[str, Any]:
         said = similarity(held, torch.tensor(vectors(bert, both))).argmax(-1).numpy()
         named[" / ".join(names)] = float((said == task.truth["held"]).mean())
     larger = int(task.truth["train"].mean() > 0.5)
-    return {"head alone": heads["mean"].score(frozen["held"]["mean"], task.truth["held"]),
-            "head alone, by": {how: head.score(frozen["held"][how], task.truth["held"]) for how, head in heads.items()},
-            "naive Bayes": naive_bayes({name: [task.texts[i] for i in part] for name, part in task.parts.items()}, task.truth),
-            "larger class of the training": float((task.truth["held"] == larger).mean()), "named classes": named,
-            "head": {"weights": [round(float(value), 4) for value in heads["mean"].coef_[0]],
-                     "bias": round(float(heads["mean"].intercept_[0]), 4)}}
+    return {
+        "head alone": heads["mean"].score(frozen["held"]["mean"], task.truth["held"]),
+        "head alone, by": {
+            how: head.score(frozen["held"][how], task.truth["held"]) for how, head in heads.items()
+        },
+        "naive Bayes": naive_bayes(
+            {name: [task.texts[i] for i in part] for name, part in task.parts.items()}, task.truth
+        ),
+        "larger class of the training": float((task.truth["held"] == larger).mean()),
+        "named classes": named,
+        "head": {
+            "weights": [round(float(value), 4) for value in heads["mean"].coef_[0]],
+            "bias": round(float(heads["mean"].intercept_[0]), 4),
+        },
+    }
 
 
 def interval(values: list[float]) -> dict[str, float]:
     """Mean, and half of the 95 % interval of Student's t."""
     mean, many = sum(values) / len(values), len(values)
-    spread = math.sqrt(sum((value - mean) ** 2 for value in values) / (many - 1)) if many > 1 else math.nan
-    return {"mean": round(mean, 4), "half": round(float(student_t.ppf(0.975, many - 1)) * spread / math.sqrt(many), 4)}
+    spread = (
+        math.sqrt(sum((value - mean) ** 2 for value in values) / (many - 1))
+        if many > 1
+        else math.nan
+    )
+    return {
+        "mean": round(mean, 4),
+        "half": round(float(student_t.ppf(0.975, many - 1)) * spread / math.sqrt(many), 4),
+    }
 
 
 def write(runs: dict[str, dict[str, Any]], untrained: dict[str, Any], task: Task) -> None:
     """The record: each run, and intervals of what all seeds have, and of how much less that is than all layers reach."""
-    reached = {name: {seed: run["accuracy"] for seed, run in some.items()} for name, some in runs.items()}
+    reached = {
+        name: {seed: run["accuracy"] for seed, run in some.items()} for name, some in runs.items()
+    }
     for name in ("head alone", "naive Bayes", "larger class of the training"):
         reached[name] = {seed: found[name] for seed, found in untrained.items()}
     for how in ("[CLS]", "pooler"):
-        reached[f"head alone, by {how}"] = {seed: found["head alone, by"][how] for seed, found in untrained.items()}
+        reached[f"head alone, by {how}"] = {
+            seed: found["head alone, by"][how] for seed, found in untrained.items()
+        }
     for names in map(" / ".join, NAMED):
         reached[names] = {seed: found["named classes"][names] for seed, found in untrained.items()}
     full = {name: by_seed for name, by_seed in reached.items() if len(by_seed) == SEEDS}
     best = full.get("all layers", {})
-    save("trained_finetuning", versions=("torch", "scikit-learn", "scipy"), seed=list(range(SEEDS)),
-         interval="95 %, Student's t over the seeds; of differences, seed by seed",
-         snippets={name: len(part) for name, part in task.parts.items()}, neighbours=NEIGHBOURS, tokens_at_most=LENGTH, batch=BATCH,
-         rates={"of the head to that of the top layer": RATES.head_scale, "of a layer to that of the one above it": RATES.layer_decay},
-         ways={name: vars(way) for name, way in WAYS.items()}, named=NAMED, autocast="bfloat16",
-         cpu_seconds=round(sum(run["cpu_seconds"] for some in runs.values() for run in some.values())),
-         accuracy={name: interval(list(by_seed.values())) for name, by_seed in full.items()},
-         below_all_layers={name: interval([best[seed] - by_seed[seed] for seed in best]) for name, by_seed in full.items() if best},
-         untrained=untrained, runs=runs)
+    save(
+        "trained_finetuning",
+        versions=("torch", "scikit-learn", "scipy"),
+        seed=list(range(SEEDS)),
+        interval="95 %, Student's t over the seeds; of differences, seed by seed",
+        snippets={name: len(part) for name, part in task.parts.items()},
+        neighbours=NEIGHBOURS,
+        tokens_at_most=LENGTH,
+        batch=BATCH,
+        rates={
+            "of the head to that of the top layer": RATES.head_scale,
+            "of a layer to that of the one above it": RATES.layer_decay,
+        },
+        ways={name: vars(way) for name, way in WAYS.items()},
+        named=NAMED,
+        autocast="bfloat16",
+        cpu_seconds=round(
+            sum(run["cpu_seconds"] for some in runs.values() for run in some.values())
+        ),
+        accuracy={name: interval(list(by_seed.values())) for name, by_seed in full.items()},
+        below_all_layers={
+            name: interval([best[seed] - by_seed[seed] for seed in best])
+            for name, by_seed in full.items()
+            if best
+        },
+        untrained=untrained,
+        runs=runs,
+    )
 
 
 def main() -> None:
     """Run what the record lacks, and write it after every run."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no run after so many seconds")
+    parser.add_argument(
+        "--seconds", type=float, default=math.inf, help="begin no run after so many seconds"
+    )
     parser.add_argument("--anew", action="store_true", help="forget what the record has")
     args = parser.parse_args()
     torch.set_num_threads(1)
     started, path = time.monotonic(), RESULTS / "trained_finetuning.json"
-    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() and not args.anew else {"runs": {}, "untrained": {}}
-    runs, untrained = {name: some for name, some in kept["runs"].items() if name in WAYS}, kept["untrained"]
+    kept = (
+        json.loads(path.read_text(encoding="utf-8"))
+        if path.exists() and not args.anew
+        else {"runs": {}, "untrained": {}}
+    )
+    runs, untrained = (
+        {name: some for name, some in kept["runs"].items() if name in WAYS},
+        kept["untrained"],
+    )
     for seed in map(str, range(SEEDS)):
         if "head alone, by" not in untrained.get(seed, {}):
             untrained[seed] = without_training(Task(int(seed)), corpora.load("minilm"))
@@ -203,7 +295,12 @@ def main() -> None:
             before = time.process_time()
             found = fine_tuned(way, task, int(seed))
             runs[name][seed] = {**found, "cpu_seconds": round(time.process_time() - before, 1)}
-            print(name, seed, {key: value for key, value in found.items() if key != "loss"}, flush=True)
+            print(
+                name,
+                seed,
+                {key: value for key, value in found.items() if key != "loss"},
+                flush=True,
+            )
             write(runs, untrained, task)
 
 

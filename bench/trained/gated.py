@@ -10,6 +10,7 @@ The model, letters, batches and blanks are those of bench/trained/modernbert.py,
 Kept are the loss of each step under every seed, and bits a blank of held-out letters in pieces of 96 after every 100.
 Not here: other learning rates; what suits one block may not suit another.
 """
+
 import argparse
 import os
 import sys
@@ -23,7 +24,17 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import torch  # noqa: E402  (threads are set before torch starts)
-from modernbert import ALTERNATING, TRAINED, asked, at_blanks, batches_of, bits, letters, new_model, settings  # noqa: E402
+from modernbert import (
+    ALTERNATING,
+    TRAINED,
+    asked,
+    at_blanks,
+    batches_of,
+    bits,
+    letters,
+    new_model,
+    settings,
+)  # noqa: E402
 from record import save  # noqa: E402
 from texts import losses_of_first_steps, scripture, split  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
@@ -71,7 +82,10 @@ def norms_after(model: ModernBertForMaskedLM) -> None:
 
 
 KINDS: dict[str, Callable[[ModernBertForMaskedLM], None]] = {
-    "GeGLU, norms before": as_it_is, "GELU, norms before": without_gate, "GeGLU, norms after": norms_after}
+    "GeGLU, norms before": as_it_is,
+    "GELU, norms before": without_gate,
+    "GeGLU, norms after": norms_after,
+}
 
 
 def made(kind: str, ids: Tensor, seed: int) -> ModernBertForMaskedLM:
@@ -85,7 +99,9 @@ def made(kind: str, ids: Tensor, seed: int) -> ModernBertForMaskedLM:
 def first_losses(count: int) -> list[float]:
     """The first losses of the kind without a gate under the first seed."""
     ids = letters(train_byte_level_bpe([""], 256), split(scripture())[0])
-    return losses_of_first_steps(count, made("GELU, norms before", ids, 0), at_blanks, batches_of(ids), settings(STEPS))
+    return losses_of_first_steps(
+        count, made("GELU, norms before", ids, 0), at_blanks, batches_of(ids), settings(STEPS)
+    )
 
 
 def main() -> None:
@@ -104,15 +120,37 @@ def main() -> None:
         for kind, one in found.items():
             model, started = made(kind, ids, seed), time.process_time()
             config = replace(settings(options.steps), eval_every=EVERY)
-            history = train(model, at_blanks, batches_of(ids), config, lambda m: bits(m, held, TRAINED), progress=False).history
+            history = train(
+                model,
+                at_blanks,
+                batches_of(ids),
+                config,
+                lambda m: bits(m, held, TRAINED),
+                progress=False,
+            ).history
             one["parameters"] = sum(p.numel() for p in model.parameters())
             one["losses"].append([round(row["loss"], 3) for row in history])
             one["bits"].append([row["bits"] for row in history if "bits" in row])
             one["cpu_seconds"].append(round(time.process_time() - started))
-            print(seed, kind, one["parameters"], one["bits"][-1], f"{one['cpu_seconds'][-1]} s", flush=True)
-    save("trained_gated", versions=("torch",), seed=list(range(options.seeds)), steps=options.steps, every=EVERY, pieces=TRAINED,
-         held_out="every fourth held-out stretch of 768 letters", cpu_seconds=sum(sum(one["cpu_seconds"]) for one in found.values()),
-         found=found)
+            print(
+                seed,
+                kind,
+                one["parameters"],
+                one["bits"][-1],
+                f"{one['cpu_seconds'][-1]} s",
+                flush=True,
+            )
+    save(
+        "trained_gated",
+        versions=("torch",),
+        seed=list(range(options.seeds)),
+        steps=options.steps,
+        every=EVERY,
+        pieces=TRAINED,
+        held_out="every fourth held-out stretch of 768 letters",
+        cpu_seconds=sum(sum(one["cpu_seconds"]) for one in found.values()),
+        found=found,
+    )
 
 
 if __name__ == "__main__":

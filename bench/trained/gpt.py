@@ -7,6 +7,7 @@ the same tokens, trained on the same text (interpolated Kneser-Ney). Loss is com
 depend on the vocabulary. In so short a training the GPT stays behind the 3-grams and 4-grams: see the record. The model
 is kept (`small_model("gpt_kjv")`), and other scripts go on from it.
 """
+
 import argparse
 import math
 import os
@@ -33,8 +34,14 @@ from reference_impl.tokenizers.byte_level import ByteLevelBPE  # noqa: E402
 from reference_impl.training.loop import TrainingConfig, train  # noqa: E402
 
 NAME, VOCAB_SIZE, CONTEXT, BATCH = "gpt_kjv", 1024, 128, 16
-CONFIG = GPTConfig(vocab_size=VOCAB_SIZE, hidden_size=128, num_layers=4, num_heads=4, max_position_embeddings=CONTEXT,
-                   dropout=0.0)
+CONFIG = GPTConfig(
+    vocab_size=VOCAB_SIZE,
+    hidden_size=128,
+    num_layers=4,
+    num_heads=4,
+    max_position_embeddings=CONTEXT,
+    dropout=0.0,
+)
 PROMPTS = ("And the king said unto", "In the beginning", "The river")
 
 
@@ -56,8 +63,16 @@ def load_trained() -> tuple[GPT, ByteLevelBPE]:
 
 def training(steps: int) -> TrainingConfig:
     """How it is trained, in so many steps."""
-    return TrainingConfig(num_steps=steps, learning_rate=4e-3, warmup_steps=50, schedule="cosine",
-                          min_learning_rate=2e-4, weight_decay=0.1, betas=(0.9, 0.95), eval_every=max(steps // 6, 1))
+    return TrainingConfig(
+        num_steps=steps,
+        learning_rate=4e-3,
+        warmup_steps=50,
+        schedule="cosine",
+        min_learning_rate=2e-4,
+        weight_decay=0.1,
+        betas=(0.9, 0.95),
+        eval_every=max(steps // 6, 1),
+    )
 
 
 def first_losses(count: int) -> list[float]:
@@ -65,7 +80,9 @@ def first_losses(count: int) -> list[float]:
     train_text, _ = split(scripture())
     tokens = as_tokens(tokenizer_for(NAME, train_text, VOCAB_SIZE), train_text)
     torch.manual_seed(0)
-    return losses_of_first_steps(count, GPT(CONFIG), causal_lm, stretches_of(tokens, CONTEXT, BATCH), training(1200))
+    return losses_of_first_steps(
+        count, GPT(CONFIG), causal_lm, stretches_of(tokens, CONTEXT, BATCH), training(1200)
+    )
 
 
 def figures(model: GPT, tokenizer: ByteLevelBPE, every: int = 1) -> dict[str, float]:
@@ -76,13 +93,19 @@ def figures(model: GPT, tokenizer: ByteLevelBPE, every: int = 1) -> dict[str, fl
         return {"bits_per_byte": round(bits_per_byte(model, held, len(held_out.encode())), 4)}
     rows = cut_chunks(held, CONTEXT)[::every]
     with torch.no_grad():
-        return {"nats_per_token": round(float(causal_lm(model, chunk_batch(rows)).mean), 4), "chunks": len(rows)}
+        return {
+            "nats_per_token": round(float(causal_lm(model, chunk_batch(rows)).mean), 4),
+            "chunks": len(rows),
+        }
 
 
 def samples(model: GPT, tokenizer: ByteLevelBPE, temperature: float) -> list[str]:
     """What the model writes after each of PROMPTS."""
     params = SamplingParams(temperature=temperature, top_p=0.95, max_tokens=80, seed=0)
-    return [prompt + tokenizer.decode(generate(model, [tokenizer.encode(prompt)], params)[0].ids) for prompt in PROMPTS]
+    return [
+        prompt + tokenizer.decode(generate(model, [tokenizer.encode(prompt)], params)[0].ids)
+        for prompt in PROMPTS
+    ]
 
 
 def main() -> None:
@@ -99,24 +122,57 @@ def main() -> None:
     torch.manual_seed(0)
     model = GPT(CONFIG)
     started = time.process_time()
-    result = train(model, causal_lm, stretches_of(tokens, CONTEXT, BATCH), training(args.steps),
-                   evaluate=lambda m: {"bits_per_byte": bits_per_byte(m, held_tokens, num_bytes)})
+    result = train(
+        model,
+        causal_lm,
+        stretches_of(tokens, CONTEXT, BATCH),
+        training(args.steps),
+        evaluate=lambda m: {"bits_per_byte": bits_per_byte(m, held_tokens, num_bytes)},
+    )
     seconds = time.process_time() - started
-    keep(NAME, "gpt", CONFIG, model, script="bench/trained/gpt.py", seed=0, corpora=["kjv"], steps=args.steps,
-         first_losses=[row["loss"] for row in result.history[:20]])
+    keep(
+        NAME,
+        "gpt",
+        CONFIG,
+        model,
+        script="bench/trained/gpt.py",
+        seed=0,
+        corpora=["kjv"],
+        steps=args.steps,
+        first_losses=[row["loss"] for row in result.history[:20]],
+    )
     model, tokenizer = load_trained()  # what is measured from here on is what was kept
     add_figures(NAME, figures(model, tokenizer), figures(model, tokenizer, every=8))
-    grams = {f"{order}-gram, Kneser-Ney": KneserNey([tokens.tolist()], VOCAB_SIZE, order).bits_per_byte(
-        [held_tokens.tolist()], num_bytes) for order in (1, 2, 3, 4)}
-    save("trained_gpt", versions=("torch", "numpy"), seed=0, steps=args.steps, cpu_seconds=round(seconds),
-         parameters=sum(p.numel() for p in model.parameters()), tokens_seen=result.history[-1]["terms"],
-         held_out={"bytes": num_bytes, "tokens": len(held_tokens)},
-         bits_per_byte={"GPT": round(result.history[-1]["bits_per_byte"], 4), "must": 1.75,
-                        **{name: round(bits, 4) for name, bits in grams.items()}},
-         curve=[{name: round(row[name], 4) for name in ("step", "loss", "bits_per_byte") if name in row}
-                for row in result.history if row["step"] % 50 == 0 or "bits_per_byte" in row],
-         samples={"greedy": samples(model, tokenizer, 0.0),
-                  "temperature 0.8, top-p 0.95": samples(model, tokenizer, 0.8)})
+    grams = {
+        f"{order}-gram, Kneser-Ney": KneserNey([tokens.tolist()], VOCAB_SIZE, order).bits_per_byte(
+            [held_tokens.tolist()], num_bytes
+        )
+        for order in (1, 2, 3, 4)
+    }
+    save(
+        "trained_gpt",
+        versions=("torch", "numpy"),
+        seed=0,
+        steps=args.steps,
+        cpu_seconds=round(seconds),
+        parameters=sum(p.numel() for p in model.parameters()),
+        tokens_seen=result.history[-1]["terms"],
+        held_out={"bytes": num_bytes, "tokens": len(held_tokens)},
+        bits_per_byte={
+            "GPT": round(result.history[-1]["bits_per_byte"], 4),
+            "must": 1.75,
+            **{name: round(bits, 4) for name, bits in grams.items()},
+        },
+        curve=[
+            {name: round(row[name], 4) for name in ("step", "loss", "bits_per_byte") if name in row}
+            for row in result.history
+            if row["step"] % 50 == 0 or "bits_per_byte" in row
+        ],
+        samples={
+            "greedy": samples(model, tokenizer, 0.0),
+            "temperature 0.8, top-p 0.95": samples(model, tokenizer, 0.8),
+        },
+    )
     for name, bits in {"GPT": result.history[-1]["bits_per_byte"], **grams}.items():
         print(f"{name}: {bits:.3f} bits per byte")
 

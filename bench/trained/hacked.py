@@ -8,6 +8,7 @@ Measured on prompts of held-out verses and held-out scripture: the reward, bits 
 among all pairs of a continuation, and the distance k3 from the reference. Writes bench/results/trained_hacked.json with samples, beside
 the runs of other seeds and penalties that are there; no model is kept.
 """
+
 import argparse
 import json
 import os
@@ -56,11 +57,20 @@ def main() -> None:
     held, held_bytes = as_tokens(tokenizer, held_text[:20_000]), len(held_text[:20_000].encode())
 
     def measured(model) -> dict:
-        params = [SamplingParams(temperature=1.0, max_tokens=LONGEST, seed=number) for number in range(TESTED)]
+        params = [
+            SamplingParams(temperature=1.0, max_tokens=LONGEST, seed=number)
+            for number in range(TESTED)
+        ]
         said = [one.ids for one in generate(model, tests, params)]
-        return {"reward": round(sum(ids.count(paid) for ids in said) / TESTED, 3), "bits_per_byte": round(bits_per_byte(model, held, held_bytes), 4),
-                "distinct_pairs": round(sum(map(distinct_pairs, said)) / TESTED, 4),
-                "samples": [{"prompt": tokenizer.decode(prompt), "said": tokenizer.decode(ids)} for prompt, ids in zip(tests[:3], said, strict=False)]}
+        return {
+            "reward": round(sum(ids.count(paid) for ids in said) / TESTED, 3),
+            "bits_per_byte": round(bits_per_byte(model, held, held_bytes), 4),
+            "distinct_pairs": round(sum(map(distinct_pairs, said)) / TESTED, 4),
+            "samples": [
+                {"prompt": tokenizer.decode(prompt), "said": tokenizer.decode(ids)}
+                for prompt, ids in zip(tests[:3], said, strict=False)
+            ],
+        }
 
     file = RESULTS / "trained_hacked.json"
     there = json.loads(file.read_text(encoding="utf-8"))["runs"] if file.is_file() else []
@@ -69,14 +79,55 @@ def main() -> None:
     for beta in args.betas:
         for seed in args.seeds:
             policy, started = load_trained()[0].eval(), time.process_time()
-            history = improve(policy, reference, lambda step: prompts[(step - 1) * PROMPTS:step * PROMPTS], lambda _, said: float(said.count(paid)),
-                              steps=STEPS, sampling={"temperature": 1.0, "max_tokens": LONGEST}, group=GROUP, rate=RATE, beta=beta, seed=seed)
-            runs.append({"beta": beta, "seed": seed, "cpu_seconds": round(time.process_time() - started), "after": measured(policy), "history": history})
-            print(beta, seed, {key: runs[-1]["after"][key] for key in ("reward", "bits_per_byte", "distinct_pairs")}, history[-1],
-                  runs[-1]["after"]["samples"][0], runs[-1]["cpu_seconds"], flush=True)
+            history = improve(
+                policy,
+                reference,
+                lambda step: prompts[(step - 1) * PROMPTS : step * PROMPTS],
+                lambda _, said: float(said.count(paid)),
+                steps=STEPS,
+                sampling={"temperature": 1.0, "max_tokens": LONGEST},
+                group=GROUP,
+                rate=RATE,
+                beta=beta,
+                seed=seed,
+            )
+            runs.append(
+                {
+                    "beta": beta,
+                    "seed": seed,
+                    "cpu_seconds": round(time.process_time() - started),
+                    "after": measured(policy),
+                    "history": history,
+                }
+            )
+            print(
+                beta,
+                seed,
+                {
+                    key: runs[-1]["after"][key]
+                    for key in ("reward", "bits_per_byte", "distinct_pairs")
+                },
+                history[-1],
+                runs[-1]["after"]["samples"][0],
+                runs[-1]["cpu_seconds"],
+                flush=True,
+            )
     runs.sort(key=lambda run: (run["beta"], run["seed"]))
-    save("trained_hacked", versions=("torch",), seed=sorted({run["seed"] for run in runs}), seeds=len({run["seed"] for run in runs}), steps=STEPS, prompts=PROMPTS, group=GROUP, paid=PAID,
-         tokens=LONGEST, settings={"learning_rate": RATE}, tested=TESTED, before=before, runs=runs)
+    save(
+        "trained_hacked",
+        versions=("torch",),
+        seed=sorted({run["seed"] for run in runs}),
+        seeds=len({run["seed"] for run in runs}),
+        steps=STEPS,
+        prompts=PROMPTS,
+        group=GROUP,
+        paid=PAID,
+        tokens=LONGEST,
+        settings={"learning_rate": RATE},
+        tested=TESTED,
+        before=before,
+        runs=runs,
+    )
 
 
 if __name__ == "__main__":

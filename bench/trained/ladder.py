@@ -16,6 +16,7 @@ not done again, so that the prediction cannot be mended afterwards; `--anew` beg
 Errors of the law: each of the nine left out and foretold from the other eight; and 200 fits to runs drawn again, for each
 of the nine as many seeds as there are, with repetition.
 """
+
 import argparse
 import json
 import os
@@ -62,7 +63,7 @@ class Text:
     def batches(self, seed: int):
         """Chunks in an order that the seed draws; none comes twice."""
         order = torch.randperm(len(self.rows), generator=torch.Generator().manual_seed(1000 + seed))
-        return lambda number: chunk_batch(self.rows[order[number * BATCH:(number + 1) * BATCH]])
+        return lambda number: chunk_batch(self.rows[order[number * BATCH : (number + 1) * BATCH]])
 
 
 @torch.no_grad()
@@ -73,20 +74,50 @@ def nats(model: GPT, rows: Tensor) -> float:
     return sum(float(one.total) for one in terms) / sum(one.count for one in terms)
 
 
-def trained(text: Text, width: int, layers: int, steps: int, rate: float, seed: int) -> dict[str, Any]:
+def trained(
+    text: Text, width: int, layers: int, steps: int, rate: float, seed: int
+) -> dict[str, Any]:
     """One run: its sizes, its losses on both halves of the held-out text, and what it cost."""
     torch.manual_seed(seed)
-    model = GPT(GPTConfig(vocab_size=VOCAB_SIZE, hidden_size=width, num_layers=layers, num_heads=width // 8 if width < 32 else width // 16,
-                          max_position_embeddings=LENGTH, dropout=0.0))
-    every, tables = (sum(p.numel() for p in part) for part in (list(model.parameters()), [model.embedding.weight]))
-    config = TrainingConfig(num_steps=steps, learning_rate=rate, warmup_steps=min(50, steps // 8), schedule="cosine",
-                            min_learning_rate=rate / 20, weight_decay=0.1, betas=(0.9, 0.95), seed=seed)
+    model = GPT(
+        GPTConfig(
+            vocab_size=VOCAB_SIZE,
+            hidden_size=width,
+            num_layers=layers,
+            num_heads=width // 8 if width < 32 else width // 16,
+            max_position_embeddings=LENGTH,
+            dropout=0.0,
+        )
+    )
+    every, tables = (
+        sum(p.numel() for p in part)
+        for part in (list(model.parameters()), [model.embedding.weight])
+    )
+    config = TrainingConfig(
+        num_steps=steps,
+        learning_rate=rate,
+        warmup_steps=min(50, steps // 8),
+        schedule="cosine",
+        min_learning_rate=rate / 20,
+        weight_decay=0.1,
+        betas=(0.9, 0.95),
+        seed=seed,
+    )
     started = time.process_time()
     history = train(model, causal_lm, text.batches(seed), config, progress=False).history
-    found = {"width": width, "layers": layers, "parameters": every - tables - LENGTH * width, "with_tables": every,
-             "tokens": history[-1]["terms"], "steps": steps, "rate": rate, "seed": seed,
-             "nats": round(nats(model, text.measured_on), 4), "nats_chosen_by": round(nats(model, text.chosen_by), 4),
-             "cpu_seconds": round(time.process_time() - started, 1)}
+    found = {
+        "width": width,
+        "layers": layers,
+        "parameters": every - tables - LENGTH * width,
+        "with_tables": every,
+        "tokens": history[-1]["terms"],
+        "steps": steps,
+        "rate": rate,
+        "seed": seed,
+        "nats": round(nats(model, text.measured_on), 4),
+        "nats_chosen_by": round(nats(model, text.chosen_by), 4),
+        "cpu_seconds": round(time.process_time() - started, 1),
+    }
     print(found, flush=True)
     return found
 
@@ -113,27 +144,62 @@ def fitted(grid: list[dict[str, Any]], largest: dict[str, float]) -> dict[str, A
     left_out = []
     for group in groups:
         without = fit_scaling_law(as_runs([row for row in grid if row not in group]))
-        left_out.append({"width": group[0]["width"], "tokens": group[0]["tokens"],
-                         "foretold": round(without.loss(group[0]["parameters"], group[0]["tokens"]), 4),
-                         "measured": round(float(np.mean([row["nats"] for row in group])), 4), "floor": round(without.floor, 4)})
-    drawn = [fit_scaling_law(as_runs([group[i] for group in groups for i in draw.integers(len(group), size=len(group))]))
-             for _ in range(DRAWS)]
+        left_out.append(
+            {
+                "width": group[0]["width"],
+                "tokens": group[0]["tokens"],
+                "foretold": round(without.loss(group[0]["parameters"], group[0]["tokens"]), 4),
+                "measured": round(float(np.mean([row["nats"] for row in group])), 4),
+                "floor": round(without.floor, 4),
+            }
+        )
+    drawn = [
+        fit_scaling_law(
+            as_runs(
+                [group[i] for group in groups for i in draw.integers(len(group), size=len(group))]
+            )
+        )
+        for _ in range(DRAWS)
+    ]
     with_tables = fit_scaling_law(as_runs(grid, "with_tables"))
-    return {"law": constants(law), "left_out": left_out, "drawn_again": [constants(one) for one in drawn],
-            "with_tables": constants(with_tables), "of": largest,
-            "foretold": {"parameters": round(law.loss(largest["parameters"], largest["tokens"]), 4),
-                         "with_tables": round(with_tables.loss(largest["with_tables"], largest["tokens"]), 4),
-                         "drawn_again": [round(one.loss(largest["parameters"], largest["tokens"]), 4) for one in drawn]}}
+    return {
+        "law": constants(law),
+        "left_out": left_out,
+        "drawn_again": [constants(one) for one in drawn],
+        "with_tables": constants(with_tables),
+        "of": largest,
+        "foretold": {
+            "parameters": round(law.loss(largest["parameters"], largest["tokens"]), 4),
+            "with_tables": round(with_tables.loss(largest["with_tables"], largest["tokens"]), 4),
+            "drawn_again": [
+                round(one.loss(largest["parameters"], largest["tokens"]), 4) for one in drawn
+            ],
+        },
+    }
 
 
 def sizes_of_largest(text: Text) -> dict[str, float]:
     """The largest run's numbers and tokens, counted without training it."""
     width, layers = LARGEST
     with torch.device("meta"):
-        model = GPT(GPTConfig(vocab_size=VOCAB_SIZE, hidden_size=width, num_layers=layers, num_heads=4, max_position_embeddings=LENGTH))
+        model = GPT(
+            GPTConfig(
+                vocab_size=VOCAB_SIZE,
+                hidden_size=width,
+                num_layers=layers,
+                num_heads=4,
+                max_position_embeddings=LENGTH,
+            )
+        )
     every = sum(p.numel() for p in model.parameters())
-    return {"width": width, "layers": layers, "parameters": every - (VOCAB_SIZE + LENGTH) * width, "with_tables": every,
-            "tokens": text.most * BATCH * LENGTH, "steps": text.most}
+    return {
+        "width": width,
+        "layers": layers,
+        "parameters": every - (VOCAB_SIZE + LENGTH) * width,
+        "with_tables": every,
+        "tokens": text.most * BATCH * LENGTH,
+        "steps": text.most,
+    }
 
 
 def main() -> None:
@@ -145,7 +211,9 @@ def main() -> None:
     torch.set_num_threads(1)
     path, text = RESULTS / "trained_ladder.json", Text()
     kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() and not args.anew else {}
-    state: dict[str, Any] = {name: kept.get(name, []) for name in ("rates", "grid", "largest")} | {"law": kept.get("law")}
+    state: dict[str, Any] = {name: kept.get(name, []) for name in ("rates", "grid", "largest")} | {
+        "law": kept.get("law")
+    }
 
     def add(part: str, *what) -> None:
         known = {(row["width"], row["steps"], row["rate"], row["seed"]) for row in state[part]}
@@ -156,9 +224,17 @@ def main() -> None:
 
     def write() -> None:
         every = [row for part in ("rates", "grid", "largest") for row in state[part]]
-        save("trained_ladder", versions=("torch", "numpy", "scipy"), seed=list(range(SEEDS)), tokens_a_step=BATCH * LENGTH,
-             vocabulary=VOCAB_SIZE, held_out={"tokens": text.measured_on.numel() // (LENGTH + 1) * LENGTH},
-             cpu_seconds=round(sum(row["cpu_seconds"] for row in every)), **state)
+        save(
+            "trained_ladder",
+            versions=("torch", "numpy", "scipy"),
+            seed=list(range(SEEDS)),
+            tokens_a_step=BATCH * LENGTH,
+            vocabulary=VOCAB_SIZE,
+            held_out={"tokens": text.measured_on.numel() // (LENGTH + 1) * LENGTH},
+            cpu_seconds=round(sum(row["cpu_seconds"] for row in every)),
+            **state,
+        )
+
     for width, layers in SIZES.items():
         for rate in RATES:
             for seed in RATE_SEEDS:

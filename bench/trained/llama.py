@@ -12,6 +12,7 @@ loss is taken place by place in held-out stretches of 1,024, with the same weigh
 
 The model of seed 0 is kept (`small_model("llama_kjv")`).
 """
+
 import argparse
 import dataclasses
 import json
@@ -39,12 +40,24 @@ from reference_impl.tokenizers.byte_level import ByteLevelBPE, train_byte_level_
 from reference_impl.training.loop import TrainingConfig, train  # noqa: E402
 
 NAME, TRAINED, LONGEST, BATCH, STEPS = "llama_kjv", 128, 1024, 16, 900
-CONFIG = LlamaConfig(vocab_size=256, hidden_size=96, intermediate_size=288, num_layers=3, num_heads=4, num_kv_heads=2,
-                     max_position_embeddings=LONGEST, tie_word_embeddings=True)
+CONFIG = LlamaConfig(
+    vocab_size=256,
+    hidden_size=96,
+    intermediate_size=288,
+    num_layers=3,
+    num_heads=4,
+    num_kv_heads=2,
+    max_position_embeddings=LONGEST,
+    tie_word_embeddings=True,
+)
 PLACES = ((0, 64), (64, 128), (128, 256), (256, 512), (512, 1024))
-WAYS = {"as trained": {}, "window of 64": {"sliding_window": 64}, "squeezed by 4": {"rope_interpolation": 4.0},
-        "squeezed by 8": {"rope_interpolation": 8.0},
-        "slow angles squeezed by 8": {"rope_interpolation": 8.0, "rope_bands": (1.0, 4.0, TRAINED)}}
+WAYS = {
+    "as trained": {},
+    "window of 64": {"sliding_window": 64},
+    "squeezed by 4": {"rope_interpolation": 4.0},
+    "squeezed by 8": {"rope_interpolation": 8.0},
+    "slow angles squeezed by 8": {"rope_interpolation": 8.0, "rope_bands": (1.0, 4.0, TRAINED)},
+}
 PROMPTS = ("And the king said unto", "In the beginning", "We sat on the bank of the")
 
 
@@ -55,15 +68,24 @@ def byte_tokenizer() -> ByteLevelBPE:
 
 def training(steps: int) -> TrainingConfig:
     """How it is trained, in so many steps."""
-    return TrainingConfig(num_steps=steps, learning_rate=6e-3, warmup_steps=50, schedule="cosine", min_learning_rate=3e-4,
-                          weight_decay=0.1, betas=(0.9, 0.95))
+    return TrainingConfig(
+        num_steps=steps,
+        learning_rate=6e-3,
+        warmup_steps=50,
+        schedule="cosine",
+        min_learning_rate=3e-4,
+        weight_decay=0.1,
+        betas=(0.9, 0.95),
+    )
 
 
 def first_losses(count: int) -> list[float]:
     """The losses of the first steps, of warm-up all of them, trained anew; nothing is kept."""
     tokens = as_tokens(byte_tokenizer(), split(scripture())[0])
     torch.manual_seed(0)
-    return losses_of_first_steps(count, Llama(CONFIG), causal_lm, stretches_of(tokens, TRAINED, BATCH), training(STEPS))
+    return losses_of_first_steps(
+        count, Llama(CONFIG), causal_lm, stretches_of(tokens, TRAINED, BATCH), training(STEPS)
+    )
 
 
 def changed(model: Llama, **settings: object) -> Llama:
@@ -78,7 +100,9 @@ def bits_by_place(model: Llama, chunks: Tensor) -> Tensor:
     """Bits a byte at each place of the chunks (N, L), the mean over them: (L - 1,)."""
     total = torch.zeros(chunks.shape[1] - 1, dtype=torch.double)
     for some in chunks.split(8):
-        nats = nn.functional.cross_entropy(model(some[:, :-1]).transpose(1, 2), some[:, 1:], reduction="none")  # (B, L - 1)
+        nats = nn.functional.cross_entropy(
+            model(some[:, :-1]).transpose(1, 2), some[:, 1:], reduction="none"
+        )  # (B, L - 1)
         total += nats.double().sum(0)
     return total / len(chunks) / math.log(2)
 
@@ -91,13 +115,19 @@ def by_range(bits: Tensor) -> dict[str, float]:
 def figures(model: Llama, tokenizer: ByteLevelBPE, every: int = 1) -> dict[str, float]:
     """Bits a byte in stretches of the trained length, over each so-manieth of the held-out ones."""
     rows = cut_chunks(as_tokens(tokenizer, split(scripture())[1]), TRAINED)[::every]
-    return {"bits_per_byte": round(float(bits_by_place(model, rows).mean()), 4), "stretches": len(rows)}
+    return {
+        "bits_per_byte": round(float(bits_by_place(model, rows).mean()), 4),
+        "stretches": len(rows),
+    }
 
 
 def samples(model: Llama, tokenizer: ByteLevelBPE, temperature: float) -> list[str]:
     """What the model writes after each of PROMPTS."""
     params = SamplingParams(temperature=temperature, top_p=0.95, max_tokens=80, seed=0)
-    return [prompt + tokenizer.decode(generate(model, [tokenizer.encode(prompt)], params)[0].ids) for prompt in PROMPTS]
+    return [
+        prompt + tokenizer.decode(generate(model, [tokenizer.encode(prompt)], params)[0].ids)
+        for prompt in PROMPTS
+    ]
 
 
 def main() -> None:
@@ -116,25 +146,57 @@ def main() -> None:
     for seed in range(options.seeds):
         torch.manual_seed(seed)
         model, started = Llama(CONFIG), time.process_time()
-        history = train(model, causal_lm, stretches_of(tokens, TRAINED, BATCH, seed), training(options.steps), progress=False).history
+        history = train(
+            model,
+            causal_lm,
+            stretches_of(tokens, TRAINED, BATCH, seed),
+            training(options.steps),
+            progress=False,
+        ).history
         seconds.append(round(time.process_time() - started))
         if seed == 0:
-            keep(NAME, "llama", CONFIG, model, script="bench/trained/llama.py", seed=0, corpora=["kjv"], steps=options.steps,
-                 first_losses=[row["loss"] for row in history[:20]])
+            keep(
+                NAME,
+                "llama",
+                CONFIG,
+                model,
+                script="bench/trained/llama.py",
+                seed=0,
+                corpora=["kjv"],
+                steps=options.steps,
+                first_losses=[row["loss"] for row in history[:20]],
+            )
             (folder(NAME) / "bpe.json").write_text(
-                json.dumps({"tokens": tokenizer.vocabulary.tokens, "merges": tokenizer.merges}), encoding="utf-8")
+                json.dumps({"tokens": tokenizer.vocabulary.tokens, "merges": tokenizer.merges}),
+                encoding="utf-8",
+            )
             model = small_model(NAME).model  # what is measured from here on is what was kept
             add_figures(NAME, figures(model, tokenizer), figures(model, tokenizer, every=10))
-            written = {"greedy": samples(model, tokenizer, 0.0), "temperature 0.8, top-p 0.95": samples(model, tokenizer, 0.8)}
+            written = {
+                "greedy": samples(model, tokenizer, 0.0),
+                "temperature 0.8, top-p 0.95": samples(model, tokenizer, 0.8),
+            }
         for way, settings in WAYS.items():
             bits = bits_by_place(changed(model, **settings), long)
             found[way].append(by_range(bits))
             if seed == 0:  # every 32 places one point of the curve
                 curves[way] = [round(float(part.mean()), 3) for part in bits.split(32)]
             print(seed, way, found[way][-1], flush=True)
-    save("trained_llama", versions=("torch",), seeds=list(range(options.seeds)), steps=options.steps, cpu_seconds=seconds,
-         parameters=sum(p.numel() for p in model.parameters()), trained_length=TRAINED, batch=BATCH,
-         held_out={"stretches": len(long), "places": LONGEST}, bits_a_byte=found, curve_every=32, curves=curves, samples=written)
+    save(
+        "trained_llama",
+        versions=("torch",),
+        seeds=list(range(options.seeds)),
+        steps=options.steps,
+        cpu_seconds=seconds,
+        parameters=sum(p.numel() for p in model.parameters()),
+        trained_length=TRAINED,
+        batch=BATCH,
+        held_out={"stretches": len(long), "places": LONGEST},
+        bits_a_byte=found,
+        curve_every=32,
+        curves=curves,
+        samples=written,
+    )
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ training, on the model's own numbers. Held out, it is measured with its
 state carried through, and with the state forgotten after so many tokens; beside it stand Kneser-Ney counts of orders 1
 to 5 and, with half of the weight each, the mixture of LSTM and counts. The model is kept (`small_model("lstm_kjv")`).
 """
+
 import argparse
 import math
 import os
@@ -48,7 +49,11 @@ class Compiled(nn.Module):
     def __init__(self, model: LSTMLanguageModel):
         super().__init__()
         width, cell = model.config.hidden_size, model.lstm.layers[0][0]
-        self.embedding, self.output, self.loop = model.embedding, model.output, nn.LSTM(width, width, batch_first=True)
+        self.embedding, self.output, self.loop = (
+            model.embedding,
+            model.output,
+            nn.LSTM(width, width, batch_first=True),
+        )
         self.loop.weight_ih_l0, self.loop.bias_ih_l0 = cell.input.weight, cell.input.bias
         self.loop.weight_hh_l0 = cell.recurrent.weight
         self.loop.bias_hh_l0 = nn.Parameter(torch.zeros(4 * width), requires_grad=False)
@@ -69,19 +74,27 @@ class CarriedStates:
 
 def streams_of(tokens: Tensor):
     """Batch i: the i-th piece of each stream. At its end a stream goes on with the beginning of the next."""
-    rows = tokens[:len(tokens) // STREAMS * STREAMS].reshape(STREAMS, -1)
+    rows = tokens[: len(tokens) // STREAMS * STREAMS].reshape(STREAMS, -1)
     pieces = (rows.shape[1] - 1) // PIECE
 
     def batch(index: int) -> dict[str, Tensor]:
         turn, at = divmod(index, pieces)
-        return chunk_batch(rows.roll(-turn, 0)[:, at * PIECE:(at + 1) * PIECE + 1])
+        return chunk_batch(rows.roll(-turn, 0)[:, at * PIECE : (at + 1) * PIECE + 1])
+
     return batch
 
 
 def training(steps: int) -> TrainingConfig:
     """How it is trained, in so many steps."""
-    return TrainingConfig(num_steps=steps, learning_rate=4e-3, warmup_steps=50, schedule="cosine",
-                          min_learning_rate=2e-4, weight_decay=0.01, betas=(0.9, 0.98))
+    return TrainingConfig(
+        num_steps=steps,
+        learning_rate=4e-3,
+        warmup_steps=50,
+        schedule="cosine",
+        min_learning_rate=2e-4,
+        weight_decay=0.01,
+        betas=(0.9, 0.98),
+    )
 
 
 def first_losses(count: int) -> list[float]:
@@ -97,7 +110,7 @@ def first_losses(count: int) -> list[float]:
 def nats(model: LSTMLanguageModel, tokens: Tensor, piece: int | None) -> Tensor:
     """-ln p of each token but a row's first. The state is forgotten after `piece` tokens, or carried through a stream."""
     if piece is None:
-        rows = tokens[:len(tokens) // STREAMS * STREAMS].reshape(STREAMS, -1)
+        rows = tokens[: len(tokens) // STREAMS * STREAMS].reshape(STREAMS, -1)
     else:
         rows = cut_chunks(tokens, piece)
     found = []
@@ -107,7 +120,9 @@ def nats(model: LSTMLanguageModel, tokens: Tensor, piece: int | None) -> Tensor:
     return torch.cat(found)
 
 
-def bits_per_byte(model: LSTMLanguageModel, tokens: Tensor, num_bytes: int, piece: int | None = None) -> float:
+def bits_per_byte(
+    model: LSTMLanguageModel, tokens: Tensor, num_bytes: int, piece: int | None = None
+) -> float:
     """The mean over the tokens that are predicted, for as many tokens as the text has."""
     return float(nats(model, tokens, piece).mean()) / math.log(2) * len(tokens) / num_bytes
 
@@ -118,32 +133,44 @@ def figures(model: LSTMLanguageModel, tokenizer: ByteLevelBPE, every: int = 1) -
     held = as_tokens(tokenizer, held_out)
     if every == 1:
         num_bytes = len(held_out.encode())
-        return {"bits_per_byte": round(bits_per_byte(model, held, num_bytes), 4),
-                "bits_per_byte_cut": round(bits_per_byte(model, held, num_bytes, PIECE), 4)}
+        return {
+            "bits_per_byte": round(bits_per_byte(model, held, num_bytes), 4),
+            "bits_per_byte_cut": round(bits_per_byte(model, held, num_bytes, PIECE), 4),
+        }
     rows = cut_chunks(held, PIECE)[::every]
     with torch.no_grad():
-        return {"nats_per_token": round(float(token_terms(model(rows[:, :-1]), rows[:, 1:]).mean), 4),
-                "chunks": len(rows)}
+        return {
+            "nats_per_token": round(float(token_terms(model(rows[:, :-1]), rows[:, 1:]).mean), 4),
+            "chunks": len(rows),
+        }
 
 
-def mixed_with_counts(model: LSTMLanguageModel, tokens: list[int], held: Tensor, num_bytes: int) -> dict[str, float]:
+def mixed_with_counts(
+    model: LSTMLanguageModel, tokens: list[int], held: Tensor, num_bytes: int
+) -> dict[str, float]:
     """Bits a byte of counts of several orders, and of the half-and-half mixture of LSTM and the counts of order 4.
 
     All are taken over the same tokens: the first of each stream is not predicted.
     """
-    rows = held[:len(held) // STREAMS * STREAMS].reshape(STREAMS, -1)
+    rows = held[: len(held) // STREAMS * STREAMS].reshape(STREAMS, -1)
     lstm = (-nats(model, held, None)).exp().double()  # (STREAMS, T)
     found, text = {}, held.tolist()
     for order in ORDERS:
         counts = KneserNey([tokens], VOCAB_SIZE, order)
         places = (torch.arange(rows.numel()).reshape(rows.shape)[:, 1:]).flatten().tolist()
-        shares = torch.tensor([counts.probability(text[i], text[max(i - order + 1, 0):i]) for i in places])
+        shares = torch.tensor(
+            [counts.probability(text[i], text[max(i - order + 1, 0) : i]) for i in places]
+        )
         shares = shares.double().reshape(lstm.shape)
         scale = len(held) / num_bytes / math.log(2)
         found[f"{order}-gram"] = round(float(-shares.log().mean()) * scale, 4)
         if order == 4:
-            found["LSTM and 4-gram, half each"] = round(float(-((shares + lstm) / 2).log().mean()) * scale, 4)
-            found["share of tokens that the LSTM finds likelier"] = round(float((lstm > shares).double().mean()), 4)
+            found["LSTM and 4-gram, half each"] = round(
+                float(-((shares + lstm) / 2).log().mean()) * scale, 4
+            )
+            found["share of tokens that the LSTM finds likelier"] = round(
+                float((lstm > shares).double().mean()), 4
+            )
     return found
 
 
@@ -164,18 +191,44 @@ def main() -> None:
     started = time.process_time()
     result = train(Compiled(model), CarriedStates(), streams_of(tokens), training(steps))
     seconds = time.process_time() - started
-    keep(NAME, "lstm", CONFIG, model, script="bench/trained/lstm.py", seed=0, corpora=["kjv"], steps=steps,
-         first_losses=[row["loss"] for row in result.history[:20]])
+    keep(
+        NAME,
+        "lstm",
+        CONFIG,
+        model,
+        script="bench/trained/lstm.py",
+        seed=0,
+        corpora=["kjv"],
+        steps=steps,
+        first_losses=[row["loss"] for row in result.history[:20]],
+    )
     (FOLDER / NAME / "bpe.json").write_bytes((FOLDER / TOKENS_OF / "bpe.json").read_bytes())
     kept = small_model(NAME)  # what is measured from here on is what was kept
     add_figures(NAME, figures(kept.model, tokenizer), figures(kept.model, tokenizer, every=8))
-    save("trained_lstm", versions=("torch", "numpy"), seed=0, steps=steps, cpu_seconds=round(seconds),
-         parameters=sum(p.numel() for p in model.parameters()), tokens_seen=result.history[-1]["terms"],
-         held_out={"bytes": num_bytes, "tokens": len(held)},
-         bits_per_byte={"untrained": round(untrained, 4), "LSTM": round(bits_per_byte(kept.model, held, num_bytes), 4)},
-         forgotten_after={str(piece): round(bits_per_byte(kept.model, held, num_bytes, piece), 4) for piece in RESETS},
-         beside_counts=mixed_with_counts(kept.model, tokens.tolist(), held, num_bytes),
-         curve=[{"step": row["step"], "loss": round(row["loss"], 4)} for row in result.history if row["step"] % 50 == 0])
+    save(
+        "trained_lstm",
+        versions=("torch", "numpy"),
+        seed=0,
+        steps=steps,
+        cpu_seconds=round(seconds),
+        parameters=sum(p.numel() for p in model.parameters()),
+        tokens_seen=result.history[-1]["terms"],
+        held_out={"bytes": num_bytes, "tokens": len(held)},
+        bits_per_byte={
+            "untrained": round(untrained, 4),
+            "LSTM": round(bits_per_byte(kept.model, held, num_bytes), 4),
+        },
+        forgotten_after={
+            str(piece): round(bits_per_byte(kept.model, held, num_bytes, piece), 4)
+            for piece in RESETS
+        },
+        beside_counts=mixed_with_counts(kept.model, tokens.tolist(), held, num_bytes),
+        curve=[
+            {"step": row["step"], "loss": round(row["loss"], 4)}
+            for row in result.history
+            if row["step"] % 50 == 0
+        ],
+    )
 
 
 if __name__ == "__main__":

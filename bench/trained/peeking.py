@@ -7,6 +7,7 @@ asked for. Four models see the same batches: one or two layers, in one direction
 token that is asked for has been read, save at the last place, where it is not part of what was given. So the last
 place is measured apart. Five seeds each; beside them the n-grams of the same tokens. No model is kept.
 """
+
 import argparse
 import math
 import os
@@ -30,8 +31,14 @@ from reference_impl.objectives.terms import Terms, token_terms  # noqa: E402
 from reference_impl.training.loop import TrainingConfig, train  # noqa: E402
 
 TOKENS_OF, VOCAB_SIZE, CONTEXT, BATCH, SEEDS = "gpt_kjv", 1024, 24, 16, 5
-WAYS = {f"{words}, {layers} {'layer' if layers == 1 else 'layers'}": (layers, words == "both directions")
-        for layers in (1, 2) for words in ("one direction", "both directions")}
+WAYS = {
+    f"{words}, {layers} {'layer' if layers == 1 else 'layers'}": (
+        layers,
+        words == "both directions",
+    )
+    for layers in (1, 2)
+    for words in ("one direction", "both directions")
+}
 
 
 class Reader(nn.Module):
@@ -63,8 +70,13 @@ def held_out(model: Reader, chunks: Tensor) -> dict[str, float]:
     """Nats a token at the last place, and at the places before it."""
     batch = asked(chunks)
     logits = model(batch["ids"])  # (B, T, V)
-    nats = nn.functional.cross_entropy(logits.transpose(1, 2), batch["next"], reduction="none")  # (B, T)
-    return {"before the last place": float(nats[:, :-1].mean()), "at the last place": float(nats[:, -1].mean())}
+    nats = nn.functional.cross_entropy(
+        logits.transpose(1, 2), batch["next"], reduction="none"
+    )  # (B, T)
+    return {
+        "before the last place": float(nats[:, :-1].mean()),
+        "at the last place": float(nats[:, -1].mean()),
+    }
 
 
 def main() -> None:
@@ -83,8 +95,15 @@ def main() -> None:
         starts = torch.randint(len(tokens) - CONTEXT, (BATCH,), generator=generator)
         return asked(tokens[starts[:, None] + torch.arange(CONTEXT + 1)])
 
-    config = TrainingConfig(num_steps=steps, learning_rate=1.5e-2, warmup_steps=20, schedule="cosine",
-                            min_learning_rate=1e-3, weight_decay=0.0, betas=(0.9, 0.98))
+    config = TrainingConfig(
+        num_steps=steps,
+        learning_rate=1.5e-2,
+        warmup_steps=20,
+        schedule="cosine",
+        min_learning_rate=1e-3,
+        weight_decay=0.0,
+        betas=(0.9, 0.98),
+    )
     started, found = time.process_time(), {}
     for name, (layers, both) in WAYS.items():
         runs = []
@@ -93,17 +112,38 @@ def main() -> None:
             model = Reader(layers, both)
             last = train(model, next_token, batches, config, progress=False).history[-1]["loss"]
             runs.append({"last training loss": last, **held_out(model.eval(), chunks)})
-        found[name] = {"parameters": sum(p.numel() for p in model.parameters()),
-                       "nats": {key: [round(run[key], 4) for run in runs] for key in runs[0]}}
+        found[name] = {
+            "parameters": sum(p.numel() for p in model.parameters()),
+            "nats": {key: [round(run[key], 4) for run in runs] for key in runs[0]},
+        }
         print(name, found[name], flush=True)
     seconds = time.process_time() - started
-    grams = {f"{order}-gram, Kneser-Ney": KneserNey([tokens.tolist()], VOCAB_SIZE, order) for order in (1, 2)}
+    grams = {
+        f"{order}-gram, Kneser-Ney": KneserNey([tokens.tolist()], VOCAB_SIZE, order)
+        for order in (1, 2)
+    }
     rows = chunks.tolist()
-    save("trained_peeking", versions=("torch", "numpy"), seed=list(range(SEEDS)), steps=steps, cpu_seconds=round(seconds),
-         held_out={"stretches": len(chunks), "places": CONTEXT}, found=found,
-         at_all_places={name: round(-sum(math.log(gram.probability(row[t], row[:t])) for row in rows
-                                           for t in range(1, len(row))) / (len(rows) * CONTEXT), 4)
-                              for name, gram in grams.items()})
+    save(
+        "trained_peeking",
+        versions=("torch", "numpy"),
+        seed=list(range(SEEDS)),
+        steps=steps,
+        cpu_seconds=round(seconds),
+        held_out={"stretches": len(chunks), "places": CONTEXT},
+        found=found,
+        at_all_places={
+            name: round(
+                -sum(
+                    math.log(gram.probability(row[t], row[:t]))
+                    for row in rows
+                    for t in range(1, len(row))
+                )
+                / (len(rows) * CONTEXT),
+                4,
+            )
+            for name, gram in grams.items()
+        },
+    )
 
 
 if __name__ == "__main__":

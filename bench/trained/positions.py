@@ -11,6 +11,7 @@ Asked are the same held-out tokens each time: the last 32 of a stretch of 512, g
 And of the first layer, how far its mean score for a query and a key depends on their distance alone. Kept are those of
 the first seed that a page can run, all but Transformer-XL's (`small_model("positions_kjv")`).
 """
+
 import argparse
 import json
 import os
@@ -35,7 +36,10 @@ from reference_impl.tokenizers.byte_level import ByteLevelBPE  # noqa: E402
 from reference_impl.tokenizers.vocabulary import Vocabulary  # noqa: E402
 from reference_impl.training.loop import TrainingConfig, train  # noqa: E402
 
-NAME, CONFIG = "positions_kjv", PlacedConfig(kinds=tuple(kind for kind in KINDS if kind != "Transformer-XL"))
+NAME, CONFIG = (
+    "positions_kjv",
+    PlacedConfig(kinds=tuple(kind for kind in KINDS if kind != "Transformer-XL")),
+)
 TRAINED, LENGTHS, ASKED = 64, (64, 128, 256, 512), 32
 BATCH, STEPS = 16, 600
 
@@ -47,8 +51,12 @@ def nats(model: PlacedDecoder, chunks: Tensor) -> dict[str, float]:
     for length in LENGTHS:
         total, count = 0.0, 0
         for some in chunks.split(16):
-            logits = model(some[:, -length - 1:-1])[:, -ASKED:]
-            total += float(nn.functional.cross_entropy(logits.flatten(0, 1), some[:, -ASKED:].flatten(), reduction="sum"))
+            logits = model(some[:, -length - 1 : -1])[:, -ASKED:]
+            total += float(
+                nn.functional.cross_entropy(
+                    logits.flatten(0, 1), some[:, -ASKED:].flatten(), reduction="sum"
+                )
+            )
             count += some.shape[0] * ASKED
         found[str(length)] = round(total / count, 4)
     return found
@@ -60,9 +68,13 @@ def share_of_distance(model: PlacedDecoder, chunks: Tensor, farthest: int = 16) 
 
     The mean is over texts; each head by itself, and the mean of the heads. 1: a query at any place treats a distance alike.
     """
-    mean = torch.stack([model.first_scores(some).sum(0) for some in chunks[:, :TRAINED].split(16)]).sum(0) / len(chunks)
+    mean = torch.stack(
+        [model.first_scores(some).sum(0) for some in chunks[:, :TRAINED].split(16)]
+    ).sum(0) / len(chunks)
     places = torch.arange(TRAINED // 2, TRAINED)
-    by_distance = torch.stack([mean[:, places, places - distance] for distance in range(farthest)], -1).double()  # (H, P, F)
+    by_distance = torch.stack(
+        [mean[:, places, places - distance] for distance in range(farthest)], -1
+    ).double()  # (H, P, F)
     whole = (by_distance - by_distance.mean((1, 2), keepdim=True)).square().mean((1, 2))
     along = (by_distance.mean(1) - by_distance.mean((1, 2))[:, None]).square().mean(1)
     return round(float((along / whole).mean()), 4)
@@ -71,20 +83,31 @@ def share_of_distance(model: PlacedDecoder, chunks: Tensor, farthest: int = 16) 
 def shortened(train_text: str) -> ByteLevelBPE:
     """The small GPT's vocabulary, cut to its first tokens."""
     whole, size = tokenizer_for("gpt_kjv", train_text, 1024), CONFIG.vocab_size
-    return ByteLevelBPE(Vocabulary(whole.vocabulary.tokens[:size]), whole.merges[:size - 256])
+    return ByteLevelBPE(Vocabulary(whole.vocabulary.tokens[:size]), whole.merges[: size - 256])
 
 
 def settings(steps: int) -> TrainingConfig:
     """How every kind is trained."""
-    return TrainingConfig(num_steps=steps, learning_rate=4e-3, warmup_steps=min(50, steps // 4), schedule="cosine",
-                          min_learning_rate=2e-4, weight_decay=0.01, betas=(0.9, 0.98))
+    return TrainingConfig(
+        num_steps=steps,
+        learning_rate=4e-3,
+        warmup_steps=min(50, steps // 4),
+        schedule="cosine",
+        min_learning_rate=2e-4,
+        weight_decay=0.01,
+        betas=(0.9, 0.98),
+    )
 
 
 def batches_of(tokens: Tensor) -> Callable[[int], dict[str, Tensor]]:
     """The batch of each step, the same for every kind and seed."""
+
     def batch(number: int) -> dict[str, Tensor]:
-        starts = torch.randint(len(tokens) - TRAINED, (BATCH,), generator=torch.Generator().manual_seed(number))
+        starts = torch.randint(
+            len(tokens) - TRAINED, (BATCH,), generator=torch.Generator().manual_seed(number)
+        )
         return chunk_batch(tokens[starts[:, None] + torch.arange(TRAINED + 1)])
+
     return batch
 
 
@@ -94,15 +117,23 @@ def first_losses(count: int) -> list[float]:
     batch, losses = batches_of(as_tokens(shortened(text), text)), []
     for kind in CONFIG.kinds:
         torch.manual_seed(0)
-        losses.append(losses_of_first_steps(count, PlacedDecoder(kind, CONFIG), causal_lm, batch, settings(STEPS)))
+        losses.append(
+            losses_of_first_steps(
+                count, PlacedDecoder(kind, CONFIG), causal_lm, batch, settings(STEPS)
+            )
+        )
     return torch.tensor(losses).mean(0).tolist()
 
 
 def figures(models: PlacedDecoders, tokenizer: ByteLevelBPE, every: int = 1) -> dict[str, float]:
     """Nats a token of the kept kinds, given 64 tokens and 512, over every so many-th of the held-out stretches."""
     chunks = cut_chunks(as_tokens(tokenizer, split(scripture())[1]), max(LENGTHS))[::every]
-    return {f"{kind}, {length}": found for kind, model in models.items() for length, found in nats(model, chunks).items()
-            if int(length) in (min(LENGTHS), max(LENGTHS))}
+    return {
+        f"{kind}, {length}": found
+        for kind, model in models.items()
+        for length, found in nats(model, chunks).items()
+        if int(length) in (min(LENGTHS), max(LENGTHS))
+    }
 
 
 def main() -> None:
@@ -114,7 +145,10 @@ def main() -> None:
     torch.set_num_threads(1)
     train_text, other_text = split(scripture())
     tokenizer = shortened(train_text)
-    chunks, batches = cut_chunks(as_tokens(tokenizer, other_text), max(LENGTHS)), batches_of(as_tokens(tokenizer, train_text))
+    chunks, batches = (
+        cut_chunks(as_tokens(tokenizer, other_text), max(LENGTHS)),
+        batches_of(as_tokens(tokenizer, train_text)),
+    )
     found: dict[str, dict[str, object]] = {}
     of_first_seed = []
     for kind in KINDS:
@@ -127,19 +161,49 @@ def main() -> None:
             shares.append(share_of_distance(model, chunks))
             if kind in CONFIG.kinds and seed == 0:
                 of_first_seed.append(model)
-        found[kind] = {"parameters": sum(p.numel() for p in model.parameters()),
-                       "nats": {length: [run[length] for run in runs] for length in runs[0]},
-                       "explained_by_distance": shares, "cpu_seconds": round(time.process_time() - started)}
+        found[kind] = {
+            "parameters": sum(p.numel() for p in model.parameters()),
+            "nats": {length: [run[length] for run in runs] for length in runs[0]},
+            "explained_by_distance": shares,
+            "cpu_seconds": round(time.process_time() - started),
+        }
         print(kind, found[kind], flush=True)
-    keep(NAME, "placed", CONFIG, PlacedDecoders(CONFIG, of_first_seed), script="bench/trained/positions.py", seed=0, corpora=["kjv"],
-         steps=options.steps, first_losses=first_losses(20))
-    (folder(NAME) / "bpe.json").write_text(json.dumps({"tokens": tokenizer.vocabulary.tokens, "merges": tokenizer.merges}), encoding="utf-8")
+    keep(
+        NAME,
+        "placed",
+        CONFIG,
+        PlacedDecoders(CONFIG, of_first_seed),
+        script="bench/trained/positions.py",
+        seed=0,
+        corpora=["kjv"],
+        steps=options.steps,
+        first_losses=first_losses(20),
+    )
+    (folder(NAME) / "bpe.json").write_text(
+        json.dumps({"tokens": tokenizer.vocabulary.tokens, "merges": tokenizer.merges}),
+        encoding="utf-8",
+    )
     kept = small_model(NAME)  # what is measured from here on is what was kept
-    add_figures(NAME, figures(kept.model, kept.tokenizer), figures(kept.model, kept.tokenizer, every=20))
-    save("trained_positions", versions=("torch",), seed=list(range(options.seeds)), steps=options.steps, trained_length=TRAINED,
-         batch=BATCH, asked={"stretches": len(chunks), "last": ASKED}, vocabulary=CONFIG.vocab_size, layers=CONFIG.num_layers,
-         width=CONFIG.hidden_size, heads=CONFIG.num_heads, sinusoids_times=CONFIG.sinusoids_times,
-         cpu_seconds=sum(one["cpu_seconds"] for one in found.values()), held_out=tokenizer.decode(chunks[0].tolist()), found=found)
+    add_figures(
+        NAME, figures(kept.model, kept.tokenizer), figures(kept.model, kept.tokenizer, every=20)
+    )
+    save(
+        "trained_positions",
+        versions=("torch",),
+        seed=list(range(options.seeds)),
+        steps=options.steps,
+        trained_length=TRAINED,
+        batch=BATCH,
+        asked={"stretches": len(chunks), "last": ASKED},
+        vocabulary=CONFIG.vocab_size,
+        layers=CONFIG.num_layers,
+        width=CONFIG.hidden_size,
+        heads=CONFIG.num_heads,
+        sinusoids_times=CONFIG.sinusoids_times,
+        cpu_seconds=sum(one["cpu_seconds"] for one in found.values()),
+        held_out=tokenizer.decode(chunks[0].tolist()),
+        found=found,
+    )
 
 
 if __name__ == "__main__":

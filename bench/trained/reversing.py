@@ -7,6 +7,7 @@ attention is given the same vector at every step: what its two readers ended wit
 have 2 to LONGEST letters, drawn at random; none of the test's strings can be expected among them but the shortest.
 Writes bench/results/trained_reversing.json; no model is kept.
 """
+
 import argparse
 import os
 import random
@@ -29,7 +30,9 @@ from reference_impl.objectives.sequence_to_sequence import PairedSequences, sequ
 START, END, LETTERS = 0, 1, 12
 LONGEST, LENGTHS, TRIED = 16, (2, 4, 8, 12, 16, 20, 24), 100
 BATCH, RATE, CLIP, STEPS, SEEDS = 64, 4e-3, 1.0, 250, range(5)
-CONFIG = Seq2SeqConfig(source_vocab_size=LETTERS + 2, target_vocab_size=LETTERS + 2, embedding_size=24, hidden_size=64)
+CONFIG = Seq2SeqConfig(
+    source_vocab_size=LETTERS + 2, target_vocab_size=LETTERS + 2, embedding_size=24, hidden_size=64
+)
 
 
 class WhatWasRead(nn.Module):
@@ -39,11 +42,15 @@ class WhatWasRead(nn.Module):
         super().__init__()
         self.key = nn.Linear(2 * size, size)  # asked for by Seq2Seq.encode, and not used
 
-    def forward(self, query: Tensor, keys: Tensor, memory: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, query: Tensor, keys: Tensor, memory: Tensor, mask: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """The same vector for each query, and weights that say nothing."""
         forward, backward = memory.chunk(2, dim=-1)  # (B, S, H) each
         last = mask.sum(-1) - 1
-        return torch.cat((forward[torch.arange(len(last)), last], backward[:, 0]), -1), mask / mask.sum(-1, keepdim=True)
+        return torch.cat(
+            (forward[torch.arange(len(last)), last], backward[:, 0]), -1
+        ), mask / mask.sum(-1, keepdim=True)
 
 
 def strings(draw: random.Random, lengths: list[int]) -> list[list[int]]:
@@ -79,7 +86,9 @@ def exact(model: Seq2Seq, length: int) -> float:
     """The share of strings of this length that are written backwards without a slip."""
     rows = strings(random.Random(1_000 + length), [length] * TRIED)
     batch = batch_of(rows)
-    written, _ = model.write(batch["source"], batch["source_mask"], start_id=START, end_id=END, max_tokens=length + 4)
+    written, _ = model.write(
+        batch["source"], batch["source_mask"], start_id=START, end_id=END, max_tokens=length + 4
+    )
     return sum(said == row[::-1] for said, row in zip(written, rows, strict=True)) / TRIED
 
 
@@ -90,19 +99,46 @@ def main() -> None:
     steps = parser.parse_args().steps
     torch.set_num_threads(1)
     kinds, started = {"attention": True, "one vector": False}, time.process_time()
-    found: dict[str, dict[str, list[float]]] = {kind: {str(length): [] for length in LENGTHS} for kind in kinds}
+    found: dict[str, dict[str, list[float]]] = {
+        kind: {str(length): [] for length in LENGTHS} for kind in kinds
+    }
     for seed in SEEDS:
         for kind, attention in kinds.items():
             model = trained(attention, seed, steps)
             for length in LENGTHS:
                 found[kind][str(length)].append(exact(model, length))
-            print(seed, kind, {length: shares[-1] for length, shares in found[kind].items()}, flush=True)
-    save("trained_reversing", versions=("torch",), steps=steps, seed=list(SEEDS), seeds=len(SEEDS), tried=TRIED, longest_in_training=LONGEST,
-         cpu_seconds=round(time.process_time() - started), width=CONFIG.hidden_size, letters=LETTERS, exact=found,
-         parameters={kind: sum(p.numel() for name, p in model.named_parameters() if attention or "attention" not in name)
-                     for kind, attention in kinds.items() for model in [Seq2Seq(CONFIG)]},
-         mean={kind: {length: round(statistics.mean(shares), 4) for length, shares in by.items()}
-               for kind, by in found.items()})
+            print(
+                seed,
+                kind,
+                {length: shares[-1] for length, shares in found[kind].items()},
+                flush=True,
+            )
+    save(
+        "trained_reversing",
+        versions=("torch",),
+        steps=steps,
+        seed=list(SEEDS),
+        seeds=len(SEEDS),
+        tried=TRIED,
+        longest_in_training=LONGEST,
+        cpu_seconds=round(time.process_time() - started),
+        width=CONFIG.hidden_size,
+        letters=LETTERS,
+        exact=found,
+        parameters={
+            kind: sum(
+                p.numel()
+                for name, p in model.named_parameters()
+                if attention or "attention" not in name
+            )
+            for kind, attention in kinds.items()
+            for model in [Seq2Seq(CONFIG)]
+        },
+        mean={
+            kind: {length: round(statistics.mean(shares), 4) for length, shares in by.items()}
+            for kind, by in found.items()
+        },
+    )
 
 
 if __name__ == "__main__":

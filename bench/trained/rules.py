@@ -8,6 +8,7 @@ of answers that are right over TESTED prompts, the best that anybody can do (Bay
 the rule's name, before training, and with examples of another rule after the name; and how far the model's beliefs in
 the rules are from Bayes's after one example.
 """
+
 import argparse
 import os
 import random
@@ -36,7 +37,14 @@ from reference_impl.training.loop import TrainingConfig, train  # noqa: E402
 
 NAME, STEPS, ROWS, RATE, WARM_UP, START = "rules", 1500, 24, 4e-3, 50, 0.1
 LONGEST, TESTED, COUNTS = 8, 1000, (0, 1, 2, 3, 4, 7)
-CONFIG = GPTConfig(vocab_size=len(rules.SYMBOLS), hidden_size=64, num_layers=3, num_heads=4, max_position_embeddings=36, dropout=0.0)
+CONFIG = GPTConfig(
+    vocab_size=len(rules.SYMBOLS),
+    hidden_size=64,
+    num_layers=3,
+    num_heads=4,
+    max_position_embeddings=36,
+    dropout=0.0,
+)
 
 
 def new_model(seed: int = 0) -> GPT:
@@ -49,17 +57,25 @@ def new_model(seed: int = 0) -> GPT:
 
 def batches_of(seed: int) -> Callable[[int], Batch]:
     """Fresh texts; batch i is a function of seed and i. The tokens after ">" are labels."""
+
     def batch(index: int) -> Batch:
         draw = random.Random(seed * 1_000_000 + index)
         ids = torch.tensor([rules.encode(rules.text(draw, LONGEST)) for _ in range(ROWS)])
         is_answer = ids.roll(1, dims=1) == rules.encode(rules.TO)[0]
         return {"ids": ids, "labels": ids.masked_fill(~is_answer, IGNORED)}
+
     return batch
 
 
 def training(steps: int) -> TrainingConfig:
     """How it is trained, in so many steps."""
-    return TrainingConfig(num_steps=steps, learning_rate=RATE, warmup_steps=WARM_UP, weight_decay=0.01, betas=(0.9, 0.98))
+    return TrainingConfig(
+        num_steps=steps,
+        learning_rate=RATE,
+        warmup_steps=WARM_UP,
+        weight_decay=0.01,
+        betas=(0.9, 0.98),
+    )
 
 
 def first_losses(count: int) -> list[float]:
@@ -84,12 +100,22 @@ def share_right(model: GPT, asked: Sequence[tuple[str, str]]) -> float:
     """Share of prompts, all of one length, after which the likeliest token is the right answer."""
     ids = torch.tensor([rules.encode(prompt) for prompt, _ in asked])
     likeliest = model(ids)[:, -1].argmax(-1).tolist()
-    return round(sum(rules.decode([id]) == right for id, (_, right) in zip(likeliest, asked, strict=True)) / len(asked), 4)
+    return round(
+        sum(rules.decode([id]) == right for id, (_, right) in zip(likeliest, asked, strict=True))
+        / len(asked),
+        4,
+    )
 
 
-def by_count(model: GPT, named: bool = False, misled: bool = False, tested: int = TESTED) -> dict[str, float]:
+def by_count(
+    model: GPT, named: bool = False, misled: bool = False, tested: int = TESTED
+) -> dict[str, float]:
     """By the number of examples."""
-    return {str(count): share_right(model, prompts(count, tested, named, misled)) for count in COUNTS if count or not misled}
+    return {
+        str(count): share_right(model, prompts(count, tested, named, misled))
+        for count in COUNTS
+        if count or not misled
+    }
 
 
 def figures(model: GPT, tokenizer: Sequence[str], every: int = 1) -> dict[str, float]:
@@ -119,7 +145,9 @@ def beliefs_apart(model: GPT) -> float:
 def trained(steps: int, seed: int) -> tuple[GPT, list[float], float]:
     """A trained model, the loss of each step, and CPU seconds."""
     model, started = new_model(seed), time.process_time()
-    losses = [row["loss"] for row in train(model, causal_lm, batches_of(seed), training(steps)).history]
+    losses = [
+        row["loss"] for row in train(model, causal_lm, batches_of(seed), training(steps)).history
+    ]
     return model.eval(), losses, time.process_time() - started
 
 
@@ -132,22 +160,63 @@ def main() -> None:
     torch.set_num_threads(1)
     untrained = by_count(new_model().eval())
     model, losses, seconds = trained(args.steps, 0)
-    keep(NAME, "gpt", CONFIG, model, script="bench/trained/rules.py", seed=0, corpora=[], steps=args.steps, first_losses=losses[:20])
+    keep(
+        NAME,
+        "gpt",
+        CONFIG,
+        model,
+        script="bench/trained/rules.py",
+        seed=0,
+        corpora=[],
+        steps=args.steps,
+        first_losses=losses[:20],
+    )
     (folder(NAME) / "words.txt").write_text("\n".join(rules.SYMBOLS) + "\n", encoding="utf-8")
     kept = small_model(NAME)  # what is measured from here on is what was kept
-    add_figures(NAME, figures(kept.model, kept.tokenizer), figures(kept.model, kept.tokenizer, every=5))
-    found = {"unnamed": by_count(kept.model), "named": by_count(kept.model, named=True), "misled": by_count(kept.model, named=True, misled=True),
-             "beliefs_apart": beliefs_apart(kept.model)}
+    add_figures(
+        NAME, figures(kept.model, kept.tokenizer), figures(kept.model, kept.tokenizer, every=5)
+    )
+    found = {
+        "unnamed": by_count(kept.model),
+        "named": by_count(kept.model, named=True),
+        "misled": by_count(kept.model, named=True, misled=True),
+        "beliefs_apart": beliefs_apart(kept.model),
+    }
     print(found, f"{seconds:.0f} CPU s", flush=True)
     others = []
     for seed in range(1, args.seeds):
         other = trained(args.steps, seed)[0]
-        others.append({"seed": seed, "unnamed": by_count(other), "named": by_count(other, named=True), "misled": by_count(other, named=True, misled=True),
-                       "beliefs_apart": beliefs_apart(other)})
+        others.append(
+            {
+                "seed": seed,
+                "unnamed": by_count(other),
+                "named": by_count(other, named=True),
+                "misled": by_count(other, named=True, misled=True),
+                "beliefs_apart": beliefs_apart(other),
+            }
+        )
         print(others[-1], flush=True)
-    save("trained_rules", versions=("torch",), seed=0, seeds=args.seeds, steps=args.steps, parameters=count_parameters(model), tested=TESTED,
-         settings={"rows": ROWS, "learning_rate": RATE, "warm_up": WARM_UP, "start": START, "examples_in_a_text": LONGEST}, cpu_seconds=round(seconds),
-         best={str(count): round(rules.best_share(count), 4) for count in COUNTS if count < 5}, untrained=untrained, **found, other_seeds=others)
+    save(
+        "trained_rules",
+        versions=("torch",),
+        seed=0,
+        seeds=args.seeds,
+        steps=args.steps,
+        parameters=count_parameters(model),
+        tested=TESTED,
+        settings={
+            "rows": ROWS,
+            "learning_rate": RATE,
+            "warm_up": WARM_UP,
+            "start": START,
+            "examples_in_a_text": LONGEST,
+        },
+        cpu_seconds=round(seconds),
+        best={str(count): round(rules.best_share(count), 4) for count in COUNTS if count < 5},
+        untrained=untrained,
+        **found,
+        other_seeds=others,
+    )
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ neighbours are held out together, every fifth time. All three ways see the same 
 The classifier is not kept: what it learns is all of MiniLM but its embeddings, 10.6 million numbers or 21 MB in half
 precision, where a file of weights has 4 MB at most. Its record says what it reached.
 """
+
 import argparse
 import os
 import sys
@@ -61,8 +62,15 @@ def batches(rows: Sequence[list[int]], labels: Tensor, size: int) -> list[dict[s
     """Rows of like length together, so that little is padding. `places` says which rows they were."""
     order = torch.tensor(sorted(range(len(rows)), key=lambda place: len(rows[place])))
     chosen = [(places, [rows[place] for place in places]) for places in order.split(size)]
-    return [{"ids": pad_rows(some, 0), "mask": token_mask(some), "labels": labels[places], "places": places}
-            for places, some in chosen]
+    return [
+        {
+            "ids": pad_rows(some, 0),
+            "mask": token_mask(some),
+            "labels": labels[places],
+            "places": places,
+        }
+        for places, some in chosen
+    ]
 
 
 @torch.no_grad()
@@ -77,7 +85,10 @@ def vectors(bert: Bert, some: list[dict[str, Tensor]]) -> np.ndarray:
 def accuracy(model: nn.Module, some: list[dict[str, Tensor]]) -> float:
     """The share of labels that get the larger logit."""
     model.eval()
-    right = sum(int((model(batch["ids"], batch["mask"]).argmax(-1) == batch["labels"]).sum()) for batch in some)
+    right = sum(
+        int((model(batch["ids"], batch["mask"]).argmax(-1) == batch["labels"]).sum())
+        for batch in some
+    )
     return right / sum(len(batch["labels"]) for batch in some)
 
 
@@ -103,8 +114,14 @@ def naive_bayes(texts: dict[str, list[str]], truth: dict[str, np.ndarray]) -> fl
 
 def regression(frozen: np.ndarray, labels: np.ndarray) -> LogisticRegressionCV:
     """A linear layer over frozen vectors, its strength chosen within what it is trained on."""
-    return LogisticRegressionCV(Cs=[0.1, 1.0, 10.0, 100.0], l1_ratios=(0.0,), cv=5, scoring="accuracy", max_iter=1000,
-                                use_legacy_attributes=False).fit(frozen, labels)
+    return LogisticRegressionCV(
+        Cs=[0.1, 1.0, 10.0, 100.0],
+        l1_ratios=(0.0,),
+        cv=5,
+        scoring="accuracy",
+        max_iter=1000,
+        use_legacy_attributes=False,
+    ).fit(frozen, labels)
 
 
 def main() -> None:
@@ -115,14 +132,25 @@ def main() -> None:
     torch.set_num_threads(1)
     texts, rows, labels = tokens_and_labels()
     held = held_out(len(rows))
-    parts = {name: which.nonzero().flatten().tolist() for name, which in (("train", ~held), ("held", held))}
-    data = {name: batches([rows[i] for i in part], labels[part], BATCH) for name, part in parts.items()}
+    parts = {
+        name: which.nonzero().flatten().tolist()
+        for name, which in (("train", ~held), ("held", held))
+    }
+    data = {
+        name: batches([rows[i] for i in part], labels[part], BATCH) for name, part in parts.items()
+    }
     truth = {name: labels[part].numpy() for name, part in parts.items()}
 
-    found = {"naive Bayes": naive_bayes({name: [texts[i] for i in part] for name, part in parts.items()}, truth)}
+    found = {
+        "naive Bayes": naive_bayes(
+            {name: [texts[i] for i in part] for name, part in parts.items()}, truth
+        )
+    }
     bert = corpora.load("minilm")
     frozen = {name: vectors(bert, some) for name, some in data.items()}
-    found["frozen vectors"] = regression(frozen["train"], truth["train"]).score(frozen["held"], truth["held"])
+    found["frozen vectors"] = regression(frozen["train"], truth["train"]).score(
+        frozen["held"], truth["held"]
+    )
     print(found, flush=True)
 
     torch.manual_seed(0)
@@ -130,24 +158,54 @@ def main() -> None:
     model.bert.embeddings.requires_grad_(False)
     places = epoch_batches(len(data["train"]), 1, seed=0)
     steps = args.epochs * len(data["train"])
-    config = TrainingConfig(num_steps=steps, learning_rate=RATES.learning_rate, warmup_steps=steps // 10,
-                            schedule="linear", weight_decay=RATES.weight_decay, autocast=torch.bfloat16,
-                            eval_every=len(data["train"]))
+    config = TrainingConfig(
+        num_steps=steps,
+        learning_rate=RATES.learning_rate,
+        warmup_steps=steps // 10,
+        schedule="linear",
+        weight_decay=RATES.weight_decay,
+        autocast=torch.bfloat16,
+        eval_every=len(data["train"]),
+    )
     started = time.process_time()
-    history = train(model, sequence_classification, lambda number: data["train"][places(number)[0]], config,
-                    evaluate=lambda m: {"accuracy": accuracy(m, data["held"])},
-                    groups=lambda m: fine_tuning_groups(m, RATES)).history
+    history = train(
+        model,
+        sequence_classification,
+        lambda number: data["train"][places(number)[0]],
+        config,
+        evaluate=lambda m: {"accuracy": accuracy(m, data["held"])},
+        groups=lambda m: fine_tuning_groups(m, RATES),
+    ).history
     seconds = time.process_time() - started
     found["fine-tuned"] = history[-1]["accuracy"]
-    save("trained_sentiment", versions=("torch", "scikit-learn"), seed=0, epochs=args.epochs,
-         cpu_seconds=round(seconds), rates={"body": RATES.learning_rate, "head": RATES.learning_rate * RATES.head_scale,
-                "of a layer to that of the one above it": RATES.layer_decay},
-         snippets={name: len(part) for name, part in parts.items()}, tokens_at_most=LENGTH, autocast="bfloat16",
-         positive={name: round(float(part.mean()), 4) for name, part in truth.items()},
-         accuracy={name: round(share, 4) for name, share in found.items()},
-         accuracy_after={row["step"]: round(row["accuracy"], 4) for row in history if "accuracy" in row},
-         curve=[{"step": row["step"], "loss": round(float(np.mean([r["loss"] for r in history[i - 49:i + 1]])), 4)}
-                 for i, row in enumerate(history) if row["step"] % 50 == 0])
+    save(
+        "trained_sentiment",
+        versions=("torch", "scikit-learn"),
+        seed=0,
+        epochs=args.epochs,
+        cpu_seconds=round(seconds),
+        rates={
+            "body": RATES.learning_rate,
+            "head": RATES.learning_rate * RATES.head_scale,
+            "of a layer to that of the one above it": RATES.layer_decay,
+        },
+        snippets={name: len(part) for name, part in parts.items()},
+        tokens_at_most=LENGTH,
+        autocast="bfloat16",
+        positive={name: round(float(part.mean()), 4) for name, part in truth.items()},
+        accuracy={name: round(share, 4) for name, share in found.items()},
+        accuracy_after={
+            row["step"]: round(row["accuracy"], 4) for row in history if "accuracy" in row
+        },
+        curve=[
+            {
+                "step": row["step"],
+                "loss": round(float(np.mean([r["loss"] for r in history[i - 49 : i + 1]])), 4),
+            }
+            for i, row in enumerate(history)
+            if row["step"] % 50 == 0
+        ],
+    )
     for name, share in found.items():
         print(f"{name}: {share:.1%}")
 

@@ -7,6 +7,7 @@ held out with all its ways to be spoken; an answer is exact if it is one of them
 bench/results/trained_spelling.json. The tables give each letter its most frequent phoneme, alone or between its two
 neighbours, counted on words with as many letters as phonemes, where the n-th belongs to the n-th.
 """
+
 import argparse
 import hashlib
 import json
@@ -43,7 +44,9 @@ Reader = Callable[[Sequence[str]], list[Spoken]]
 def new_model(phonemes: list[str]) -> Seq2Seq:
     """An untrained reader."""
     torch.manual_seed(0)
-    return Seq2Seq(Seq2SeqConfig(source_vocab_size=len(LETTERS) + 2, target_vocab_size=len(phonemes) + 2))
+    return Seq2Seq(
+        Seq2SeqConfig(source_vocab_size=len(LETTERS) + 2, target_vocab_size=len(phonemes) + 2)
+    )
 
 
 def phonemes_of(words: dict[str, list[Spoken]]) -> list[str]:
@@ -81,23 +84,54 @@ def main() -> None:
         losses.append(last)
         if step % max(steps // 10, 1) == 0:
             seconds = round(time.process_time() - started, 1)
-            curve.append({"step": step, "nats_per_phoneme": round(loss, 4), "cpu_seconds": seconds,
-                          "exact": measure(reader, some)["exact"]})
+            curve.append(
+                {
+                    "step": step,
+                    "nats_per_phoneme": round(loss, 4),
+                    "cpu_seconds": seconds,
+                    "exact": measure(reader, some)["exact"],
+                }
+            )
             print(curve[-1], flush=True)
     symbols = {"source": ["<pad>", "<end>", *LETTERS], "target": ["<start>", "<end>", *phonemes]}
-    keep(NAME, "seq2seq", model.config, model, script="bench/trained/spelling.py", seed=0, corpora=["cmudict"],
-         steps=steps, first_losses=losses[:20])
+    keep(
+        NAME,
+        "seq2seq",
+        model.config,
+        model,
+        script="bench/trained/spelling.py",
+        seed=0,
+        corpora=["cmudict"],
+        steps=steps,
+        first_losses=losses[:20],
+    )
     (FOLDER / NAME / "symbols.json").write_text(json.dumps(symbols) + "\n", encoding="utf-8")
     model = small_model(NAME).model  # what is measured from here on is what was kept
     reader, result = as_reader(model, phonemes), figures(model, symbols)
     add_figures(NAME, result, figures(model, symbols, every=5))
-    tables = {f"table, {name}": measure(table(train, reach), test)
-              for name, reach in (("one letter", 0), ("three letters", 1))}
-    save("trained_spelling", versions=("torch",), model="Seq2Seq, " + str(model.config),
-         parameters=sum(p.numel() for p in model.parameters()), words={"train": len(train), "held_out": len(test)},
-         settings={"batch": BATCH, "steps": steps, "learning_rate": RATE, "clip": CLIP, "warm_up": WARM_UP, "seed": 0},
-         held_out={"model": result, **tables}, curve=curve, curve_is_of=f"{len(some)} of the held-out words",
-         examples=examples(reader, test))
+    tables = {
+        f"table, {name}": measure(table(train, reach), test)
+        for name, reach in (("one letter", 0), ("three letters", 1))
+    }
+    save(
+        "trained_spelling",
+        versions=("torch",),
+        model="Seq2Seq, " + str(model.config),
+        parameters=sum(p.numel() for p in model.parameters()),
+        words={"train": len(train), "held_out": len(test)},
+        settings={
+            "batch": BATCH,
+            "steps": steps,
+            "learning_rate": RATE,
+            "clip": CLIP,
+            "warm_up": WARM_UP,
+            "seed": 0,
+        },
+        held_out={"model": result, **tables},
+        curve=curve,
+        curve_is_of=f"{len(some)} of the held-out words",
+        examples=examples(reader, test),
+    )
     print({"model": result, **tables})
 
 
@@ -107,9 +141,13 @@ def split() -> tuple[dict[str, list[Spoken]], dict[str, list[Spoken]]]:
     for word, spoken in corpora.load("cmudict"):
         if set(word) <= set(LETTERS):
             words[word].append(spoken)
-    held_out = {word for word in words if int(hashlib.sha256(word.encode()).hexdigest(), 16) % 50 == 0}
-    return ({word: ways for word, ways in words.items() if word not in held_out},
-            {word: words[word] for word in sorted(held_out)})
+    held_out = {
+        word for word in words if int(hashlib.sha256(word.encode()).hexdigest(), 16) % 50 == 0
+    }
+    return (
+        {word: ways for word, ways in words.items() if word not in held_out},
+        {word: words[word] for word in sorted(held_out)},
+    )
 
 
 def letters(word: str) -> list[int]:
@@ -117,29 +155,48 @@ def letters(word: str) -> list[int]:
     return [LETTERS.index(letter) + 2 for letter in word]
 
 
-def batches(words: dict[str, list[Spoken]], phonemes: list[str], shuffle: random.Random,
-            first_phoneme: int = END + 1) -> Iterator[dict]:
+def batches(
+    words: dict[str, list[Spoken]],
+    phonemes: list[str],
+    shuffle: random.Random,
+    first_phoneme: int = END + 1,
+) -> Iterator[dict]:
     """Without end: words of like length together, so that little is padding, in random order."""
     collate = PairedSequences(end_id=END, start_id=START)
     id_of = {phoneme: first_phoneme + i for i, phoneme in enumerate(phonemes)}
-    pairs = [(letters(word), [id_of[phoneme] for phoneme in way]) for word, ways in words.items() for way in ways]
+    pairs = [
+        (letters(word), [id_of[phoneme] for phoneme in way])
+        for word, ways in words.items()
+        for way in ways
+    ]
     while True:
         shuffle.shuffle(pairs)
         for first in range(0, len(pairs), 50 * BATCH):
-            pool = sorted(pairs[first:first + 50 * BATCH], key=lambda pair: (len(pair[1]), len(pair[0])))
+            pool = sorted(
+                pairs[first : first + 50 * BATCH], key=lambda pair: (len(pair[1]), len(pair[0]))
+            )
             cuts = list(range(0, len(pool), BATCH))
             shuffle.shuffle(cuts)
             for cut in cuts:
-                yield collate(pool[cut:cut + BATCH])
+                yield collate(pool[cut : cut + BATCH])
 
 
-def fit(model: nn.Module, words: dict[str, list[Spoken]], phonemes: list[str], steps: int,
-        first_phoneme: int = END + 1) -> Iterator[tuple[int, float, float]]:
+def fit(
+    model: nn.Module,
+    words: dict[str, list[Spoken]],
+    phonemes: list[str],
+    steps: int,
+    first_phoneme: int = END + 1,
+) -> Iterator[tuple[int, float, float]]:
     """After each step its number, from 1, its loss, and the mean loss of the last hundred."""
     optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98))
     source, recent = batches(words, phonemes, random.Random(0), first_phoneme), []
     for step in range(1, steps + 1):
-        share = min(step / WARM_UP, 1 - (step - WARM_UP) / (steps - WARM_UP + 1)) if steps > WARM_UP else 1.0
+        share = (
+            min(step / WARM_UP, 1 - (step - WARM_UP) / (steps - WARM_UP + 1))
+            if steps > WARM_UP
+            else 1.0
+        )
         optimizer.param_groups[0]["lr"] = RATE * share
         model.train()
         loss = sequence_to_sequence(model, next(source)).mean
@@ -153,15 +210,19 @@ def fit(model: nn.Module, words: dict[str, list[Spoken]], phonemes: list[str], s
 
 def as_reader(model: Seq2Seq, phonemes: list[str]) -> Reader:
     """The model as a function from words to what it says, the likeliest phoneme at each step."""
+
     def read(words: Sequence[str]) -> list[Spoken]:
         model.eval()
         spoken = []
         for first in range(0, len(words), BATCH):
-            rows = [(letters(word), []) for word in words[first:first + BATCH]]
+            rows = [(letters(word), []) for word in words[first : first + BATCH]]
             batch = PairedSequences(end_id=END, start_id=START)(rows)
-            written, _ = model.write(batch["source"], batch["source_mask"], start_id=START, end_id=END, max_tokens=32)
+            written, _ = model.write(
+                batch["source"], batch["source_mask"], start_id=START, end_id=END, max_tokens=32
+            )
             spoken += [tuple(phonemes[id - 2] for id in row if id > END) for row in written]
         return spoken
+
     return read
 
 
@@ -171,7 +232,7 @@ def table(words: dict[str, list[Spoken]], reach: int) -> Reader:
 
     def keys(word: str) -> Iterator[tuple[str, str]]:
         padded = "-" * reach + word + "-" * reach
-        return ((padded[i:i + 2 * reach + 1], letter) for i, letter in enumerate(word))
+        return ((padded[i : i + 2 * reach + 1], letter) for i, letter in enumerate(word))
 
     for word, ways in words.items():
         for way in ways:
@@ -180,7 +241,9 @@ def table(words: dict[str, list[Spoken]], reach: int) -> Reader:
                     for key in set(seen):
                         counts[key][phoneme] += 1
     best = {key: counter.most_common(1)[0][0] for key, counter in counts.items()}
-    return lambda asked: [tuple(best.get(wide, best[letter]) for wide, letter in keys(word)) for word in asked]
+    return lambda asked: [
+        tuple(best.get(wide, best[letter]) for wide, letter in keys(word)) for word in asked
+    ]
 
 
 def measure(reader: Reader, words: dict[str, list[Spoken]]) -> dict[str, float]:
@@ -191,8 +254,11 @@ def measure(reader: Reader, words: dict[str, list[Spoken]]) -> dict[str, float]:
         plain += unstressed(said) in map(unstressed, ways)
         nearest = min(ways, key=lambda way: distance(said, way))
         edits, length = edits + distance(said, nearest), length + len(nearest)
-    return {"exact": round(exact / len(words), 4), "exact_without_stress": round(plain / len(words), 4),
-            "edits_per_phoneme": round(edits / length, 4)}
+    return {
+        "exact": round(exact / len(words), 4),
+        "exact_without_stress": round(plain / len(words), 4),
+        "edits_per_phoneme": round(edits / length, 4),
+    }
 
 
 def unstressed(spoken: Spoken) -> Spoken:
@@ -213,10 +279,21 @@ def distance(one: Spoken, other: Spoken) -> int:
 def examples(reader: Reader, words: dict[str, list[Spoken]]) -> list[dict]:
     """Twenty held-out words, ten read right and ten wrong, drawn at random."""
     chosen = random.Random(0).sample(list(words), len(words))
-    answers = [(word, said, said in words[word]) for word, said in zip(chosen, reader(chosen), strict=True)]
-    picked = [answer for right in (True, False) for answer in [a for a in answers if a[2] is right][:10]]
-    return [{"word": word, "said": " ".join(said), "dictionary": [" ".join(way) for way in words[word]], "exact": right}
-            for word, said, right in picked]
+    answers = [
+        (word, said, said in words[word]) for word, said in zip(chosen, reader(chosen), strict=True)
+    ]
+    picked = [
+        answer for right in (True, False) for answer in [a for a in answers if a[2] is right][:10]
+    ]
+    return [
+        {
+            "word": word,
+            "said": " ".join(said),
+            "dictionary": [" ".join(way) for way in words[word]],
+            "exact": right,
+        }
+        for word, said, right in picked
+    ]
 
 
 if __name__ == "__main__":

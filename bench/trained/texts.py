@@ -3,6 +3,7 @@
 A text is cut in two by pieces of about a hundredth, not line by line: what is held out is not the sentence after one
 that was trained on, save at the pieces' edges. The vocabulary, byte-level BPE, is trained on the first part only.
 """
+
 import contextlib
 import json
 from collections.abc import Callable
@@ -36,10 +37,16 @@ def definitions() -> str:
 def split(text: str) -> tuple[str, str]:
     """What is trained on, and what is held out: of a hundred equal pieces, cut at lines, every twentieth."""
     size = -(-len(text) // 100)
-    cuts = [0, *(text.find("\n", place) + 1 or len(text) for place in range(size, len(text), size)), len(text)]
+    cuts = [
+        0,
+        *(text.find("\n", place) + 1 or len(text) for place in range(size, len(text), size)),
+        len(text),
+    ]
     pieces = [text[start:end] for start, end in pairwise(cuts)]
-    return ("".join(piece for i, piece in enumerate(pieces) if i % 20 != 10),
-            "".join(piece for i, piece in enumerate(pieces) if i % 20 == 10))
+    return (
+        "".join(piece for i, piece in enumerate(pieces) if i % 20 != 10),
+        "".join(piece for i, piece in enumerate(pieces) if i % 20 == 10),
+    )
 
 
 def tokenizer_for(name: str, text: str, vocab_size: int) -> ByteLevelBPE:
@@ -48,7 +55,9 @@ def tokenizer_for(name: str, text: str, vocab_size: int) -> ByteLevelBPE:
     if not file.is_file():
         bpe = train_byte_level_bpe([text], vocab_size)
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps({"tokens": bpe.vocabulary.tokens, "merges": bpe.merges}), encoding="utf-8")
+        file.write_text(
+            json.dumps({"tokens": bpe.vocabulary.tokens, "merges": bpe.merges}), encoding="utf-8"
+        )
     stored = json.loads(file.read_text(encoding="utf-8"))
     return ByteLevelBPE(Vocabulary(stored["tokens"]), [tuple(pair) for pair in stored["merges"]])
 
@@ -58,12 +67,16 @@ def as_tokens(bpe: ByteLevelBPE, text: str) -> torch.Tensor:
     return torch.tensor(bpe.encode(text), dtype=torch.long)
 
 
-def stretches_of(tokens: torch.Tensor, context: int, rows: int, seed: int = 0) -> Callable[[int], dict[str, torch.Tensor]]:
+def stretches_of(
+    tokens: torch.Tensor, context: int, rows: int, seed: int = 0
+) -> Callable[[int], dict[str, torch.Tensor]]:
     """Batches of random stretches for a causal model, (rows, context) each; batch i is a function of i and the seed alone."""
+
     def batch(index: int) -> dict[str, torch.Tensor]:
         generator = torch.Generator().manual_seed(seed * 1_000_003 + index)
         starts = torch.randint(len(tokens) - context, (rows,), generator=generator)
         return chunk_batch(tokens[starts[:, None] + torch.arange(context + 1)])
+
     return batch
 
 
@@ -74,6 +87,7 @@ class _EnoughError(Exception):
 def losses_of_first_steps(count: int, model, objective, batches, config) -> list[float]:
     """Train as the whole training begins, and stop after `count` steps: the loss of each."""
     from reference_impl.training.loop import train
+
     losses: list[float] = []
 
     def watched(model, batch):
@@ -85,6 +99,7 @@ def losses_of_first_steps(count: int, model, objective, batches, config) -> list
         if index == count:
             raise _EnoughError
         return batches(index)
+
     with contextlib.suppress(_EnoughError):
         train(model, watched, few, config, progress=False)
     return losses

@@ -9,6 +9,7 @@ pairs, so that the record says what half precision costs apart from what the sma
 The second come from the King James Bible by counts, PPMI and SVD: the same method as `trained("svd")` on another book.
 The window and the vectors are shorter, since the book is. Both are kept in half precision.
 """
+
 import argparse
 import os
 import sys
@@ -45,14 +46,30 @@ def of_scripture() -> Vectors:
     verses = [tokenize(verse) for verse in corpora.load("kjv").split("\n")]
     words = Vocabulary.from_sentences(verses, SVD["min_count"])
     counts = window_counts(encode(verses, words), len(words), SVD["window"])
-    return Vectors(words.words, svd_vectors(sparse_ppmi(counts, smoothing=SVD["smoothing"]), SVD["dim"]).float())
+    return Vectors(
+        words.words,
+        svd_vectors(sparse_ppmi(counts, smoothing=SVD["smoothing"]), SVD["dim"]).float(),
+    )
 
 
-def keep_vectors(name: str, words: list[str], matrix: Tensor, seed: int, corpus: str, settings: dict) -> Vectors:
+def keep_vectors(
+    name: str, words: list[str], matrix: Tensor, seed: int, corpus: str, settings: dict
+) -> Vectors:
     """Keep words and matrix as a model, measure what was kept, and give it back."""
-    keep(name, "vectors", {"dim": matrix.shape[1]}, {"matrix": matrix}, script="bench/trained/vectors.py", seed=seed,
-         corpora=[corpus], first_losses=[], settings=settings)
-    (FOLDER / name / "words.txt").write_text("".join(word + "\n" for word in words), encoding="utf-8")
+    keep(
+        name,
+        "vectors",
+        {"dim": matrix.shape[1]},
+        {"matrix": matrix},
+        script="bench/trained/vectors.py",
+        seed=seed,
+        corpora=[corpus],
+        first_losses=[],
+        settings=settings,
+    )
+    (FOLDER / name / "words.txt").write_text(
+        "".join(word + "\n" for word in words), encoding="utf-8"
+    )
     kept = small_model(name).model
     add_figures(name, figures(kept, words), figures(kept, words, every=3))
     return kept
@@ -68,12 +85,24 @@ def main() -> None:
     kept = keep_vectors(NAME, words, matrix, settings["seed"], "oewn_glosses", settings)
     verses = of_scripture()
     from_verses = keep_vectors(SCRIPTURE, verses.words, verses.matrix, 0, "kjv", SVD)
-    found = {"half precision": figures(kept, words), "single precision": figures(Vectors(words, matrix), words),
-             "whole vocabulary": figures(whole, words)}
-    save("trained_vectors", versions=("torch", "numpy", "scipy"), seed=settings["seed"], words=len(words),
-         of_words=len(whole), wordsim353=found,
-         scripture={"words": len(verses), "half precision": figures(from_verses, verses.words),
-                    "single precision": figures(verses, verses.words)})
+    found = {
+        "half precision": figures(kept, words),
+        "single precision": figures(Vectors(words, matrix), words),
+        "whole vocabulary": figures(whole, words),
+    }
+    save(
+        "trained_vectors",
+        versions=("torch", "numpy", "scipy"),
+        seed=settings["seed"],
+        words=len(words),
+        of_words=len(whole),
+        wordsim353=found,
+        scripture={
+            "words": len(verses),
+            "half precision": figures(from_verses, verses.words),
+            "single precision": figures(verses, verses.words),
+        },
+    )
     print(found, card(SCRIPTURE)["figures"])
 
 

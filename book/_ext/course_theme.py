@@ -4,6 +4,7 @@ bench/results/themes.json lays it beside a library's theme. The theme is one tem
 stylesheets in book/assets/. Everything a page loads is named here, so nothing else can slip in: scripts and
 stylesheets that other extensions add are dropped unless KEEP names them.
 """
+
 import importlib.util
 import os
 import re
@@ -24,7 +25,9 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 CURRENT = re.compile(r'<a class="current reference internal" (href="#">.*?</a>)')
 # A formula and the signs that touch it: a browser may end a line between the two, and begin the next with a colon.
-TOUCHED = re.compile(r'([(\[“‘]*)(<span class="math notranslate nohighlight">[^<]*</span>)([)\]”’.,;:!?]*)')
+TOUCHED = re.compile(
+    r'([(\[“‘]*)(<span class="math notranslate nohighlight">[^<]*</span>)([)\]”’.,;:!?]*)'
+)
 MENDED = {  # docutils' markup that assistive technology cannot use, and what stands in its place
     'role="doc-biblioentry"': 'role="listitem"',  # deprecated, and not allowed inside the role="list" around it
     '<th class="head"><p></p></th>': "<td></td>",  # the empty corner of a table is no heading
@@ -34,7 +37,9 @@ MENDED = {  # docutils' markup that assistive technology cannot use, and what st
 
 KEEP = {  # file name -> is it wanted on this page?
     "_static/design-tabs.js": lambda body: "sd-tab-set" in body,
-    "_static/mathjax/tex-svg.js": lambda body: 'class="math' in body or "glossary.html#term-" in body,
+    "_static/mathjax/tex-svg.js": lambda body: (
+        'class="math' in body or "glossary.html#term-" in body
+    ),
     "_static/palette.css": lambda body: True,
     "_static/course.css": lambda body: True,
     "_static/predict.js": lambda body: "data-w2s-predict" in body,
@@ -54,7 +59,9 @@ def use_true_pages(app, config):
     """Take executed pages from the cache, less those that read something which has changed since."""
     config.nb_execution_cache_path = str(book_cache.cache_path(ROOT))
     book_cache.drop_untrue(ROOT)
-    os.environ[book_cache.IN_BOOK] = "1"  # kernels inherit it; course.book.figures then writes a static page
+    os.environ[book_cache.IN_BOOK] = (
+        "1"  # kernels inherit it; course.book.figures then writes a static page
+    )
 
 
 def pages_that_ran_again(app, env, added, changed, removed):
@@ -84,7 +91,10 @@ def _wanted(asset, body):
 
 def keep_signs(body):
     """Each formula in a line together with the brackets and stops that touch it."""
-    return TOUCHED.sub(lambda found: f'<span class="nobr">{found[0]}</span>' if found[1] or found[3] else found[0], body)
+    return TOUCHED.sub(
+        lambda found: f'<span class="nobr">{found[0]}</span>' if found[1] or found[3] else found[0],
+        body,
+    )
 
 
 def choose_assets(app, pagename, templatename, context, doctree):
@@ -95,7 +105,9 @@ def choose_assets(app, pagename, templatename, context, doctree):
     body = keep_signs(body)
     if "body" in context:
         context["body"] = body
-    context["script_files"] = [js for js in context["script_files"] if _wanted(js, body) or _is_math_setting(js, body)]
+    context["script_files"] = [
+        js for js in context["script_files"] if _wanted(js, body) or _is_math_setting(js, body)
+    ]
     context["css_files"] = [css for css in context["css_files"] if _wanted(css, body)]
     context["w2s_scripts"] = ["questions.js"] if "data-w2s-questions" in body else []
     meta = context.get("meta") or {}
@@ -108,14 +120,22 @@ def choose_assets(app, pagename, templatename, context, doctree):
 
 def _navigation(context):
     """The book's contents: every chapter, and the pages of the chapter that is open."""
-    contents = context["toctree"](maxdepth=3, collapse=True, includehidden=True, titles_only=True) or ""
-    contents = contents.replace(' role="heading"', "")  # Sphinx leaves out the level that such a heading needs
+    contents = (
+        context["toctree"](maxdepth=3, collapse=True, includehidden=True, titles_only=True) or ""
+    )
+    contents = contents.replace(
+        ' role="heading"', ""
+    )  # Sphinx leaves out the level that such a heading needs
     return CURRENT.sub(lambda match: f'<a aria-current="page" {match[1]}', contents)
 
 
 def _sections(toc):
     """The page's sections as a list of links, without its title; empty when there are fewer than two."""
-    inner = toc[toc.find("<ul>", 1):toc.rfind("</ul>", 0, toc.rfind("</ul>")) + len("</ul>")] if toc.count("<ul>") > 1 else ""
+    inner = (
+        toc[toc.find("<ul>", 1) : toc.rfind("</ul>", 0, toc.rfind("</ul>")) + len("</ul>")]
+        if toc.count("<ul>") > 1
+        else ""
+    )
     return inner if inner.count("<a ") > 1 else ""
 
 
@@ -123,8 +143,12 @@ def _report_address(app, pagename, context):
     """Where an error on this page is reported: the setting with the page filled in, or how to do it by hand."""
     address = app.config.w2s_report_address
     if address:
-        return address.format(page=quote(pagename), title=quote(re.sub(r"<[^>]*>", "", context.get("title", ""))))
-    return ("" if pagename == "how-to-use" else context["pathto"]("how-to-use")) + "#report-an-error"
+        return address.format(
+            page=quote(pagename), title=quote(re.sub(r"<[^>]*>", "", context.get("title", "")))
+        )
+    return (
+        "" if pagename == "how-to-use" else context["pathto"]("how-to-use")
+    ) + "#report-an-error"
 
 
 def _is_math_setting(asset, body):
@@ -139,7 +163,11 @@ def _notebook_name(app, pagename):
     if not source.exists():
         return None
     head = source.read_text(encoding="utf-8")[:2000]
-    return f"notebooks/{pagename}.ipynb" if "jupytext:" in head or "file_format: mystnb" in head else None
+    return (
+        f"notebooks/{pagename}.ipynb"
+        if "jupytext:" in head or "file_format: mystnb" in head
+        else None
+    )
 
 
 def copy_mathjax(app):
@@ -156,6 +184,7 @@ def write_notebooks(app):
     """Write each executable page as a notebook without outputs, for readers who want to run it."""
     import nbformat
     from jupyter_cache import get_cache
+
     runs = get_cache(str(book_cache.cache_path(ROOT)))
     for docname in sorted(app.env.found_docs):
         name = _notebook_name(app, docname)
@@ -180,7 +209,10 @@ def finish(app, error):
 
 def drop_leftovers(static):
     """Delete what other extensions put into _static and no page loads: scripts that name CDNs among them."""
-    own = {path.relative_to(ROOT / "book" / "assets").as_posix() for path in (ROOT / "book" / "assets").rglob("*")}
+    own = {
+        path.relative_to(ROOT / "book" / "assets").as_posix()
+        for path in (ROOT / "book" / "assets").rglob("*")
+    }
     keep = own | {name.removeprefix("_static/") for name in KEEP}
     for path in static.rglob("*"):
         if path.is_file() and path.relative_to(static).as_posix() not in keep:
@@ -194,8 +226,10 @@ def visit_admonition(self, node):
         return
     title = node.next_node(nodes.title)
     kinds = " ".join(kind for kind in node["classes"] if kind != "dropdown")
-    self.body.append(f'<details class="admonition {kinds}"><summary class="admonition-title">'
-                     f"{self.encode(title.astext())}</summary>\n")
+    self.body.append(
+        f'<details class="admonition {kinds}"><summary class="admonition-title">'
+        f"{self.encode(title.astext())}</summary>\n"
+    )
     node.remove(title)
 
 

@@ -4,6 +4,7 @@ The stills of the pages that were read anew are drawn by the figures' own script
 are written, in one browser. When a page is written, they are put in, what is missing is drawn, and the kit, the figure's script and, where a model answers in the page, the runtime are asked for, by that page alone. After
 the build the weights of the models that pages offer are written beside the runtime. It needs nothing of the theme.
 """
+
 import re
 from pathlib import Path
 
@@ -19,7 +20,11 @@ OFFERED = re.compile(r'"(?:model|vocabulary)":\{"name":"([\w-]+)"')
 def find_figures(app, doctree):
     """Note the figures of a page that was read."""
     if app.builder.format == "html":
-        app.w2s_figures += [node.astext() for node in doctree.findall(nodes.raw) if "data-w2s-figure" in node.astext()]
+        app.w2s_figures += [
+            node.astext()
+            for node in doctree.findall(nodes.raw)
+            if "data-w2s-figure" in node.astext()
+        ]
 
 
 def draw_stills(app, env):
@@ -41,15 +46,21 @@ def add_stills_and_scripts(app, pagename, templatename, context, doctree):
     known = {getattr(script, "filename", None) for script in context["script_files"]}
     addresses = {f"_static/{file}" for file in wanted}
     own = [script for script in app.builder.script_files if str(script.filename) in addresses]
-    context["script_files"] = [*context["script_files"], *(script for script in own if script.filename not in known)]
+    context["script_files"] = [
+        *context["script_files"],
+        *(script for script in own if script.filename not in known),
+    ]
 
 
 def write_models(app, error):
     """After an HTML build: the scripts of the models that its pages offer, and no others."""
     if error is not None or app.builder.format != "html":
         return
-    offered = {name for page in Path(app.outdir).rglob("*.html")
-               for name in OFFERED.findall(page.read_text(encoding="utf-8"))}
+    offered = {
+        name
+        for page in Path(app.outdir).rglob("*.html")
+        for name in OFFERED.findall(page.read_text(encoding="utf-8"))
+    }
     page_models.write_scripts(Path(app.outdir, "_static", "models", "weights"), sorted(offered))
 
 

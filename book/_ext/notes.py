@@ -3,6 +3,7 @@
 The notes are taken from the built glossary and bibliography, so that they say what those pages say. It is a script
 because a browser that reads the book from disk refuses to fetch anything else.
 """
+
 import json
 from pathlib import Path
 

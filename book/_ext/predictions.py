@@ -16,6 +16,7 @@ Without scripts, and in print, question and output are both simply there. With a
 once the reader has answered or asked to see it, beside the answer and how far off it was. Answers are kept in the
 reader's browser. {calibration}, on the last page of a chapter, lists all predictions of the chapter's folder.
 """
+
 import html
 import re
 
@@ -49,35 +50,56 @@ class Predict(SphinxDirective):
             raise self.error(f"{{predict}} {name!r}: use lower-case words joined by hyphens")
         if not self.content:
             raise self.error(f"{{predict}} {name}: ask a question in the directive's body")
-        options = [option.strip() for option in self.options.get("choose", "").split("|") if option.strip()]
+        options = [
+            option.strip() for option in self.options.get("choose", "").split("|") if option.strip()
+        ]
         if "choose" in self.options and len(options) < 2:
-            raise self.error(f"{{predict}} {name}: choose needs two options or more, separated by |")
+            raise self.error(
+                f"{{predict}} {name}: choose needs two options or more, separated by |"
+            )
         asked = self.env.__dict__.setdefault("w2s_predictions", {}).setdefault(self.env.docname, {})
         if name in asked:
-            raise self.error(f"{{predict}} {name}: the page asks this twice; give each prediction its own name")
+            raise self.error(
+                f"{{predict}} {name}: the page asks this twice; give each prediction its own name"
+            )
         question = nodes.container()
         self.state.nested_parse(self.content, self.content_offset, question)
         asked[name] = question.astext().strip()
         key = html.escape(f"{self.env.docname}#{name}", quote=True)
         field = f"predict-{name}"
-        return [_raw(f'<section class="w2s-predict" id="{field}" data-w2s-predict="{name}" data-key="{key}" '
-                     f'data-kind="{"choice" if options else "number"}" aria-labelledby="{field}-ask">'
-                     f'<div class="w2s-ask" id="{field}-ask"><strong class="w2s-ask-head">Predict.</strong>'),
-                *question.children, _raw("</div>" + self._form(field, options) + "</section>")]
+        return [
+            _raw(
+                f'<section class="w2s-predict" id="{field}" data-w2s-predict="{name}" data-key="{key}" '
+                f'data-kind="{"choice" if options else "number"}" aria-labelledby="{field}-ask">'
+                f'<div class="w2s-ask" id="{field}-ask"><strong class="w2s-ask-head">Predict.</strong>'
+            ),
+            *question.children,
+            _raw("</div>" + self._form(field, options) + "</section>"),
+        ]
 
     def _form(self, field, options):
         if options:
-            answer = '<fieldset><legend class="visually-hidden">Your prediction</legend>' + "".join(
-                f'<label><input type="radio" name="{field}" value="{html.escape(option, quote=True)}" required> '
-                f"{html.escape(option)}</label>" for option in options) + "</fieldset>"
+            answer = (
+                '<fieldset><legend class="visually-hidden">Your prediction</legend>'
+                + "".join(
+                    f'<label><input type="radio" name="{field}" value="{html.escape(option, quote=True)}" required> '
+                    f"{html.escape(option)}</label>"
+                    for option in options
+                )
+                + "</fieldset>"
+            )
         else:
             unit = html.escape(self.options.get("unit", ""))
-            answer = ('<label>Your prediction <span class="nobr"><input type="text" inputmode="decimal" '
-                      f'name="{field}" autocomplete="off" required aria-describedby="{field}-said"> {unit}</span></label>')
+            answer = (
+                '<label>Your prediction <span class="nobr"><input type="text" inputmode="decimal" '
+                f'name="{field}" autocomplete="off" required aria-describedby="{field}-said"> {unit}</span></label>'
+            )
         sure = "".join(f'<option value="{value}">{word}</option>' for value, word in SURE)
-        return (f'<form class="w2s-predict-form" hidden>{answer} <label>This is <select name="sure">{sure}</select></label> '
-                '<button type="submit">Compare</button> <button type="button" class="w2s-peek">Show without predicting</button>'
-                f'</form><p class="w2s-said" id="{field}-said" role="status"></p>')
+        return (
+            f'<form class="w2s-predict-form" hidden>{answer} <label>This is <select name="sure">{sure}</select></label> '
+            '<button type="submit">Compare</button> <button type="button" class="w2s-peek">Show without predicting</button>'
+            f'</form><p class="w2s-said" id="{field}-said" role="status"></p>'
+        )
 
 
 class Calibration(SphinxDirective):
@@ -93,16 +115,27 @@ def list_predictions(app, doctree, docname):
     for place in list(doctree.findall(CalibrationList)):
         rows = []
         every = {**getattr(app.env, "w2s_predictions", {})}
-        order = [name for name in _reading_order(app.env) if name in every and name.rpartition("/")[0] == folder]
+        order = [
+            name
+            for name in _reading_order(app.env)
+            if name in every and name.rpartition("/")[0] == folder
+        ]
         for page in order:
             title = html.escape(app.env.titles[page].astext())
             for name, question in every[page].items():
                 link = app.builder.get_relative_uri(docname, page) + f"#predict-{name}"
-                rows.append(f'<li data-key="{html.escape(page, quote=True)}#{name}"><a href="{link}">{title}</a>: '
-                            f'{html.escape(short(question))}<span class="w2s-own"></span></li>')
-        place.replace_self(_raw('<div class="w2s-calibration" data-w2s-predict="calibration"><ol>' + "".join(rows)
-                                + '</ol><p role="status" class="w2s-calibrated"></p><button type="button" hidden>Forget my '
-                                "predictions of this chapter</button></div>"))
+                rows.append(
+                    f'<li data-key="{html.escape(page, quote=True)}#{name}"><a href="{link}">{title}</a>: '
+                    f'{html.escape(short(question))}<span class="w2s-own"></span></li>'
+                )
+        place.replace_self(
+            _raw(
+                '<div class="w2s-calibration" data-w2s-predict="calibration"><ol>'
+                + "".join(rows)
+                + '</ol><p role="status" class="w2s-calibrated"></p><button type="button" hidden>Forget my '
+                "predictions of this chapter</button></div>"
+            )
+        )
 
 
 def short(question):
@@ -127,11 +160,19 @@ def add_assets(app, pagename, templatename, context, doctree):
     if "data-w2s-predict" in body:
         app.add_js_file("predict.js", loading_method="defer")
         app.add_css_file("predict.css")
-    asked = set(re.findall(r'<section class="w2s-predict"[^>]*data-w2s-predict="([a-z0-9-]+)"', body))
+    asked = set(
+        re.findall(r'<section class="w2s-predict"[^>]*data-w2s-predict="([a-z0-9-]+)"', body)
+    )
     shown = re.findall(r'data-w2s-revealed="([a-z0-9-]+)"', body)
     for name in sorted(asked ^ set(shown)):
-        what = "has no cell that ends in revealed(...)" if name in asked else "is revealed, but no {predict} asks for it"
-        logging.getLogger(__name__).warning(f"{pagename}: the prediction {name!r} {what}", type="w2s", subtype="predict")
+        what = (
+            "has no cell that ends in revealed(...)"
+            if name in asked
+            else "is revealed, but no {predict} asks for it"
+        )
+        logging.getLogger(__name__).warning(
+            f"{pagename}: the prediction {name!r} {what}", type="w2s", subtype="predict"
+        )
 
 
 def forget(app, env, docname):
@@ -142,7 +183,12 @@ def forget(app, env, docname):
 def merge(app, env, docnames, other):
     """What was read in another process."""
     env.__dict__.setdefault("w2s_predictions", {}).update(
-        {name: asked for name, asked in getattr(other, "w2s_predictions", {}).items() if name in docnames})
+        {
+            name: asked
+            for name, asked in getattr(other, "w2s_predictions", {}).items()
+            if name in docnames
+        }
+    )
 
 
 def setup(app):

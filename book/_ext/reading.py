@@ -1,8 +1,9 @@
 """Numbers that a page would otherwise type: the roles {minutes} and {counted}, and the minutes at the head of each page.
 
-    {minutes}`counting`           minutes of the page beside this one
-    {counted}`exercises 01`       see course/book/reading.py
+{minutes}`counting`           minutes of the page beside this one
+{counted}`exercises 01`       see course/book/reading.py
 """
+
 from pathlib import Path
 
 from docutils import nodes
@@ -17,7 +18,11 @@ class Minutes(SphinxRole):
     def run(self):
         page = (Path(self.env.doc2path(self.env.docname)).parent / f"{self.text}.md").resolve()
         if not page.exists():
-            return [], [self.inliner.reporter.error(f"{{minutes}}: there is no page {self.text!r} here", line=self.lineno)]
+            return [], [
+                self.inliner.reporter.error(
+                    f"{{minutes}}: there is no page {self.text!r} here", line=self.lineno
+                )
+            ]
         self.env.note_dependency(str(page))
         return [nodes.Text(str(reading.minutes(page)))], []
 

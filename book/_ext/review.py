@@ -8,6 +8,7 @@ Pages load _static/review-bank.js: questions and cards as HTML, taken from the b
 say. It is a script, because a browser that reads the book from disk refuses to fetch anything else. What the reader
 answers is kept in the reader's browser (exam.js, repeat.js, next.js).
 """
+
 import hashlib
 import html
 import json
@@ -53,21 +54,46 @@ class _Review(SphinxDirective):
         """The nodes of a line of Markdown; numbers that are drawn become elements that a script can fill anew."""
         if names:
             formulas = FORMULA.findall(text)
-            parts = [SLOT.sub(lambda found: f'<span class="w2s-drawn" data-name="{found[1]}">{shown(names[found[1]])}</span>'
-                              if found[1] in names else found[0], part) for part in FORMULA.split(text)]
+            parts = [
+                SLOT.sub(
+                    lambda found: (
+                        f'<span class="w2s-drawn" data-name="{found[1]}">{shown(names[found[1]])}</span>'
+                        if found[1] in names
+                        else found[0]
+                    ),
+                    part,
+                )
+                for part in FORMULA.split(text)
+            ]
             text = "".join(part + formula for part, formula in zip(parts, [*formulas, ""]))
         holder = nodes.Element()
         self.state.nested_parse([text], self.content_offset, holder)
         children = holder.children
-        return children[0].children if len(children) == 1 and isinstance(children[0], nodes.paragraph) else children
+        return (
+            children[0].children
+            if len(children) == 1 and isinstance(children[0], nodes.paragraph)
+            else children
+        )
 
 
 class Exam(_Review):
     """{exam}: the exam's place, and its own questions to read."""
 
     def run(self):
-        out = [_raw(PLACE.format(what="exam", more="", without="The exam itself needs JavaScript. All questions that were written for it stand below."))]
-        out.append(_raw('<details class="w2s-written"><summary>All questions that were written for the exam, with worked answers</summary>'))
+        out = [
+            _raw(
+                PLACE.format(
+                    what="exam",
+                    more="",
+                    without="The exam itself needs JavaScript. All questions that were written for it stand below.",
+                )
+            )
+        ]
+        out.append(
+            _raw(
+                '<details class="w2s-written"><summary>All questions that were written for the exam, with worked answers</summary>'
+            )
+        )
         for folder, questions in self.files():
             for number, question in enumerate(questions.exam):
                 head = f"<h3>Chapter {questions.chapter}</h3>" if number == 0 else ""
@@ -77,14 +103,34 @@ class Exam(_Review):
     def one(self, folder, question):
         names = question.variants[0] if question.variants else None
         key = f"{folder[:2]}.{question.id}"
-        out = [_raw(f'<fieldset class="w2s-question" id="exam-{key}" data-id="{question.id}" data-folder="{folder}"><legend>'
-                    '<span class="w2s-legend">'), *self.inline(question.question, names), _raw("</span></legend>")]
+        out = [
+            _raw(
+                f'<fieldset class="w2s-question" id="exam-{key}" data-id="{question.id}" data-folder="{folder}"><legend>'
+                '<span class="w2s-legend">'
+            ),
+            *self.inline(question.question, names),
+            _raw("</span></legend>"),
+        ]
         for option in sorted(question.options, key=lambda one: place(question, one)):
-            out += [_raw('<div class="w2s-option"><span class="w2s-option-text">'), *self.inline(option.text),
-                    _raw('</span><div class="w2s-why">'), *self.inline(option.why), _raw("</div></div>")]
-        answer = next((option.text for option in question.options if option.correct), None) or "{answer} " + question.unit
-        return [*out, _raw('<details class="w2s-answer"><summary>Worked answer</summary><p><strong>'), *self.inline(answer.strip(), names),
-                _raw('</strong></p><p class="w2s-worked">'), *self.inline(question.worked, names), _raw("</p></details></fieldset>")]
+            out += [
+                _raw('<div class="w2s-option"><span class="w2s-option-text">'),
+                *self.inline(option.text),
+                _raw('</span><div class="w2s-why">'),
+                *self.inline(option.why),
+                _raw("</div></div>"),
+            ]
+        answer = (
+            next((option.text for option in question.options if option.correct), None)
+            or "{answer} " + question.unit
+        )
+        return [
+            *out,
+            _raw('<details class="w2s-answer"><summary>Worked answer</summary><p><strong>'),
+            *self.inline(answer.strip(), names),
+            _raw('</strong></p><p class="w2s-worked">'),
+            *self.inline(question.worked, names),
+            _raw("</p></details></fieldset>"),
+        ]
 
 
 class Deck(_Review):
@@ -93,18 +139,34 @@ class Deck(_Review):
     def run(self):
         many = sum(len(questions.flashcards) for _, questions in self.files())
         here = "../" * self.env.docname.count("/") + FOLDER
-        return [_raw(PLACE.format(what="cards", more="", without="Repeating in the page needs JavaScript. Each chapter's cards stand at the end of its last page.")
-                     + f'<ul class="w2s-files"><li><a href="{here}/word2serve.apkg" download>word2serve.apkg</a>: {many} cards for Anki</li>'
-                     f'<li><a href="{here}/word2serve-cards.md" download>word2serve-cards.md</a>: Markdown, <code>front -?- back</code></li>'
-                     f'<li><a href="{here}/word2serve-cards.tsv" download>word2serve-cards.tsv</a>: a table, one card a line</li></ul>')]
+        return [
+            _raw(
+                PLACE.format(
+                    what="cards",
+                    more="",
+                    without="Repeating in the page needs JavaScript. Each chapter's cards stand at the end of its last page.",
+                )
+                + f'<ul class="w2s-files"><li><a href="{here}/word2serve.apkg" download>word2serve.apkg</a>: {many} cards for Anki</li>'
+                f'<li><a href="{here}/word2serve-cards.md" download>word2serve-cards.md</a>: Markdown, <code>front -?- back</code></li>'
+                f'<li><a href="{here}/word2serve-cards.tsv" download>word2serve-cards.tsv</a>: a table, one card a line</li></ul>'
+            )
+        ]
 
 
 class WhatNext(_Review):
     """{what-next}: the place where the reader's answers come together."""
 
     def run(self):
-        return [_raw(PLACE.format(what="next", more="", without="This list is made in your browser from what you answered, and needs JavaScript. "
-                                  "Without it, the quiz at the end of a page tells you the same page by page."))]
+        return [
+            _raw(
+                PLACE.format(
+                    what="next",
+                    more="",
+                    without="This list is made in your browser from what you answered, and needs JavaScript. "
+                    "Without it, the quiz at the end of a page tells you the same page by page.",
+                )
+            )
+        ]
 
 
 def add_assets(app, pagename, templatename, context, doctree):
@@ -129,7 +191,11 @@ def check_lengths(app):
 
 def write_files(app, error):
     """The bank of questions and the files of cards, once all pages are written."""
-    if error is not None or app.builder.format != "html" or not list(Path(app.outdir, "16-review").glob("*.html")):
+    if (
+        error is not None
+        or app.builder.format != "html"
+        or not list(Path(app.outdir, "16-review").glob("*.html"))
+    ):
         return
     book, out = Path(app.srcdir), Path(app.outdir)
     text = json.dumps(gather(app, book, out), ensure_ascii=False, separators=(",", ":"))
@@ -149,23 +215,49 @@ def gather(app, book, out):
         if not Path(out, folder, "index.html").is_file():
             continue
         seen = _pages(app, book, out, folder, questions, shown_at, cards)
-        chapters.append({"number": questions.chapter, "folder": folder, "title": app.env.titles[f"{folder}/index"].astext(), "pages": seen,
-                         "exercises": _exercises(questions.chapter) if Path(out, folder, "exercises.html").is_file() else []})
+        chapters.append(
+            {
+                "number": questions.chapter,
+                "folder": folder,
+                "title": app.env.titles[f"{folder}/index"].astext(),
+                "pages": seen,
+                "exercises": _exercises(questions.chapter)
+                if Path(out, folder, "exercises.html").is_file()
+                else [],
+            }
+        )
     written = Path(out, "16-review", "exam.html")
     if written.is_file():
         for field in FIELDSET.finditer(written.read_text(encoding="utf-8")):
             folder = re.search(r'data-folder="([^"]+)"', field[0])[1]
             shown_at[f"{folder[:2]}.{field[1]}"] = ("exam", field[0])
-    texts = {f"{folder[:2]}.{one.id}": (folder, one) for folder, questions in _folders(book) for one in (*questions.quiz, *questions.exam)}
-    items = [_entry(app, item, *texts[item.key], *shown_at[item.key]) for item in bank if item.key in shown_at]
+    texts = {
+        f"{folder[:2]}.{one.id}": (folder, one)
+        for folder, questions in _folders(book)
+        for one in (*questions.quiz, *questions.exam)
+    }
+    items = [
+        _entry(app, item, *texts[item.key], *shown_at[item.key])
+        for item in bank
+        if item.key in shown_at
+    ]
     kept = [item for item in bank if item.key in shown_at]
-    return {"items": items, "plan": exam.blueprint(kept), "minutes": exam.MINUTES, "pass": exam.pass_mark([1 / 3] * exam.QUESTIONS),
-            "cards": cards, "chapters": chapters,
-            "state": hashlib.sha256(repr(kept).encode()).hexdigest()[:16]}
+    return {
+        "items": items,
+        "plan": exam.blueprint(kept),
+        "minutes": exam.MINUTES,
+        "pass": exam.pass_mark([1 / 3] * exam.QUESTIONS),
+        "cards": cards,
+        "chapters": chapters,
+        "state": hashlib.sha256(repr(kept).encode()).hexdigest()[:16],
+    }
 
 
 def _folders(book):
-    return [(path.parent.name, load_questions(path)) for path in sorted(book.glob("[0-9][0-9]-*/questions.yml"))]
+    return [
+        (path.parent.name, load_questions(path))
+        for path in sorted(book.glob("[0-9][0-9]-*/questions.yml"))
+    ]
 
 
 def _pages(app, book, out, folder, questions, shown_at, cards):
@@ -186,8 +278,15 @@ def _pages(app, book, out, folder, questions, shown_at, cards):
         cards += here
         asked = {name: short(question) for name, question in predicted.get(docname, {}).items()}
         if quiz or asked or here:
-            seen.append({"page": docname, "title": app.env.titles[docname].astext(), "quiz": quiz, "predictions": asked,
-                         "cards": [card["key"] for card in here]})
+            seen.append(
+                {
+                    "page": docname,
+                    "title": app.env.titles[docname].astext(),
+                    "quiz": quiz,
+                    "predictions": asked,
+                    "cards": [card["key"] for card in here],
+                }
+            )
     return seen
 
 
@@ -195,8 +294,13 @@ def _card(folder, docname, found):
     soup = BeautifulSoup(found[0], "html.parser")
     for extra in soup.select(".w2s-known, .w2s-card-chapter"):
         extra.decompose()
-    return {"key": f"{folder[:2]}.{found[1]}", "chapter": int(folder[:2]), "page": docname,
-            "front": soup.select_one(".w2s-front").decode_contents().strip(), "back": soup.select_one(".w2s-back").decode_contents().strip()}
+    return {
+        "key": f"{folder[:2]}.{found[1]}",
+        "chapter": int(folder[:2]),
+        "page": docname,
+        "front": soup.select_one(".w2s-front").decode_contents().strip(),
+        "back": soup.select_one(".w2s-back").decode_contents().strip(),
+    }
 
 
 def _entry(app, item, folder, question, page, field):
@@ -204,18 +308,39 @@ def _entry(app, item, folder, question, page, field):
     soup = BeautifulSoup(field, "html.parser")
     nodes_shown = soup.select(".w2s-option")
     ranked = sorted(question.options, key=lambda one: place(question, one))
-    options = [{"text": node.select_one(".w2s-option-text").decode_contents().strip(), "why": node.select_one(".w2s-why").decode_contents().strip(),
-                "right": option.correct} for option, node in sorted(zip(ranked, nodes_shown), key=lambda pair: question.options.index(pair[0]))]
+    options = [
+        {
+            "text": node.select_one(".w2s-option-text").decode_contents().strip(),
+            "why": node.select_one(".w2s-why").decode_contents().strip(),
+            "right": option.correct,
+        }
+        for option, node in sorted(
+            zip(ranked, nodes_shown), key=lambda pair: question.options.index(pair[0])
+        )
+    ]
     if item.written:
         page = f"{folder}/{question.page}"
     worked = soup.select_one(".w2s-worked")
-    entry = {"key": item.key, "chapter": item.chapter, "written": item.written, "page": page,
-             "title": app.env.titles[page].astext(), "question": soup.select_one(".w2s-legend").decode_contents().strip(), "options": options}
+    entry = {
+        "key": item.key,
+        "chapter": item.chapter,
+        "written": item.written,
+        "page": page,
+        "title": app.env.titles[page].astext(),
+        "question": soup.select_one(".w2s-legend").decode_contents().strip(),
+        "options": options,
+    }
     if worked:
         entry["worked"] = worked.decode_contents().strip()
     if item.variants:
-        entry |= {"within": question.within, "unit": html.escape(question.unit), "variants": [
-            {name: [number, shown(number)] for name, number in one.items()} for one in question.variants]}
+        entry |= {
+            "within": question.within,
+            "unit": html.escape(question.unit),
+            "variants": [
+                {name: [number, shown(number)] for name, number in one.items()}
+                for one in question.variants
+            ],
+        }
     return entry
 
 
@@ -223,8 +348,13 @@ def _exercises(chapter):
     from practice import row_id
 
     from autograder.authoring.catalogue import assignments
-    return [{"id": name, "points": one.points, "row": row_id(name)} for assignment in assignments()
-            for name, one in assignment.exercises.items() if name.startswith(f"{chapter:02d}.")]
+
+    return [
+        {"id": name, "points": one.points, "row": row_id(name)}
+        for assignment in assignments()
+        for name, one in assignment.exercises.items()
+        if name.startswith(f"{chapter:02d}.")
+    ]
 
 
 def setup(app):

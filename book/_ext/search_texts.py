@@ -4,6 +4,7 @@ It is a script and not JSON, because a browser that reads the book from disk loa
 entry holds the words of its own section, without code, outputs, formulas on lines of their own, and subsections.
 Sphinx's searchindex.js holds words but no sentences, so that it could show no excerpt.
 """
+
 import json
 import re
 from pathlib import Path
@@ -12,15 +13,46 @@ from docutils import nodes
 from sphinx import addnodes
 
 FILE = "search-texts.js"
-SIGNS = {"cdot": "·", "times": "×", "le": "≤", "ge": "≥", "approx": "≈", "sqrt": "√", "sum": "Σ", "rho": "ρ", "alpha": "α",
-         "sigma": "σ", "varepsilon": "ε", "infty": "∞", "to": "→", "dots": "…", "#": "#", "%": "%", "_": "_"}
+SIGNS = {
+    "cdot": "·",
+    "times": "×",
+    "le": "≤",
+    "ge": "≥",
+    "approx": "≈",
+    "sqrt": "√",
+    "sum": "Σ",
+    "rho": "ρ",
+    "alpha": "α",
+    "sigma": "σ",
+    "varepsilon": "ε",
+    "infty": "∞",
+    "to": "→",
+    "dots": "…",
+    "#": "#",
+    "%": "%",
+    "_": "_",
+}
 NAMES = {"log", "exp", "min", "max", "cos", "sin", "tanh", "argmax"}
 SIZE = re.compile(r"\\(?:[bB]igg?[lr]?|left|right)(?![a-zA-Z])")
-TEX = re.compile(r"\\([a-zA-Z]+|.)|[{}~]")  # commands and braces of a formula in a line; its letters stay
+TEX = re.compile(
+    r"\\([a-zA-Z]+|.)|[{}~]"
+)  # commands and braces of a formula in a line; its letters stay
 FRACTION = re.compile(r"\\frac\{([^{}]*)\}\{([^{}]*)\}")
-CHAPTER = re.compile(r"\s*\bChapter (\d+):$")  # at the end of a glossary entry, before the link to a page
-SILENT = (nodes.literal_block, nodes.math_block, nodes.raw, nodes.comment, nodes.container, nodes.figure, nodes.image,
-          addnodes.glossary, addnodes.toctree, nodes.system_message)
+CHAPTER = re.compile(
+    r"\s*\bChapter (\d+):$"
+)  # at the end of a glossary entry, before the link to a page
+SILENT = (
+    nodes.literal_block,
+    nodes.math_block,
+    nodes.raw,
+    nodes.comment,
+    nodes.container,
+    nodes.figure,
+    nodes.image,
+    addnodes.glossary,
+    addnodes.toctree,
+    nodes.system_message,
+)
 
 
 def collect(app, doctree):
@@ -37,8 +69,17 @@ def collect(app, doctree):
     for item in doctree.findall(nodes.definition_list_item):
         terms = [term for term in item.findall(nodes.term) if term["ids"]]
         if isinstance(item.parent.parent, addnodes.glossary) and terms:
-            words = " ".join(" ".join(_words(part) for part in item.findall(nodes.definition)).split())
-            entries.append((f"{docname}.html#{terms[0]['ids'][0]}", ", ".join(map(_words, terms)), page, CHAPTER.sub(r" (chapter \1)", words)))
+            words = " ".join(
+                " ".join(_words(part) for part in item.findall(nodes.definition)).split()
+            )
+            entries.append(
+                (
+                    f"{docname}.html#{terms[0]['ids'][0]}",
+                    ", ".join(map(_words, terms)),
+                    page,
+                    CHAPTER.sub(r" (chapter \1)", words),
+                )
+            )
     env.w2s_sections[docname] = [entry for entry in entries if entry[1]]
 
 
@@ -49,13 +90,19 @@ def _title(node):
 
 def _own_words(section):
     """The words of a section up to its first subsection, on one line."""
-    parts = [_words(child) for child in section.children if not isinstance(child, (nodes.section, nodes.title))]
+    parts = [
+        _words(child)
+        for child in section.children
+        if not isinstance(child, (nodes.section, nodes.title))
+    ]
     return " ".join(" ".join(parts).split())
 
 
 def _words(node):
     """The text below a node, without what is not prose, and without the keys of citations."""
-    if isinstance(node, SILENT) or (isinstance(node, addnodes.pending_xref) and node.get("refdomain") == "cite"):
+    if isinstance(node, SILENT) or (
+        isinstance(node, addnodes.pending_xref) and node.get("refdomain") == "cite"
+    ):
         return ""
     if isinstance(node, nodes.math):
         return formula(node.astext())
@@ -79,14 +126,24 @@ def forget(app, env, docname):
 
 def merge(app, env, docnames, other):
     """Gather what another reading process kept."""
-    env.w2s_sections = {**getattr(env, "w2s_sections", {}), **{name: other.w2s_sections[name] for name in docnames
-                                                              if name in getattr(other, "w2s_sections", {})}}
+    env.w2s_sections = {
+        **getattr(env, "w2s_sections", {}),
+        **{
+            name: other.w2s_sections[name]
+            for name in docnames
+            if name in getattr(other, "w2s_sections", {})
+        },
+    }
 
 
 def write(app, error):
     """Write the entries of all pages, in the order of their names."""
     if error is None and app.builder.format == "html":
-        entries = [entry for docname in sorted(app.env.w2s_sections) for entry in app.env.w2s_sections[docname]]
+        entries = [
+            entry
+            for docname in sorted(app.env.w2s_sections)
+            for entry in app.env.w2s_sections[docname]
+        ]
         lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
         Path(app.outdir, FILE).write_text(f"window.w2sTexts = [\n{lines}\n];\n", encoding="utf-8")
 
@@ -97,4 +154,9 @@ def setup(app):
     app.connect("env-purge-doc", forget)
     app.connect("env-merge-info", merge)
     app.connect("build-finished", write)
-    return {"version": "1", "env_version": 2, "parallel_read_safe": True, "parallel_write_safe": True}
+    return {
+        "version": "1",
+        "env_version": 2,
+        "parallel_read_safe": True,
+        "parallel_write_safe": True,
+    }

@@ -2,6 +2,7 @@
 
 `jupyter-book build book -W --keep-going -n` alone gives the same pages, one after another; the cache is shared.
 """
+
 import json
 import os
 import re
@@ -23,14 +24,19 @@ TIMEOUT = 900  # seconds a cell may take, as in _config.yml
 STAMP = "book.json"
 
 
-def build_book(root: Path, jobs: int = 2, strict: bool = True, say: Callable[[str], None] = print) -> Path:
+def build_book(
+    root: Path, jobs: int = 2, strict: bool = True, say: Callable[[str], None] = print
+) -> Path:
     """The landing page of the book, built if anything that it depends on has changed.
 
     strict: warnings are errors. Raises CourseError with what is wrong: a page that failed, a warning, a finding.
     """
     from filelock import FileLock
+
     (root / "_build").mkdir(exist_ok=True)
-    with FileLock(root / "_build" / "book.lock"):  # tests and a reader may ask for the book at the same moment
+    with FileLock(
+        root / "_build" / "book.lock"
+    ):  # tests and a reader may ask for the book at the same moment
         return _build(root, jobs, strict, say)
 
 
@@ -61,7 +67,13 @@ def _build(root, jobs, strict, say):
 def input_hash(root: Path) -> str:
     """A hash of all that the book is made from: pages, configuration, code, records, the solutions to keep out."""
     paths = book_cache.files_below(root, ("book", "exercises", *book_cache.CODE))
-    return book_cache.hash_of(root, [*paths, *(path for path in (root / "_config.yml", root / "requirements.lock") if path.exists())])
+    return book_cache.hash_of(
+        root,
+        [
+            *paths,
+            *(path for path in (root / "_config.yml", root / "requirements.lock") if path.exists()),
+        ],
+    )
 
 
 def execute_pages(root: Path, jobs: int, say: Callable[[str], None]) -> list[str]:
@@ -74,7 +86,9 @@ def execute_pages(root: Path, jobs: int, say: Callable[[str], None]) -> list[str
     from jupyter_cache.base import CacheBundleIn
 
     os.environ[book_cache.IN_BOOK] = "1"
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # pages run side by side: threads that wait for each other stall them all
+    os.environ.setdefault(
+        "OMP_NUM_THREADS", "1"
+    )  # pages run side by side: threads that wait for each other stall them all
     untrue = book_cache.drop_untrue(root)
     cache = get_cache(str(book_cache.cache_path(root)))
     waiting = []
@@ -91,11 +105,23 @@ def execute_pages(root: Path, jobs: int, say: Callable[[str], None]) -> list[str
     say(f"book: running {len(waiting)} page(s), {jobs} at a time")
     for path, _ in waiting:
         if why := [name for name in untrue.get(str(path), []) if name != "?"]:
-            say(f"  {path.relative_to(root)}: {why[0]} changed" + (f", and {len(why) - 1} more" if len(why) > 1 else ""))
+            say(
+                f"  {path.relative_to(root)}: {why[0]} changed"
+                + (f", and {len(why) - 1} more" if len(why) > 1 else "")
+            )
     broken = []
-    with _kernel_source(len(waiting) > jobs, say) as settings, ThreadPoolExecutor(jobs) as pool, tempfile.TemporaryDirectory() as notes:
-        runs = {pool.submit(_run_page, root, path, notebook, Path(notes, f"{number}.txt"), settings): (path, notebook)
-                for number, (path, notebook) in enumerate(waiting)}
+    with (
+        _kernel_source(len(waiting) > jobs, say) as settings,
+        ThreadPoolExecutor(jobs) as pool,
+        tempfile.TemporaryDirectory() as notes,
+    ):
+        runs = {
+            pool.submit(_run_page, root, path, notebook, Path(notes, f"{number}.txt"), settings): (
+                path,
+                notebook,
+            )
+            for number, (path, notebook) in enumerate(waiting)
+        }
         for number, run in enumerate(as_completed(runs), 1):
             path, notebook = runs[run]
             result, data = run.result()
@@ -110,9 +136,13 @@ def execute_pages(root: Path, jobs: int, say: Callable[[str], None]) -> list[str
                 say(f"  {number} of {len(runs)}  {name} warned")
                 continue
             cache.cache_notebook_bundle(
-                CacheBundleIn(notebook, str(path), data={"execution_seconds": result.time, **data}), check_validity=False,
-                overwrite=True)
-            say(f"  {number} of {len(runs)}  {name}, {result.time:.0f} s ({data['cpu_seconds']:.0f} s of one core)")
+                CacheBundleIn(notebook, str(path), data={"execution_seconds": result.time, **data}),
+                check_validity=False,
+                overwrite=True,
+            )
+            say(
+                f"  {number} of {len(runs)}  {name}, {result.time:.0f} s ({data['cpu_seconds']:.0f} s of one core)"
+            )
     return broken
 
 
@@ -135,18 +165,28 @@ def _run_page(root, path, notebook, notes, settings):
     """
     from jupyter_cache.executors.utils import ExecutionResult, single_nb_execution
     from nbclient.exceptions import DeadKernelError
+
     arguments = ["--log-level=ERROR", f"--IPKernelApp.exec_lines={trace.kernel_line(notes, root)}"]
     started = time.time()
     try:
-        result = single_nb_execution(notebook, cwd=str(path.parent), timeout=TIMEOUT, allow_errors=False,
-                                     extra_arguments=arguments, **settings)
+        result = single_nb_execution(
+            notebook,
+            cwd=str(path.parent),
+            timeout=TIMEOUT,
+            allow_errors=False,
+            extra_arguments=arguments,
+            **settings,
+        )
     except DeadKernelError as error:
         result = ExecutionResult(notebook, str(path.parent), time.time() - started, error)
     join_streams(notebook)
     lines = notes.read_text(encoding="utf-8").splitlines() if notes.exists() else []
     cpu = [float(line.removeprefix(trace.CPU)) for line in lines if line.startswith(trace.CPU)]
     names = [line for line in lines if not line.startswith(trace.CPU)]
-    return result, {"read": book_cache.fingerprints(root, names, since=started), "cpu_seconds": max(cpu, default=0.0)}
+    return result, {
+        "read": book_cache.fingerprints(root, names, since=started),
+        "cpu_seconds": max(cpu, default=0.0),
+    }
 
 
 def join_streams(notebook) -> None:
@@ -154,7 +194,11 @@ def join_streams(notebook) -> None:
     for cell in notebook.cells:
         joined = []
         for output in cell.get("outputs", []):
-            if joined and output.output_type == "stream" == joined[-1].output_type and output.name == joined[-1].name:
+            if (
+                joined
+                and output.output_type == "stream" == joined[-1].output_type
+                and output.name == joined[-1].name
+            ):
                 joined[-1].text += output.text
             else:
                 joined.append(output)
@@ -166,6 +210,7 @@ def read_page(path: Path):
     """The page as the notebook that myst-nb makes of it, or None if it runs no code."""
     from myst_nb.core.read import read_myst_markdown_notebook
     from myst_parser.config.main import MdParserConfig
+
     text = path.read_text(encoding="utf-8")
     if "jupytext:" not in text[:2000] and "file_format: mystnb" not in text[:2000]:
         return None
@@ -175,18 +220,35 @@ def read_page(path: Path):
 def plain_command(strict: bool) -> list[str]:
     """`jupyter-book build book --keep-going`, with -W -n if `strict`, by this interpreter whatever PATH says."""
     program = "import sys; from jupyter_book.cli.main import main; sys.exit(main())"
-    return [sys.executable, "-c", program, "build", "book", "--keep-going", *(["-W", "-n"] if strict else [])]
+    return [
+        sys.executable,
+        "-c",
+        program,
+        "build",
+        "book",
+        "--keep-going",
+        *(["-W", "-n"] if strict else []),
+    ]
 
 
 def run_jupyter_book(root: Path, strict: bool, say: Callable[[str], None]) -> None:
     """`jupyter-book build book`, with its warnings gathered. Raises CourseError with them if `strict`."""
     started = time.monotonic()
-    done = subprocess.run(plain_command(strict), cwd=root, capture_output=True, text=True,
-                          env={**os.environ, "NO_COLOR": "1", "PYTHONWARNINGS": "ignore"})
+    done = subprocess.run(
+        plain_command(strict),
+        cwd=root,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "NO_COLOR": "1", "PYTHONWARNINGS": "ignore"},
+    )
     output = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + "\n" + done.stderr)
     log = root / "_build" / "book.log"
     log.write_text(output, encoding="utf-8")
-    warnings = list(dict.fromkeys(line for line in output.splitlines() if re.search(r"\b(WARNING|ERROR|CRITICAL):", line)))
+    warnings = list(
+        dict.fromkeys(
+            line for line in output.splitlines() if re.search(r"\b(WARNING|ERROR|CRITICAL):", line)
+        )
+    )
     say(f"book: pages written in {time.monotonic() - started:.0f} s")
     if done.returncode and (strict or not (root / "_build" / "html" / "index.html").exists()):
         _stop_at(warnings or output.strip().splitlines()[-8:], f"Jupyter Book (all of it: {log})")
@@ -196,19 +258,27 @@ def run_jupyter_book(root: Path, strict: bool, say: Callable[[str], None]) -> No
 
 def _stop_at(findings, what):
     if findings:
-        lines = "\n  ".join(findings[:40]) + (f"\n  and {len(findings) - 40} more" if len(findings) > 40 else "")
+        lines = "\n  ".join(findings[:40]) + (
+            f"\n  and {len(findings) - 40} more" if len(findings) > 40 else ""
+        )
         raise CourseError(f"{len(findings)} finding(s) in {what}:\n  {lines}")
 
 
 def _warnings(notebook):
     """What Python warned of while the page ran. Progress on stderr is in order and not shown."""
-    text = "".join(output.text for cell in notebook.cells for output in cell.get("outputs", [])
-                   if output.output_type == "stream" and output.name == "stderr")
+    text = "".join(
+        output.text
+        for cell in notebook.cells
+        for output in cell.get("outputs", [])
+        if output.output_type == "stream" and output.name == "stderr"
+    )
     return [line.strip()[:200] for line in text.splitlines() if "Warning:" in line]
 
 
 def _last_line(error):
-    lines = [line for line in re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines() if line.strip(" -")]
+    lines = [
+        line for line in re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines() if line.strip(" -")
+    ]
     return lines[-1] if lines else repr(error)
 
 

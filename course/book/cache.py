@@ -5,6 +5,7 @@ output when reference_impl changes. So each executed page carries the files that
 (course/book/trace.py) with their hashes. It is true as long as all of them are as they were; a change in one
 chapter's modules asks for that chapter's pages only.
 """
+
 import hashlib
 import os
 from collections.abc import Iterable
@@ -14,7 +15,11 @@ from pathlib import Path
 from course.book.trace import EVERYTHING, LISTED
 
 IN_BOOK = "W2S_BOOK"  # set in the environment of kernels that run the book's pages
-ALWAYS = ("requirements.lock", "course/book/trace.py", "course/book/kernels.py")  # what every page depends on
+ALWAYS = (
+    "requirements.lock",
+    "course/book/trace.py",
+    "course/book/kernels.py",
+)  # what every page depends on
 CODE = ("reference_impl", "course", "autograder", "solutions", "bench")
 NOT_READ = {"__pycache__", ".ipynb_checkpoints", "_build", "node_modules"}
 
@@ -44,7 +49,9 @@ def fingerprint(root: Path, name: str) -> str:
     path = root / name
     try:
         if name.endswith(LISTED):
-            return hashlib.sha256("\0".join(sorted(set(os.listdir(path)) - NOT_READ)).encode()).hexdigest()[:16]
+            return hashlib.sha256(
+                "\0".join(sorted(set(os.listdir(path)) - NOT_READ)).encode()
+            ).hexdigest()[:16]
         state = path.stat()
         return _hash_of_file(path, state.st_mtime_ns, state.st_size)
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
@@ -56,11 +63,15 @@ def fingerprints(root: Path, names: Iterable[str], since: float) -> dict[str, st
 
     The page that read it may have met the older state, so that it has to run again.
     """
+
     def late(name):
         path = root / name
         return path.is_file() and path.stat().st_mtime > since
 
-    return {name: "changed" if late(name) else fingerprint(root, name) for name in sorted({*names, *ALWAYS})}
+    return {
+        name: "changed" if late(name) else fingerprint(root, name)
+        for name in sorted({*names, *ALWAYS})
+    }
 
 
 def changed(root: Path, read: dict[str, str] | None) -> list[str]:
@@ -72,8 +83,12 @@ def changed(root: Path, read: dict[str, str] | None) -> list[str]:
 
 def files_below(root: Path, folders: Iterable[str]) -> list[Path]:
     """Every file below the named folders that a person keeps, in a fixed order."""
-    return sorted(path for folder in folders for path in (root / folder).rglob("*")
-                  if path.is_file() and not NOT_READ & set(path.relative_to(root).parts))
+    return sorted(
+        path
+        for folder in folders
+        for path in (root / folder).rglob("*")
+        if path.is_file() and not NOT_READ & set(path.relative_to(root).parts)
+    )
 
 
 def hash_of(root: Path, paths: Iterable[Path]) -> str:
@@ -81,7 +96,9 @@ def hash_of(root: Path, paths: Iterable[Path]) -> str:
     digest = hashlib.sha256()
     for path in paths:
         state = path.stat()
-        digest.update(f"{path.relative_to(root).as_posix()}\0{_hash_of_file(path, state.st_mtime_ns, state.st_size)}\0".encode())
+        digest.update(
+            f"{path.relative_to(root).as_posix()}\0{_hash_of_file(path, state.st_mtime_ns, state.st_size)}\0".encode()
+        )
     return digest.hexdigest()[:16]
 
 
@@ -93,6 +110,7 @@ def drop_untrue(root: Path) -> dict[str, list[str]]:
     if not cache_path(root).is_dir():
         return {}
     from jupyter_cache import get_cache
+
     cache = get_cache(str(cache_path(root)))
     dropped = {}
     for record in cache.list_cache_records():
@@ -100,7 +118,7 @@ def drop_untrue(root: Path) -> dict[str, list[str]]:
         why = changed(root, (record.data or {}).get("read")) if kept.is_file() else ["?"]
         if why:
             kept.parent.mkdir(parents=True, exist_ok=True)
-            kept.touch()            # jupyter-cache removes no record whose file is missing
+            kept.touch()  # jupyter-cache removes no record whose file is missing
             cache.remove_cache(record.pk)
             dropped[record.uri] = why
     return dropped
@@ -111,13 +129,23 @@ def runs(root: Path) -> dict[str, str]:
     if not cache_path(root).is_dir():
         return {}
     from jupyter_cache import get_cache
-    records = sorted(get_cache(str(cache_path(root))).list_cache_records(), key=lambda record: record.created)
+
+    records = sorted(
+        get_cache(str(cache_path(root))).list_cache_records(), key=lambda record: record.created
+    )
     return {record.uri: f"{record.pk} {record.created.isoformat()}" for record in records}
 
 
 def read_by_pages(root: Path) -> dict[str, list[str]]:
     """Page, as a path below `root` -> the files that its last run read, without those that all pages read."""
     from jupyter_cache import get_cache
-    records = sorted(get_cache(str(cache_path(root))).list_cache_records(), key=lambda record: record.created)
-    return {Path(record.uri).relative_to(root).as_posix(): sorted(set(record.data.get("read", {})) - set(ALWAYS))
-            for record in records}
+
+    records = sorted(
+        get_cache(str(cache_path(root))).list_cache_records(), key=lambda record: record.created
+    )
+    return {
+        Path(record.uri).relative_to(root).as_posix(): sorted(
+            set(record.data.get("read", {})) - set(ALWAYS)
+        )
+        for record in records
+    }

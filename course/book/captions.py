@@ -1,4 +1,5 @@
 """The words of a figure or picture: a caption and what it shows for those who cannot see it."""
+
 import html
 import re
 

@@ -3,6 +3,7 @@
 Each check takes paths and returns findings, one sentence each, with the file at its head; none when all is well.
 `course book` runs them after every build. The browser tests look at what only a browser can see (tests/book/).
 """
+
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatch
@@ -15,10 +16,24 @@ import yaml
 
 from course.book.prose import prose_findings
 
-LOADED = {("link", "href"), ("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("video", "src"),
-          ("audio", "src"), ("embed", "src"), ("object", "data"), ("form", "action"), ("image", "href"), ("use", "href")}
+LOADED = {
+    ("link", "href"),
+    ("script", "src"),
+    ("img", "src"),
+    ("iframe", "src"),
+    ("source", "src"),
+    ("video", "src"),
+    ("audio", "src"),
+    ("embed", "src"),
+    ("object", "data"),
+    ("form", "action"),
+    ("image", "href"),
+    ("use", "href"),
+}
 REMOTE = re.compile(r"^\s*(?:https?:|wss?:|//)", re.I)
-REMOTE_IN_CSS = re.compile(r"""(?:url\(\s*['"]?|@import\s+['"])\s*((?:https?:|//)[^'")\s]+)""", re.I)
+REMOTE_IN_CSS = re.compile(
+    r"""(?:url\(\s*['"]?|@import\s+['"])\s*((?:https?:|//)[^'")\s]+)""", re.I
+)
 REMOTE_IN_JS = re.compile(r"""['"`](\s*(?:https?:|wss?:)?//[a-z0-9-]+\.[^'"`\s]+)['"`]""", re.I)
 NAMESPACES = ("http://www.w3.org/",)
 # MathJax names CDNs for parts that these pages do not use; tests/book/ shows in a browser that it asks for nothing.
@@ -32,16 +47,31 @@ class PageFacts(HTMLParser):
 
     def __init__(self, text: str):
         super().__init__(convert_charrefs=True)
-        self.loads, self.links, self.ids, self.images, self.styles, self.scripts = [], [], [], [], [], []
+        self.loads, self.links, self.ids, self.images, self.styles, self.scripts = (
+            [],
+            [],
+            [],
+            [],
+            [],
+            [],
+        )
         self._open = None
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
         at, line = dict(attrs), self.getpos()[0]
-        self.ids += [(name, line) for name in {at.get("id"), at.get("name") if tag == "a" else None} if name]
+        self.ids += [
+            (name, line) for name in {at.get("id"), at.get("name") if tag == "a" else None} if name
+        ]
         self.loads += [(at[attr], line) for t, attr in LOADED if t == tag and at.get(attr)]
-        self.loads += [(part.split()[0], line) for part in (at.get("srcset") or "").split(",") if part.strip()]
-        if tag == "meta" and (at.get("http-equiv") or "").lower() == "refresh" and "url=" in (at.get("content") or ""):
+        self.loads += [
+            (part.split()[0], line) for part in (at.get("srcset") or "").split(",") if part.strip()
+        ]
+        if (
+            tag == "meta"
+            and (at.get("http-equiv") or "").lower() == "refresh"
+            and "url=" in (at.get("content") or "")
+        ):
             self.loads.append((at["content"].split("url=", 1)[1], line))
         if tag == "a" and at.get("href") is not None:
             self.links.append((at["href"], line))
@@ -78,24 +108,42 @@ def unknown_keys(config: Path) -> list[str]:
     import json
 
     import jupyter_book
+
     home = Path(jupyter_book.__file__).parent
     defaults = yaml.safe_load((home / "default_config.yml").read_text(encoding="utf-8"))
     schema = json.loads((home / "config_schema.json").read_text(encoding="utf-8"))
     # read by jupyter_book.config.yaml_to_sphinx, but in neither of the two lists
-    extra = {"": {"project", "bibtex_bibfiles", "bibtex_reference_style", "bibtex_default_style"},
-             "execute": {"raise_on_error", "show_tb", "eval_regex"}, "parse": {"myst_substitutions"}, "sphinx": set()}
+    extra = {
+        "": {"project", "bibtex_bibfiles", "bibtex_reference_style", "bibtex_default_style"},
+        "execute": {"raise_on_error", "show_tb", "eval_regex"},
+        "parse": {"myst_substitutions"},
+        "sphinx": set(),
+    }
 
     def walk(found, default, shape, where):
-        known = set(default or {}) | set((shape or {}).get("properties", {})) | extra.get(where, set())
+        known = (
+            set(default or {}) | set((shape or {}).get("properties", {})) | extra.get(where, set())
+        )
         for key, value in found.items():
             path = f"{where}.{key}" if where else key
             if key not in known:
                 yield f"{config.name}: unknown key {path!r}; Jupyter Book would ignore it"
-            elif isinstance(value, dict) and path not in ("sphinx.config", "sphinx.local_extensions", "latex.latex_documents"):
+            elif isinstance(value, dict) and path not in (
+                "sphinx.config",
+                "sphinx.local_extensions",
+                "latex.latex_documents",
+            ):
                 below = (default or {}).get(key)
-                yield from walk(value, below if isinstance(below, dict) else {}, (shape or {}).get("properties", {}).get(key), path)
+                yield from walk(
+                    value,
+                    below if isinstance(below, dict) else {},
+                    (shape or {}).get("properties", {}).get(key),
+                    path,
+                )
 
-    return list(walk(yaml.safe_load(config.read_text(encoding="utf-8")) or {}, defaults, schema, ""))
+    return list(
+        walk(yaml.safe_load(config.read_text(encoding="utf-8")) or {}, defaults, schema, "")
+    )
 
 
 def orphans(book: Path, config: Path) -> list[str]:
@@ -116,19 +164,36 @@ def orphans(book: Path, config: Path) -> list[str]:
                 yield from names(item)
 
     listed = [re.sub(r"\.(md|ipynb)$", "", name) for name in names(toc)]
-    present = {path.relative_to(book).with_suffix("").as_posix() for path in book.rglob("*") if path.suffix in (".md", ".ipynb")
-               and not any(fnmatch(path.relative_to(book).as_posix(), pattern) for pattern in skipped)}
-    return ([f"book/{name}: not in book/_toc.yml, so no reader would find it" for name in sorted(present - set(listed))]
-            + [f"book/_toc.yml: {name} has no page" for name in listed if name not in present]
-            + [f"book/_toc.yml: {name} is named twice" for name in sorted(set(listed)) if listed.count(name) > 1])
+    present = {
+        path.relative_to(book).with_suffix("").as_posix()
+        for path in book.rglob("*")
+        if path.suffix in (".md", ".ipynb")
+        and not any(fnmatch(path.relative_to(book).as_posix(), pattern) for pattern in skipped)
+    }
+    return (
+        [
+            f"book/{name}: not in book/_toc.yml, so no reader would find it"
+            for name in sorted(present - set(listed))
+        ]
+        + [f"book/_toc.yml: {name} has no page" for name in listed if name not in present]
+        + [
+            f"book/_toc.yml: {name} is named twice"
+            for name in sorted(set(listed))
+            if listed.count(name) > 1
+        ]
+    )
 
 
 def hidden_for_good(book: Path) -> list[str]:
     """Cells whose code or output no reader can open: evidence is folded (hide-input), never removed."""
-    return [f"book/{path.relative_to(book).as_posix()}:{number}: {found[0]} hides evidence for good; use hide-{found[1]}"
-            for path in sorted(book.rglob("*.md")) if "_build" not in path.parts
-            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
-            for found in [re.match(r":tags:.*?\bremove[-_](input|output|cell)\b", line)] if found]
+    return [
+        f"book/{path.relative_to(book).as_posix()}:{number}: {found[0]} hides evidence for good; use hide-{found[1]}"
+        for path in sorted(book.rglob("*.md"))
+        if "_build" not in path.parts
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        for found in [re.match(r":tags:.*?\bremove[-_](input|output|cell)\b", line)]
+        if found
+    ]
 
 
 def without_alt(html: Path) -> list[str]:
@@ -136,10 +201,14 @@ def without_alt(html: Path) -> list[str]:
     found = []
     for path, facts in pages(html):
         for tag, at, line in facts.images:
-            text = (at.get("alt") if tag == "img" else at.get("aria-label") or at.get("aria-labelledby")) or ""
+            text = (
+                at.get("alt") if tag == "img" else at.get("aria-label") or at.get("aria-labelledby")
+            ) or ""
             hidden = at.get("aria-hidden") == "true" or at.get("role") in ("presentation", "none")
             if not hidden and (not text.strip() or IMAGE_NAME.search(text.strip())):
-                found.append(f"{path.relative_to(html)}:{line}: {at.get('src') or tag} has no alternative text")
+                found.append(
+                    f"{path.relative_to(html)}:{line}: {at.get('src') or tag} has no alternative text"
+                )
     return found
 
 
@@ -162,7 +231,10 @@ def outside_requests(html: Path) -> list[str]:
             for match in REMOTE_IN_JS.finditer(text):
                 add(path, line, match[1])
     for path in sorted(html.rglob("*")):
-        if path.suffix not in (".css", ".js", ".mjs", ".svg") or path.relative_to(html).as_posix() in SCRIPTS_NOT_READ:
+        if (
+            path.suffix not in (".css", ".js", ".mjs", ".svg")
+            or path.relative_to(html).as_posix() in SCRIPTS_NOT_READ
+        ):
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
         pattern = REMOTE_IN_CSS if path.suffix == ".css" else REMOTE_IN_JS
@@ -184,7 +256,11 @@ def broken_links(html: Path) -> list[str]:
             where = f"{path.relative_to(html)}:{line}"
             if not target.is_file():
                 found.append(f"{where}: {url} leads to no file")
-            elif parts.fragment and target in facts_of and unquote(parts.fragment) not in {n for n, _ in facts_of[target].ids}:
+            elif (
+                parts.fragment
+                and target in facts_of
+                and unquote(parts.fragment) not in {n for n, _ in facts_of[target].ids}
+            ):
                 found.append(f"{where}: {url} leads to no element of that page")
     return found
 
@@ -195,7 +271,9 @@ def repeated_ids(html: Path) -> list[str]:
     for path, facts in pages(html):
         names = [name for name, _ in facts.ids]
         for name in sorted({name for name in names if names.count(name) > 1}):
-            found.append(f"{path.relative_to(html)}: the id {name!r} is used {names.count(name)} times")
+            found.append(
+                f"{path.relative_to(html)}: the id {name!r} is used {names.count(name)} times"
+            )
     return found
 
 
@@ -206,6 +284,7 @@ def leaked_solutions(html: Path, secret: set[str]) -> list[str]:
     not to be a coincidence (ten words and signs); shorter ones count when two stand one below the other.
     """
     from autograder.authoring.catalogue import bare
+
     found = []
     for path in sorted(html.rglob("*")):
         if path.suffix not in TEXT_FILES or path.relative_to(html).as_posix() in SCRIPTS_NOT_READ:
@@ -213,13 +292,17 @@ def leaked_solutions(html: Path, secret: set[str]) -> list[str]:
         before = False
         for number, line in enumerate(_shown_lines(path), 1):
             if "BEGIN SOLUTION" in line or "BEGIN HIDDEN TESTS" in line:
-                found.append(f"{path.relative_to(html)}:{number}: holds the marker {line.strip()[:60]!r}")
+                found.append(
+                    f"{path.relative_to(html)}:{number}: holds the marker {line.strip()[:60]!r}"
+                )
             code = bare(line)
             if not code:
                 continue
             match = code in secret
             if match and (before or len(re.findall(r"\w+|[^\w\s]", code)) >= 10):
-                found.append(f"{path.relative_to(html)}:{number}: shows a solution line: {code[:80]}")
+                found.append(
+                    f"{path.relative_to(html)}:{number}: shows a solution line: {code[:80]}"
+                )
             before = match
     return found
 
@@ -228,6 +311,7 @@ def _shown_lines(path):
     """The lines of a file as a reader sees code in it: without tags in HTML, without quoting in a notebook."""
     import html as entities
     import json
+
     text = path.read_text(encoding="utf-8", errors="replace")
     if path.suffix == ".html":
         text = entities.unescape(re.sub(r"<[^>]*>", "", text))
@@ -240,12 +324,20 @@ def check_sources(root: Path) -> list[str]:
     """Findings that need no build: the configuration, the contents, hidden evidence, figures in prose without support."""
     config = root / "_config.yml"
     book = root / "book"
-    return unknown_keys(config) + orphans(book, config) + hidden_for_good(book) + prose_findings(book)
+    return (
+        unknown_keys(config) + orphans(book, config) + hidden_for_good(book) + prose_findings(book)
+    )
 
 
 def check_output(root: Path, html: Path) -> list[str]:
     """Findings in the built book."""
     from autograder.authoring.catalogue import assignments
+
     secret = set().union(*(one.secret_lines() for one in assignments()), set())
-    return (without_alt(html) + outside_requests(html) + broken_links(html) + repeated_ids(html)
-            + leaked_solutions(html, secret))
+    return (
+        without_alt(html)
+        + outside_requests(html)
+        + broken_links(html)
+        + repeated_ids(html)
+        + leaked_solutions(html, secret)
+    )

@@ -22,13 +22,21 @@ def claim(sentence: str, holds: object) -> None:
     """
     if not isinstance(sentence, str) or not sentence.strip():
         raise TypeError(f"claim: the sentence is {sentence!r}; quote the page's words")
-    value = holds.item() if hasattr(holds, "item") and getattr(holds, "size", None) != 0 and _one(holds) else holds
+    value = (
+        holds.item()
+        if hasattr(holds, "item") and getattr(holds, "size", None) != 0 and _one(holds)
+        else holds
+    )
     if not isinstance(value, bool):
-        raise TypeError(f"claim({sentence!r}): the condition is {holds!r}, not one truth value; compare two numbers, "
-                        "or put all(...) or any(...) round several conditions")
+        raise TypeError(
+            f"claim({sentence!r}): the condition is {holds!r}, not one truth value; compare two numbers, "
+            "or put all(...) or any(...) round several conditions"
+        )
     if not value:
-        raise ClaimError(f"the page says {sentence!r}, and its numbers say otherwise. "
-                         "Find out what changed, then mend the code or the sentence.")
+        raise ClaimError(
+            f"the page says {sentence!r}, and its numbers say otherwise. "
+            "Find out what changed, then mend the code or the sentence."
+        )
 
 
 def _one(value):

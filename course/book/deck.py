@@ -8,6 +8,7 @@ Ids come from the chapter's number and the card's id in questions.yml, never fro
 keeps the history of one when its text is mended, and two builds give the same bytes. The moment at which notes were last
 changed is made from the texts: by an equal moment Anki would leave a mended note as it was, even if told to update always.
 """
+
 import hashlib
 import html
 import re
@@ -20,17 +21,20 @@ from pathlib import Path
 
 from course.book.questions import load_questions
 
-TIME = 1_700_000_000                 # seconds; to it comes a number from the texts: Anki takes a note over when its moment is another
+TIME = 1_700_000_000  # seconds; to it comes a number from the texts: Anki takes a note over when its moment is another
 ZIP_TIME = (2023, 11, 14, 0, 0, 0)
-MODEL, DECK = 1_607_392_319, 2_059_400_110      # never change: learners' collections know them
-STYLE = (".card {font-family: sans-serif; font-size: 20px; line-height: 1.45; text-align: left; max-width: 34em; margin: 1em auto; padding: 0 1em}"
-         " .where {font-size: 14px; opacity: 0.7; margin-top: 1.5em}")
+MODEL, DECK = 1_607_392_319, 2_059_400_110  # never change: learners' collections know them
+STYLE = (
+    ".card {font-family: sans-serif; font-size: 20px; line-height: 1.45; text-align: left; max-width: 34em; margin: 1em auto; padding: 0 1em}"
+    " .where {font-size: 14px; opacity: 0.7; margin-top: 1.5em}"
+)
 MATHS = re.compile(r"\$([^$]+)\$")
 
 
 @dataclass(frozen=True)
 class DeckCard:
     """One card of the whole book; `key` is chapter and id, texts are Markdown as in questions.yml."""
+
     key: str
     chapter: int
     title: str
@@ -43,8 +47,15 @@ def all_cards(book: Path) -> list[DeckCard]:
     cards = []
     for path in sorted(book.glob("[0-9][0-9]-*/questions.yml")):
         questions = load_questions(path)
-        title = re.search(r"^# (.+)$", (path.parent / "index.md").read_text(encoding="utf-8"), re.M)[1]
-        cards += [DeckCard(f"{questions.chapter:02d}.{one.id}", questions.chapter, title, one.front, one.back) for one in questions.flashcards]
+        title = re.search(
+            r"^# (.+)$", (path.parent / "index.md").read_text(encoding="utf-8"), re.M
+        )[1]
+        cards += [
+            DeckCard(
+                f"{questions.chapter:02d}.{one.id}", questions.chapter, title, one.front, one.back
+            )
+            for one in questions.flashcards
+        ]
     return cards
 
 
@@ -52,8 +63,14 @@ def all_cards(book: Path) -> list[DeckCard]:
 def _markdown():
     from markdown_it import MarkdownIt
     from mdit_py_plugins.dollarmath import dollarmath_plugin
+
     reader = MarkdownIt("commonmark").use(dollarmath_plugin)
-    reader.add_render_rule("math_inline", lambda self, tokens, index, options, env: f"\\({html.escape(tokens[index].content, quote=False)}\\)")
+    reader.add_render_rule(
+        "math_inline",
+        lambda self, tokens, index, options, env: (
+            f"\\({html.escape(tokens[index].content, quote=False)}\\)"
+        ),
+    )
     return reader
 
 
@@ -71,17 +88,44 @@ def write_package(cards: Sequence[DeckCard], path: Path) -> None:
     """The Anki package of `cards` at `path`, byte for byte the same for the same cards."""
     import genanki
 
-    model = genanki.Model(MODEL, "word2serve", fields=[{"name": "Front"}, {"name": "Back"}, {"name": "Where"}], css=STYLE, templates=[
-        {"name": "Card", "qfmt": "{{Front}}", "afmt": '{{FrontSide}}<hr id="answer">{{Back}}<div class="where">{{Where}}</div>'}])
+    model = genanki.Model(
+        MODEL,
+        "word2serve",
+        fields=[{"name": "Front"}, {"name": "Back"}, {"name": "Where"}],
+        css=STYLE,
+        templates=[
+            {
+                "name": "Card",
+                "qfmt": "{{Front}}",
+                "afmt": '{{FrontSide}}<hr id="answer">{{Back}}<div class="where">{{Where}}</div>',
+            }
+        ],
+    )
     decks, moment = {}, TIME + number_of(as_table(cards)) % 10_000_000
     for card in cards:
-        deck = decks.setdefault(card.chapter, genanki.Deck(DECK + card.chapter, f"word2serve::{card.chapter:02d} {card.title}"))
-        deck.add_note(genanki.Note(model, [to_html(card.front), to_html(card.back), html.escape(f"Chapter {card.chapter}, {card.title}")],
-                                   guid=genanki.guid_for("word2serve", card.key), tags=[f"chapter-{card.chapter:02d}"]))
+        deck = decks.setdefault(
+            card.chapter,
+            genanki.Deck(DECK + card.chapter, f"word2serve::{card.chapter:02d} {card.title}"),
+        )
+        deck.add_note(
+            genanki.Note(
+                model,
+                [
+                    to_html(card.front),
+                    to_html(card.back),
+                    html.escape(f"Chapter {card.chapter}, {card.title}"),
+                ],
+                guid=genanki.guid_for("word2serve", card.key),
+                tags=[f"chapter-{card.chapter:02d}"],
+            )
+        )
     with tempfile.TemporaryDirectory() as folder:
         raw = Path(folder, "raw.apkg")
         genanki.Package(list(decks.values())).write_to_file(raw, timestamp=moment)
-        with zipfile.ZipFile(raw) as read, zipfile.ZipFile(path, "w") as written:  # genanki's zip carries the time of the build
+        with (
+            zipfile.ZipFile(raw) as read,
+            zipfile.ZipFile(path, "w") as written,
+        ):  # genanki's zip carries the time of the build
             for name in read.namelist():
                 entry = zipfile.ZipInfo(name, ZIP_TIME)
                 entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o600 << 16
@@ -90,9 +134,20 @@ def write_package(cards: Sequence[DeckCard], path: Path) -> None:
 
 def as_table(cards: Sequence[DeckCard]) -> str:
     """Tab-separated values with the head that Anki reads: key, front, back, tags; texts as HTML, one card a line."""
-    lines = [f"{card.key}\t{to_html(card.front)}\t{to_html(card.back)}\tchapter-{card.chapter:02d}" for card in cards]
-    return "\n".join(["#separator:tab", "#html:true", "#columns:key\tfront\tback\ttags", "#tags column:4",
-                      *(" ".join(line.splitlines()) for line in lines), ""])
+    lines = [
+        f"{card.key}\t{to_html(card.front)}\t{to_html(card.back)}\tchapter-{card.chapter:02d}"
+        for card in cards
+    ]
+    return "\n".join(
+        [
+            "#separator:tab",
+            "#html:true",
+            "#columns:key\tfront\tback\ttags",
+            "#tags column:4",
+            *(" ".join(line.splitlines()) for line in lines),
+            "",
+        ]
+    )
 
 
 def as_notes(cards: Sequence[DeckCard]) -> str:

@@ -8,6 +8,7 @@ gives six variants of one question, each a dict of all names with their values, 
 arithmetic of a few functions, read with Python's parser and never run as Python: a file of questions is data.
 Not here: the files themselves (questions.py) and which variant somebody gets (exam.py).
 """
+
 import ast
 import itertools
 import math
@@ -15,10 +16,26 @@ import operator
 from collections.abc import Mapping, Sequence
 
 MOST = 64  # variants of one question: they all go into the page
-OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-             ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow}
-FUNCTIONS = {"sqrt": math.sqrt, "log": math.log, "log2": math.log2, "exp": math.exp, "ceil": math.ceil, "floor": math.floor,
-             "min": min, "max": max, "abs": abs}
+OPERATORS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+}
+FUNCTIONS = {
+    "sqrt": math.sqrt,
+    "log": math.log,
+    "log2": math.log2,
+    "exp": math.exp,
+    "ceil": math.ceil,
+    "floor": math.floor,
+    "min": min,
+    "max": max,
+    "abs": abs,
+}
 
 
 class DrawnError(ValueError):
@@ -27,8 +44,13 @@ class DrawnError(ValueError):
 
 def value(expression: str | int | float, names: Mapping[str, float]) -> int | float:
     """What an arithmetic expression over `names` is. Raises DrawnError for anything that is no arithmetic."""
+
     def walk(node):
-        if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, (int, float))
+            and not isinstance(node.value, bool)
+        ):
             return node.value
         if isinstance(node, ast.Name) and node.id in names:
             return names[node.id]
@@ -36,10 +58,17 @@ def value(expression: str | int | float, names: Mapping[str, float]) -> int | fl
             return -walk(node.operand)
         if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
             return OPERATORS[type(node.op)](walk(node.left), walk(node.right))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS and not node.keywords:
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in FUNCTIONS
+            and not node.keywords
+        ):
             return FUNCTIONS[node.func.id](*map(walk, node.args))
-        raise DrawnError(f"{expression!r} has {ast.unparse(node)!r}, which is neither a number, a drawn name nor arithmetic; "
-                         f"there are {', '.join([*names, *FUNCTIONS])}")
+        raise DrawnError(
+            f"{expression!r} has {ast.unparse(node)!r}, which is neither a number, a drawn name nor arithmetic; "
+            f"there are {', '.join([*names, *FUNCTIONS])}"
+        )
 
     try:
         found = walk(ast.parse(str(expression), mode="eval").body)
@@ -48,11 +77,21 @@ def value(expression: str | int | float, names: Mapping[str, float]) -> int | fl
     except (ArithmeticError, TypeError) as error:
         raise DrawnError(f"{expression!r}: {error} for {dict(names)}") from None
     except ValueError as error:
-        raise error if isinstance(error, DrawnError) else DrawnError(f"{expression!r}: {error} for {dict(names)}") from None
-    return int(found) if isinstance(found, float) and found.is_integer() and abs(found) < 2**53 else found
+        raise (
+            error
+            if isinstance(error, DrawnError)
+            else DrawnError(f"{expression!r}: {error} for {dict(names)}")
+        ) from None
+    return (
+        int(found)
+        if isinstance(found, float) and found.is_integer() and abs(found) < 2**53
+        else found
+    )
 
 
-def variants(draw: Mapping[str, Sequence[float]], let: Mapping[str, str], answer: str | int | float) -> list[dict[str, int | float]]:
+def variants(
+    draw: Mapping[str, Sequence[float]], let: Mapping[str, str], answer: str | int | float
+) -> list[dict[str, int | float]]:
     """Every combination of the drawn values, with what `let` makes of it and the `answer`, in the order of the lists."""
     many = math.prod(len(values) for values in draw.values())
     if not 1 <= many <= MOST:

@@ -8,6 +8,7 @@ In the quizzes the right option is the longest far too often. Who always ticks t
 such questions the bank takes so many that the right option is the longest no more often than by chance (`fair`).
 Not here: texts (questions.py), and what stands on the page (book/_ext/review.py).
 """
+
 import hashlib
 import math
 from collections import Counter
@@ -18,13 +19,14 @@ from pathlib import Path
 
 from course.book.questions import ExamQuestion, Option, Question, load_questions
 
-REVIEW = 16    # the chapter of the exam itself asks nothing
+REVIEW = 16  # the chapter of the exam itself asks nothing
 QUESTIONS, MINUTES = 30, 45
 
 
 @dataclass(frozen=True)
 class Item:
     """What can be asked: `key` is chapter and id, `written` for the exam or else taken from a quiz; sizes are all that a draw needs."""
+
     key: str
     chapter: int
     written: bool
@@ -35,6 +37,7 @@ class Item:
 @dataclass(frozen=True)
 class Asked:
     """A place on a sheet: the item, the order of its options, and which of its variants."""
+
     key: str
     order: tuple[int, ...]
     variant: int
@@ -52,22 +55,29 @@ def exam_bank(book: Path) -> list[Item]:
 
 
 def _item(chapter: int, one: Question | ExamQuestion, written: bool) -> Item:
-    return Item(f"{chapter:02d}.{one.id}", chapter, written, one.options, len(getattr(one, "variants", ())))
+    return Item(
+        f"{chapter:02d}.{one.id}", chapter, written, one.options, len(getattr(one, "variants", ()))
+    )
 
 
 def longest_is_right(item: Item) -> bool:
     """Is the right option longer than every other one?"""
     right = [len(option.text) for option in item.options if option.correct]
-    return bool(right) and right[0] > max(len(option.text) for option in item.options if not option.correct)
+    return bool(right) and right[0] > max(
+        len(option.text) for option in item.options if not option.correct
+    )
 
 
 def fair(items: Sequence[Item]) -> list[Item]:
     """`items` without so many of those whose right option is the longest that their share is at most chance; which ones stay, a hash says."""
-    telling = sorted((one for one in items if longest_is_right(one)), key=lambda one: hashlib.sha256(one.key.encode()).digest())
+    telling = sorted(
+        (one for one in items if longest_is_right(one)),
+        key=lambda one: hashlib.sha256(one.key.encode()).digest(),
+    )
     kept = [one for one in items if not longest_is_right(one)]
     room = sum((Fraction(1, len(one.options)) for one in kept), Fraction(0))
     for one in telling:
-        room += Fraction(1, len(one.options)) - 1   # it adds its chance, and takes one place
+        room += Fraction(1, len(one.options)) - 1  # it adds its chance, and takes one place
         if room < 0:
             break
         kept.append(one)
@@ -79,7 +89,12 @@ def blueprint(bank: Sequence[Item], questions: int = QUESTIONS) -> dict[int, int
     sizes = Counter(item.chapter for item in bank)
     plan = dict.fromkeys(sorted(sizes), 0)
     for _ in range(min(questions, len(bank))):
-        plan[min((chapter for chapter in plan if plan[chapter] < sizes[chapter]), key=lambda chapter: (plan[chapter], -sizes[chapter], chapter))] += 1
+        plan[
+            min(
+                (chapter for chapter in plan if plan[chapter] < sizes[chapter]),
+                key=lambda chapter: (plan[chapter], -sizes[chapter], chapter),
+            )
+        ] += 1
     return plan
 
 
@@ -112,10 +127,17 @@ def draw_exam(bank: Sequence[Item], plan: dict[int, int], seed: int) -> list[Ask
     for chapter, many in sorted(plan.items()):
         here = [item for item in bank if item.chapter == chapter]
         written = numbers.some([item for item in here if item.written], (many + 1) // 2)
-        chosen += written + numbers.some([item for item in here if not item.written], many - len(written))
-    return [Asked(item.key, tuple(numbers.some(range(len(item.options)), len(item.options))),
-                  numbers.below(item.variants) if item.variants else 0)
-            for item in numbers.some(chosen, len(chosen))]
+        chosen += written + numbers.some(
+            [item for item in here if not item.written], many - len(written)
+        )
+    return [
+        Asked(
+            item.key,
+            tuple(numbers.some(range(len(item.options)), len(item.options))),
+            numbers.below(item.variants) if item.variants else 0,
+        )
+        for item in numbers.some(chosen, len(chosen))
+    ]
 
 
 def chance(item: Item) -> float:
@@ -140,5 +162,7 @@ def telling_lengths(bank: Sequence[Item]) -> str | None:
     found, expected = sum(map(longest_is_right, choices)), sum(map(chance, choices))
     if found <= expected + 1e-9:
         return None
-    return (f"in {found} of the exam's {len(choices)} questions with options the right one is the longest; by chance it would be in {expected:.1f}. "
-            "Write longer wrong options, or shorter right ones")
+    return (
+        f"in {found} of the exam's {len(choices)} questions with options the right one is the longest; by chance it would be in {expected:.1f}. "
+        "Write longer wrong options, or shorter right ones"
+    )

@@ -9,6 +9,7 @@ the same script draws the still picture (see `stills`), and in a browser it take
 gives an anywidget that wraps the same script. A model that answers in the page comes with `data["model"]`
 (see `page_models`).
 """
+
 import html
 import json
 import math
@@ -19,7 +20,19 @@ from course.book.captions import FigureError, checked_words, inline
 
 ASSETS = Path(__file__).resolve().parents[2] / "book" / "assets"
 KIT = ("core", "controls", "drawing", "charts", "models")
-RUNTIME = ("numbers", "attention", "transformers", "lora", "positions", "recurrent", "counts", "tokenizers", "sampling", "searching", "runtime")
+RUNTIME = (
+    "numbers",
+    "attention",
+    "transformers",
+    "lora",
+    "positions",
+    "recurrent",
+    "counts",
+    "tokenizers",
+    "sampling",
+    "searching",
+    "runtime",
+)
 KEYS = {  # what each figure's data must have; the formats are described in the js files
     "window-counts": {"sentences", "vocabulary", "window"},
     "skipgram-training": {"words", "snapshots"},
@@ -75,7 +88,19 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "wrong-line": {"lines", "prompts", "uniform"},
     "rotary-pairs": {"query", "key", "words", "places", "most", "bases", "base"},
     "key-heads": {"sizes", "gigabytes", "bits", "tokens", "at"},
-    "dying-units": {"points", "start", "rates", "slopes", "scales", "chosen", "steps", "momentum", "clip", "xLabel", "yLabel"},
+    "dying-units": {
+        "points",
+        "start",
+        "rates",
+        "slopes",
+        "scales",
+        "chosen",
+        "steps",
+        "momentum",
+        "clip",
+        "xLabel",
+        "yLabel",
+    },
     "preference-pull": {"pairs", "beta", "most"},
     "next-token": {"models", "examples"},
     "gpt-sizes": {"examples"},
@@ -84,7 +109,16 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "two-endings": {"model", "examples"},
     "running-softmax": {"examples", "most"},
     "program-lanes": {"most", "blocks", "start"},
-    "loop-order": {"multiprocessors", "width", "columns", "sequences", "heads", "length", "rows", "start"},
+    "loop-order": {
+        "multiprocessors",
+        "width",
+        "columns",
+        "sequences",
+        "heads",
+        "length",
+        "rows",
+        "start",
+    },
     "tile-walk": {"words", "scores", "width", "size"},
     "attention-roofline": {"machines", "lengths", "widths", "rows", "start"},
     "cache-filling": {"model", "bytes", "examples"},
@@ -109,7 +143,11 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "proof-table": {"tables"},
     "forgetting-curve": {"points", "law", "best", "start", "half"},
 }
-ANSWERS = {"model", "models", "vocabularies"}  # with one of these in its data, a figure needs the runtime of models
+ANSWERS = {
+    "model",
+    "models",
+    "vocabularies",
+}  # with one of these in its data, a figure needs the runtime of models
 
 
 class Figure:
@@ -122,10 +160,12 @@ class Figure:
         """The static form: room for the still, the data for the script, and the caption."""
         # "<" as an escape keeps "</script>" in a word from ending the element
         text = json.dumps(self.data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-        return (f'<figure class="w2s-figure" id="figure-{self.id}" data-w2s-figure="{self.name}">'
-                f'<div class="w2s-still" role="img" aria-label="{html.escape(self.alt, quote=True)}"></div>'
-                f'<script type="application/json">{text}</script>'
-                f"<figcaption>{inline(self.caption)}</figcaption></figure>")
+        return (
+            f'<figure class="w2s-figure" id="figure-{self.id}" data-w2s-figure="{self.name}">'
+            f'<div class="w2s-still" role="img" aria-label="{html.escape(self.alt, quote=True)}"></div>'
+            f'<script type="application/json">{text}</script>'
+            f"<figcaption>{inline(self.caption)}</figcaption></figure>"
+        )
 
     def to_words(self) -> str:
         """For a notebook that cannot run widgets: what the figure shows, and its caption."""
@@ -169,8 +209,10 @@ def figure(name: str, data: dict, caption: str, alt: str, id: str | None = None)
         raise FigureError(f"there is no figure {name!r}; choose one of {', '.join(sorted(KEYS))}")
     missing = KEYS[name] - set(data)
     if missing:
-        raise FigureError(f"figure {name!r}: the data lacks {', '.join(sorted(missing))}; "
-                          f"the format stands at the top of book/assets/figures/{name}.js")
+        raise FigureError(
+            f"figure {name!r}: the data lacks {', '.join(sorted(missing))}; "
+            f"the format stands at the top of book/assets/figures/{name}.js"
+        )
     caption, alt = checked_words(f"figure {name!r}", caption, alt)
     return Figure(name, _plain(data, name), caption, alt, id or name)
 
@@ -204,16 +246,21 @@ export default {{
 def widget_styles() -> str:
     """The palette and the figures' styles, confined to the widget and following JupyterLab's theme."""
     palette = _asset("palette.css").replace(":root", ".w2s-widget")
-    return palette + _asset("figures/figures.css") + """
+    return (
+        palette
+        + _asset("figures/figures.css")
+        + """
 body[data-jp-theme-light="false"] .w2s-widget { color-scheme: dark; }
 body[data-jp-theme-light="true"] .w2s-widget { color-scheme: light; }
 """
+    )
 
 
 def _bring_model(widget, content, buffers):
     """Answer a widget that asks for a model: card and tokenizer as JSON, the weights as bytes."""
     from course.book.page_models import archive
     from reference_impl.corpora.cache import CorpusError
+
     try:
         found = archive(str(content["model"]))
     except (CorpusError, KeyError) as error:
@@ -228,7 +275,9 @@ def _asset(name):
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise FigureError(f"{path} is missing; figures need the repository's book/assets/ folder") from None
+        raise FigureError(
+            f"{path} is missing; figures need the repository's book/assets/ folder"
+        ) from None
 
 
 def _plain(value, name):
@@ -241,8 +290,12 @@ def _plain(value, name):
         return [_plain(item, name) for item in value]
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise FigureError(f"figure {name!r}: the data holds {value}; only finite numbers can be drawn")
+            raise FigureError(
+                f"figure {name!r}: the data holds {value}; only finite numbers can be drawn"
+            )
         return round(value, 5)
     if value is None or isinstance(value, (str, int, bool)):
         return value
-    raise FigureError(f"figure {name!r}: the data holds a {type(value).__name__}; use numbers, text, lists and dicts")
+    raise FigureError(
+        f"figure {name!r}: the data holds a {type(value).__name__}; use numbers, text, lists and dicts"
+    )

@@ -10,6 +10,7 @@ whole. A fork shares the loaded pages of memory, and no value that a page makes:
 This file is also the nursery's program, started by its path so that no package of ours is loaded in it. It has one
 thread, as a process that forks must.
 """
+
 import json
 import os
 import select
@@ -20,9 +21,21 @@ import sys
 import tempfile
 from pathlib import Path
 
-LIBRARIES = ("ipykernel.kernelapp", "ipykernel.zmqshell", "numpy", "torch", "torch._dynamo", "torch.utils.flop_counter",
-             "scipy.sparse.linalg", "safetensors.torch", "myst_nb", "nbformat", "jaxtyping", "matplotlib.pyplot",
-             "matplotlib.backends.backend_svg")
+LIBRARIES = (
+    "ipykernel.kernelapp",
+    "ipykernel.zmqshell",
+    "numpy",
+    "torch",
+    "torch._dynamo",
+    "torch.utils.flop_counter",
+    "scipy.sparse.linalg",
+    "safetensors.torch",
+    "myst_nb",
+    "nbformat",
+    "jaxtyping",
+    "matplotlib.pyplot",
+    "matplotlib.backends.backend_svg",
+)
 POSSIBLE = sys.platform == "linux"  # elsewhere a fork after loading such libraries is not safe
 
 
@@ -75,8 +88,13 @@ class Nursery:
         self.address = str(Path(self.folder.name, "line"))
         # torch brings Triton, which reads when it is loaded whether it interprets. No page has a GPU, and a page that runs
         # a kernel sets the variable itself before it imports Triton, as it must where nothing was loaded before.
-        self.process = subprocess.Popen([sys.executable, "-P", __file__, self.address], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True, env={**os.environ, "TRITON_INTERPRET": "1"})
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", __file__, self.address],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "TRITON_INTERPRET": "1"},
+        )
         self.cpu_seconds = float(self.process.stdout.readline())
         self.manager = _manager(self.address)
         return self
@@ -94,15 +112,23 @@ def _manager(address):
 
     class Provisioner(LocalProvisioner):
         async def launch_kernel(self, cmd, **settings):
-            self.process = Fork(address, {"arguments": cmd[cmd.index("-f"):], "cwd": str(settings.get("cwd") or os.getcwd()),
-                                          "env": dict(settings.get("env") or os.environ)})
+            self.process = Fork(
+                address,
+                {
+                    "arguments": cmd[cmd.index("-f") :],
+                    "cwd": str(settings.get("cwd") or os.getcwd()),
+                    "env": dict(settings.get("env") or os.environ),
+                },
+            )
             self.pid = self.process.pid
             return self.connection_info
 
     class Manager(AsyncKernelManager):
         async def _async_pre_start_kernel(self, **settings):
             self.kernel_id = self.kernel_id or settings.get("kernel_id") or os.urandom(8).hex()
-            self.provisioner = self.provisioner or Provisioner(kernel_id=self.kernel_id, kernel_spec=self.kernel_spec, parent=self)
+            self.provisioner = self.provisioner or Provisioner(
+                kernel_id=self.kernel_id, kernel_spec=self.kernel_spec, parent=self
+            )
             return await super()._async_pre_start_kernel(**settings)
 
     return Manager
@@ -112,15 +138,22 @@ def _nursery(address):
     """Load the libraries, say what that cost, fork a kernel for each request until stdin ends."""
     import importlib
     import time
+
     os.environ.pop("JPY_PARENT_PID", None)  # its kernels have another parent: this process
-    os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # as a kernel sets it, before matplotlib is loaded
+    os.environ["MPLBACKEND"] = (
+        "module://matplotlib_inline.backend_inline"  # as a kernel sets it, before matplotlib is loaded
+    )
     for name in LIBRARIES:
         importlib.import_module(name)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)
     listener.listen()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for kernels: their connections tell of their end
-    signal.signal(signal.SIGINT, signal.SIG_IGN)   # a Ctrl-C is for the builder, which then ends this process
+    signal.signal(
+        signal.SIGCHLD, signal.SIG_IGN
+    )  # nobody waits for kernels: their connections tell of their end
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # a Ctrl-C is for the builder, which then ends this process
     print(time.process_time(), flush=True)
     while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
         line, _ = listener.accept()
@@ -134,6 +167,7 @@ def _nursery(address):
 def _kernel(line, arguments, cwd, env):
     """Become the kernel of a page. Never returns; `line` stays open until the process ends, and so tells of its end."""
     from ipykernel.kernelapp import IPKernelApp
+
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.setsid()
@@ -143,7 +177,10 @@ def _kernel(line, arguments, cwd, env):
     os.environ.clear()
     os.environ.update(env)
     line.sendall(f"{os.getpid()}\n".encode())
-    arguments = [*arguments, f"--IPKernelApp.parent_handle={os.getppid()}"]  # it ends when the nursery does
+    arguments = [
+        *arguments,
+        f"--IPKernelApp.parent_handle={os.getppid()}",
+    ]  # it ends when the nursery does
     sys.argv = ["ipykernel_launcher", *arguments]
     try:
         IPKernelApp.launch_instance(argv=arguments)

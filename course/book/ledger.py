@@ -7,6 +7,7 @@ A claim is judged where it arises, in a box of class `claim`; its verdict comes 
 page repeats a verdict by hand: chapter 16 reads this file, and a test compares it with the built pages
 (tests/book/test_review.py).
 """
+
 import json
 import re
 from dataclasses import asdict, dataclass
@@ -17,20 +18,23 @@ from course.book.records import ROOT
 
 FILE = ROOT / "book" / "16-review" / "verdicts.json"
 KINDS = ("holds", "holds with a condition", "wrong", "cannot be checked")
-SAID = re.compile(rf"(?:Verdict|The (?:first|second) half): ({'|'.join(sorted(KINDS, key=len, reverse=True))})")
+SAID = re.compile(
+    rf"(?:Verdict|The (?:first|second) half): ({'|'.join(sorted(KINDS, key=len, reverse=True))})"
+)
 NUMBER = re.compile(r"Claim (\d+)")
 
 
 @dataclass(frozen=True)
 class Judged:
     """One box: `number` in the ledger or None, the sentence as told, its verdicts, what the box says of them, where it stands."""
+
     number: int | None
     told: str
     verdicts: tuple[str, ...]
     says: str
-    page: str        # such as 08-gpt/configurations
-    section: str     # the anchor of the section that holds the box
-    code: str        # what computes the first verdict; empty where a paper gives it
+    page: str  # such as 08-gpt/configurations
+    section: str  # the anchor of the section that holds the box
+    code: str  # what computes the first verdict; empty where a paper gives it
 
     @property
     def verdict(self) -> str:
@@ -46,7 +50,10 @@ class Judged:
 @lru_cache
 def verdicts() -> list[Judged]:
     """All boxes, as they were written down after the last build that somebody looked at."""
-    return [Judged(**{**row, "verdicts": tuple(row["verdicts"])}) for row in json.loads(FILE.read_text(encoding="utf-8"))]
+    return [
+        Judged(**{**row, "verdicts": tuple(row["verdicts"])})
+        for row in json.loads(FILE.read_text(encoding="utf-8"))
+    ]
 
 
 def by_number() -> dict[int, list[Judged]]:
@@ -61,21 +68,40 @@ def by_number() -> dict[int, list[Judged]]:
 def collect(html: Path, book: Path) -> list[Judged]:
     """All boxes of the built pages below `html`, whose sources lie below `book`. ValueError for a box with no verdict of the four."""
     from bs4 import BeautifulSoup
+
     rows = []
     for path in sorted(html.glob("[0-9][0-9]-*/*.html")):
         text = path.read_text(encoding="utf-8")
         if "claim admonition" not in text:
             continue
         page = path.relative_to(html).with_suffix("").as_posix()
-        soup, codes = BeautifulSoup(text, "html.parser"), _codes((book / f"{page}.md").read_text(encoding="utf-8"))
+        soup, codes = (
+            BeautifulSoup(text, "html.parser"),
+            _codes((book / f"{page}.md").read_text(encoding="utf-8")),
+        )
         for box, code in zip(soup.select("div.claim.admonition"), codes, strict=True):
-            title, says = _words(box.find(class_="admonition-title")), " ".join(_words(part) for part in box.find_all(["p", "li"])[1:])
+            title, says = (
+                _words(box.find(class_="admonition-title")),
+                " ".join(_words(part) for part in box.find_all(["p", "li"])[1:]),
+            )
             found = SAID.findall(says)
             if not found:
-                raise ValueError(f"{page}: the box {title!r} says none of the four verdicts: {says[:80]!r}")
+                raise ValueError(
+                    f"{page}: the box {title!r} says none of the four verdicts: {says[:80]!r}"
+                )
             number = NUMBER.match(title)
             told = re.sub(r"^Claim \d+[^.]*\. ", "", title)
-            rows.append(Judged(int(number[1]) if number else None, told, tuple(found), says, page, box.find_parent("section")["id"], code))
+            rows.append(
+                Judged(
+                    int(number[1]) if number else None,
+                    told,
+                    tuple(found),
+                    says,
+                    page,
+                    box.find_parent("section")["id"],
+                    code,
+                )
+            )
     return rows
 
 
@@ -95,7 +121,10 @@ def _codes(source):
 def write(root: Path = ROOT) -> int:
     """Write FILE from the book that was built last; how many boxes there are."""
     rows = collect(root / "_build" / "html", root / "book")
-    FILE.write_text(json.dumps([asdict(row) for row in rows], ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    FILE.write_text(
+        json.dumps([asdict(row) for row in rows], ensure_ascii=False, indent=1) + "\n",
+        encoding="utf-8",
+    )
     return len(rows)
 
 

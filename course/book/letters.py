@@ -4,6 +4,7 @@
 
 A letter is a byte and an id. A line stands behind the last letters of `before`, in one text.
 """
+
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -13,8 +14,13 @@ from reference_impl.corpora.small_models import small_model
 
 
 @torch.no_grad()
-def blanked(names: dict[str, str], before: Sequence[int], lines: Iterable[tuple[str, Sequence[int]]], shifts: Iterable[int],
-            most: int = 4) -> list[dict[str, Any]]:
+def blanked(
+    names: dict[str, str],
+    before: Sequence[int],
+    lines: Iterable[tuple[str, Sequence[int]]],
+    shifts: Iterable[int],
+    most: int = 4,
+) -> list[dict[str, Any]]:
     """For each line with the places of its blanks, by how many letters stand before it and by model: at each blank the
     likeliest letters, and the share that the letter gets which stood there."""
     kept, shifts = {key: small_model(name) for key, name in names.items()}, list(shifts)
@@ -23,19 +29,30 @@ def blanked(names: dict[str, str], before: Sequence[int], lines: Iterable[tuple[
     for line, blanks in lines:
         own, by_shift = tokenizer.encode(line), {}
         if len(own) != len(line):
-            raise ValueError(f"{line!r} has {len(line)} letters and {len(own)} bytes: give plain letters")
+            raise ValueError(
+                f"{line!r} has {len(line)} letters and {len(own)} bytes: give plain letters"
+            )
         places = torch.tensor(list(blanks))
         for shift in shifts:
-            ids = torch.tensor([[*before[len(before) - shift:], *own]])
+            ids = torch.tensor([[*before[len(before) - shift :], *own]])
             truth = ids[0, shift + places]
             ids[0, shift + places] = blank
             by_model = {}
             for key, model in kept.items():
                 shares = model.model(ids)[0, shift + places].double().softmax(-1)  # (blanks, V)
                 best = shares.topk(most)
-                by_model[key] = [{"truth": round(float(row[id]), 6), "best": [[tokenizer.decode([i]), round(v, 6)] for i, v in zip(
-                    indices, values, strict=True)]} for row, id, indices, values in zip(
-                        shares, truth, best.indices.tolist(), best.values.tolist(), strict=True)]
+                by_model[key] = [
+                    {
+                        "truth": round(float(row[id]), 6),
+                        "best": [
+                            [tokenizer.decode([i]), round(v, 6)]
+                            for i, v in zip(indices, values, strict=True)
+                        ],
+                    }
+                    for row, id, indices, values in zip(
+                        shares, truth, best.indices.tolist(), best.values.tolist(), strict=True
+                    )
+                ]
             by_shift[str(shift)] = by_model
         found.append({"text": line, "blanks": list(blanks), "found": by_shift})
     return found

@@ -8,6 +8,7 @@ A page opened from file:// may not fetch anything, but it may add a script. So a
 base64 inside a call of `w2s.models.deliver`, with its card and its tokenizer. The scripts are made when the book is
 built; only the weights are committed.
 """
+
 import base64
 import json
 from collections.abc import Iterable
@@ -17,24 +18,41 @@ from typing import Any
 from course.book import page_vocabularies
 
 CARD_KEYS = ("name", "kind", "config", "parameters", "figures", "script")
-TOKENIZER_FILES = {"bpe.json": "bpe", "vocab.txt": "wordpiece", "words.txt": "words", "symbols.json": "symbols"}
+TOKENIZER_FILES = {
+    "bpe.json": "bpe",
+    "vocab.txt": "wordpiece",
+    "words.txt": "words",
+    "symbols.json": "symbols",
+}
 
 
 def page_model(name: str) -> dict[str, Any]:
     """What a figure needs to offer a model: its name, the size of its script in MB, and how many numbers it has."""
-    from reference_impl.corpora import small_models  # it brings torch, which a page without a model does not need
+    from reference_impl.corpora import (
+        small_models,
+    )  # it brings torch, which a page without a model does not need
+
     card = small_models.card(name)
-    return {"name": name, "megabytes": round(len(weights_script(name)) / 1e6, 1), "parameters": card["parameters"]}
+    return {
+        "name": name,
+        "megabytes": round(len(weights_script(name)) / 1e6, 1),
+        "parameters": card["parameters"],
+    }
 
 
 def page_vocabulary(name: str) -> dict[str, Any]:
     """The same for a published vocabulary (`page_vocabularies`): its name, MB and number of tokens."""
-    return {"name": name, "megabytes": round(len(weights_script(name)) / 1e6, 2), "tokens": page_vocabularies.size(name)}
+    return {
+        "name": name,
+        "megabytes": round(len(weights_script(name)) / 1e6, 2),
+        "tokens": page_vocabularies.size(name),
+    }
 
 
 def base_of(name: str) -> list[str]:
     """The model that an update of kind "lora" is for, which a page needs beside it; nothing for other models."""
     from reference_impl.corpora import small_models
+
     if name in page_vocabularies.READERS or small_models.card(name)["kind"] != "lora":
         return []
     return [small_models.card(name)["config"]["base"]]
@@ -43,12 +61,20 @@ def base_of(name: str) -> list[str]:
 def archive(name: str) -> dict[str, Any]:
     """A kept model as its card, its tokenizer and the bytes of its weights; a published vocabulary has no weights."""
     if name in page_vocabularies.READERS:
-        return {"card": {"name": name, "kind": "vocabulary"}, "tokenizer": page_vocabularies.tokenizer(name), "weights": b""}
+        return {
+            "card": {"name": name, "kind": "vocabulary"},
+            "tokenizer": page_vocabularies.tokenizer(name),
+            "weights": b"",
+        }
     from reference_impl.corpora import small_models
+
     folder = small_models.FOLDER / name
     card = small_models.card(name)
-    return {"card": {key: card[key] for key in CARD_KEYS if key in card}, "tokenizer": _tokenizer(folder),
-            "weights": (folder / "model.safetensors").read_bytes()}
+    return {
+        "card": {key: card[key] for key in CARD_KEYS if key in card},
+        "tokenizer": _tokenizer(folder),
+        "weights": (folder / "model.safetensors").read_bytes(),
+    }
 
 
 def as_script(archive: dict[str, Any]) -> str:

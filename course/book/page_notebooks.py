@@ -4,6 +4,7 @@ Directives and roles mean nothing to JupyterLab, VS Code or Colab. Each becomes 
 write: an admonition a quotation, included code a code block, a citation author and year with the references at the
 end, a picture an attachment. What has no such form (a quiz) becomes a sentence that says where it is.
 """
+
 import base64
 import mimetypes
 import re
@@ -15,7 +16,17 @@ import yaml
 
 from course.book import reading
 
-DROPPED = {"calibration", "tableofcontents", "toctree", "contents", "glossary", "bibliography", "raw", "index", "only"}
+DROPPED = {
+    "calibration",
+    "tableofcontents",
+    "toctree",
+    "contents",
+    "glossary",
+    "bibliography",
+    "raw",
+    "index",
+    "only",
+}
 ON_PAGE = {"quiz": "The quiz", "flashcards": "The flashcards", "exam": "The exam"}
 LAYOUT = {"div", "grid", "tab-set"}
 WITHOUT_TITLE = {"card", "grid-item", "grid-item-card", "epigraph", "container"}
@@ -37,9 +48,13 @@ def to_notebook(source: Path, book: Path, glued: dict[str, str] | None = None):
 
     notebook = jupytext.read(source, fmt="md:myst")
     page = _Page(source, book, glued or {})
-    cells = [new_markdown_cell(f"*{page.title(source)}*, a page of the book word2serve, as a notebook. Its cells import the course's "
-                               "own packages: run `make course` in the course's folder and open the notebook with its "
-                               "`.venv/bin/jupyter lab`.")]
+    cells = [
+        new_markdown_cell(
+            f"*{page.title(source)}*, a page of the book word2serve, as a notebook. Its cells import the course's "
+            "own packages: run `make course` in the course's folder and open the notebook with its "
+            "`.venv/bin/jupyter lab`."
+        )
+    ]
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell["source"] = page.plain(cell.source).strip()
@@ -50,15 +65,25 @@ def to_notebook(source: Path, book: Path, glued: dict[str, str] | None = None):
         else:
             tags = cell.metadata.get("tags", [])
             hidden = {"hide-input", "remove-input", "hide-cell"} & set(tags)
-            cell["metadata"] = {**({"tags": tags} if tags else {}), **({"jupyter": {"source_hidden": True}} if hidden else {})}
+            cell["metadata"] = {
+                **({"tags": tags} if tags else {}),
+                **({"jupyter": {"source_hidden": True}} if hidden else {}),
+            }
         cells.append(cell)
     if page.cited:
-        cells.append(new_markdown_cell("## References\n\n" + "\n".join(f"- {_reference(page.entries[key])}" for key in page.cited)))
+        cells.append(
+            new_markdown_cell(
+                "## References\n\n"
+                + "\n".join(f"- {_reference(page.entries[key])}" for key in page.cited)
+            )
+        )
     for number, cell in enumerate(cells):
         cell["id"] = f"cell-{number}"  # nbformat's are random: a rebuild must not change the file
     notebook.cells = cells
-    notebook.metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
-                         "language_info": {"name": "python"}}
+    notebook.metadata = {
+        "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+        "language_info": {"name": "python"},
+    }
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     return notebook
 
@@ -76,7 +101,11 @@ class _Page:
 
     def title(self, path: Path) -> str:
         """The first heading of a page; its name if it has none."""
-        found = re.search(r"^# (.+)$", path.read_text(encoding="utf-8"), re.M) if path.is_file() else None
+        found = (
+            re.search(r"^# (.+)$", path.read_text(encoding="utf-8"), re.M)
+            if path.is_file()
+            else None
+        )
         return found[1].strip() if found else path.stem
 
     def plain(self, text: str) -> str:
@@ -102,7 +131,10 @@ class _Page:
         name, argument = found[1], found[2].strip()
         options, body = _options(token.content)
         indent = re.match(r"\s*", lines[0])[0]
-        return "\n".join(indent + line if line else line for line in self.directive(name, argument, options, body).split("\n"))
+        return "\n".join(
+            indent + line if line else line
+            for line in self.directive(name, argument, options, body).split("\n")
+        )
 
     def directive(self, name: str, argument: str, options: dict[str, str], body: str) -> str:
         """What stands in the place of one directive."""
@@ -111,7 +143,11 @@ class _Page:
         if name in ON_PAGE:
             return f"*{ON_PAGE[name]} can be answered on this page of the book.*"
         if name == "predict":
-            choices = "\n\nChoose: " + " or ".join(map(str.strip, options["choose"].split("|"))) + "." if "choose" in options else ""
+            choices = (
+                "\n\nChoose: " + " or ".join(map(str.strip, options["choose"].split("|"))) + "."
+                if "choose" in options
+                else ""
+            )
             argument, body = "Predict, before you run the next cell", body.strip() + choices
         if name == "literalinclude":
             return f"```{options.get('language', 'python')}\n{self.included(argument, options)}```"
@@ -123,28 +159,45 @@ class _Page:
             picture = self.inline(f"![{options.get('alt', '')}]({argument})")
             return picture + (f"\n\n{self.plain(body)}" if body.strip() else "")
         title = self.inline(argument) or name.split(":")[-1].capitalize()
-        if name in LAYOUT or name in WITHOUT_TITLE and not argument or "page-card" in options.get("class", ""):
+        if (
+            name in LAYOUT
+            or name in WITHOUT_TITLE
+            and not argument
+            or "page-card" in options.get("class", "")
+        ):
             title = ""
         inner = self.plain(body).strip()
         if not inner:
             return f"*{title}: on this page of the book.*" if title else ""
         if name in LAYOUT:
             return inner
-        return "\n".join(f"> {line}".rstrip() for line in (f"**{title}**\n\n{inner}" if title else inner).split("\n"))
+        return "\n".join(
+            f"> {line}".rstrip()
+            for line in (f"**{title}**\n\n{inner}" if title else inner).split("\n")
+        )
 
     def included(self, argument: str, options: dict[str, str]) -> str:
         """The code that a literalinclude shows, chosen by Sphinx's own reader."""
         from sphinx.directives.code import LiteralIncludeReader
-        chosen = {key: int(value) if key == "dedent" and value else value for key, value in options.items()}
+
+        chosen = {
+            key: int(value) if key == "dedent" and value else value
+            for key, value in options.items()
+        }
         path = (self.source.parent / argument).resolve()
-        reader = LiteralIncludeReader(str(path), chosen, SimpleNamespace(source_encoding="utf-8-sig"))
+        reader = LiteralIncludeReader(
+            str(path), chosen, SimpleNamespace(source_encoding="utf-8-sig")
+        )
         return reader.read()[0].rstrip("\n") + "\n"
 
     def inline(self, text: str) -> str:
         """Roles, links between pages, pictures and attributes of running text; code spans stay as they are."""
         out, at = [], 0
         for found in ROLE_OR_CODE.finditer(text):
-            out += [self.around(text[at:found.start()]), self.role(found[1], found[3]) if found[1] else found[0]]
+            out += [
+                self.around(text[at : found.start()]),
+                self.role(found[1], found[3]) if found[1] else found[0],
+            ]
             at = found.end()
         return "".join([*out, self.around(text[at:])])
 
@@ -155,11 +208,17 @@ class _Page:
 
     def role(self, name: str, content: str) -> str:
         """The words that a role shows."""
-        shown, target = re.fullmatch(r"(.*?)\s*<([^<>]+)>", content, re.S).groups() if content.endswith(">") and "<" in content else (content, content)
+        shown, target = (
+            re.fullmatch(r"(.*?)\s*<([^<>]+)>", content, re.S).groups()
+            if content.endswith(">") and "<" in content
+            else (content, content)
+        )
         if name.startswith("cite"):
             keys = [key.strip() for key in content.split(",")]
             self.cited += [key for key in keys if key in self.entries and key not in self.cited]
-            labels = "; ".join(_label(self.entries[key]) if key in self.entries else key for key in keys)
+            labels = "; ".join(
+                _label(self.entries[key]) if key in self.entries else key for key in keys
+            )
             return labels if name in ("cite:t", "cite:ct") else f"({labels})"
         if name.startswith("glue"):
             key, _, form = content.partition(":")
@@ -169,7 +228,13 @@ class _Page:
         if name in ("sub", "sup", "subscript", "superscript"):
             return f"<{name[:3]}>{content}</{name[:3]}>"
         if name in ("doc", "ref", "numref", "eq", "prf:ref", "term", "abbr", "download"):
-            return shown if shown != target else self.title(self.source.parent / f"{target}.md") if name == "doc" else shown
+            return (
+                shown
+                if shown != target
+                else self.title(self.source.parent / f"{target}.md")
+                if name == "doc"
+                else shown
+            )
         if name == "minutes":
             return str(reading.minutes(self.source.parent / f"{content}.md"))
         if name == "counted":
@@ -178,7 +243,9 @@ class _Page:
 
     def link(self, match) -> str:
         """A link to another page or place of the book: its words, for the notebook may lie anywhere."""
-        words = match[1] or self.title((self.source.parent / f"{match[2]}.md") if match[2] else self.source)
+        words = match[1] or self.title(
+            (self.source.parent / f"{match[2]}.md") if match[2] else self.source
+        )
         return words if match[1] else f"*{words}*"
 
     def picture(self, alt: str, address: str) -> str:
@@ -194,8 +261,13 @@ class _Page:
 def glued_by(notebook) -> dict[str, str]:
     """What the cells of an executed notebook glued: name -> plain text."""
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
-    return {output.metadata["scrapbook"]["name"]: next((text for kind, text in output.data.items() if kind.endswith("text/plain")), "")
-            for output in outputs if "scrapbook" in output.get("metadata", {})}
+    return {
+        output.metadata["scrapbook"]["name"]: next(
+            (text for kind, text in output.data.items() if kind.endswith("text/plain")), ""
+        )
+        for output in outputs
+        if "scrapbook" in output.get("metadata", {})
+    }
 
 
 def _formatted(text, form):
@@ -212,13 +284,24 @@ def _parser():
     from mdit_py_plugins.colon_fence import colon_fence_plugin
     from mdit_py_plugins.dollarmath import dollarmath_plugin
     from mdit_py_plugins.myst_blocks import myst_block_plugin
-    return MarkdownIt("commonmark").enable("table").use(colon_fence_plugin).use(dollarmath_plugin).use(myst_block_plugin)
+
+    return (
+        MarkdownIt("commonmark")
+        .enable("table")
+        .use(colon_fence_plugin)
+        .use(dollarmath_plugin)
+        .use(myst_block_plugin)
+    )
 
 
 def _blocks(text):
     """(first line, line after the last, token) of each fence, target and comment, in order."""
     kinds = {"fence", "colon_fence", "myst_target", "myst_line_comment", "myst_block_break"}
-    return [(token.map[0], token.map[1], token) for token in _parser().parse(text) if token.type in kinds and token.map]
+    return [
+        (token.map[0], token.map[1], token)
+        for token in _parser().parse(text)
+        if token.type in kinds and token.map
+    ]
 
 
 def _options(content):
@@ -226,7 +309,10 @@ def _options(content):
     lines = content.split("\n")
     if lines and lines[0].strip() == "---" and "---" in [line.strip() for line in lines[1:]]:
         end = [line.strip() for line in lines].index("---", 1)
-        return {key: str(value) for key, value in (yaml.safe_load("\n".join(lines[1:end])) or {}).items()}, "\n".join(lines[end + 1:])
+        return {
+            key: str(value)
+            for key, value in (yaml.safe_load("\n".join(lines[1:end])) or {}).items()
+        }, "\n".join(lines[end + 1 :])
     options = {}
     while lines and (match := OPTION.fullmatch(lines[0].strip())):
         options[match[1]] = match[2]
@@ -237,24 +323,42 @@ def _options(content):
 @lru_cache(maxsize=4)
 def _bibliography(path):
     from pybtex.database import parse_file
+
     return parse_file(str(path)).entries
 
 
 def _names(entry):
-    return [" ".join(person.prelast_names + person.last_names) for person in entry.persons.get("author", [])] \
-        or [entry.fields.get("title", entry.key)]
+    return [
+        " ".join(person.prelast_names + person.last_names)
+        for person in entry.persons.get("author", [])
+    ] or [entry.fields.get("title", entry.key)]
 
 
 def _label(entry):
     names = _names(entry)
-    shown = names[0] if len(names) == 1 else f"{names[0]} and {names[1]}" if len(names) == 2 else f"{names[0]} et al."
+    shown = (
+        names[0]
+        if len(names) == 1
+        else f"{names[0]} and {names[1]}"
+        if len(names) == 2
+        else f"{names[0]} et al."
+    )
     return f"{shown}, {entry.fields.get('year', 'no year')}"
 
 
 def _reference(entry):
     """One line of the list of references, with the address if there is one."""
-    fields = {key: re.sub(r"[{}]", "", str(value)).replace("--", "–") for key, value in entry.fields.items()}
+    fields = {
+        key: re.sub(r"[{}]", "", str(value)).replace("--", "–")
+        for key, value in entry.fields.items()
+    }
     where = fields.get("journal") or fields.get("booktitle") or fields.get("publisher") or ""
     address = f"https://doi.org/{fields['doi']}" if "doi" in fields else fields.get("url", "")
-    parts = [", ".join(_names(entry)), fields.get("title", ""), f"*{where}*" if where else "", fields.get("year", ""), address]
+    parts = [
+        ", ".join(_names(entry)),
+        fields.get("title", ""),
+        f"*{where}*" if where else "",
+        fields.get("year", ""),
+        address,
+    ]
     return ". ".join(part for part in parts if part)

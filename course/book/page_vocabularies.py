@@ -7,6 +7,7 @@ The files come from the cache of `reference_impl.corpora`. Merges are not writte
 tokens stand in the order of the merges, so the length of the left part is all that a merge adds. That makes GPT-2's
 1.5 MB less than half a megabyte; a vocabulary that breaks this rule is refused.
 """
+
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -28,16 +29,23 @@ def tokenizer(name: str) -> dict[str, Any]:
 def size(name: str) -> int:
     """How many tokens it has."""
     content = tokenizer(name)["content"]
-    return len(content if isinstance(content, list) else content["tokens"].split(content["between"]))
+    return len(
+        content if isinstance(content, list) else content["tokens"].split(content["between"])
+    )
 
 
 def _gpt2() -> dict[str, Any]:
     folder = corpora.path("gpt2_tokenizer")
-    return packed(load_vocab_json(folder / "encoder.json").tokens, load_merges_txt(folder / "vocab.bpe"), "grouped")
+    return packed(
+        load_vocab_json(folder / "encoder.json").tokens,
+        load_merges_txt(folder / "vocab.bpe"),
+        "grouped",
+    )
 
 
 def _smollm2() -> dict[str, Any]:
     from reference_impl.weights.gguf_files import read_gguf
+
     metadata = read_gguf(corpora.path("smollm2") / "SmolLM2-135M-Instruct.Q4_1.gguf").metadata
     merges = [tuple(merge.split(" ")) for merge in metadata["tokenizer.ggml.merges"]]
     return packed(metadata["tokenizer.ggml.tokens"], merges, "single")
@@ -48,19 +56,39 @@ def packed(tokens: Sequence[str], merges: Sequence[Pair], digits: str) -> dict[s
     is SmolLM2's, with the special tokens in front. CorpusError if the merges do not make the tokens in their order."""
     first = len(tokens) - len(merges) - (digits == "grouped")
     if any(left + right != tokens[first + i] for i, (left, right) in enumerate(merges)):
-        raise CorpusError("this vocabulary does not hold its merges' tokens in order, so a page cannot load it packed")
+        raise CorpusError(
+            "this vocabulary does not hold its merges' tokens in order, so a page cannot load it packed"
+        )
     cuts = "".join(chr(ord("0") + len(left)) for left, _ in merges)
-    return {"kind": "byte-level", "content": {"tokens": " ".join(tokens), "between": " ", "cuts": cuts, "digits": digits}}
+    return {
+        "kind": "byte-level",
+        "content": {"tokens": " ".join(tokens), "between": " ", "cuts": cuts, "digits": digits},
+    }
 
 
 def _bert() -> dict[str, Any]:
-    return {"kind": "wordpiece", "content": load_vocab_txt(corpora.path("bert_tokenizer") / "vocab.txt").tokens}
+    return {
+        "kind": "wordpiece",
+        "content": load_vocab_txt(corpora.path("bert_tokenizer") / "vocab.txt").tokens,
+    }
 
 
 def _mistral() -> dict[str, Any]:
     pieces = corpora.load("mistral_tokenizer").file.pieces
     last = [id for id, (_, score, _) in enumerate(pieces) if score < BARRED]
-    return {"kind": "sentencepiece", "content": {"tokens": "\n".join(piece for piece, _, _ in pieces), "between": "\n", "last": last}}
+    return {
+        "kind": "sentencepiece",
+        "content": {
+            "tokens": "\n".join(piece for piece, _, _ in pieces),
+            "between": "\n",
+            "last": last,
+        },
+    }
 
 
-READERS: dict[str, Callable[[], dict[str, Any]]] = {"gpt2": _gpt2, "bert": _bert, "mistral": _mistral, "smollm2": _smollm2}
+READERS: dict[str, Callable[[], dict[str, Any]]] = {
+    "gpt2": _gpt2,
+    "bert": _bert,
+    "mistral": _mistral,
+    "smollm2": _smollm2,
+}

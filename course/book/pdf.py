@@ -3,6 +3,7 @@
 One document and not one PDF a page, so that links between pages stay links, pages are numbered through, and the PDF
 has an outline, without a library that joins files. Pictures are the stills; what opens on a click is printed open.
 """
+
 import os
 import posixpath
 import re
@@ -21,7 +22,9 @@ ARTICLE = re.compile(r"<article>(.*)</article>", re.S)
 MATHJAX = re.compile(r"<script>(window\.MathJax.*?)</script>", re.S)
 SCRIPT = re.compile(r"<script\b.*?</script>", re.S)
 TAG = re.compile(r"<[a-zA-Z][^>]*>")
-ATTRIBUTE = re.compile(r'(?<=\s)(id|for|name|href|xlink:href|src|aria-labelledby|aria-describedby|aria-controls|list)="([^"]*)"')
+ATTRIBUTE = re.compile(
+    r'(?<=\s)(id|for|name|href|xlink:href|src|aria-labelledby|aria-describedby|aria-controls|list)="([^"]*)"'
+)
 URL = re.compile(r"url\(#([^)]+)\)")
 SECONDS = 600  # for the browser to lay out and print all pages
 
@@ -35,42 +38,70 @@ def print_book(root: Path, html: Path) -> Path:
     source.parent.mkdir(parents=True, exist_ok=True)
     source.write_text(joined(root, html), encoding="utf-8")
     target.unlink(missing_ok=True)
-    command = [browser, "--headless", "--disable-gpu", "--no-pdf-header-footer", "--generate-pdf-document-outline",
-               "--virtual-time-budget=120000", *(["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []),
-               f"--print-to-pdf={target}", source.as_uri()]
+    command = [
+        browser,
+        "--headless",
+        "--disable-gpu",
+        "--no-pdf-header-footer",
+        "--generate-pdf-document-outline",
+        "--virtual-time-budget=120000",
+        *(["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []),
+        f"--print-to-pdf={target}",
+        source.as_uri(),
+    ]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:
         raise CourseError(f"{browser} did not print {source} within {SECONDS} s") from None
     if not target.is_file():
-        raise CourseError(f"{browser} printed nothing of {source}; it said: {done.stderr.strip()[-500:]}")
+        raise CourseError(
+            f"{browser} printed nothing of {source}; it said: {done.stderr.strip()[-500:]}"
+        )
     return target
 
 
 def joined(root: Path, html: Path) -> str:
     """All pages of the contents as one document whose ids are unique and whose links stay inside where they can."""
-    order = [name for name in contents(root / "book" / "_toc.yml") if (html / f"{name}.html").is_file()]
+    order = [
+        name for name in contents(root / "book" / "_toc.yml") if (html / f"{name}.html").is_file()
+    ]
     parts, heads, mathjax = [], [], None
     for name in order:
         text = (html / f"{name}.html").read_text(encoding="utf-8")
         article = ARTICLE.search(text)
         if article is None:
             raise CourseError(f"{html / name}.html has no article; build the book again")
-        title = re.sub(r"<[^>]*>", "", re.search(r"<title>(.*?)</title>", text, re.S)[1]).split(" · ")[0]
+        title = re.sub(r"<[^>]*>", "", re.search(r"<title>(.*?)</title>", text, re.S)[1]).split(
+            " · "
+        )[0]
         mathjax = mathjax or MATHJAX.search(text)
         heads.append(f'<li><a href="#{mark(name)}">{title}</a></li>')
-        body = TAG.sub(lambda tag, name=name: settled(tag[0], name, set(order)), SCRIPT.sub("", article[1]))
-        parts.append(f'<section class="printed-page" id="{mark(name)}"><article>{body}</article></section>')
-    styles = "".join(f'<link rel="stylesheet" href="../html/_static/{name}">' for name in
-                     ("palette.css", "sphinx-design.min.css", "course.css", "figures/figures.css") if (html / "_static" / name).exists())
-    scripts = f'<script>{mathjax[1]}</script><script defer src="../html/_static/mathjax/tex-svg.js"></script>' if mathjax else ""
-    return (f'<!DOCTYPE html><html lang="en" data-theme="light"><head><meta charset="utf-8"><title>word2serve</title>{styles}{scripts}'
-            f'</head><body class="printed"><main class="content"><h1 class="printed-title">word2serve</h1>'
-            f'<ul class="printed-contents">{"".join(heads)}</ul>{"".join(parts)}</main></body></html>')
+        body = TAG.sub(
+            lambda tag, name=name: settled(tag[0], name, set(order)), SCRIPT.sub("", article[1])
+        )
+        parts.append(
+            f'<section class="printed-page" id="{mark(name)}"><article>{body}</article></section>'
+        )
+    styles = "".join(
+        f'<link rel="stylesheet" href="../html/_static/{name}">'
+        for name in ("palette.css", "sphinx-design.min.css", "course.css", "figures/figures.css")
+        if (html / "_static" / name).exists()
+    )
+    scripts = (
+        f'<script>{mathjax[1]}</script><script defer src="../html/_static/mathjax/tex-svg.js"></script>'
+        if mathjax
+        else ""
+    )
+    return (
+        f'<!DOCTYPE html><html lang="en" data-theme="light"><head><meta charset="utf-8"><title>word2serve</title>{styles}{scripts}'
+        f'</head><body class="printed"><main class="content"><h1 class="printed-title">word2serve</h1>'
+        f'<ul class="printed-contents">{"".join(heads)}</ul>{"".join(parts)}</main></body></html>'
+    )
 
 
 def contents(toc: Path) -> list[str]:
     """The pages in the order of the table of contents."""
+
     def walk(entry) -> Iterator[str]:
         if isinstance(entry, dict):
             yield from (entry[key] for key in ("root", "file") if key in entry)
@@ -90,6 +121,7 @@ def mark(page: str, name: str = "") -> str:
 
 def settled(tag: str, page: str, pages: set[str]) -> str:
     """One tag of `page` with its ids, references and addresses made to fit the joined document, and opened."""
+
     def one(found):
         key, value = found[1], found[2]
         if key in ("href", "xlink:href", "src"):

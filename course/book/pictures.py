@@ -7,6 +7,7 @@
 Colours are the palette's variables with the light value as fallback, so that one picture suits a light page, a dark
 page, and a notebook that knows neither. Figures that move are drawn by the kit in book/assets/figures/ (see `figures`).
 """
+
 import hashlib
 import html
 import io
@@ -15,9 +16,18 @@ import re
 from course.book.captions import checked_words, inline
 
 LIGHT = {  # the light values of book/assets/palette.css; tests/book/test_palette.py keeps the two equal
-    "paper": "#fcfbf8", "panel": "#f3f1ea", "line": "#dedacf", "edge": "#8a867b", "ink": "#1e2329",
-    "ink-soft": "#545b63", "blue": "#0067a3", "orange": "#a64800", "green": "#006e52", "purple": "#97407a",
-    "yellow": "#7a5c00", "grey": "#5d646c",
+    "paper": "#fcfbf8",
+    "panel": "#f3f1ea",
+    "line": "#dedacf",
+    "edge": "#8a867b",
+    "ink": "#1e2329",
+    "ink-soft": "#545b63",
+    "blue": "#0067a3",
+    "orange": "#a64800",
+    "green": "#006e52",
+    "purple": "#97407a",
+    "yellow": "#7a5c00",
+    "grey": "#5d646c",
 }
 HUES = ("blue", "orange", "green", "purple", "yellow", "grey")
 
@@ -30,14 +40,31 @@ def colour(name: str) -> str:
 def course_style() -> dict:
     """matplotlib settings for a picture in the course's manner: `with plt.rc_context(course_style()): ...`."""
     from cycler import cycler
+
     ink, soft, line = LIGHT["ink"], LIGHT["ink-soft"], LIGHT["line"]
     dashes = ["-", "--", "-.", ":", (0, (3, 1, 1, 1)), (0, (1, 1))]
     return {
-        "svg.fonttype": "none", "svg.hashsalt": "word2serve", "font.family": "sans-serif", "font.size": 11,
-        "text.color": ink, "axes.labelcolor": soft, "axes.edgecolor": LIGHT["edge"], "xtick.color": soft,
-        "ytick.color": soft, "axes.spines.top": False, "axes.spines.right": False, "axes.titlelocation": "left",
-        "axes.grid": True, "grid.color": line, "grid.linewidth": 0.8, "axes.axisbelow": True, "lines.linewidth": 2,
-        "legend.frameon": False, "figure.facecolor": "none", "axes.facecolor": "none", "figure.figsize": (6.6, 3.6),
+        "svg.fonttype": "none",
+        "svg.hashsalt": "word2serve",
+        "font.family": "sans-serif",
+        "font.size": 11,
+        "text.color": ink,
+        "axes.labelcolor": soft,
+        "axes.edgecolor": LIGHT["edge"],
+        "xtick.color": soft,
+        "ytick.color": soft,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.titlelocation": "left",
+        "axes.grid": True,
+        "grid.color": line,
+        "grid.linewidth": 0.8,
+        "axes.axisbelow": True,
+        "lines.linewidth": 2,
+        "legend.frameon": False,
+        "figure.facecolor": "none",
+        "axes.facecolor": "none",
+        "figure.figsize": (6.6, 3.6),
         "axes.prop_cycle": cycler(color=[LIGHT[hue] for hue in HUES]) + cycler(linestyle=dashes),
     }
 
@@ -48,15 +75,28 @@ def to_svg(figure, name: str) -> str:
     name: put before each id, because two pictures on a page must not share one. The figure is closed.
     """
     import matplotlib.pyplot as plt
+
     out = io.StringIO()
-    with plt.rc_context({"svg.hashsalt": "word2serve", "svg.fonttype": "none"}):  # read when saving, not when drawing
-        figure.savefig(out, format="svg", bbox_inches="tight", transparent=True,
-                       metadata={"Date": None, "Creator": None})
+    with plt.rc_context(
+        {"svg.hashsalt": "word2serve", "svg.fonttype": "none"}
+    ):  # read when saving, not when drawing
+        figure.savefig(
+            out,
+            format="svg",
+            bbox_inches="tight",
+            transparent=True,
+            metadata={"Date": None, "Creator": None},
+        )
     plt.close(figure)
     svg = out.getvalue()
-    svg = svg[svg.index("<svg"):]
+    svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
-    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1), count=1)
+    svg = re.sub(
+        r'(<svg[^>]*?) width="[^"]*"',
+        r"\1",
+        re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1),
+        count=1,
+    )
     svg = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1; font-family: inherit", svg)
     svg = re.sub(r"font-family: [^;\"]*", "font-family: inherit", svg)
     for hue, value in LIGHT.items():
@@ -73,10 +113,12 @@ class Picture:
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         # the ground is the page's own in the book, and white in a notebook that has no palette
-        return {"text/plain": f"{self.alt}\n{self.caption}", "text/html":
-                '<figure class="w2s-picture" style="background: var(--w2s-paper, #fff)">'
-                f'<div role="img" aria-label="{html.escape(self.alt, quote=True)}">{self.svg}</div>'
-                f"<figcaption>{inline(self.caption)}</figcaption></figure>"}
+        return {
+            "text/plain": f"{self.alt}\n{self.caption}",
+            "text/html": '<figure class="w2s-picture" style="background: var(--w2s-paper, #fff)">'
+            f'<div role="img" aria-label="{html.escape(self.alt, quote=True)}">{self.svg}</div>'
+            f"<figcaption>{inline(self.caption)}</figcaption></figure>",
+        }
 
 
 def picture(drawing, caption: str, alt: str) -> Picture:

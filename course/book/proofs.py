@@ -8,6 +8,7 @@
 A proof is an expression over the models of reference_impl that is computed here, a value of a record, a claim of the
 ledger, or a paper with the place in it. The text of a cell takes the value; no number of ours is typed into a table.
 """
+
 import re
 import statistics
 from collections import Counter
@@ -41,8 +42,9 @@ class ProofError(ValueError):
 @dataclass(frozen=True)
 class Cell:
     """One cell: what it says, by what kind of proof, the proof in words, and where to look."""
+
     text: str
-    kind: str            # counted, measured, judged or cited
+    kind: str  # counted, measured, judged or cited
     proof: str
     href: str
 
@@ -50,6 +52,7 @@ class Cell:
 @dataclass(frozen=True)
 class Table:
     """One comparison: `rows` are pairs of what is compared and a cell for each column."""
+
     id: str
     title: str
     columns: tuple[str, ...]
@@ -69,15 +72,32 @@ def change(norm: Any) -> float:
     return (norm(x + 10, (4,)) - norm(x, (4,))).abs().max().item()
 
 
-NAMES = {"numbers": numbers, "change": change, "causal_mask": causal_mask, "torch": torch, "Bert": Bert, "BertConfig": BertConfig, "GPT": GPT, "GPT1": GPT1,
-         "GPT2_SMALL": GPT2_SMALL, "ModernBert": ModernBert, "ModernBertConfig": ModernBertConfig, "T5Config": T5Config, "mean": statistics.fmean,
-         "median": statistics.median, "by": lambda rows, key, value: next(row for row in rows if row[key] == value)}
+NAMES = {
+    "numbers": numbers,
+    "change": change,
+    "causal_mask": causal_mask,
+    "torch": torch,
+    "Bert": Bert,
+    "BertConfig": BertConfig,
+    "GPT": GPT,
+    "GPT1": GPT1,
+    "GPT2_SMALL": GPT2_SMALL,
+    "ModernBert": ModernBert,
+    "ModernBertConfig": ModernBertConfig,
+    "T5Config": T5Config,
+    "mean": statistics.fmean,
+    "median": statistics.median,
+    "by": lambda rows, key, value: next(row for row in rows if row[key] == value),
+}
 
 
 @lru_cache
 def tables() -> tuple[Table, ...]:
     """All tables, every cell computed."""
-    listed = yaml.load(beside("16-review/tables.yml").read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    listed = yaml.load(
+        beside("16-review/tables.yml").read_text(encoding="utf-8"),
+        Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader),
+    )
     return tuple(_table(one) for one in listed)
 
 
@@ -85,8 +105,18 @@ def _table(one):
     rows = []
     for row in one["rows"]:
         if len(row["cells"]) != len(one["columns"]):
-            raise ProofError(f"{one['id']}, {row['what']}: {len(row['cells'])} cells for {len(one['columns'])} columns")
-        rows.append((row["what"], tuple(cell(given, f"{one['id']}, {row['what']}, {name}") for given, name in zip(row["cells"], one["columns"]))))
+            raise ProofError(
+                f"{one['id']}, {row['what']}: {len(row['cells'])} cells for {len(one['columns'])} columns"
+            )
+        rows.append(
+            (
+                row["what"],
+                tuple(
+                    cell(given, f"{one['id']}, {row['what']}, {name}")
+                    for given, name in zip(row["cells"], one["columns"])
+                ),
+            )
+        )
     return Table(one["id"], one["title"], tuple(one["columns"]), tuple(rows))
 
 
@@ -95,23 +125,48 @@ def cell(given: dict[str, Any], where: str) -> Cell:
     if not given.get("text"):
         raise ProofError(f"{where}: the cell has no text")
     if not any(key in given for key in ONE_OF):
-        raise ProofError(f"{where}: nothing stands behind {given['text']!r}; give it one of {', '.join(ONE_OF)}")
+        raise ProofError(
+            f"{where}: nothing stands behind {given['text']!r}; give it one of {', '.join(ONE_OF)}"
+        )
     verdict = _verdict(given["claim"], where) if "claim" in given else None
     if "paper" in given:
         if not given.get("where") or f"{{{given['paper']}," not in _references():
             raise ProofError(f"{where}: cite a key of references.bib, and say where in it")
-        return Cell(given["text"], "cited", f"{given['paper']}, {given['where']}", "../bibliography.html")
+        return Cell(
+            given["text"], "cited", f"{given['paper']}, {given['where']}", "../bibliography.html"
+        )
     if "count" in given or "record" in given:
         if not (ROOT / "book" / f"{given.get('page')}.md").is_file():
-            raise ProofError(f"{where}: name the page that derives or reports it; there is no {given.get('page')!r}")
+            raise ProofError(
+                f"{where}: name the page that derives or reports it; there is no {given.get('page')!r}"
+            )
         try:
-            value = eval(given["count"] if "count" in given else given["value"], {**NAMES, **({"r": record(given["record"])} if "record" in given else {})})
+            value = eval(
+                given["count"] if "count" in given else given["value"],
+                {**NAMES, **({"r": record(given["record"])} if "record" in given else {})},
+            )
         except Exception as error:
-            raise ProofError(f"{where}: the proof fails with {type(error).__name__}: {error}") from error
-        proof = f"computed: {given['count']}" if "count" in given else f"bench/results/{given['record']}.json: {given['value']}"
-        return Cell(given["text"].format(value, verdict=verdict), "counted" if "count" in given else "measured", proof, address(given["page"], ""))
+            raise ProofError(
+                f"{where}: the proof fails with {type(error).__name__}: {error}"
+            ) from error
+        proof = (
+            f"computed: {given['count']}"
+            if "count" in given
+            else f"bench/results/{given['record']}.json: {given['value']}"
+        )
+        return Cell(
+            given["text"].format(value, verdict=verdict),
+            "counted" if "count" in given else "measured",
+            proof,
+            address(given["page"], ""),
+        )
     box = by_number()[given["claim"]][-1]
-    return Cell(given["text"].format(verdict, verdict=verdict), "judged", f"claim {given['claim']}, {box.told}: {verdict}", box.address)
+    return Cell(
+        given["text"].format(verdict, verdict=verdict),
+        "judged",
+        f"claim {given['claim']}, {box.told}: {verdict}",
+        box.address,
+    )
 
 
 def _verdict(number, where):
@@ -133,18 +188,47 @@ def kinds() -> Counter:
 def shown(name: str) -> HTML:
     """One table; behind each cell the letter of its proof, which links it and says it."""
     table = next(one for one in tables() if one.id == name)
-    head = "<td></td>" + "".join(f'<th scope="col">{escape(column)}</th>' for column in table.columns)
-    body = "".join(f'<tr><th scope="row">{escape(what)}</th>' + "".join(
-        f'<td>{escape(one.text)} <a href="{escape(one.href)}" title="{escape(one.proof, quote=True)}">{LETTER[one.kind]}</a></td>' for one in cells) + "</tr>"
-        for what, cells in table.rows)
+    head = "<td></td>" + "".join(
+        f'<th scope="col">{escape(column)}</th>' for column in table.columns
+    )
+    body = "".join(
+        f'<tr><th scope="row">{escape(what)}</th>'
+        + "".join(
+            f'<td>{escape(one.text)} <a href="{escape(one.href)}" title="{escape(one.proof, quote=True)}">{LETTER[one.kind]}</a></td>'
+            for one in cells
+        )
+        + "</tr>"
+        for what, cells in table.rows
+    )
     return HTML(f'<table class="words"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>')
 
 
 def for_figure() -> list[dict[str, Any]]:
     """The tables as data: id, title, columns, rows of cells with text, kind, proof, address and the numbers in the text."""
-    return [{"id": table.id, "title": table.title, "columns": list(table.columns), "rows": [
-        {"what": what, "cells": [{"text": one.text, "kind": one.kind, "proof": one.proof, "href": one.href, "number": _number(one.text)} for one in cells]}
-        for what, cells in table.rows]} for table in tables()]
+    return [
+        {
+            "id": table.id,
+            "title": table.title,
+            "columns": list(table.columns),
+            "rows": [
+                {
+                    "what": what,
+                    "cells": [
+                        {
+                            "text": one.text,
+                            "kind": one.kind,
+                            "proof": one.proof,
+                            "href": one.href,
+                            "number": _number(one.text),
+                        }
+                        for one in cells
+                    ],
+                }
+                for what, cells in table.rows
+            ],
+        }
+        for table in tables()
+    ]
 
 
 def _number(text):

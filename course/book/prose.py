@@ -13,21 +13,28 @@ The converse holds too: a claim that quotes nothing of its page is a finding, so
 Read are paragraphs, list items, admonitions, tables, and the captions and texts of figures in code cells. Not read:
 headings, code, quizzes, and pages whose front matter says `prose: unchecked`.
 """
+
 import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-NUMBERS = ("eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty "
-           "seventy eighty ninety hundred thousand million billion dozen").split()
-NAMES = re.compile(r"WordSim-353|SimLex-999|GloVe 6B|[Ww]ord2vec|word2serve|3Cos\w+|\bGPT-?[1-4]\b|\bUTF-8\b|\b[A-Z]\w*-\d\w*|"
-                   r"\b(?:[Cc]hapters?|[Ss]ections?|[Ee]quations?|[Pp]ages?|[Ee]xercises?|Claim|[Ff]igures?|[Ss]teps?|Python)"
-                   r"\s+\d[\d.]*(?:(?:,| and| to)\s+\d[\d.]*)*|\b(?:19|20)\d\d\b")
+NUMBERS = (
+    "eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty "
+    "seventy eighty ninety hundred thousand million billion dozen"
+).split()
+NAMES = re.compile(
+    r"WordSim-353|SimLex-999|GloVe 6B|[Ww]ord2vec|word2serve|3Cos\w+|\bGPT-?[1-4]\b|\bUTF-8\b|\b[A-Z]\w*-\d\w*|"
+    r"\b(?:[Cc]hapters?|[Ss]ections?|[Ee]quations?|[Pp]ages?|[Ee]xercises?|Claim|[Ff]igures?|[Ss]teps?|Python)"
+    r"\s+\d[\d.]*(?:(?:,| and| to)\s+\d[\d.]*)*|\b(?:19|20)\d\d\b"
+)
 MATH = re.compile(r"\$\$.*?\$\$|\$[^$]*\$")
 INDEX = re.compile(r"[_^]\{[^{}]*\}")  # sub- and superscripts: where a sum begins is no result
-RESULT = re.compile(r"(?:=|\\approx|\\leq?|\\geq?|<|>)\s*(?:\\[,;! ]\s*)*[-−]?"
-                    r"(?:\\t?frac\{\d+\}\{\d+\}|(?:\\(?:log|sqrt)\s*\{?|\()?\d)")
+RESULT = re.compile(
+    r"(?:=|\\approx|\\leq?|\\geq?|<|>)\s*(?:\\[,;! ]\s*)*[-−]?"
+    r"(?:\\t?frac\{\d+\}\{\d+\}|(?:\\(?:log|sqrt)\s*\{?|\()?\d)"
+)
 FIGURE = re.compile(
     r"(?<![\w.])[-−]?\d[\d,.]*\s?%?"
     rf"|\b(?:{'|'.join(NUMBERS)})s?\b"
@@ -36,16 +43,21 @@ FIGURE = re.compile(
     r"almost (?:all|every|none|no))\b"
     r"|\b(?!rather|other|whether)(?:\w+er|more|less|worse) than\b"
     r"|\b(?:comes?|came|ranks?) (?:first|last)\b|\b(?:wins?|won|loses?|lost|beats?|overtakes?)\b"
-    r"|\b(?:rises?|rising|falls?|falling|grows?|shrinks?|doubles|doubling)\b", re.I)
+    r"|\b(?:rises?|rising|falls?|falling|grows?|shrinks?|doubles|doubling)\b",
+    re.I,
+)
 SUPPORTED = re.compile(r"\{glue(?::\w+)?\}`|\{counted\}`|\{cite(?::\w+)?\}`|\{\u2026\}")
-SENTENCE = re.compile(r"(?<=[.!?])(?<!\bet al\.)(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bcf\.)(?<!\bvs\.)"
-                      r"[\"')*]*\s+(?=[\"'(*$`{]*[\w$])")  # some begin lower-case ("word2vec ..."), or with a role or code
+SENTENCE = re.compile(
+    r"(?<=[.!?])(?<!\bet al\.)(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bcf\.)(?<!\bvs\.)"
+    r"[\"')*]*\s+(?=[\"'(*$`{]*[\w$])"
+)  # some begin lower-case ("word2vec ..."), or with a role or code
 ROLE = re.compile(r"\{[\w:]+\}`[^`]*`")
 
 
 @dataclass
 class Paragraph:
     """One paragraph, list item, table or caption: its text on one line, where it begins, and what was declared given."""
+
     text: str
     line: int
     given: str | None = None  # "" covers all of it, other text the sentences that hold it
@@ -54,6 +66,7 @@ class Paragraph:
 @dataclass
 class Page:
     """What the rule needs of one page."""
+
     paragraphs: list[Paragraph] = field(default_factory=list)
     claims: list[tuple[str, int]] = field(default_factory=list)
     checked: bool = True
@@ -61,8 +74,14 @@ class Page:
 
 def prose_findings(book: Path) -> list[str]:
     """For each page below `book`, its sentences with a figure and nothing behind it, and its claims without a sentence."""
-    return [finding for path in sorted(book.rglob("*.md")) if not {"_ext", "_build", "assets"} & set(path.parts)
-            for finding in findings_of(path.read_text(encoding="utf-8"), path.relative_to(book.parent).as_posix())]
+    return [
+        finding
+        for path in sorted(book.rglob("*.md"))
+        if not {"_ext", "_build", "assets"} & set(path.parts)
+        for finding in findings_of(
+            path.read_text(encoding="utf-8"), path.relative_to(book.parent).as_posix()
+        )
+    ]
 
 
 def findings_of(text: str, name: str) -> list[str]:
@@ -74,7 +93,9 @@ def findings_of(text: str, name: str) -> list[str]:
     whole = [plain(paragraph.text) for paragraph in page.paragraphs]
     for quote, line in quotes:
         if not any(quote in text for text in whole):
-            found.append(f"{name}:{line}: the claim {quote!r} is not what the page says; quote its words")
+            found.append(
+                f"{name}:{line}: the claim {quote!r} is not what the page says; quote its words"
+            )
     for paragraph, text in zip(page.paragraphs, whole):
         for start, sentence in _sentences(text):
             figure = _figure(sentence)
@@ -83,8 +104,10 @@ def findings_of(text: str, name: str) -> list[str]:
             spans = [(at, at + len(quote)) for quote, _ in quotes for at in _places(text, quote)]
             if any(first < start + len(sentence) and start < last for first, last in spans):
                 continue
-            found.append(f"{name}:{paragraph.line}: {figure!r} has nothing behind it in {sentence!r}: "
-                         "add claim(...) to a cell, compute it, cite it, or put `% given` above the paragraph")
+            found.append(
+                f"{name}:{paragraph.line}: {figure!r} has nothing behind it in {sentence!r}: "
+                "add claim(...) to a cell, compute it, cite it, or put `% given` above the paragraph"
+            )
     return found
 
 
@@ -101,7 +124,9 @@ def read(text: str) -> Page:
     def close():
         nonlocal block, given
         if block:
-            page.paragraphs.append(Paragraph(" ".join(part.strip() for part in block), started, given))
+            page.paragraphs.append(
+                Paragraph(" ".join(part.strip() for part in block), started, given)
+            )
             block, given = [], None
 
     while at < len(lines):
@@ -109,16 +134,24 @@ def read(text: str) -> Page:
         fence = re.match(r"\s*(`{3,})(.*)$", line)
         if fence:
             close()
-            end = next(k for k in range(at + 1, len(lines) + 1) if k == len(lines) or lines[k].strip() == fence[1])
+            end = next(
+                k
+                for k in range(at + 1, len(lines) + 1)
+                if k == len(lines) or lines[k].strip() == fence[1]
+            )
             if fence[2].startswith("{code-cell}"):
-                _read_cell(page, lines[at + 1:end], at + 2)
+                _read_cell(page, lines[at + 1 : end], at + 2)
             at = end + 1
             continue
         comment = re.match(r"%\s*given(?::\s*(.+))?$", line)
         if comment:
             close()
             given = plain(comment[1] or "")
-        elif not line.strip() or line.startswith(("#", "%", ":::", "(")) and not line.startswith("(*"):
+        elif (
+            not line.strip()
+            or line.startswith(("#", "%", ":::", "("))
+            and not line.startswith("(*")
+        ):
             if block and _in_display(block):
                 block.append(line)
             else:
@@ -127,14 +160,21 @@ def read(text: str) -> Page:
             pass  # an option of a directive
         else:
             item = re.match(r"\s*(?:[-*]|\d+\.)\s+", line)
-            if (item or line.startswith(">")) and not (block and _in_display(block)) or (
-                    block and line.startswith("|") != block[-1].startswith("|")):
+            if (
+                (item or line.startswith(">"))
+                and not (block and _in_display(block))
+                or (block and line.startswith("|") != block[-1].startswith("|"))
+            ):
                 kept = given
                 close()
                 given = kept if item or line.startswith(">") else given
             if not block:
                 started = at + 1
-            block.append(re.sub(r"^\s*(?:[-*]|\d+\.|>)\s+", "", line) if item or line.startswith(">") else line)
+            block.append(
+                re.sub(r"^\s*(?:[-*]|\d+\.|>)\s+", "", line)
+                if item or line.startswith(">")
+                else line
+            )
         at += 1
     close()
     return page
@@ -158,7 +198,9 @@ def _read_cell(page, lines, first):
         line = first + start + node.lineno - 1
         if getattr(node.func, "id", None) == "claim" and node.args:
             quote = node.args[0]
-            page.claims.append((quote.value if isinstance(quote, ast.Constant) else ast.unparse(quote), line))
+            page.claims.append(
+                (quote.value if isinstance(quote, ast.Constant) else ast.unparse(quote), line)
+            )
         for keyword in node.keywords:
             if keyword.arg in ("caption", "alt"):
                 page.paragraphs.append(Paragraph(_literal(keyword.value), line))
@@ -179,13 +221,19 @@ def plain(text: str) -> str:
     """Text without emphasis, links' targets and line breaks: what a claim and its sentence are compared by."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
     pieces = re.split(r"(\$\$.*?\$\$|\$[^$]*\$|`[^`]*`)", " ".join(text.split()))
-    return "".join(piece if k % 2 else re.sub(r"\*+|(?<!\w)_|_(?!\w)", "", piece) for k, piece in enumerate(pieces))
+    return "".join(
+        piece if k % 2 else re.sub(r"\*+|(?<!\w)_|_(?!\w)", "", piece)
+        for k, piece in enumerate(pieces)
+    )
 
 
 def _figure(sentence: str) -> str | None:
     """The first figure of a sentence: in its words, or a number that a formula in it comes to."""
     words = NAMES.sub("\u00b7", ROLE.sub("", MATH.sub(" \u00b7 ", _without_code(sentence))))
-    found = FIGURE.search(words) or next(filter(None, (RESULT.search(INDEX.sub("", formula)) for formula in MATH.findall(sentence))), None)
+    found = FIGURE.search(words) or next(
+        filter(None, (RESULT.search(INDEX.sub("", formula)) for formula in MATH.findall(sentence))),
+        None,
+    )
     return found and found[0].strip()
 
 
@@ -194,9 +242,12 @@ def _without_code(sentence):
 
 
 def _sentences(text: str) -> Iterator[tuple[int, str]]:
-    start, whole = 0, MATH.sub(lambda formula: "X" * len(formula[0]), text)  # a formula's stops end no sentence
+    start, whole = (
+        0,
+        MATH.sub(lambda formula: "X" * len(formula[0]), text),
+    )  # a formula's stops end no sentence
     for gap in SENTENCE.finditer(whole):
-        yield start, text[start:gap.start()].strip()
+        yield start, text[start : gap.start()].strip()
         start = gap.end()
     if text[start:].strip():
         yield start, text[start:].strip()

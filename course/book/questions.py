@@ -21,6 +21,7 @@ One file per chapter feeds the book's pages, the mock exam and the export of fla
 `why` is asked of every option: a reader who chose wrongly learns most from it. Text is Markdown.
 Not here: how it looks (book/_ext/questions.py) and what the reader answered (the reader's own browser).
 """
+
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -32,9 +33,13 @@ import yaml
 from course.book.drawn import DrawnError, variants
 
 ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*\Z")
-BLOCK = re.compile(r"(\d+[.)]|[-+*>]|#{1,6})(\s|$)")      # texts are inline; these begin a block, and an option would lose its words
+BLOCK = re.compile(
+    r"(\d+[.)]|[-+*>]|#{1,6})(\s|$)"
+)  # texts are inline; these begin a block, and an option would lose its words
 FORMULA = re.compile(r"\$[^$]+\$")
-SLOT = re.compile(r"\{([a-z_]+)\}")             # where a drawn number goes; inside of a formula no number can be put later
+SLOT = re.compile(
+    r"\{([a-z_]+)\}"
+)  # where a drawn number goes; inside of a formula no number can be put later
 
 
 class QuestionError(Exception):
@@ -44,6 +49,7 @@ class QuestionError(Exception):
 @dataclass(frozen=True)
 class Option:
     """One possible answer: its text, whether it is right, and why."""
+
     text: str
     correct: bool
     why: str
@@ -52,6 +58,7 @@ class Option:
 @dataclass(frozen=True)
 class Question:
     """A multiple-choice question with exactly one correct option."""
+
     id: str
     question: str
     options: tuple[Option, ...]
@@ -60,6 +67,7 @@ class Question:
 @dataclass(frozen=True)
 class Card:
     """A flashcard: the front asks, the back answers."""
+
     id: str
     front: str
     back: str
@@ -68,6 +76,7 @@ class Card:
 @dataclass(frozen=True)
 class ExamQuestion:
     """A question of the mock exam: with options, or (`variants`) with drawn numbers and a number to type, right `within` a share of it."""
+
     id: str
     page: str
     question: str
@@ -81,6 +90,7 @@ class ExamQuestion:
 @dataclass(frozen=True)
 class Questions:
     """Everything in one questions file; `chapter` is the number at the head of its folder's name, None elsewhere."""
+
     quiz: tuple[Question, ...]
     flashcards: tuple[Card, ...]
     chapter: int | None = None
@@ -103,19 +113,32 @@ def load_questions(path: str | Path) -> Questions:
 @lru_cache(maxsize=64)
 def _load(path, changed, size):
     try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        content = yaml.load(
+            path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        )
     except yaml.YAMLError as error:
         raise QuestionError(f"{path}: not YAML: {error}") from None
     if not isinstance(content, dict) or not set(content) <= {"quiz", "flashcards", "exam"}:
-        raise QuestionError(f"{path}: expected the keys quiz and flashcards, and exam, found "
-                            f"{sorted(content) if isinstance(content, dict) else type(content).__name__}")
-    quiz = tuple(_question(path, number, entry) for number, entry in enumerate(content.get("quiz") or [], 1))
-    cards = tuple(_card(path, number, entry) for number, entry in enumerate(content.get("flashcards") or [], 1))
-    exam = tuple(_exam(path, number, entry) for number, entry in enumerate(content.get("exam") or [], 1))
+        raise QuestionError(
+            f"{path}: expected the keys quiz and flashcards, and exam, found "
+            f"{sorted(content) if isinstance(content, dict) else type(content).__name__}"
+        )
+    quiz = tuple(
+        _question(path, number, entry) for number, entry in enumerate(content.get("quiz") or [], 1)
+    )
+    cards = tuple(
+        _card(path, number, entry)
+        for number, entry in enumerate(content.get("flashcards") or [], 1)
+    )
+    exam = tuple(
+        _exam(path, number, entry) for number, entry in enumerate(content.get("exam") or [], 1)
+    )
     seen = set()
     for entry in quiz + cards + exam:
         if entry.id in seen:
-            raise QuestionError(f"{path}: the id {entry.id!r} is used twice; give each entry its own")
+            raise QuestionError(
+                f"{path}: the id {entry.id!r} is used twice; give each entry its own"
+            )
         seen.add(entry.id)
     folder = re.match(r"(\d+)-", path.resolve().parent.name)
     return Questions(quiz, cards, int(folder[1]) if folder else None, exam)
@@ -135,8 +158,16 @@ def _options(where, entry):
         here = f"{where}, option {position}"
         _keys(here, option, {"text", "why"}, {"correct"})
         if not isinstance(option.get("correct", False), bool):
-            raise QuestionError(f"{here}: correct is {option['correct']!r}; write true or leave it out")
-        options.append(Option(_text(here, option, "text"), option.get("correct", False), _text(here, option, "why")))
+            raise QuestionError(
+                f"{here}: correct is {option['correct']!r}; write true or leave it out"
+            )
+        options.append(
+            Option(
+                _text(here, option, "text"),
+                option.get("correct", False),
+                _text(here, option, "why"),
+            )
+        )
     right = sum(option.correct for option in options)
     if right != 1:
         raise QuestionError(f"{where}: {right} options are marked correct: true; mark exactly one")
@@ -151,12 +182,23 @@ def _exam(path, number, entry):
         _keys(where, entry, {"id", "page", "question", "options", "worked"}, set())
         more = {"options": _options(where, entry)}
     else:
-        _keys(where, entry, {"id", "page", "question", "draw", "answer", "worked"}, {"let", "within", "unit"})
+        _keys(
+            where,
+            entry,
+            {"id", "page", "question", "draw", "answer", "worked"},
+            {"let", "within", "unit"},
+        )
         more = _drawn(where, entry)
     page = _text(where, entry, "page")
     if not (path.parent / f"{page}.md").is_file():
         raise QuestionError(f"{where}: there is no page {page}.md beside the file")
-    return ExamQuestion(_id(where, entry), page, _text(where, entry, "question"), _text(where, entry, "worked"), **more)
+    return ExamQuestion(
+        _id(where, entry),
+        page,
+        _text(where, entry, "question"),
+        _text(where, entry, "worked"),
+        **more,
+    )
 
 
 def _drawn(where, entry):
@@ -167,7 +209,9 @@ def _drawn(where, entry):
         raise QuestionError(f"{where}: each name in draw takes a list of values")
     within = entry.get("within", 0.01)
     if isinstance(within, bool) or not isinstance(within, (int, float)) or not 0 <= within <= 0.1:
-        raise QuestionError(f"{where}: within is {within!r}; it is a share of the answer, from 0 to 0.1")
+        raise QuestionError(
+            f"{where}: within is {within!r}; it is a share of the answer, from 0 to 0.1"
+        )
     try:
         made = variants(entry["draw"], entry.get("let", {}), entry["answer"])
     except DrawnError as error:
@@ -176,9 +220,15 @@ def _drawn(where, entry):
         text = _text(where, entry, key)
         for name in SLOT.findall(FORMULA.sub("", text)):
             if name not in made[0]:
-                raise QuestionError(f"{where}: {key} has {{{name}}}, which is neither drawn nor in let")
-        if any(name in made[0] for formula in FORMULA.findall(text) for name in SLOT.findall(formula)):
-            raise QuestionError(f"{where}: {key} has a drawn number inside of a formula; put it beside the formula")
+                raise QuestionError(
+                    f"{where}: {key} has {{{name}}}, which is neither drawn nor in let"
+                )
+        if any(
+            name in made[0] for formula in FORMULA.findall(text) for name in SLOT.findall(formula)
+        ):
+            raise QuestionError(
+                f"{where}: {key} has a drawn number inside of a formula; put it beside the formula"
+            )
     if "{answer}" in entry["question"]:
         raise QuestionError(f"{where}: the question gives its answer away")
     return {"variants": tuple(made), "within": float(within), "unit": str(entry.get("unit", ""))}
@@ -210,16 +260,24 @@ def _text(where, entry, key):
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str) or not value.strip():
-        raise QuestionError(f"{where}: {key} is {value!r}; write some text (quote yes, no and null)")
+        raise QuestionError(
+            f"{where}: {key} is {value!r}; write some text (quote yes, no and null)"
+        )
     if BLOCK.match(value.strip()):
-        raise QuestionError(f"{where}: {key} is {value!r}, which Markdown reads as a list, a title or a quotation: begin otherwise "
-                            "(a number without its dot, for example)")
+        raise QuestionError(
+            f"{where}: {key} is {value!r}, which Markdown reads as a list, a title or a quotation: begin otherwise "
+            "(a number without its dot, for example)"
+        )
     if key == "text" and FORMULA.fullmatch(value.strip()):
-        raise QuestionError(f"{where}: {key} is {value!r}, a formula only, which a screen reader cannot name: put a word beside it")
+        raise QuestionError(
+            f"{where}: {key} is {value!r}, a formula only, which a screen reader cannot name: put a word beside it"
+        )
     return value.strip()
 
 
 def _id(where, entry):
     if not isinstance(entry["id"], str) or not ID.match(entry["id"]):
-        raise QuestionError(f"{where}: id is {entry['id']!r}; use lower-case words joined by hyphens")
+        raise QuestionError(
+            f"{where}: id is {entry['id']!r}; use lower-case words joined by hyphens"
+        )
     return entry["id"]

@@ -4,17 +4,27 @@ A reader of English reads some 240 words a minute (Brysbaert 2019); of a text li
 there, count 180. On top of the words a page has code to follow, figures to move, predictions and questions to answer.
 The seconds below are a rule of thumb, the same for every page.
 """
+
 import re
 from pathlib import Path
 
 WORDS_A_MINUTE = 180
-SECONDS = {"code line": 3, "formula": 15, "figure": 60, "prediction": 60, "question": 40, "card": 15}
+SECONDS = {
+    "code line": 3,
+    "formula": 15,
+    "figure": 60,
+    "prediction": 60,
+    "question": 40,
+    "card": 15,
+}
 
 
 def minutes(page: Path) -> int:
     """Minutes that a page of MyST Markdown takes, at least 1: its words, lines of visible code, figures and questions."""
     parts = amounts(page)
-    seconds = parts.pop("word") * 60 / WORDS_A_MINUTE + sum(SECONDS[kind] * count for kind, count in parts.items())
+    seconds = parts.pop("word") * 60 / WORDS_A_MINUTE + sum(
+        SECONDS[kind] * count for kind, count in parts.items()
+    )
     return max(1, round(seconds / 60))
 
 
@@ -50,9 +60,14 @@ def amounts(page: Path) -> dict[str, int]:
 
 def _count_questions(counted, page, kind, body):
     from course.book.questions import load_questions
+
     questions = load_questions(page.parent / kind.split("}", 1)[1].strip())
     only = re.search(r"^:only:\s*(\S+)", body, re.M)
-    entries, name = (questions.quiz, "question") if kind.startswith("{quiz}") else (questions.flashcards, "card")
+    entries, name = (
+        (questions.quiz, "question")
+        if kind.startswith("{quiz}")
+        else (questions.flashcards, "card")
+    )
     counted[name] += sum(only is None or entry.id.startswith(f"{only[1]}-") for entry in entries)
 
 
@@ -64,15 +79,19 @@ def counted(what: str, folder: Path) -> int | float:
     kind, _, number = what.partition(" ")
     if kind in ("exercises", "points", "exercise-minutes") and number:
         from autograder.authoring.catalogue import assignment
+
         chapter = assignment(number)
         if kind == "exercise-minutes":
             return sum(exercise_minutes(chapter).values())
         return len(chapter.exercises) if kind == "exercises" else chapter.points
     if kind in ("questions", "cards") and not number:
         from course.book.questions import load_questions
+
         questions = load_questions(folder / "questions.yml")
         return len(questions.quiz if kind == "questions" else questions.flashcards)
-    raise ValueError(f"nothing is counted as {what!r}; there are: exercises NN, points NN, exercise-minutes NN, questions, cards")
+    raise ValueError(
+        f"nothing is counted as {what!r}; there are: exercises NN, points NN, exercise-minutes NN, questions, cards"
+    )
 
 
 def exercise_minutes(chapter) -> dict[str, int]:

@@ -14,6 +14,7 @@
 
 A line feed stands before each text of scripture, which in these models' text ends a verse. It is read and not judged.
 """
+
 import base64
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -37,10 +38,13 @@ def next_shares(kept: SmallModel) -> Shares:
     @torch.no_grad()
     def shares(ids: list[int]) -> np.ndarray:
         return kept.model(torch.tensor([ids]))[0, -1].double().softmax(-1).numpy()
+
     return shares
 
 
-def judged(models: dict[str, str], texts: Iterable[str], most: int = 3, seed: int = 0) -> list[dict[str, Any]]:
+def judged(
+    models: dict[str, str], texts: Iterable[str], most: int = 3, seed: int = 0
+) -> list[dict[str, Any]]:
     """For each text its pieces; by model nats and best guesses for each piece; and what each model writes after it."""
     kept = {key: small_model(name) for key, name in models.items()}
     tokenizer = next(iter(kept.values())).tokenizer
@@ -51,16 +55,26 @@ def judged(models: dict[str, str], texts: Iterable[str], most: int = 3, seed: in
         for key, model in kept.items():
             shares = next_shares(model)
             rows = [shares([*before, *ids[:t]]) for t in range(len(ids))]
-            by_model[key] = [{"nats": float(-np.log(row[id])), "best": best(row, tokenizer, most)}
-                             for row, id in zip(rows, ids, strict=True)]
+            by_model[key] = [
+                {"nats": float(-np.log(row[id])), "best": best(row, tokenizer, most)}
+                for row, id in zip(rows, ids, strict=True)
+            ]
             written[key] = tokenizer.decode(write(shares, [*before, *ids], seed=seed))
-        found.append({"text": text, "pieces": [tokenizer.decode([id]) for id in ids], "judged": by_model,
-                      "written": written})
+        found.append(
+            {
+                "text": text,
+                "pieces": [tokenizer.decode([id]) for id in ids],
+                "judged": by_model,
+                "written": written,
+            }
+        )
     return found
 
 
 @torch.no_grad()
-def continued(models: dict[str, str], texts: Iterable[str], most: int = 7, written: int = 12) -> list[dict[str, Any]]:
+def continued(
+    models: dict[str, str], texts: Iterable[str], most: int = 7, written: int = 12
+) -> list[dict[str, Any]]:
     """For each text its pieces; by model the nats of each when all but the last are read in one pass, what comes after the
     text, and so many tokens of the likeliest, each with its share."""
     kept = {key: small_model(name) for key, name in models.items()}
@@ -70,34 +84,50 @@ def continued(models: dict[str, str], texts: Iterable[str], most: int = 7, writt
         before, ids = tokenizer.encode("\n"), tokenizer.encode(text)
         by_model = {}
         for key, one in kept.items():
-            logits = one.model(torch.tensor([[*before, *ids[:-1]]]))[0, len(before) - 1:]  # (T, V)
+            logits = one.model(torch.tensor([[*before, *ids[:-1]]]))[0, len(before) - 1 :]  # (T, V)
             shares, all_ids, taken = next_shares(one), [*before, *ids], []
             for _ in range(written):
                 (choice,) = best(row := shares(all_ids), tokenizer, 1)
                 taken.append(choice)
                 all_ids.append(int(row.argmax()))
-            by_model[key] = {"nats": nn.functional.cross_entropy(logits, torch.tensor(ids), reduction="none").tolist(),
-                             "next": best(shares(all_ids), tokenizer, most), "written": taken}
-        found.append({"text": text, "pieces": [tokenizer.decode([id]) for id in ids], "found": by_model})
+            by_model[key] = {
+                "nats": nn.functional.cross_entropy(
+                    logits, torch.tensor(ids), reduction="none"
+                ).tolist(),
+                "next": best(shares(all_ids), tokenizer, most),
+                "written": taken,
+            }
+        found.append(
+            {"text": text, "pieces": [tokenizer.decode([id]) for id in ids], "found": by_model}
+        )
     return found
 
 
 def best(shares: np.ndarray, tokenizer: Any, most: int) -> list[dict[str, Any]]:
     """The likeliest tokens, with their shares."""
-    return [{"text": tokenizer.decode([int(id)]), "share": float(shares[id])} for id in np.argsort(-shares)[:most]]
+    return [
+        {"text": tokenizer.decode([int(id)]), "share": float(shares[id])}
+        for id in np.argsort(-shares)[:most]
+    ]
 
 
-def write(shares: Shares, ids: Sequence[int], most: int = 24, temperature: float = 0.8, top_p: float = 0.95,
-          seed: int = 0) -> list[int]:
+def write(
+    shares: Shares,
+    ids: Sequence[int],
+    most: int = 24,
+    temperature: float = 0.8,
+    top_p: float = 0.95,
+    seed: int = 0,
+) -> list[int]:
     """Tokens that go on after `ids`, drawn by temperature and top-p."""
     draw, text = np.random.default_rng(seed), list(ids)
     for _ in range(most):
         flat = shares(text) ** (1 / temperature)
         order = np.argsort(-flat)
         sums = np.cumsum(flat[order]) / flat.sum()
-        kept = order[:int(np.searchsorted(sums, top_p)) + 1]
+        kept = order[: int(np.searchsorted(sums, top_p)) + 1]
         text.append(int(draw.choice(kept, p=flat[kept] / flat[kept].sum())))
-    return text[len(ids):]
+    return text[len(ids) :]
 
 
 @torch.no_grad()
@@ -109,11 +139,18 @@ def gates(name: str, texts: Iterable[str], most: int = 8) -> list[dict[str, Any]
         ids = torch.tensor([[*kept.tokenizer.encode("\n"), *kept.tokenizer.encode(text)]])
         logs = kept.model(ids)[0].log_softmax(-1)  # (T, V)
         opened = gate_values(kept.model, ids)
-        found.append({"text": text, "pieces": [kept.tokenizer.decode([id]) for id in ids[0].tolist()],
-                      "gates": [{gate: float(values[t].mean()) for gate, values in opened.items()}
-                                for t in range(ids.shape[1])],
-                      "next": [best(row.exp().numpy(), kept.tokenizer, most) for row in logs],
-                      "bits": float(-logs[:-1].gather(-1, ids[0, 1:, None]).sum() / np.log(2))})
+        found.append(
+            {
+                "text": text,
+                "pieces": [kept.tokenizer.decode([id]) for id in ids[0].tolist()],
+                "gates": [
+                    {gate: float(values[t].mean()) for gate, values in opened.items()}
+                    for t in range(ids.shape[1])
+                ],
+                "next": [best(row.exp().numpy(), kept.tokenizer, most) for row in logs],
+                "bits": float(-logs[:-1].gather(-1, ids[0, 1:, None]).sum() / np.log(2)),
+            }
+        )
     return found
 
 
@@ -133,20 +170,32 @@ def gate_values(model: Any, ids: torch.Tensor) -> dict[str, torch.Tensor]:
 def spelled(name: str, words: Iterable[str]) -> list[dict[str, Any]]:
     """For each word its sounds, as a kept Transformer writes them, and the weights of all its attentions."""
     from reference_impl.generation.encoder_decoder import translate
+
     kept = small_model(name)
     source, target = kept.tokenizer["source"], kept.tokenizer["target"]
     found = []
     for word in words:
         ids = torch.tensor([[*map(source.index, word), 1]])
-        written = [id for id in translate(kept.model, ids, max_tokens=32, cache=False)[0] if id != 1]
+        written = [
+            id for id in translate(kept.model, ids, max_tokens=32, cache=False)[0] if id != 1
+        ]
         reads, writes, backs = attention_maps(kept.model, ids, torch.tensor([[0, *written]]))
-        found.append({"word": word, "said": [target[id] for id in written], "reads": reads.tolist(),
-                      "writes": writes.tolist(), "backs": backs.tolist()})
+        found.append(
+            {
+                "word": word,
+                "said": [target[id] for id in written],
+                "reads": reads.tolist(),
+                "writes": writes.tolist(),
+                "backs": backs.tolist(),
+            }
+        )
     return found
 
 
 @torch.no_grad()
-def placed(name: str, before: Sequence[int], texts: Iterable[str], shifts: Iterable[int], most: int = 12) -> list[dict[str, Any]]:
+def placed(
+    name: str, before: Sequence[int], texts: Iterable[str], shifts: Iterable[int], most: int = 12
+) -> list[dict[str, Any]]:
     """For each text, after so many of the last tokens of `before` and a line feed, by kind of positions: the nats of its
     tokens, and how the last token's heads in the first layer share their weight out over the last `most` tokens."""
     kept = small_model(name)
@@ -155,35 +204,61 @@ def placed(name: str, before: Sequence[int], texts: Iterable[str], shifts: Itera
         own, shifts = kept.tokenizer.encode(text), list(shifts)
         by_shift = {}
         for shift in shifts:
-            ids = torch.tensor([[*before[len(before) - shift:], *kept.tokenizer.encode("\n"), *own]])
-            by_shift[str(shift)] = {kind: {
-                "nats": [round(value, 4) for value in nn.functional.cross_entropy(
-                    model(ids)[0, -len(own) - 1:-1], ids[0, -len(own):], reduction="none").tolist()],
-                "looks": [[round(share, 4) for share in row] for row in model.first_weights(ids)[0, :, -1, -min(most, len(own)):].tolist()]}
-                for kind, model in kept.model.items()}
-        found.append({"text": text, "pieces": [kept.tokenizer.decode([id]) for id in own], "found": by_shift})
+            ids = torch.tensor(
+                [[*before[len(before) - shift :], *kept.tokenizer.encode("\n"), *own]]
+            )
+            by_shift[str(shift)] = {
+                kind: {
+                    "nats": [
+                        round(value, 4)
+                        for value in nn.functional.cross_entropy(
+                            model(ids)[0, -len(own) - 1 : -1], ids[0, -len(own) :], reduction="none"
+                        ).tolist()
+                    ],
+                    "looks": [
+                        [round(share, 4) for share in row]
+                        for row in model.first_weights(ids)[
+                            0, :, -1, -min(most, len(own)) :
+                        ].tolist()
+                    ],
+                }
+                for kind, model in kept.model.items()
+            }
+        found.append(
+            {"text": text, "pieces": [kept.tokenizer.decode([id]) for id in own], "found": by_shift}
+        )
     return found
 
 
 @torch.no_grad()
-def attention_maps(model: nn.Module, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def attention_maps(
+    model: nn.Module, source: Tensor, target: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
     """A Transformer's weights for one pair (1, S), (1, T): of the encoder (L, S, H, S), of the decoder to itself
     (L, T, H, T) and to the source (L, T, H, S). They are computed beside the model, from what each layer is given."""
     from reference_impl.layers.attention import MultiHeadAttention, attention_weights, split_heads
     from reference_impl.layers.masks import causal_mask
+
     seen: list[Tensor] = []
 
     def look(layer: MultiHeadAttention, given: tuple, options: dict, _: Tensor) -> None:
         x, memory = given if len(given) > 1 else (given[0], given[0])
-        weights = attention_weights(split_heads(layer.query(x), layer.num_heads), layer.keys_values(memory)[0],
-                                    causal_mask(x.shape[1]) if options.get("causal") else None)
-        seen.append(weights[0].transpose(0, 1))                           # (T, H, S)
-    hooks = [layer.register_forward_hook(look, with_kwargs=True) for layer in model.modules()
-             if isinstance(layer, MultiHeadAttention)]
+        weights = attention_weights(
+            split_heads(layer.query(x), layer.num_heads),
+            layer.keys_values(memory)[0],
+            causal_mask(x.shape[1]) if options.get("causal") else None,
+        )
+        seen.append(weights[0].transpose(0, 1))  # (T, H, S)
+
+    hooks = [
+        layer.register_forward_hook(look, with_kwargs=True)
+        for layer in model.modules()
+        if isinstance(layer, MultiHeadAttention)
+    ]
     model(source, target)
     for hook in hooks:
         hook.remove()
-    reads, decoder = seen[:len(model.encoder)], seen[len(model.encoder):]
+    reads, decoder = seen[: len(model.encoder)], seen[len(model.encoder) :]
     return torch.stack(reads), torch.stack(decoder[::2]), torch.stack(decoder[1::2])
 
 
@@ -198,12 +273,20 @@ def filled(name: str, texts: Iterable[str], most: int = 7) -> list[dict[str, Any
     for text in texts:
         encoded = kept.tokenizer.encode(text, add_specials=False)
         at, sides = encoded.ids.index(mask), {}
-        for side, (begin, end) in {"both": (0, None), "left": (at, None), "right": (0, at + 1)}.items():
+        for side, (begin, end) in {
+            "both": (0, None),
+            "left": (at, None),
+            "right": (0, at + 1),
+        }.items():
             ids = torch.tensor([encoded.ids[begin:end]])
             best = kept.model(ids)[0, at - begin].softmax(-1).topk(most)
-            sides[side] = {"fillings": [[kept.tokenizer.vocabulary.token(id), share] for share, id in zip(
-                best.values.tolist(), best.indices.tolist(), strict=True)],
-                           "looks": encoder_weights(kept.model.bert, ids)[:, :, at - begin].tolist()}
+            sides[side] = {
+                "fillings": [
+                    [kept.tokenizer.vocabulary.token(id), share]
+                    for share, id in zip(best.values.tolist(), best.indices.tolist(), strict=True)
+                ],
+                "looks": encoder_weights(kept.model.bert, ids)[:, :, at - begin].tolist(),
+            }
         found.append({"text": text, "tokens": encoded.tokens, "at": at, "sides": sides})
     return found
 
@@ -212,9 +295,19 @@ def filled(name: str, texts: Iterable[str], most: int = 7) -> list[dict[str, Any
 def encoder_weights(bert: nn.Module, ids: Tensor) -> Tensor:
     """The weights of all heads of a BERT for one text without padding (1, T): (L, H, T, T)."""
     from reference_impl.layers.attention import attention_weights, split_heads
+
     seen: list[Tensor] = []
-    hooks = [block.attention.register_forward_pre_hook(lambda layer, given: seen.append(attention_weights(
-        split_heads(layer.query(given[0]), layer.num_heads), layer.keys_values(given[0])[0]))) for block in bert.blocks]
+    hooks = [
+        block.attention.register_forward_pre_hook(
+            lambda layer, given: seen.append(
+                attention_weights(
+                    split_heads(layer.query(given[0]), layer.num_heads),
+                    layer.keys_values(given[0])[0],
+                )
+            )
+        )
+        for block in bert.blocks
+    ]
     bert(ids)
     for hook in hooks:
         hook.remove()
@@ -222,14 +315,19 @@ def encoder_weights(bert: nn.Module, ids: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def queries_keys_values(bert: nn.Module, ids: Tensor, layer: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+def queries_keys_values(
+    bert: nn.Module, ids: Tensor, layer: int = 0
+) -> tuple[Tensor, Tensor, Tensor]:
     """What the heads of one layer of a BERT make of one text (1, T): queries, keys and values, (H, T, D) each."""
     from reference_impl.layers.attention import split_heads
+
     own, seen = bert.blocks[layer].attention, []
     hook = own.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
     bert(ids)
     hook.remove()
-    return tuple(x[0] for x in (split_heads(own.query(seen[0]), own.num_heads), *own.keys_values(seen[0])))
+    return tuple(
+        x[0] for x in (split_heads(own.query(seen[0]), own.num_heads), *own.keys_values(seen[0]))
+    )
 
 
 @torch.no_grad()
@@ -240,7 +338,13 @@ def suspected(name: str, texts: Iterable[str]) -> list[dict[str, Any]]:
     for text in texts:
         ids = kept.tokenizer.encode(text, add_specials=False).ids
         chances = kept.model(torch.tensor([ids]))[0].sigmoid().tolist()
-        found.append({"text": text, "tokens": [kept.tokenizer.vocabulary.token(id) for id in ids], "chances": [round(chance, 5) for chance in chances]})
+        found.append(
+            {
+                "text": text,
+                "tokens": [kept.tokenizer.vocabulary.token(id) for id in ids],
+                "chances": [round(chance, 5) for chance in chances],
+            }
+        )
     return found
 
 
@@ -254,7 +358,9 @@ def turns(name: str, texts: Iterable[str], count: int = 8, most: int = 6) -> lis
         for _ in range(count):
             row = shares(ids)
             ids = [*ids, int(row.argmax())]
-            rows.append({"best": best(row, kept.tokenizer, most), "chosen": kept.tokenizer.decode(ids[-1:])})
+            rows.append(
+                {"best": best(row, kept.tokenizer, most), "chosen": kept.tokenizer.decode(ids[-1:])}
+            )
         found.append({"text": text, "pieces": pieces, "turns": rows})
     return found
 
@@ -268,15 +374,27 @@ def cached(name: str, texts: Iterable[str], count: int = 24) -> list[dict[str, A
     class Watched(GrowingCache):
         """Keeps the last query's weights, the mean over its heads."""
 
-        def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
-            self.looks = attention_weights(q[:, :, -1:], torch.cat((self.keys, k), 2) if self.length else k)[0, :, 0].mean(0)
+        def attend(
+            self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float
+        ) -> Tensor:
+            self.looks = attention_weights(
+                q[:, :, -1:], torch.cat((self.keys, k), 2) if self.length else k
+            )[0, :, 0].mean(0)
             return super().attend(q, k, v, mask, dropout)
+
     kept, found = small_model(name), []
     for text in texts:
         new, cache, rows = kept.tokenizer.encode(text), [Watched() for _ in kept.model.blocks], []
         for _ in range(count):
             new = [int(kept.model(torch.tensor([new]), cache=cache)[0, -1].argmax())]
-            rows.append({"chosen": kept.tokenizer.decode(new), "looks": [[round(share, 4) for share in layer.looks.tolist()] for layer in cache]})
+            rows.append(
+                {
+                    "chosen": kept.tokenizer.decode(new),
+                    "looks": [
+                        [round(share, 4) for share in layer.looks.tolist()] for layer in cache
+                    ],
+                }
+            )
         found.append({"text": text, "turns": rows})
     return found
 
@@ -287,7 +405,15 @@ def raw(name: str, texts: Iterable[str]) -> list[dict[str, Any]]:
     kept, found = small_model(name), []
     for text in texts:
         ids = kept.tokenizer.encode("\n" + text)
-        found.append({"text": text, "seen": ids, "logits": [round(value, 3) for value in kept.model(torch.tensor([ids]))[0, -1].tolist()]})
+        found.append(
+            {
+                "text": text,
+                "seen": ids,
+                "logits": [
+                    round(value, 3) for value in kept.model(torch.tensor([ids]))[0, -1].tolist()
+                ],
+            }
+        )
     return found
 
 
@@ -299,9 +425,19 @@ def endings(name: str, cases: Iterable[tuple[str, Iterable[str]]]) -> list[dict[
         before, rows = [*kept.tokenizer.encode("\n"), *kept.tokenizer.encode(prompt)], []
         for text in (f" {text}" for text in texts):
             own = kept.tokenizer.encode(text)
-            logs = kept.model(torch.tensor([[*before, *own]]))[0, len(before) - 1:-1].log_softmax(-1)
-            rows.append({"text": text, "pieces": [kept.tokenizer.decode([id]) for id in own],
-                         "nats": [round(-value, 5) for value in logs.gather(-1, torch.tensor(own)[:, None])[:, 0].tolist()]})
+            logs = kept.model(torch.tensor([[*before, *own]]))[0, len(before) - 1 : -1].log_softmax(
+                -1
+            )
+            rows.append(
+                {
+                    "text": text,
+                    "pieces": [kept.tokenizer.decode([id]) for id in own],
+                    "nats": [
+                        round(-value, 5)
+                        for value in logs.gather(-1, torch.tensor(own)[:, None])[:, 0].tolist()
+                    ],
+                }
+            )
         found.append({"prompt": prompt, "endings": rows})
     return found
 
@@ -313,14 +449,33 @@ def means_of_rows(kept: SmallModel, texts: Sequence[str], longest: int) -> Tenso
     lengths = torch.tensor([len(row) for row in rows])
     packing = Packing.of(nn.functional.pad(lengths.cumsum(0, dtype=torch.int32), (1, 0)))
     tokens = kept.model(torch.tensor([sum(rows, [])]), packing=packing)[0]
-    return nn.functional.normalize(torch.stack([part.mean(0) for part in tokens.split(lengths.tolist())]), dim=-1)
+    return nn.functional.normalize(
+        torch.stack([part.mean(0) for part in tokens.split(lengths.tolist())]), dim=-1
+    )
 
 
-def asked(name: str, texts: Sequence[str], asks: Sequence[str], longest_ask: int, longest_text: int, most: int = 5) -> dict[str, Any]:
+def asked(
+    name: str,
+    texts: Sequence[str],
+    asks: Sequence[str],
+    longest_ask: int,
+    longest_text: int,
+    most: int = 5,
+) -> dict[str, Any]:
     """The texts' vectors as signed bytes times `step`, and for each question its best texts with their cosines."""
     kept = small_model(name)
     vectors = means_of_rows(kept, texts, longest_text)
     found = search(means_of_rows(kept, asks, longest_ask), vectors, most)
     step = float(vectors.abs().max()) / 127
-    return {"step": step, "vectors": base64.b64encode((vectors / step).round().to(torch.int8).numpy().tobytes()).decode(), "first": {"encoder": [
-        [[place, round(cosine, 3)] for place, cosine in zip(*pair, strict=True)] for pair in zip(found.places.tolist(), found.cosines.tolist(), strict=True)]}}
+    return {
+        "step": step,
+        "vectors": base64.b64encode(
+            (vectors / step).round().to(torch.int8).numpy().tobytes()
+        ).decode(),
+        "first": {
+            "encoder": [
+                [[place, round(cosine, 3)] for place, cosine in zip(*pair, strict=True)]
+                for pair in zip(found.places.tolist(), found.cosines.tolist(), strict=True)
+            ]
+        },
+    }

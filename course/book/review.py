@@ -8,6 +8,7 @@
 An entry has the sentence as told, and either the number of a claim, whose verdict the page that judged it computed, or
 a verdict of its own; then the page, its section, and words that stand in that section (tests/book/test_review.py looks).
 """
+
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,20 +23,26 @@ from course.book.exercise_table import section_title
 from course.book.ledger import KINDS, Judged, by_number
 from course.book.records import ROOT, beside
 
-OTHERS = ("shown", "opinion")                # a definition, a heading, a picture; what no code can judge
+OTHERS = ("shown", "opinion")  # a definition, a heading, a picture; what no code can judge
 FOLDER = ROOT / "book" / "16-review"
-HUES = {"holds": "green", "holds with a condition": "yellow", "wrong": "orange", "cannot be checked": "purple"}
+HUES = {
+    "holds": "green",
+    "holds with a condition": "yellow",
+    "wrong": "orange",
+    "cannot be checked": "purple",
+}
 
 
 @dataclass(frozen=True)
 class Statement:
     """One sentence of one set of notes, and what became of it. A claim's number stands in the place of a verdict."""
-    notes: int                 # which of the five sets, from 0
+
+    notes: int  # which of the five sets, from 0
     line: int
     told: str
     page: str
     section: str
-    words: str                 # what to look for there
+    words: str  # what to look for there
     verdict: str = ""
     claim: int = 0
     why: str = ""
@@ -53,35 +60,52 @@ class Statement:
 
 def address(page: str, section: str) -> str:
     """The address of a section from a page of chapter 16."""
-    return (f"../{page}.html" if not page.startswith("16-review/") else f"{page.split('/')[1]}.html") + (f"#{section}" if section else "")
+    return (
+        f"../{page}.html" if not page.startswith("16-review/") else f"{page.split('/')[1]}.html"
+    ) + (f"#{section}" if section else "")
 
 
 @lru_cache
 def statements() -> list[Statement]:
     """All of them, in the order of the notes. ValueError for an entry with no verdict, or with one that there is not."""
-    rows = [Statement(**row) for row in yaml.load(beside("16-review/statements.yml").read_text(encoding="utf-8"),
-                                                  Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))]
+    rows = [
+        Statement(**row)
+        for row in yaml.load(
+            beside("16-review/statements.yml").read_text(encoding="utf-8"),
+            Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader),
+        )
+    ]
     for row in rows:
-        if bool(row.claim) == bool(row.verdict) or row.verdict and row.verdict not in KINDS + OTHERS:
-            raise ValueError(f"notes {row.notes}, line {row.line}: give the number of a claim, or one of {', '.join(KINDS + OTHERS)}")
+        if (
+            bool(row.claim) == bool(row.verdict)
+            or row.verdict
+            and row.verdict not in KINDS + OTHERS
+        ):
+            raise ValueError(
+                f"notes {row.notes}, line {row.line}: give the number of a claim, or one of {', '.join(KINDS + OTHERS)}"
+            )
     return rows
 
 
 def statement_table(notes: int) -> HTML:
     """The statements of one set of notes: line, sentence, verdict, and the section that shows it."""
-    body = "".join(f'<tr id="notes-{notes}-{place}"><td class="text-right">{row.line}</td><td>{escape(row.told)}</td>'
-                   f"<td>{_mark(row.judged)}{f' (claim {row.claim})' if row.claim else ''}{f': {escape(row.why)}' if row.why else ''}</td>"
-                   f"<td>{_link(row.page, row.section)}</td></tr>"
-                   for place, row in enumerate(one for one in statements() if one.notes == notes))
+    body = "".join(
+        f'<tr id="notes-{notes}-{place}"><td class="text-right">{row.line}</td><td>{escape(row.told)}</td>'
+        f"<td>{_mark(row.judged)}{f' (claim {row.claim})' if row.claim else ''}{f': {escape(row.why)}' if row.why else ''}</td>"
+        f"<td>{_link(row.page, row.section)}</td></tr>"
+        for place, row in enumerate(one for one in statements() if one.notes == notes)
+    )
     return _table(("line", "as told", "verdict here", "where"), body)
 
 
 def ledger_table() -> HTML:
     """The claims of the ledger: number, sentence, verdict, and the page whose code gives it."""
     rows = [(number, box) for number, boxes in by_number().items() for box in boxes]
-    body = "".join(f'<tr id="claim-{number}-{place}"><td class="text-right">{number}</td><td>{escape(box.told)}</td>'
-                   f"<td>{_mark(box.verdict)}</td><td>{_link(box.page, box.section)}</td><td>{'a cell' if box.code else 'a paper'}</td></tr>"
-                   for place, (number, box) in enumerate(rows))
+    body = "".join(
+        f'<tr id="claim-{number}-{place}"><td class="text-right">{number}</td><td>{escape(box.told)}</td>'
+        f"<td>{_mark(box.verdict)}</td><td>{_link(box.page, box.section)}</td><td>{'a cell' if box.code else 'a paper'}</td></tr>"
+        for place, (number, box) in enumerate(rows)
+    )
     return _table(("claim", "as told", "verdict", "where", "given by"), body)
 
 
@@ -90,27 +114,47 @@ def listed(rows: Iterable[Statement | Judged]) -> list[dict[str, Any]]:
     found = []
     for row in rows:
         box = isinstance(row, Judged)
-        found.append({"told": row.told, "verdict": row.verdict if box else row.judged, "chapter": int(row.page[:2]),
-                      "name": f"Claim {row.number}" if box and row.number else "" if box else f"Notes {row.notes + 1}, line {row.line}",
-                      "says": row.says if box else row.why, "code": row.code if box else "",
-                      "href": row.address if box else row.href, "title": section_title(f"{row.page}#{row.section}" if row.section else row.page)})
+        found.append(
+            {
+                "told": row.told,
+                "verdict": row.verdict if box else row.judged,
+                "chapter": int(row.page[:2]),
+                "name": f"Claim {row.number}"
+                if box and row.number
+                else ""
+                if box
+                else f"Notes {row.notes + 1}, line {row.line}",
+                "says": row.says if box else row.why,
+                "code": row.code if box else "",
+                "href": row.address if box else row.href,
+                "title": section_title(f"{row.page}#{row.section}" if row.section else row.page),
+            }
+        )
     return found
 
 
 def syllabus() -> list[dict[str, Any]]:
     """The rows of the syllabus: chapter, what, page and section, and words that stand there."""
-    return yaml.load(beside("16-review/syllabus.yml").read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return yaml.load(
+        beside("16-review/syllabus.yml").read_text(encoding="utf-8"),
+        Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader),
+    )
 
 
 def syllabus_table() -> HTML:
     """What the course teaches, row by row, and where."""
-    body = "".join(f'<tr><td class="text-right">{row["chapter"]}</td><td>{escape(row["what"])}</td><td>{_link(row["page"], row["section"])}</td></tr>'
-                   for row in syllabus())
+    body = "".join(
+        f'<tr><td class="text-right">{row["chapter"]}</td><td>{escape(row["what"])}</td><td>{_link(row["page"], row["section"])}</td></tr>'
+        for row in syllabus()
+    )
     return _table(("chapter", "what", "where"), body)
 
 
 def _table(heads, body):
-    head = "".join(f'<th scope="col"{" class=text-right" if name in ("line", "claim", "chapter") else ""}>{name}</th>' for name in heads)
+    head = "".join(
+        f'<th scope="col"{" class=text-right" if name in ("line", "claim", "chapter") else ""}>{name}</th>'
+        for name in heads
+    )
     return HTML(f'<table class="words"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>')
 
 
@@ -126,6 +170,7 @@ def _mark(verdict):
 @dataclass(frozen=True)
 class Part:
     """A part of the course that is done at one go: a page to read, or all exercises of a chapter; its minutes."""
+
     chapter: int
     name: str
     minutes: int
@@ -136,6 +181,7 @@ def parts(chapters: Iterable[int]) -> list[Part]:
     """The pages of each chapter in the order of the contents, and its exercises, with the minutes that book and cards say."""
     from autograder.authoring.catalogue import assignment
     from course.book.reading import exercise_minutes, minutes
+
     contents, found = yaml.safe_load((ROOT / "book" / "_toc.yml").read_text(encoding="utf-8")), []
     listed = [entry for part in contents["parts"] for entry in part["chapters"]]
     for entry in listed:
@@ -144,9 +190,18 @@ def parts(chapters: Iterable[int]) -> list[Part]:
         number = int(entry["file"][:2])
         for file in [entry["file"], *(section["file"] for section in entry.get("sections", []))]:
             if file.endswith("/exercises"):
-                found.append(Part(number, "exercises", sum(exercise_minutes(assignment(f"{number:02}")).values()), False))
+                found.append(
+                    Part(
+                        number,
+                        "exercises",
+                        sum(exercise_minutes(assignment(f"{number:02}")).values()),
+                        False,
+                    )
+                )
             else:
-                found.append(Part(number, section_title(file), minutes(ROOT / "book" / f"{file}.md"), True))
+                found.append(
+                    Part(number, section_title(file), minutes(ROOT / "book" / f"{file}.md"), True)
+                )
     return found
 
 

@@ -6,6 +6,7 @@ It stands on the page before scripts run, in print, and for readers without scri
 _build/stills by a hash of scripts and data; `draw_ahead` draws those of many pages by starting the browser once. Where there is no Chromium, the still that is committed in book/stills is
 taken, by the figure's id; `python -m course.book.stills` puts those of the built book there.
 """
+
 import hashlib
 import html
 import json
@@ -22,12 +23,24 @@ from course.book.captions import FigureError
 from course.book.figures import ANSWERS, ASSETS, KEYS, scripts_of
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-ARGUMENTS = ("--headless", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync",
-             "--disable-component-update", "--hide-scrollbars", "--window-size=760,2000", "--virtual-time-budget=3000")
+ARGUMENTS = (
+    "--headless",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-sync",
+    "--disable-component-update",
+    "--hide-scrollbars",
+    "--window-size=760,2000",
+    "--virtual-time-budget=3000",
+)
 SECONDS = 60
-FIGURE = re.compile(r'<figure class="w2s-figure" id="figure-([\w-]+)" data-w2s-figure="([\w-]+)">'
-                    r'<div class="w2s-still" role="img" aria-label="([^"]*)">(.*?)</div>'
-                    r'<script type="application/json">(.*?)</script>', re.S)
+FIGURE = re.compile(
+    r'<figure class="w2s-figure" id="figure-([\w-]+)" data-w2s-figure="([\w-]+)">'
+    r'<div class="w2s-still" role="img" aria-label="([^"]*)">(.*?)</div>'
+    r'<script type="application/json">(.*?)</script>',
+    re.S,
+)
 DRAWN = re.compile(r'<template class="drawn">(.*?)</template>', re.S)
 FAILED = re.compile(r'<pre class="failed" title="([^"]*)">(.*?)</pre>', re.S)
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><body><script>
@@ -58,8 +71,10 @@ def still(name: str, id: str, data: str, root: Path) -> str:
     drawn = draw(chromium, [(name, data)]) if chromium else None
     if drawn is None:
         if not committed.is_file():
-            raise FigureError(f"figure {id!r} has no still: there is no {committed}, and no Chromium that runs here "
-                              "to draw one; install chromium and build again")
+            raise FigureError(
+                f"figure {id!r} has no still: there is no {committed}, and no Chromium that runs here "
+                "to draw one; install chromium and build again"
+            )
         return committed.read_text(encoding="utf-8")
     _keep(root, name, data, drawn[0])
     return drawn[0]
@@ -70,7 +85,11 @@ def draw_ahead(bodies: Iterable[str], root: Path) -> int:
 
     None where there is no Chromium or a script fails: then `still` takes the committed one or names the figure.
     """
-    wanted = {key(name, data): (name, data) for body in bodies for _, name, _, _, data in FIGURE.findall(body)}
+    wanted = {
+        key(name, data): (name, data)
+        for body in bodies
+        for _, name, _, _, data in FIGURE.findall(body)
+    }
     missing = [figure for hashed, figure in wanted.items() if not _kept(root, hashed).is_file()]
     chromium = find_chromium() if missing else None
     try:
@@ -84,10 +103,12 @@ def draw_ahead(bodies: Iterable[str], root: Path) -> int:
 
 def fill(body: str, root: Path) -> str:
     """A page's HTML with the still of each of its figures."""
+
     def with_still(match: re.Match) -> str:
         id, name, _, _, data = match.groups()
         start, end = match.span(4)
-        return body[match.start():start] + still(name, id, data, root) + body[end:match.end()]
+        return body[match.start() : start] + still(name, id, data, root) + body[end : match.end()]
+
     return FIGURE.sub(with_still, body)
 
 
@@ -119,19 +140,44 @@ def draw(chromium: str, figures: list[tuple[str, str]]) -> list[str] | None:
     """
     with_models = any(ANSWERS & KEYS[name] for name, _ in figures)
     files = dict.fromkeys(file for name, _ in figures for file in scripts_of(name, with_models))
-    scripts = "".join(f"<script>{(ASSETS / file).read_text(encoding='utf-8')}</script>" for file in files)
-    data = "".join(f'<script type="application/json" id="data{i}">{one}</script>' for i, (_, one) in enumerate(figures))
+    scripts = "".join(
+        f"<script>{(ASSETS / file).read_text(encoding='utf-8')}</script>" for file in files
+    )
+    data = "".join(
+        f'<script type="application/json" id="data{i}">{one}</script>'
+        for i, (_, one) in enumerate(figures)
+    )
     with tempfile.TemporaryDirectory(prefix="w2s-still-") as folder:
         page = Path(folder, "page.html")
-        page.write_text(PAGE.format(data=data, scripts=scripts, names=json.dumps([name for name, _ in figures])), encoding="utf-8")
-        sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []  # as root Chromium has none
+        page.write_text(
+            PAGE.format(
+                data=data, scripts=scripts, names=json.dumps([name for name, _ in figures])
+            ),
+            encoding="utf-8",
+        )
+        sandbox = (
+            ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+        )  # as root Chromium has none
         try:
-            done = subprocess.run([chromium, *ARGUMENTS, *sandbox, f"--user-data-dir={folder}/profile", "--dump-dom",
-                                   page.as_uri()], capture_output=True, text=True, timeout=SECONDS)
+            done = subprocess.run(
+                [
+                    chromium,
+                    *ARGUMENTS,
+                    *sandbox,
+                    f"--user-data-dir={folder}/profile",
+                    "--dump-dom",
+                    page.as_uri(),
+                ],
+                capture_output=True,
+                text=True,
+                timeout=SECONDS,
+            )
         except (OSError, subprocess.TimeoutExpired):
             return None
     if failed := FAILED.search(done.stdout):
-        raise FigureError(f"figure {html.unescape(failed[1])!r}: its script failed on this data: {html.unescape(failed[2])}")
+        raise FigureError(
+            f"figure {html.unescape(failed[1])!r}: its script failed on this data: {html.unescape(failed[2])}"
+        )
     drawn = DRAWN.findall(done.stdout)
     return drawn if len(drawn) == len(figures) else None
 
@@ -140,8 +186,11 @@ def keep_stills(root: Path) -> list[Path]:
     """Commit-ready copies in book/stills of the stills of the built book; those of no figure are deleted."""
     folder = root / "book" / "stills"
     folder.mkdir(exist_ok=True)
-    found = {id: inner for page in sorted((root / "_build" / "html").rglob("*.html"))
-             for id, _, _, inner, _ in FIGURE.findall(page.read_text(encoding="utf-8"))}
+    found = {
+        id: inner
+        for page in sorted((root / "_build" / "html").rglob("*.html"))
+        for id, _, _, inner, _ in FIGURE.findall(page.read_text(encoding="utf-8"))
+    }
     for old in folder.glob("*.html"):
         if old.stem not in found:
             old.unlink()

@@ -1,4 +1,5 @@
 """`course author`: what somebody who writes exercises runs. A student needs none of it."""
+
 import contextlib
 import io
 import json
@@ -11,17 +12,30 @@ def add_arguments(parser) -> None:
     """One parser for each of the author's commands."""
     parts = parser.add_subparsers(dest="part", metavar="PART", required=True)
 
-    build = parts.add_parser("build", help="make the student notebooks in exercises/ from solutions/")
-    build.add_argument("assignment", nargs="*", metavar="ASSIGNMENT", help='such as "01" (default: all)')
-    build.add_argument("--check", action="store_true",
-                       help="change nothing; exit 1 if a committed notebook is not what the sources give")
+    build = parts.add_parser(
+        "build", help="make the student notebooks in exercises/ from solutions/"
+    )
+    build.add_argument(
+        "assignment", nargs="*", metavar="ASSIGNMENT", help='such as "01" (default: all)'
+    )
+    build.add_argument(
+        "--check",
+        action="store_true",
+        help="change nothing; exit 1 if a committed notebook is not what the sources give",
+    )
     build.set_defaults(part_run=run_build)
 
-    check = parts.add_parser("check", help="run the checks on the reference, a known mistake or another right answer")
+    check = parts.add_parser(
+        "check", help="run the checks on the reference, a known mistake or another right answer"
+    )
     _exercise(check)
-    check.add_argument("--impl", default="reference", metavar="IMPL",
-                       help="reference, student (the notebook in exercises/), mistake:NAME, alternative:NAME, or the path "
-                            "of a notebook or Python file, which runs in this process (default: reference)")
+    check.add_argument(
+        "--impl",
+        default="reference",
+        metavar="IMPL",
+        help="reference, student (the notebook in exercises/), mistake:NAME, alternative:NAME, or the path "
+        "of a notebook or Python file, which runs in this process (default: reference)",
+    )
     check.add_argument("--json", action="store_true", help="print the results as JSON")
     check.set_defaults(part_run=run_check)
 
@@ -29,40 +43,82 @@ def add_arguments(parser) -> None:
     _exercise(matrix)
     matrix.set_defaults(part_run=run_matrix)
 
-    mutants = parts.add_parser("mutants", help="change a solution a little in every way, and see whether a check notices")
+    mutants = parts.add_parser(
+        "mutants", help="change a solution a little in every way, and see whether a check notices"
+    )
     _exercise(mutants)
     mutants.add_argument("--all", action="store_true", help="list those that were noticed too")
     mutants.set_defaults(part_run=run_mutants)
 
-    prove = parts.add_parser("prove", help="run every case of the tests of a chapter's exercises, and write down that all passed")
-    prove.add_argument("assignment", nargs="*", metavar="ASSIGNMENT", help='such as "01" (default: all)')
+    prove = parts.add_parser(
+        "prove",
+        help="run every case of the tests of a chapter's exercises, and write down that all passed",
+    )
+    prove.add_argument(
+        "assignment", nargs="*", metavar="ASSIGNMENT", help='such as "01" (default: all)'
+    )
     prove.set_defaults(part_run=run_prove)
 
-    tries = parts.add_parser("try", help="run a folder of answers, EXERCISE/right__NAME.py and EXERCISE/wrong__NAME.py, in "
-                                         "process, over forty seeds and in the sandbox")
+    tries = parts.add_parser(
+        "try",
+        help="run a folder of answers, EXERCISE/right__NAME.py and EXERCISE/wrong__NAME.py, in "
+        "process, over forty seeds and in the sandbox",
+    )
     tries.add_argument("folder", metavar="FOLDER")
-    tries.add_argument("--assignment", required=True, metavar="ASSIGNMENT", help='whose exercises they answer, such as "01"')
+    tries.add_argument(
+        "--assignment",
+        required=True,
+        metavar="ASSIGNMENT",
+        help='whose exercises they answer, such as "01"',
+    )
     tries.add_argument("--no-sandbox", action="store_true", help="leave the sandbox out")
     tries.set_defaults(part_run=run_try)
 
-    withheld = parts.add_parser("withheld", help="which callables that a student has return an exercise's answers")
+    withheld = parts.add_parser(
+        "withheld", help="which callables that a student has return an exercise's answers"
+    )
     _exercise(withheld)
     withheld.set_defaults(part_run=run_withheld)
 
-    out = parts.add_parser("hand-out", help="one notebook for each student, with the faults that were drawn for them")
+    out = parts.add_parser(
+        "hand-out", help="one notebook for each student, with the faults that were drawn for them"
+    )
     out.add_argument("assignment", metavar="ASSIGNMENT")
-    out.add_argument("roster", metavar="ROSTER", help="a text file with a student's id on each line, as in the gradebook")
-    out.add_argument("--course-root", default="class", metavar="DIR", help="where the class is graded; its secret draws (default: class)")
-    out.add_argument("--to", default="hand-out", metavar="DIR", help="where STUDENT/ASSIGNMENT/ goes (default: hand-out)")
+    out.add_argument(
+        "roster",
+        metavar="ROSTER",
+        help="a text file with a student's id on each line, as in the gradebook",
+    )
+    out.add_argument(
+        "--course-root",
+        default="class",
+        metavar="DIR",
+        help="where the class is graded; its secret draws (default: class)",
+    )
+    out.add_argument(
+        "--to",
+        default="hand-out",
+        metavar="DIR",
+        help="where STUDENT/ASSIGNMENT/ goes (default: hand-out)",
+    )
     out.set_defaults(part_run=run_hand_out)
     for part in parts.choices.values():
         if part is not check:
-            part.add_argument("--json", action="store_true", help="print the exit code and the lines as JSON, at the end")
+            part.add_argument(
+                "--json",
+                action="store_true",
+                help="print the exit code and the lines as JSON, at the end",
+            )
 
 
 def _exercise(parser) -> None:
-    parser.add_argument("exercise", nargs="*", default=["01"], metavar="EXERCISE",
-                        help='an assignment, an exercise, or both, such as "01", "01.ppmi" or "01 ppmi" (default: 01)')
+    parser.add_argument(
+        "exercise",
+        nargs="*",
+        default=["01"],
+        metavar="EXERCISE",
+        help='an assignment, an exercise, or both, such as "01", "01.ppmi" or "01 ppmi" (default: 01)',
+    )
 
 
 def run(args) -> int:
@@ -71,7 +127,11 @@ def run(args) -> int:
         return args.part_run(args)
     with contextlib.redirect_stdout(io.StringIO()) as out:
         code = args.part_run(args)
-    print(json.dumps({"part": args.part, "exit_code": code, "lines": out.getvalue().splitlines()}, indent=1))
+    print(
+        json.dumps(
+            {"part": args.part, "exit_code": code, "lines": out.getvalue().splitlines()}, indent=1
+        )
+    )
     return code
 
 
@@ -79,7 +139,9 @@ def chosen(words: list[str]) -> tuple:
     """The assignment and the exercises that the words mean."""
     from autograder.authoring.catalogue import exercises_named
 
-    return exercises_named(".".join(words) if len(words) == 2 and "." not in words[1] else words[-1])
+    return exercises_named(
+        ".".join(words) if len(words) == 2 and "." not in words[1] else words[-1]
+    )
 
 
 def run_build(args) -> int:
@@ -93,7 +155,10 @@ def run_build(args) -> int:
             print(build(one))
         return 0
     complaints = [complaint for complaint in map(stale, chosen) if complaint]
-    print("\n".join(complaints) or f"{len(chosen)} notebook(s) are what the sources give, and nothing leaks")
+    print(
+        "\n".join(complaints)
+        or f"{len(chosen)} notebook(s) are what the sources give, and nothing leaks"
+    )
     return 1 if complaints else 0
 
 
@@ -113,7 +178,7 @@ def run_matrix(args) -> int:
     from autograder.authoring.matrix import as_text, judged, rows_of, write
 
     one, exercises = chosen(args.exercise)
-    judge = cache(judged)       # the file is written from what was printed
+    judge = cache(judged)  # the file is written from what was printed
     in_order = True
     for exercise in exercises:
         rows = rows_of(exercise, judge)
@@ -140,7 +205,9 @@ def run_mutants(args) -> int:
         print(write(one, outcomes))
     surviving = sum(len(outcome.surviving) for outcome in outcomes)
     unused = sum(len(outcome.unused) for outcome in outcomes)
-    print(f"{surviving} of {sum(len(outcome.fates) for outcome in outcomes)} mutants survive unexplained")
+    print(
+        f"{surviving} of {sum(len(outcome.fates) for outcome in outcomes)} mutants survive unexplained"
+    )
     return 1 if surviving or unused else 0
 
 
@@ -149,7 +216,14 @@ def run_prove(args) -> int:
     from autograder.authoring.catalogue import assignment, assignments
     from autograder.authoring.proven import prove
 
-    return int(any([prove(one) != 0 for one in [assignment(name) for name in args.assignment] or assignments()]))
+    return int(
+        any(
+            [
+                prove(one) != 0
+                for one in [assignment(name) for name in args.assignment] or assignments()
+            ]
+        )
+    )
 
 
 def run_try(args) -> int:
@@ -179,10 +253,17 @@ def run_withheld(args) -> int:
         print(sweep.write(one, ledger.add(one, swept)["found"]))
     open_to_all = 0
     for id, names in swept.found.items():
-        left = sweep.unexplained(one.exercises[id], names, sweep.solution_of(one, one.exercises[id]))
+        left = sweep.unexplained(
+            one.exercises[id], names, sweep.solution_of(one, one.exercises[id])
+        )
         open_to_all += len(left)
-        print(f"{id}: {', '.join(names) or 'nothing'}" + (f"; neither withheld nor allowed: {', '.join(left)}" if left else ""))
-    print(f"{sum(swept.tried.values())} callables of {len(swept.tried)} modules were tried; {len(swept.ended)} hung or died")
+        print(
+            f"{id}: {', '.join(names) or 'nothing'}"
+            + (f"; neither withheld nor allowed: {', '.join(left)}" if left else "")
+        )
+    print(
+        f"{sum(swept.tried.values())} callables of {len(swept.tried)} modules were tried; {len(swept.ended)} hung or died"
+    )
     return 1 if open_to_all else 0
 
 
@@ -195,11 +276,17 @@ def run_hand_out(args) -> int:
     from autograder.grading.hand_out import hand_out
 
     try:
-        students = [line.strip() for line in Path(args.roster).read_text(encoding="utf-8").splitlines() if line.strip()]
+        students = [
+            line.strip()
+            for line in Path(args.roster).read_text(encoding="utf-8").splitlines()
+            if line.strip()
+        ]
     except (OSError, UnicodeDecodeError) as error:
         raise CourseError(f"{args.roster}: the roster cannot be read: {error}") from error
     root = Path(args.course_root).resolve()
     root.mkdir(parents=True, exist_ok=True)
     written = hand_out(load_assignment(args.assignment), students, root, Path(args.to))
-    print(f"{len(written)} notebooks in {args.to}; grade them with --course-root {args.course_root}, whose secret drew the faults")
+    print(
+        f"{len(written)} notebooks in {args.to}; grade them with --course-root {args.course_root}, whose secret drew the faults"
+    )
     return 0

@@ -1,4 +1,5 @@
 """`course check`: run the visible checks on your own notebook."""
+
 import json
 
 SUMMARY = "run the checks of an exercise on your notebook"
@@ -9,10 +10,14 @@ Exit codes: 0 all points are there, 1 points are missing or a person must look, 
 
 def add_arguments(parser) -> None:
     """Which exercise, which notebook, and how to print."""
-    parser.add_argument("what", nargs="*", metavar="EXERCISE or NOTEBOOK",
-                        help='an exercise or an assignment, such as "01.ppmi", "ppmi" or "01" (default: 01), and the path '
-                             "of your notebook or Python file, which runs in this process (default: the one in mywork/, or "
-                             "else the one in exercises/)")
+    parser.add_argument(
+        "what",
+        nargs="*",
+        metavar="EXERCISE or NOTEBOOK",
+        help='an exercise or an assignment, such as "01.ppmi", "ppmi" or "01" (default: 01), and the path '
+        "of your notebook or Python file, which runs in this process (default: the one in mywork/, or "
+        "else the one in exercises/)",
+    )
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     parser.epilog = EPILOG
 
@@ -25,8 +30,10 @@ def run(args) -> int:
     paths = [word for word in args.what if word.lower().endswith((".ipynb", ".py"))]
     names = [word for word in args.what if word not in paths]
     if len(paths) > 1 or len(names) > 1:
-        raise CourseError("give one exercise or assignment and one notebook, for example "
-                          "`course check 01.ppmi mywork/01-static-embeddings.ipynb`")
+        raise CourseError(
+            "give one exercise or assignment and one notebook, for example "
+            "`course check 01.ppmi mywork/01-static-embeddings.ipynb`"
+        )
     one, exercises = exercises_named(names[0] if names else _number_of(paths))
     return print_results(one, exercises, paths[0] if paths else _own_notebook(one), args.json)
 
@@ -59,23 +66,43 @@ def print_results(one, exercises: list, impl: str, as_json: bool) -> int:
     checked = [exercise for exercise in exercises if exercise.stages]
     by_hand = [exercise for exercise in exercises if not exercise.stages]
     own = impl != "reference" and impl.partition(":")[0] not in ("mistake", "alternative")
-    with contextlib.redirect_stdout(sys.stderr):       # what the checked code prints is not our output
-        results, waits = _results_of_own(one, exercises, impl) if own else (_results_of_ours(checked, impl), {})
+    with contextlib.redirect_stdout(sys.stderr):  # what the checked code prints is not our output
+        results, waits = (
+            _results_of_own(one, exercises, impl) if own else (_results_of_ours(checked, impl), {})
+        )
     if not results and checked:
-        raise CourseError(f"no exercise of {', '.join(exercise.id for exercise in exercises)} knows {impl!r}; "
-                          "`course author matrix` lists the mistakes")
-    points, earned = (sum(getattr(result, name) for _, result in results) for name in ("points", "earned"))
+        raise CourseError(
+            f"no exercise of {', '.join(exercise.id for exercise in exercises)} knows {impl!r}; "
+            "`course author matrix` lists the mistakes"
+        )
+    points, earned = (
+        sum(getattr(result, name) for _, result in results) for name in ("points", "earned")
+    )
     hand = sum(exercise.points for exercise in by_hand)
     if as_json:
-        print(json.dumps({"assignment": one.name, "impl": impl, "points": points, "earned": earned,
-                          "by_hand": {exercise.id: exercise.points for exercise in by_hand}, "waits": waits,
-                          "exercises": [result.to_json() for _, result in results]}, indent=1))
+        print(
+            json.dumps(
+                {
+                    "assignment": one.name,
+                    "impl": impl,
+                    "points": points,
+                    "earned": earned,
+                    "by_hand": {exercise.id: exercise.points for exercise in by_hand},
+                    "waits": waits,
+                    "exercises": [result.to_json() for _, result in results],
+                },
+                indent=1,
+            )
+        )
     else:
         for exercise, result in results:
             print(as_text(result, exercise.see) + "\n")
         for id, reason in waits.items():
             print(f"A person will look at {id}: {reason}\n")
-        print(f"{one.name}: {earned:g} points of {points + hand:g}" + (f", {hand:g} by hand" if hand else ""))
+        print(
+            f"{one.name}: {earned:g} points of {points + hand:g}"
+            + (f", {hand:g} by hand" if hand else "")
+        )
         if own and (line := borrowed_line()):
             print(line)
     return 0 if earned >= points - 1e-9 and not waits else 1
@@ -88,7 +115,11 @@ def _results_of_ours(checked: list, impl: str) -> list[tuple]:
     from autograder.checks.protocol import LocalStudent, run_exercise
 
     known = [(exercise, namespace_of(impl, exercise)) for exercise in checked]
-    return [(exercise, run_exercise(exercise, Limited(LocalStudent(namespace)))) for exercise, namespace in known if namespace is not None]
+    return [
+        (exercise, run_exercise(exercise, Limited(LocalStudent(namespace))))
+        for exercise, namespace in known
+        if namespace is not None
+    ]
 
 
 def _results_of_own(one, exercises: list, impl: str) -> tuple[list[tuple], dict[str, str]]:
@@ -107,8 +138,11 @@ def _results_of_own(one, exercises: list, impl: str) -> tuple[list[tuple], dict[
 
     path = student_path(impl, one.number)
     work = taken(path, load_assignment(one.number)) if path.suffix.lower() == ".ipynb" else None
-    print(f"course check: {path} runs in this process, without a sandbox: check only your own code this way "
-          "(`course grade` is for other people's)", file=sys.stderr)
+    print(
+        f"course check: {path} runs in this process, without a sandbox: check only your own code this way "
+        "(`course grade` is for other people's)",
+        file=sys.stderr,
+    )
     withheld, results = in_chapter(one.exercises.values()), []
     with stand_ins(withheld, "__main__"):
         module, failures = run_cells(cells_of(path, work), path.name, GRADERS | withheld)
@@ -118,8 +152,15 @@ def _results_of_own(one, exercises: list, impl: str) -> tuple[list[tuple], dict[
             print(f"course check: {exercise.id} ...", file=sys.stderr)
             results.append((exercise, run_exercise(exercise, Own(module))))
     if work:
-        work.beside = stopped([piece.source for piece in work.pieces], failures, asked_of(one.exercises)) | work.beside
+        work.beside = (
+            stopped([piece.source for piece in work.pieces], failures, asked_of(one.exercises))
+            | work.beside
+        )
     ids = [exercise.id for exercise in exercises]
     human = left_to_people(work, [result.to_json() for _, result in results], ids) if work else []
-    failed = {exercise.id: FAILED for exercise, result in results if any(stage.status == "fault" for stage in result.stages)}
+    failed = {
+        exercise.id: FAILED
+        for exercise, result in results
+        if any(stage.status == "fault" for stage in result.stages)
+    }
     return results, {entry["exercise"]: entry["reason"] for entry in human} | failed

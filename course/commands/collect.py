@@ -1,4 +1,5 @@
 """`course collect`: what a class handed in, into nbgrader's submitted/."""
+
 import argparse
 import json
 from pathlib import Path
@@ -20,10 +21,22 @@ Exit codes: 0 all are there, 1 somebody's could not be taken or read, or an entr
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """From where, which assignment, where to."""
-    parser.add_argument("submissions", nargs="?", type=Path, metavar="SUBMISSIONS", help="a folder or one zip")
+    parser.add_argument(
+        "submissions", nargs="?", type=Path, metavar="SUBMISSIONS", help="a folder or one zip"
+    )
     parser.add_argument("--exchange", action="store_true", help="from nbgrader's exchange")
-    parser.add_argument("--assignment", default="", help="number or name (default: the one that what was handed in is named after)")
-    parser.add_argument("--course-root", type=Path, default=Path("class"), metavar="DIR", help="nbgrader's course root (default: class)")
+    parser.add_argument(
+        "--assignment",
+        default="",
+        help="number or name (default: the one that what was handed in is named after)",
+    )
+    parser.add_argument(
+        "--course-root",
+        type=Path,
+        default=Path("class"),
+        metavar="DIR",
+        help="nbgrader's course root (default: class)",
+    )
     add_database(parser)
     parser.add_argument("--json", action="store_true", help="print what was taken as JSON")
     parser.epilog = EPILOG
@@ -41,7 +54,9 @@ def run(args: argparse.Namespace) -> int:
 
     root = args.course_root
     if (args.submissions is None) == (not args.exchange):
-        raise CourseError("give the folder or zip of the submissions, or --exchange for nbgrader's exchange, not both")
+        raise CourseError(
+            "give the folder or zip of the submissions, or --exchange for nbgrader's exchange, not both"
+        )
     if args.submissions:
         refuse_inside(args.submissions, **{"--course-root": root})
     made = new_course_root(root)
@@ -51,16 +66,32 @@ def run(args: argparse.Namespace) -> int:
     if args.exchange:
         folder = collect_from_exchange(root, loaded)
         students = sorted(path.parent.name for path in folder.glob(f"*/{loaded.name}"))
-        print(json.dumps({"folder": str(folder), "students": students}, indent=1) if args.json else
-              f"collected  {folder}: {len(students)} students have handed in {loaded.name}")
+        print(
+            json.dumps({"folder": str(folder), "students": students}, indent=1)
+            if args.json
+            else f"collected  {folder}: {len(students)} students have handed in {loaded.name}"
+        )
         return 0
     made = collect(args.submissions, loaded, root, of_records(journal(root, loaded).values()))
     if args.json:
         print(json.dumps(made.to_json(), indent=1))
     else:
-        print(f"collected  {made.folder}: {len(made.new)} new, {len(made.changed)} handed in again, {len(made.same)} as before")
-        print("\n".join(f"problem    {student}: {reason}" for student, reason in sorted(made.problems.items())), end="\n" * bool(made.problems))
+        print(
+            f"collected  {made.folder}: {len(made.new)} new, {len(made.changed)} handed in again, {len(made.same)} as before"
+        )
+        print(
+            "\n".join(
+                f"problem    {student}: {reason}"
+                for student, reason in sorted(made.problems.items())
+            ),
+            end="\n" * bool(made.problems),
+        )
         for student, sentences in sorted(made.notes.items()):
             print("\n".join(f"note       {student}: {sentence}" for sentence in sentences))
-        print("\n".join(f"left out   {entry}: {reason}" for entry, reason in sorted(made.left_out.items())), end="\n" * bool(made.left_out))
+        print(
+            "\n".join(
+                f"left out   {entry}: {reason}" for entry, reason in sorted(made.left_out.items())
+            ),
+            end="\n" * bool(made.left_out),
+        )
     return 1 if made.problems or made.left_out else 0

@@ -1,4 +1,5 @@
 """`course completion`: a script that completes commands and options in your shell."""
+
 SUMMARY = "print a script that completes commands and options in bash, zsh or fish"
 EPILOG = """\
   bash   eval "$(course completion bash)"            in ~/.bashrc
@@ -10,8 +11,19 @@ Exit codes: 0 printed, 2 could not run."""
 
 def add_arguments(parser) -> None:
     """Which shell."""
-    parser.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "fish"), help="bash, zsh or fish", nargs="?", default="bash")
-    parser.add_argument("--json", action="store_true", help="print the commands with their options and words as JSON instead, for other shells")
+    parser.add_argument(
+        "shell",
+        metavar="SHELL",
+        choices=("bash", "zsh", "fish"),
+        help="bash, zsh or fish",
+        nargs="?",
+        default="bash",
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print the commands with their options and words as JSON instead, for other shells",
+    )
     parser.epilog = EPILOG
 
 

@@ -1,8 +1,14 @@
 """`course doctor`: what this machine can isolate, shown by trying to break out."""
+
 import argparse
 import json
 
-TOPICS = {"filter": "System calls", "privileges": "Privileges", "groups": "Control groups", "limits": "Memory and processes"}
+TOPICS = {
+    "filter": "System calls",
+    "privileges": "Privileges",
+    "groups": "Control groups",
+    "limits": "Memory and processes",
+}
 SUMMARY = "say what this machine can isolate, and prove it with escape attempts"
 
 
@@ -12,13 +18,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Start the sandbox that grading would use, say which filter of system calls, which user and which limits hold student code "
         "in it, try to break out of it in every way that is known here, and print what came of each. Then grade two notebooks of "
         "assignment 01 whose points are known. Exit codes: 0 everything held and was graded right; 1 something escaped or was "
-        "graded wrong; 2 nothing here can isolate.")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
-    parser.add_argument("--backend", choices=("bubblewrap", "container", "process"),
-                        help="examine this one. `process` isolates nothing and shows what the attempts do then; "
-                             "it is harmless, but run it only where you would run your own code")
-    parser.add_argument("--cold", action="store_true",
-                        help="examine bubblewrap as `course grade --cold` uses it: every sandbox started anew")
+        "graded wrong; 2 nothing here can isolate."
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object instead of the table"
+    )
+    parser.add_argument(
+        "--backend",
+        choices=("bubblewrap", "container", "process"),
+        help="examine this one. `process` isolates nothing and shows what the attempts do then; "
+        "it is harmless, but run it only where you would run your own code",
+    )
+    parser.add_argument(
+        "--cold",
+        action="store_true",
+        help="examine bubblewrap as `course grade --cold` uses it: every sandbox started anew",
+    )
     parser.add_argument("--time", action="store_true", help="measure a start as well")
 
 
@@ -27,24 +42,51 @@ def run(args: argparse.Namespace) -> int:
     from autograder.grading.known_notebooks import graded_wrong
     from autograder.sandbox.doctor import Diagnosis, cold_start, examine, find_backend
     from autograder.sandbox.surroundings import surroundings
+
     backend, reason = find_backend(args.backend, args.cold)
     outcomes, held_by = [], surroundings(backend)
     if not args.json:
-        print(f"Sandbox: {backend.name}. Tier: {backend.tier}." if backend is not None else "Sandbox: none.")
-        print("\n".join(f"{TOPICS[topic]}: {words}" for topic, words in held_by.items()), end="\n\n", flush=True)
+        print(
+            f"Sandbox: {backend.name}. Tier: {backend.tier}."
+            if backend is not None
+            else "Sandbox: none."
+        )
+        print(
+            "\n".join(f"{TOPICS[topic]}: {words}" for topic, words in held_by.items()),
+            end="\n\n",
+            flush=True,
+        )
     for outcome in examine(backend) if backend is not None else ():
         outcomes.append(outcome)
         if not args.json:
-            print(f"{outcome.state:9}  {outcome.name:21}  {outcome.tries}\n{'':11}{outcome.happened[:160]}", flush=True)
+            print(
+                f"{outcome.state:9}  {outcome.name:21}  {outcome.tries}\n{'':11}{outcome.happened[:160]}",
+                flush=True,
+            )
     wrong = graded_wrong(backend) if backend is not None else []
     if backend is not None and not args.json:
-        print("\n".join(f"{'WRONG':9}  {line}" for line in wrong) or f"{'right':9}  known notebooks of 01: perfect and wrong", flush=True)
-    diagnosis = Diagnosis(backend.name if backend else "none", backend.tier if backend else "none", reason, outcomes, held_by, wrong)
+        print(
+            "\n".join(f"{'WRONG':9}  {line}" for line in wrong)
+            or f"{'right':9}  known notebooks of 01: perfect and wrong",
+            flush=True,
+        )
+    diagnosis = Diagnosis(
+        backend.name if backend else "none",
+        backend.tier if backend else "none",
+        reason,
+        outcomes,
+        held_by,
+        wrong,
+    )
     times = cold_start(backend) if args.time and backend is not None else {}
     if args.json:
-        print(json.dumps(diagnosis.to_json() | ({"cold_start_ms": times} if times else {}), indent=1))
+        print(
+            json.dumps(diagnosis.to_json() | ({"cold_start_ms": times} if times else {}), indent=1)
+        )
         return diagnosis.exit_code
     if times:
-        print(f"\nStart, median of 5: {times['empty']:.0f} ms empty, {times['torch']:.0f} ms with torch.")
+        print(
+            f"\nStart, median of 5: {times['empty']:.0f} ms empty, {times['torch']:.0f} ms with torch."
+        )
     print(f"\n{diagnosis.verdict}")
     return diagnosis.exit_code

@@ -1,4 +1,5 @@
 """`course due`: due dates and extensions, in nbgrader's gradebook."""
+
 import argparse
 import json
 from pathlib import Path
@@ -28,8 +29,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which assignment, which date, who gets longer."""
     parser.add_argument("assignment", nargs="?", default="", metavar="ASSIGNMENT", help=HELP)
     parser.add_argument("--date", metavar="DATE", help='the due date, or "none"')
-    parser.add_argument("--extend", metavar="STUDENT=SPAN", action="append", default=[], help="give a student longer; may be repeated")
-    parser.add_argument("--course-root", type=Path, default=DEFAULT_ROOT, metavar="DIR", help="nbgrader's course root (default: class)")
+    parser.add_argument(
+        "--extend",
+        metavar="STUDENT=SPAN",
+        action="append",
+        default=[],
+        help="give a student longer; may be repeated",
+    )
+    parser.add_argument(
+        "--course-root",
+        type=Path,
+        default=DEFAULT_ROOT,
+        metavar="DIR",
+        help="nbgrader's course root (default: class)",
+    )
     add_database(parser)
     parser.add_argument("--json", action="store_true", help="print the dates as JSON")
     parser.epilog = EPILOG
@@ -43,7 +56,11 @@ def run(args: argparse.Namespace) -> int:
     from autograder.grading.assignment import load_assignment
 
     root = args.course_root.resolve()
-    loaded = load_assignment(chosen(args.assignment, root if args.assignment else course_root_there(args.course_root), ""))
+    loaded = load_assignment(
+        chosen(
+            args.assignment, root if args.assignment else course_root_there(args.course_root), ""
+        )
+    )
     date = late.moment(args.date) if args.date not in (None, "none") else None
     spans = {}
     for word in args.extend:
@@ -53,9 +70,11 @@ def run(args: argparse.Namespace) -> int:
         spans[student] = late.span(text)
     sets, made = args.date is not None or bool(spans), ""
     if (sets or args.db) and (root.is_dir() or args.course_root == DEFAULT_ROOT):
-        made = new_course_root(args.course_root)      # dates are often the first that a class has
+        made = new_course_root(args.course_root)  # dates are often the first that a class has
     elif not (root / CONFIG_FILE).exists() and course_root_there(args.course_root):
-        raise CourseError(f"{args.course_root} is no course root, so it has no dates; give --course-root the folder of the class, or set a date with --date")
+        raise CourseError(
+            f"{args.course_root} is no course root, so it has no dates; give --course-root the folder of the class, or set a date with --date"
+        )
     take_database(args, root, make=True)
     say_made(made)
     config = prepare_course_root(root, loaded)
@@ -70,8 +89,13 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps({"assignment": loaded.name} | found.to_json(), indent=1))
         return 0
-    print(f"due        {loaded.name}: " + (f"{found.due:%Y-%m-%d %H:%M} UTC" if found.due else "no date is set"))
-    why = "; nothing is handed in yet" if found.due else "; it counts from the date that is set next"
+    print(
+        f"due        {loaded.name}: "
+        + (f"{found.due:%Y-%m-%d %H:%M} UTC" if found.due else "no date is set")
+    )
+    why = (
+        "; nothing is handed in yet" if found.due else "; it counts from the date that is set next"
+    )
     for word, some in (("longer", found.extensions), ("waits", found.waiting)):
         for student, more in sorted(some.items()):
             print(f"{word:<10} {student}: {more}" + (why if word == "waits" else ""))

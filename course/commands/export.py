@@ -1,4 +1,5 @@
 """`course export`: grades in the form that a learning platform reads."""
+
 import argparse
 import json
 from pathlib import Path
@@ -21,13 +22,36 @@ own download of submissions. Exit codes: 0 all are in it, 1 somebody is left out
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which platform, which assignment, where to."""
-    parser.add_argument("to", metavar="PLATFORM", choices=("canvas", "moodle", "gradescope"), help="canvas, moodle or gradescope")
+    parser.add_argument(
+        "to",
+        metavar="PLATFORM",
+        choices=("canvas", "moodle", "gradescope"),
+        help="canvas, moodle or gradescope",
+    )
     parser.add_argument("--assignment", default="", help=HELP)
-    parser.add_argument("--course-root", type=Path, default=None, metavar="DIR",
-                        help="the course root that `course grade` used (default: class)")
-    parser.add_argument("--out", type=Path, default=None, metavar="PATH", help="the file, or for gradescope the folder (default: in report/)")
-    parser.add_argument("--column", default="", metavar="NAME", help="the heading of Canvas's column (default: the assignment's name)")
-    parser.add_argument("--so-far", action="store_true", help="count what is decided where something is not")
+    parser.add_argument(
+        "--course-root",
+        type=Path,
+        default=None,
+        metavar="DIR",
+        help="the course root that `course grade` used (default: class)",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=None,
+        metavar="PATH",
+        help="the file, or for gradescope the folder (default: in report/)",
+    )
+    parser.add_argument(
+        "--column",
+        default="",
+        metavar="NAME",
+        help="the heading of Canvas's column (default: the assignment's name)",
+    )
+    parser.add_argument(
+        "--so-far", action="store_true", help="count what is decided where something is not"
+    )
     parser.add_argument("--sample", action="store_true", help="the sample class, in _build/course")
     add_database(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -42,14 +66,23 @@ def run(args: argparse.Namespace) -> int:
     from autograder.errors import CourseError
 
     if args.column and args.to != "canvas":
-        raise CourseError(f"--column {args.column}: only Canvas's csv has a column to name; leave it out for {args.to}")
+        raise CourseError(
+            f"--column {args.column}: only Canvas's csv has a column to name; leave it out for {args.to}"
+        )
     root, report = places(args.course_root, None, args.sample)
     course_root_there(root)
     take_database(args, root)
     loaded, rows = records(root, chosen(args.assignment, root))
     ending = "" if args.to == "gradescope" else ".csv"
     made = new_place(args.out, "--out", folder=not ending)
-    found = export_grades(args.to, rows, loaded, args.out or report / f"{args.to}-{loaded.name}{ending}", args.column, args.so_far)
+    found = export_grades(
+        args.to,
+        rows,
+        loaded,
+        args.out or report / f"{args.to}-{loaded.name}{ending}",
+        args.column,
+        args.so_far,
+    )
     found.left_out |= never_judged(root.resolve(), loaded)
     say_made(made)
     return tell(found, args.json)
@@ -58,7 +91,12 @@ def run(args: argparse.Namespace) -> int:
 def tell(made, as_json: bool = False) -> int:
     """Print who is in an Export and who is not, a line a reason; the exit code."""
     if as_json:
-        print(json.dumps({"path": str(made.path), "students": made.students, "left_out": made.left_out}, indent=1))
+        print(
+            json.dumps(
+                {"path": str(made.path), "students": made.students, "left_out": made.left_out},
+                indent=1,
+            )
+        )
         return 1 if made.left_out else 0
     print(f"written    {made.path} ({made.students} students)")
     by_reason: dict[str, list[str]] = {}

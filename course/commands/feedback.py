@@ -1,4 +1,5 @@
 """`course feedback`: the feedback pages in one zip, ready to send back."""
+
 import argparse
 from pathlib import Path
 
@@ -18,11 +19,23 @@ elsewhere. Whose newer work is not judged yet is left out. Exit codes: 0 everybo
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which platform, which assignment, where to."""
-    parser.add_argument("to", metavar="PLATFORM", choices=("canvas", "moodle", "folders"), help="canvas, moodle or folders")
+    parser.add_argument(
+        "to",
+        metavar="PLATFORM",
+        choices=("canvas", "moodle", "folders"),
+        help="canvas, moodle or folders",
+    )
     parser.add_argument("--assignment", default="", help=HELP)
-    parser.add_argument("--course-root", type=Path, default=None, metavar="DIR",
-                        help="the course root that `course grade` used (default: class)")
-    parser.add_argument("--out", type=Path, default=None, metavar="FILE", help="the zip (default: in report/)")
+    parser.add_argument(
+        "--course-root",
+        type=Path,
+        default=None,
+        metavar="DIR",
+        help="the course root that `course grade` used (default: class)",
+    )
+    parser.add_argument(
+        "--out", type=Path, default=None, metavar="FILE", help="the zip (default: in report/)"
+    )
     parser.add_argument("--sample", action="store_true", help="the sample class, in _build/course")
     add_database(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -43,7 +56,13 @@ def run(args: argparse.Namespace) -> int:
     name = chosen(args.assignment, root)
     rewrite(root, report, name)
     loaded, rows = records(root, name)
-    found = zip_feedback(args.to, rows, loaded, root.resolve(), args.out or report / f"feedback-{args.to}-{loaded.name}.zip")
+    found = zip_feedback(
+        args.to,
+        rows,
+        loaded,
+        root.resolve(),
+        args.out or report / f"feedback-{args.to}-{loaded.name}.zip",
+    )
     found.left_out |= never_judged(root.resolve(), loaded)
     say_made(made)
     return tell(found, args.json)

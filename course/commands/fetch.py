@@ -1,4 +1,5 @@
 """`course fetch`: bring the pinned corpora and vectors into the cache, or check what is there."""
+
 import argparse
 import json
 
@@ -9,27 +10,53 @@ SUMMARY = "fetch the pinned corpora and vectors into the cache, and check their 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """NAMES, --verify, --list."""
-    parser.add_argument("names", nargs="*", metavar="NAME", help="corpora to fetch; all of them by default")
-    parser.add_argument("--json", action="store_true", help="with --list or --verify, print what is there as JSON")
-    parser.add_argument("--verify", action="store_true", help="hash every file in the cache in full; fetch nothing")
-    parser.add_argument("--list", action="store_true",
-                        help="list the corpora with size, licence and use; fetch nothing")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="corpora to fetch; all of them by default"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="with --list or --verify, print what is there as JSON"
+    )
+    parser.add_argument(
+        "--verify", action="store_true", help="hash every file in the cache in full; fetch nothing"
+    )
+    parser.add_argument(
+        "--list",
+        action="store_true",
+        help="list the corpora with size, licence and use; fetch nothing",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """0 when all is in the cache; 1 when --verify finds a missing or damaged file; 2 when a fetch fails."""
     from reference_impl import corpora
+
     try:
         entries = [corpora.entry(name) for name in args.names] or list(corpora.available().values())
         if args.list and args.json:
-            print(json.dumps([{"name": item.name, "fetched": corpora.is_fetched(item.name), "size": item.size_text,
-                               "use": item.good_for, "source": item.source, "licence": item.licence} for item in entries], indent=1))
+            print(
+                json.dumps(
+                    [
+                        {
+                            "name": item.name,
+                            "fetched": corpora.is_fetched(item.name),
+                            "size": item.size_text,
+                            "use": item.good_for,
+                            "source": item.source,
+                            "licence": item.licence,
+                        }
+                        for item in entries
+                    ],
+                    indent=1,
+                )
+            )
             return 0
         if args.list:
             for item in entries:
                 state = "in the cache" if corpora.is_fetched(item.name) else "not fetched"
-                print(f"{item.name}  {item.size_text}, {state}\n    {item.good_for}\n"
-                      f"    {item.package} {item.version}; {item.source}\n    licence: {item.licence}")
+                print(
+                    f"{item.name}  {item.size_text}, {state}\n    {item.good_for}\n"
+                    f"    {item.package} {item.version}; {item.source}\n    licence: {item.licence}"
+                )
             return 0
         if args.verify:
             return _verify(entries, args.json)
@@ -42,6 +69,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _verify(entries, as_json: bool) -> int:
     from reference_impl import corpora
+
     damaged, said = 0, {}
     for item in entries:
         try:

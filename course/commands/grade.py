@@ -1,4 +1,5 @@
 """`course grade`: grade a folder of submissions in the sandbox."""
+
 import argparse
 import json
 import sys
@@ -51,27 +52,75 @@ CHECKER_FAILED = 3
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `course grade`."""
-    parser.add_argument("submissions", nargs="?", type=Path, metavar="SUBMISSIONS",
-                        help="what the class handed in: a folder or one zip, see below (default: what `course collect` has brought)")
-    parser.add_argument("--assignment", default="", help="number or name, several with commas, or \"all\": each that something in SUBMISSIONS is named "
-                        "after (default: the only one of these, or with --regrade alone the only one that was graded)")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="submissions at the same time (default: 1)")
-    parser.add_argument("--scheduler", metavar="ADDRESS", help="judge on the workers of a Dask scheduler, tcp://HOST:PORT or tls://HOST:PORT, "
-                        "see `course worker` (default: here)")
-    parser.add_argument("--course-root", type=Path, default=None, metavar="DIR",
-                        help="nbgrader's course root, made if it is not there (default: class; for --sample _build/course)")
-    parser.add_argument("--report", type=Path, default=None, metavar="DIR",
-                        help="where grades.csv and the class report go (default: DIR/report of the course root; for --sample _build/report)")
+    parser.add_argument(
+        "submissions",
+        nargs="?",
+        type=Path,
+        metavar="SUBMISSIONS",
+        help="what the class handed in: a folder or one zip, see below (default: what `course collect` has brought)",
+    )
+    parser.add_argument(
+        "--assignment",
+        default="",
+        help='number or name, several with commas, or "all": each that something in SUBMISSIONS is named '
+        "after (default: the only one of these, or with --regrade alone the only one that was graded)",
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="submissions at the same time (default: 1)"
+    )
+    parser.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="judge on the workers of a Dask scheduler, tcp://HOST:PORT or tls://HOST:PORT, "
+        "see `course worker` (default: here)",
+    )
+    parser.add_argument(
+        "--course-root",
+        type=Path,
+        default=None,
+        metavar="DIR",
+        help="nbgrader's course root, made if it is not there (default: class; for --sample _build/course)",
+    )
+    parser.add_argument(
+        "--report",
+        type=Path,
+        default=None,
+        metavar="DIR",
+        help="where grades.csv and the class report go (default: DIR/report of the course root; for --sample _build/report)",
+    )
     add_budget(parser, ", and is judged again with a larger budget")
-    parser.add_argument("--regrade", action="store_true", help="judge SUBMISSIONS again, and every other verdict that is by older checks or of another "
-                        ".course-secret, which is drawn anew if it is gone; without SUBMISSIONS only those, from the copies of earlier runs")
-    parser.add_argument("--details", action="store_true", help="where results are others than before, name every exercise, not only each student's sum")
-    parser.add_argument("--hand-in", choices=("last", "best"), help="which of a student's hand-ins counts, from now on in this course root (default: last)")
+    parser.add_argument(
+        "--regrade",
+        action="store_true",
+        help="judge SUBMISSIONS again, and every other verdict that is by older checks or of another "
+        ".course-secret, which is drawn anew if it is gone; without SUBMISSIONS only those, from the copies of earlier runs",
+    )
+    parser.add_argument(
+        "--details",
+        action="store_true",
+        help="where results are others than before, name every exercise, not only each student's sum",
+    )
+    parser.add_argument(
+        "--hand-in",
+        choices=("last", "best"),
+        help="which of a student's hand-ins counts, from now on in this course root (default: last)",
+    )
     parser.add_argument("--sample", action="store_true", help="make and grade the sample class")
-    parser.add_argument("--backend", metavar="NAME", help="bubblewrap, container or process (default: the strongest)")
-    parser.add_argument("--cold", action="store_true", help="start every sandbox anew, instead of forking it from one that has imported torch")
-    parser.add_argument("--allow-unsafe", action="store_true",
-                        help="with --backend process: run submissions without isolation, as yourself")
+    parser.add_argument(
+        "--backend",
+        metavar="NAME",
+        help="bubblewrap, container or process (default: the strongest)",
+    )
+    parser.add_argument(
+        "--cold",
+        action="store_true",
+        help="start every sandbox anew, instead of forking it from one that has imported torch",
+    )
+    parser.add_argument(
+        "--allow-unsafe",
+        action="store_true",
+        help="with --backend process: run submissions without isolation, as yourself",
+    )
     add_database(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.epilog = EPILOG
@@ -106,15 +155,24 @@ def run(args: argparse.Namespace) -> int:
     made_too = new_place(args.report, "--report", folder=True)
     take_database(args, course_root, make=True)
     say_made(made)
-    names = {} if args.sample else wanted(_assignments(args, course_root), args.submissions, course_root, args.regrade)
+    names = (
+        {}
+        if args.sample
+        else wanted(_assignments(args, course_root), args.submissions, course_root, args.regrade)
+    )
     if args.hand_in:
         set_rule(course_root, args.hand_in)
     if args.sample:
-        summaries = [grade_sample_class(course_root, args.jobs, args.allow_unsafe, report, None if args.json else Telling())]
+        summaries = [
+            grade_sample_class(
+                course_root, args.jobs, args.allow_unsafe, report, None if args.json else Telling()
+            )
+        ]
     else:
         crew = backend = None
         if args.scheduler:
             from autograder.grading.cluster import Cluster
+
             crew = Cluster(args.scheduler, args.backend or "bubblewrap", args.cold, budget=budget)
         else:
             backend = choose_backend(args.backend, args.allow_unsafe, args.cold)
@@ -123,7 +181,19 @@ def run(args: argparse.Namespace) -> int:
         for place, name in enumerate(names, start=1):
             if telling and len(names) > 1:
                 telling.begin((name, place, len(names)), later=sum(list(names.values())[place:]))
-            summaries.append(grade_class(args.submissions, name, course_root, report, args.jobs, args.regrade, backend, telling, crew))
+            summaries.append(
+                grade_class(
+                    args.submissions,
+                    name,
+                    course_root,
+                    report,
+                    args.jobs,
+                    args.regrade,
+                    backend,
+                    telling,
+                    crew,
+                )
+            )
             if len(names) > 1 and not args.json:
                 _say(summaries[-1], args.details)
     say_made(made_too)
@@ -138,7 +208,15 @@ def run(args: argparse.Namespace) -> int:
         if len(summaries) > 1 and not args.json:
             print(said_failed(failed))
         return CHECKER_FAILED
-    return 1 if any(one.people or one.not_graded or one.stale or one.anew or one.foreign for one in summaries) and not args.sample else 0
+    return (
+        1
+        if any(
+            one.people or one.not_graded or one.stale or one.anew or one.foreign
+            for one in summaries
+        )
+        and not args.sample
+        else 0
+    )
 
 
 def _assignments(args: argparse.Namespace, course_root: Path) -> str:
@@ -154,14 +232,25 @@ def _refuse_beside_sample(args: argparse.Namespace) -> None:
     """Raise CourseError for what says whose work is judged, or how, when the sample class was asked for, which has its own of it."""
     from autograder.errors import CourseError
 
-    beside = {str(args.submissions): args.submissions, f"--assignment {args.assignment}": args.assignment not in ("", "01", SAMPLE_ASSIGNMENT),
-              f"--scheduler {args.scheduler}": args.scheduler, "--regrade": args.regrade, f"--backend {args.backend}": args.backend, "--cold": args.cold,
-              f"--budget {args.budget or 0:g}": args.budget is not None}
+    beside = {
+        str(args.submissions): args.submissions,
+        f"--assignment {args.assignment}": args.assignment not in ("", "01", SAMPLE_ASSIGNMENT),
+        f"--scheduler {args.scheduler}": args.scheduler,
+        "--regrade": args.regrade,
+        f"--backend {args.backend}": args.backend,
+        "--cold": args.cold,
+        f"--budget {args.budget or 0:g}": args.budget is not None,
+    }
     if said := [words for words, given in beside.items() if given]:
-        raise CourseError(f"--sample makes a class of its own and grades that: leave out {' and '.join(said)}, or leave out --sample to grade your class")
+        raise CourseError(
+            f"--sample makes a class of its own and grades that: leave out {' and '.join(said)}, or leave out --sample to grade your class"
+        )
 
 
 def _say(summary, details: bool) -> None:
     """Print what a run did; details: with each exercise whose result is another than before."""
-    changed = [*(f"changed    {line}" for line in summary.changed), *(f"           {line}" for line in summary.details if details)]
+    changed = [
+        *(f"changed    {line}" for line in summary.changed),
+        *(f"           {line}" for line in summary.details if details),
+    ]
     print("\n".join([*changed, *summary.lines()]), flush=True)

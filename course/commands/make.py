@@ -1,4 +1,5 @@
 """`course make`: the whole course, step by step; each step does only what changed since the last run."""
+
 import argparse
 import contextlib
 import json
@@ -14,14 +15,23 @@ from autograder.errors import CourseError
 
 SUMMARY = "do everything that `make course` does: data, vectors, exercises, book, sample class"
 ROOT = Path(__file__).resolve().parents[2]
-Results = list[tuple[str, object]]      # what was made, and where it is
+Results = list[tuple[str, object]]  # what was made, and where it is
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """--jobs for the steps that run side by side."""
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N",
-                        help="processes side by side (default: the machine's cores)")
-    parser.add_argument("--json", action="store_true", help="print what was made as JSON; what is going on goes to stderr")
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="processes side by side (default: the machine's cores)",
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print what was made as JSON; what is going on goes to stderr",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -75,12 +85,20 @@ def train_vectors(jobs: int) -> Results:
     from reference_impl.embeddings.trained import SETTINGS, trained_path
 
     missing = [method for method in SETTINGS if not trained_path(method).is_file()]
-    program = "import sys; from reference_impl.embeddings.trained import trained; trained(sys.argv[1])"
+    program = (
+        "import sys; from reference_impl.embeddings.trained import trained; trained(sys.argv[1])"
+    )
     with ThreadPoolExecutor(jobs) as pool:
-        for method, done in zip(missing, pool.map(
-                lambda method: subprocess.run([sys.executable, "-c", program, method]), missing)):
+        for method, done in zip(
+            missing,
+            pool.map(
+                lambda method: subprocess.run([sys.executable, "-c", program, method]), missing
+            ),
+        ):
             if done.returncode != 0:
-                raise CourseError(f"training {method} failed with exit code {done.returncode}; what it said is above")
+                raise CourseError(
+                    f"training {method} failed with exit code {done.returncode}; what it said is above"
+                )
     return [("trained vectors", trained_path("skipgram").parent)]
 
 
@@ -106,8 +124,15 @@ def grade_sample(jobs: int) -> Results:
 
     summary = grade_sample_class(jobs=jobs, allow_unsafe=True, progress=Telling())
     if summary.isolation == "process":
-        print("  WARNING: nothing here can isolate submissions. The sample class is ours and was graded without a "
-              "sandbox, less the submissions that do harm.\n  `course grade` refuses other people's work on this "
-              "machine; `course doctor` says what is missing.", flush=True)
-    return [("gradebook", summary.gradebook), ("feedback", summary.feedback), ("grades", summary.grades),
-            ("class report", summary.report)]
+        print(
+            "  WARNING: nothing here can isolate submissions. The sample class is ours and was graded without a "
+            "sandbox, less the submissions that do harm.\n  `course grade` refuses other people's work on this "
+            "machine; `course doctor` says what is missing.",
+            flush=True,
+        )
+    return [
+        ("gradebook", summary.gradebook),
+        ("feedback", summary.feedback),
+        ("grades", summary.grades),
+        ("class report", summary.report),
+    ]

@@ -1,4 +1,5 @@
 """`course regrade`: judge again what is by older checks, show what changes, and write it when asked to."""
+
 import argparse
 import json
 import sys
@@ -24,16 +25,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which assignment, and whether to write."""
     parser.add_argument("assignment", nargs="?", default="", metavar="ASSIGNMENT", help=HELP)
     parser.add_argument("--write", action="store_true", help="write what changes")
-    parser.add_argument("--details", action="store_true", help="name every exercise that changes, with its behaviours")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="submissions at the same time (default: 1)")
-    parser.add_argument("--course-root", type=Path, default=None, metavar="DIR",
-                        help="the course root that `course grade` used (default: class)")
-    parser.add_argument("--report", type=Path, default=None, metavar="DIR", help="where the report goes (default: report/ in the course root)")
+    parser.add_argument(
+        "--details",
+        action="store_true",
+        help="name every exercise that changes, with its behaviours",
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="submissions at the same time (default: 1)"
+    )
+    parser.add_argument(
+        "--course-root",
+        type=Path,
+        default=None,
+        metavar="DIR",
+        help="the course root that `course grade` used (default: class)",
+    )
+    parser.add_argument(
+        "--report",
+        type=Path,
+        default=None,
+        metavar="DIR",
+        help="where the report goes (default: report/ in the course root)",
+    )
     add_budget(parser, "; give it again if you graded with more")
-    parser.add_argument("--backend", metavar="NAME", help="bubblewrap, container or process (default: the strongest)")
-    parser.add_argument("--cold", action="store_true", help="start every sandbox anew, instead of forking it from one that has imported torch")
-    parser.add_argument("--allow-unsafe", action="store_true",
-                        help="with --backend process: run submissions without isolation, as yourself")
+    parser.add_argument(
+        "--backend",
+        metavar="NAME",
+        help="bubblewrap, container or process (default: the strongest)",
+    )
+    parser.add_argument(
+        "--cold",
+        action="store_true",
+        help="start every sandbox anew, instead of forking it from one that has imported torch",
+    )
+    parser.add_argument(
+        "--allow-unsafe",
+        action="store_true",
+        help="with --backend process: run submissions without isolation, as yourself",
+    )
     add_database(parser)
     parser.add_argument("--json", action="store_true", help="print what changes as JSON")
     parser.epilog = EPILOG
@@ -41,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 1 when something would change and is not written."""
-    sys.modules.setdefault("rfc3987_syntax", None)      # as in `course grade`
+    sys.modules.setdefault("rfc3987_syntax", None)  # as in `course grade`
     from autograder.classroom.regrade import plan, write
     from autograder.classroom.summary import said_failed
     from autograder.classroom.whole_class import places
@@ -58,7 +87,9 @@ def run(args: argparse.Namespace) -> int:
     place = new_place(args.report, "--report", folder=True)
     take_database(args, root)
     backend = choose_backend(args.backend, args.allow_unsafe, args.cold)
-    made = plan(root, load_assignment(chosen(args.assignment, root, "")), backend, args.jobs, budget=budget)
+    made = plan(
+        root, load_assignment(chosen(args.assignment, root, "")), backend, args.jobs, budget=budget
+    )
     if not args.json:
         print("\n".join(made.lines(args.details)), flush=True)
     summary = write(root, report, made, backend) if args.write and made.verdicts else None
@@ -70,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
     elif made.verdicts:
         print("nothing is written: `course regrade --write` writes it")
     if failed := summary.failed if summary else made.failed:
-        if not args.json and not summary:       # a summary ends with it
+        if not args.json and not summary:  # a summary ends with it
             print(said_failed(failed))
         return CHECKER_FAILED
     return 1 if made.cannot or (made.changes and not summary) else 0

@@ -1,4 +1,5 @@
 """`course report`: feedback, grades.csv and class report again, after grading by hand."""
+
 import argparse
 import json
 from pathlib import Path
@@ -13,16 +14,28 @@ submissions need manual grading, which to look at, each behaviour with the share
 time, memory and limits. All are single files without scripts that ask for nothing. Feedback pages and NAME.csv are written
 again, too; grades.csv has the rows of every assignment.
 Exit codes: 0 written, 2 could not run."""
-SOME = 8    # names in a line
+SOME = 8  # names in a line
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `course report`."""
-    parser.add_argument("--assignment", default="", help="number or name (default: each that was graded here)")
-    parser.add_argument("--course-root", type=Path, default=None, metavar="DIR",
-                        help="the course root that `course grade` used (default: class)")
-    parser.add_argument("--report", type=Path, default=None, metavar="DIR",
-                        help="where grades.csv and the pages go (default: report/ in the course root)")
+    parser.add_argument(
+        "--assignment", default="", help="number or name (default: each that was graded here)"
+    )
+    parser.add_argument(
+        "--course-root",
+        type=Path,
+        default=None,
+        metavar="DIR",
+        help="the course root that `course grade` used (default: class)",
+    )
+    parser.add_argument(
+        "--report",
+        type=Path,
+        default=None,
+        metavar="DIR",
+        help="where grades.csv and the pages go (default: report/ in the course root)",
+    )
     parser.add_argument("--sample", action="store_true", help="the sample class, in _build/course")
     add_database(parser)
     parser.add_argument("--json", action="store_true", help="print what the pages say as JSON")
@@ -31,7 +44,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 0; a missing record is a CourseError."""
-    from autograder.classroom.whole_class import INDEX, behind, class_figures, graded_here, places, rewrite
+    from autograder.classroom.whole_class import (
+        INDEX,
+        behind,
+        class_figures,
+        graded_here,
+        places,
+        rewrite,
+    )
 
     root, report = places(args.course_root, args.report, args.sample)
     course_root_there(root)
@@ -41,14 +61,20 @@ def run(args: argparse.Namespace) -> int:
     written = [rewrite(root, report, name) for name in names]
     say_made(made)
     if args.json:
-        said = [{"grades": str(grades), "report": str(page), "newer": behind(root, name)} | class_figures(root, name) for name, (grades, page) in zip(names, written)]
+        said = [
+            {"grades": str(grades), "report": str(page), "newer": behind(root, name)}
+            | class_figures(root, name)
+            for name, (grades, page) in zip(names, written)
+        ]
         print(json.dumps(said[0] if args.assignment else {"assignments": said}, indent=1))
     else:
         print("\n".join(f"report     {page}" for _, page in written))
         for name in (page.stem for _, page in written):
             if waiting := behind(root, name):
                 more = f" and {len(waiting) - SOME} more" if len(waiting) > SOME else ""
-                print(f"newer      {name}: {', '.join(waiting[:SOME])}{more} handed in work that is not judged yet; "
-                      f"`course grade --assignment {name.split('-')[0]}` judges it")
+                print(
+                    f"newer      {name}: {', '.join(waiting[:SOME])}{more} handed in work that is not judged yet; "
+                    f"`course grade --assignment {name.split('-')[0]}` judges it"
+                )
         print(f"all        {report / INDEX}\ngrades     {written[-1][0]}")
     return 0

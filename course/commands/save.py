@@ -6,8 +6,12 @@ SUMMARY = "put your functions that pass into your own package, mywork/word2serve
 def add_arguments(parser) -> None:
     """Which assignment, and which notebook."""
     parser.add_argument("assignment", help='an assignment such as "01"')
-    parser.add_argument("notebook", nargs="?", help="your notebook, which runs in this process (default: the one in mywork/, "
-                                                    "or else the one in exercises/)")
+    parser.add_argument(
+        "notebook",
+        nargs="?",
+        help="your notebook, which runs in this process (default: the one in mywork/, "
+        "or else the one in exercises/)",
+    )
     parser.add_argument("--json", action="store_true", help="print what was saved as JSON")
 
 
@@ -29,7 +33,9 @@ def run(args) -> int:
     one = assignment(args.assignment)
     path = student_path(args.notebook or _own_notebook(one), one.number)
     if path.suffix.lower() != ".ipynb":
-        raise CourseError(f"{path} is not a notebook: `course save` takes functions out of a notebook's cells")
+        raise CourseError(
+            f"{path} is not a notebook: `course save` takes functions out of a notebook's cells"
+        )
     cells = cells_of(path, taken(path, load_assignment(one.number)))
     with contextlib.redirect_stdout(sys.stderr):
         module, failures = run_cells(cells, path.name)
@@ -44,7 +50,15 @@ def run(args) -> int:
     if names:
         saved = package.save(one, cells, names)
     if args.json:
-        print(json.dumps({"path": str(saved.path) if saved else None, "saved": names, "left": [one.id for one in left]}))
+        print(
+            json.dumps(
+                {
+                    "path": str(saved.path) if saved else None,
+                    "saved": names,
+                    "left": [one.id for one in left],
+                }
+            )
+        )
         return 1 if left or not names else 0
     if saved:
         print(f"saved in {saved.path}: {', '.join(names)}")

@@ -1,4 +1,5 @@
 """`course serve`: a language model and a sentence encoder behind an HTTP port, with OpenAI's API."""
+
 import argparse
 import contextlib
 import errno
@@ -46,74 +47,180 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What to serve, where, with how much memory, to whom."""
     parser.epilog = EPILOG
     what = parser.add_argument_group("what")
-    what.add_argument("model", nargs="?", metavar="MODEL", help="a .gguf file, or a folder with config.json, "
-                      "safetensors and tokenizer (GPT-2, LLaMA, Mistral, Qwen); default: SmolLM2-135M-Instruct, "
-                      "which `course fetch smollm2` brings")
+    what.add_argument(
+        "model",
+        nargs="?",
+        metavar="MODEL",
+        help="a .gguf file, or a folder with config.json, "
+        "safetensors and tokenizer (GPT-2, LLaMA, Mistral, Qwen); default: SmolLM2-135M-Instruct, "
+        "which `course fetch smollm2` brings",
+    )
     what.add_argument("--name", help="what clients call it (default: the file's or folder's name)")
-    what.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), default="float32",
-                      help="of weights and cache (default: float32)")
-    what.add_argument("--quantization", choices=("int8",), help="on a CPU: keep the weights of linear layers in eight "
-                      "bits, a quarter of float32's, which makes decoding of few texts quicker and changes numbers by "
-                      "about a percent")
-    what.add_argument("--async-scheduling", action="store_true",
-                      help="schedule the next step while one is computed; none ahead of guesses and structured answers")
-    what.add_argument("--device", default="cpu", metavar="DEVICE",
-                      help="where the model computes: cpu, cuda, or cuda:1 (default: cpu)")
-    what.add_argument("--tensor-parallel-size", type=int, metavar="N",
-                      help="cut the model into N slices, each in a process of its own (on cuda: on a GPU of its own); "
-                           "under torchrun: as many as it started (default: 1)")
-    what.add_argument("--lora-modules", nargs="+", default=[], metavar="NAME=FOLDER",
-                      help="LoRA adapters as peft saves them, each chosen by its name as a request's `model`")
-    what.add_argument("--encoder", metavar="FOLDER", help="a BERT for /v1/embeddings (default: MiniLM, if "
-                      "`course fetch minilm` has brought it)")
+    what.add_argument(
+        "--dtype",
+        choices=("float32", "bfloat16", "float16"),
+        default="float32",
+        help="of weights and cache (default: float32)",
+    )
+    what.add_argument(
+        "--quantization",
+        choices=("int8",),
+        help="on a CPU: keep the weights of linear layers in eight "
+        "bits, a quarter of float32's, which makes decoding of few texts quicker and changes numbers by "
+        "about a percent",
+    )
+    what.add_argument(
+        "--async-scheduling",
+        action="store_true",
+        help="schedule the next step while one is computed; none ahead of guesses and structured answers",
+    )
+    what.add_argument(
+        "--device",
+        default="cpu",
+        metavar="DEVICE",
+        help="where the model computes: cpu, cuda, or cuda:1 (default: cpu)",
+    )
+    what.add_argument(
+        "--tensor-parallel-size",
+        type=int,
+        metavar="N",
+        help="cut the model into N slices, each in a process of its own (on cuda: on a GPU of its own); "
+        "under torchrun: as many as it started (default: 1)",
+    )
+    what.add_argument(
+        "--lora-modules",
+        nargs="+",
+        default=[],
+        metavar="NAME=FOLDER",
+        help="LoRA adapters as peft saves them, each chosen by its name as a request's `model`",
+    )
+    what.add_argument(
+        "--encoder",
+        metavar="FOLDER",
+        help="a BERT for /v1/embeddings (default: MiniLM, if `course fetch minilm` has brought it)",
+    )
     where = parser.add_argument_group("where, and to whom")
-    where.add_argument("--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1, this machine)")
-    where.add_argument("--port", type=int, default=8000, help="port (default: 8000; 0: a free one, which is printed)")
-    where.add_argument("--api-key", metavar="KEY", help=f"what clients must send; better set ${KEY_VARIABLE}, "
-                       "because others can read arguments (default: no key is asked for)")
-    where.add_argument("--open-to-all", action="store_true",
-                       help="listen at an address other than this machine's own without an API key")
-    where.add_argument("--shutdown-timeout", type=float, default=5.0, metavar="SECONDS",
-                       help="what answers under way get when the server is told to end (default: 5)")
-    where.add_argument("--enable-prompt-tokens-details", action="store_true",
-                       help="tell in each usage how much of the prompt was found computed; off by default, because it "
-                            "tells clients whether somebody has sent the same before")
+    where.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help="address to listen at (default: 127.0.0.1, this machine)",
+    )
+    where.add_argument(
+        "--port",
+        type=int,
+        default=8000,
+        help="port (default: 8000; 0: a free one, which is printed)",
+    )
+    where.add_argument(
+        "--api-key",
+        metavar="KEY",
+        help=f"what clients must send; better set ${KEY_VARIABLE}, "
+        "because others can read arguments (default: no key is asked for)",
+    )
+    where.add_argument(
+        "--open-to-all",
+        action="store_true",
+        help="listen at an address other than this machine's own without an API key",
+    )
+    where.add_argument(
+        "--shutdown-timeout",
+        type=float,
+        default=5.0,
+        metavar="SECONDS",
+        help="what answers under way get when the server is told to end (default: 5)",
+    )
+    where.add_argument(
+        "--enable-prompt-tokens-details",
+        action="store_true",
+        help="tell in each usage how much of the prompt was found computed; off by default, because it "
+        "tells clients whether somebody has sent the same before",
+    )
     memory = parser.add_argument_group("memory and steps")
     size = memory.add_mutually_exclusive_group()
-    size.add_argument("--cache-mb", type=int, metavar="MB", help="memory for keys and values (default: 512)")
+    size.add_argument(
+        "--cache-mb", type=int, metavar="MB", help="memory for keys and values (default: 512)"
+    )
     size.add_argument("--num-blocks", type=int, metavar="N", help="the same, as a number of blocks")
-    memory.add_argument("--block-size", type=int, default=16, metavar="N", help="tokens in a block (default: 16)")
-    memory.add_argument("--swap-space", type=float, default=0.0, metavar="GIB", help="memory on the host for texts "
-                        "that have to make room; 0: their tokens are computed again (default: 0)")
-    memory.add_argument("--no-prefix-caching", action="store_true",
-                        help="compute every prompt anew, also if it begins like another")
-    memory.add_argument("--cuda-graphs", action="store_true",
-                        help="on a GPU: record decoding steps once and replay them")
-    memory.add_argument("--max-num-seqs", type=int, default=64, metavar="N",
-                        help="texts that are continued at the same time (default: 64)")
-    memory.add_argument("--max-num-batched-tokens", type=int, default=512, metavar="N",
-                        help="tokens in one step; less lets others wait less, more reads prompts faster (default: 512)")
-    memory.add_argument("--max-model-len", type=int, metavar="N", help="tokens of one text, prompt and answer "
-                        "(default: what model and cache allow)")
-    memory.add_argument("--speculate", type=int, default=0, metavar="N", help="guess up to N tokens a step by looking "
-                        "where the last ones stood before; greedy answers do not change, sampled ones keep their "
-                        "distribution (default: 0)")
-    where.add_argument("--json", action="store_true", help="say where it serves what in one line of JSON, as soon as it does")
-    parser.add_argument("--trace", type=Path, metavar="FILE",
-                        help="at the end, write what each of the last 10,000 steps did as JSON")
+    memory.add_argument(
+        "--block-size", type=int, default=16, metavar="N", help="tokens in a block (default: 16)"
+    )
+    memory.add_argument(
+        "--swap-space",
+        type=float,
+        default=0.0,
+        metavar="GIB",
+        help="memory on the host for texts "
+        "that have to make room; 0: their tokens are computed again (default: 0)",
+    )
+    memory.add_argument(
+        "--no-prefix-caching",
+        action="store_true",
+        help="compute every prompt anew, also if it begins like another",
+    )
+    memory.add_argument(
+        "--cuda-graphs",
+        action="store_true",
+        help="on a GPU: record decoding steps once and replay them",
+    )
+    memory.add_argument(
+        "--max-num-seqs",
+        type=int,
+        default=64,
+        metavar="N",
+        help="texts that are continued at the same time (default: 64)",
+    )
+    memory.add_argument(
+        "--max-num-batched-tokens",
+        type=int,
+        default=512,
+        metavar="N",
+        help="tokens in one step; less lets others wait less, more reads prompts faster (default: 512)",
+    )
+    memory.add_argument(
+        "--max-model-len",
+        type=int,
+        metavar="N",
+        help="tokens of one text, prompt and answer (default: what model and cache allow)",
+    )
+    memory.add_argument(
+        "--speculate",
+        type=int,
+        default=0,
+        metavar="N",
+        help="guess up to N tokens a step by looking "
+        "where the last ones stood before; greedy answers do not change, sampled ones keep their "
+        "distribution (default: 0)",
+    )
+    where.add_argument(
+        "--json",
+        action="store_true",
+        help="say where it serves what in one line of JSON, as soon as it does",
+    )
+    parser.add_argument(
+        "--trace",
+        type=Path,
+        metavar="FILE",
+        help="at the end, write what each of the last 10,000 steps did as JSON",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Load, say what is served where, and serve until a signal; 0."""
     api_key = args.api_key or os.environ.get(KEY_VARIABLE) or None
     if not _is_loopback(args.host) and api_key is None and not args.open_to_all:
-        raise CourseError(f"--host {args.host} lets others in: set {KEY_VARIABLE}, or say --open-to-all")
+        raise CourseError(
+            f"--host {args.host} lets others in: set {KEY_VARIABLE}, or say --open-to-all"
+        )
     if not 0 <= args.port < 65536:
         raise CourseError(f"--port is {args.port}: give 0 to 65535")
     if args.trace and not args.trace.absolute().parent.is_dir():
-        raise CourseError(f"--trace {args.trace}: there is no folder {args.trace.absolute().parent}")
+        raise CourseError(
+            f"--trace {args.trace}: there is no folder {args.trace.absolute().parent}"
+        )
     # Before the model is loaded: it takes seconds to hear of a taken port. Of several ranks the first serves.
-    listening = _listen(args.host, args.port) if os.environ.get("RANK", "0") == "0" else socket.socket()
+    listening = (
+        _listen(args.host, args.port) if os.environ.get("RANK", "0") == "0" else socket.socket()
+    )
     try:
         with _ranks(args) as ranks:
             if ranks is not None and ranks.rank:
@@ -126,8 +233,11 @@ def run(args: argparse.Namespace) -> int:
 def _work(args: argparse.Namespace, ranks) -> int:
     from reference_impl.engine.loading import DTYPES, LoadingError, load
     from reference_impl.engine.ranks import local_device
+
     try:
-        loaded = load(args.model, DTYPES[args.dtype], local_device(args.device, ranks.rank), shard=ranks.shard)
+        loaded = load(
+            args.model, DTYPES[args.dtype], local_device(args.device, ranks.rank), shard=ranks.shard
+        )
     except LoadingError:
         return 2  # the first rank says why
     ranks.work(loaded.model)
@@ -149,9 +259,14 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.bind((host, port))
     except OSError as error:
         listening.close()
-        remedy = "is another server there? give another --port" if error.errno == errno.EADDRINUSE else \
-            "give another --host or --port"
-        raise CourseError(f"can't listen at {host} port {port} ({error.strerror or error}): {remedy}") from None
+        remedy = (
+            "is another server there? give another --port"
+            if error.errno == errno.EADDRINUSE
+            else "give another --host or --port"
+        )
+        raise CourseError(
+            f"can't listen at {host} port {port} ({error.strerror or error}): {remedy}"
+        ) from None
     return listening
 
 
@@ -163,21 +278,30 @@ def _ranks(args: argparse.Namespace):
     if size < 1:
         raise CourseError(f"--tensor-parallel-size is {size}: give 1 or more")
     if started not in (1, size):
-        raise CourseError(f"--tensor-parallel-size is {size}, but torchrun has started {started}: leave it out, or give "
-                          f"torchrun --nproc-per-node {size}")
+        raise CourseError(
+            f"--tensor-parallel-size is {size}, but torchrun has started {started}: leave it out, or give "
+            f"torchrun --nproc-per-node {size}"
+        )
     if size == 1:
         yield None
         return
     for option in ("quantization", "lora_modules", "cuda_graphs"):
         if getattr(args, option):
-            raise CourseError(f"--tensor-parallel-size with --{option.replace('_', '-')} is not served: leave out one of them")
+            raise CourseError(
+                f"--tensor-parallel-size with --{option.replace('_', '-')} is not served: leave out one of them"
+            )
     import torch
 
     from reference_impl.engine.ranks import RankLost, Ranks, leave_signals_to_rank_0, local_device
+
     if args.device not in ("cpu", "cuda"):
-        raise CourseError(f"--device {args.device} with --tensor-parallel-size: give cpu, or cuda (the first {size} GPUs)")
+        raise CourseError(
+            f"--device {args.device} with --tensor-parallel-size: give cpu, or cuda (the first {size} GPUs)"
+        )
     if args.device == "cuda" and torch.cuda.device_count() < size:
-        raise CourseError(f"--tensor-parallel-size is {size}, but torch sees {torch.cuda.device_count()} GPUs here")
+        raise CourseError(
+            f"--tensor-parallel-size is {size}, but torch sees {torch.cuda.device_count()} GPUs here"
+        )
     try:
         if started == 1:
             with Ranks.start(size, args.model, args.dtype, args.device) as ranks:
@@ -194,11 +318,14 @@ def _ranks(args: argparse.Namespace):
         raise CourseError(str(loss)) from loss
 
 
-def _serve(args: argparse.Namespace, api_key: str | None, listening: socket.socket, ranks=None) -> int:
+def _serve(
+    args: argparse.Namespace, api_key: str | None, listening: socket.socket, ranks=None
+) -> int:
     from reference_impl.engine.connections import allow_connections, make_server
     from reference_impl.engine.limits import Limits
     from reference_impl.engine.loading import DEFAULT_ENCODER_NAME, LoadingError, load_encoder
     from reference_impl.engine.server import Served, create_app
+
     try:
         loaded, engine = _engine(args, ranks)
         encoder = load_encoder(args.encoder) if args.encoder else _default_encoder()
@@ -206,10 +333,21 @@ def _serve(args: argparse.Namespace, api_key: str | None, listening: socket.sock
         raise CourseError(str(error)) from error
     name = args.name or loaded.name
     encoder_name = Path(args.encoder).resolve().name if args.encoder else DEFAULT_ENCODER_NAME
-    limits = Limits(num_connections=allow_connections(Limits.num_connections), shutdown_seconds=args.shutdown_timeout)
-    served = Served(engine, name, loaded.render_chat if loaded.chat_template else None, encoder, encoder_name, api_key,
-                    args.enable_prompt_tokens_details, limits,
-                    None if args.open_to_all else ("localhost", args.host))
+    limits = Limits(
+        num_connections=allow_connections(Limits.num_connections),
+        shutdown_seconds=args.shutdown_timeout,
+    )
+    served = Served(
+        engine,
+        name,
+        loaded.render_chat if loaded.chat_template else None,
+        encoder,
+        encoder_name,
+        api_key,
+        args.enable_prompt_tokens_details,
+        limits,
+        None if args.open_to_all else ("localhost", args.host),
+    )
     server = make_server(create_app(served), limits)
     losses = []
     if ranks is not None:
@@ -219,7 +357,9 @@ def _serve(args: argparse.Namespace, api_key: str | None, listening: socket.sock
     try:
         server.run(sockets=[listening])
     except KeyboardInterrupt:
-        _say_at_the_end("")  # a new line after the terminal's ^C: uvicorn hands on the signal that ended it
+        _say_at_the_end(
+            ""
+        )  # a new line after the terminal's ^C: uvicorn hands on the signal that ended it
     finally:
         signal.signal(signal.SIGTERM, before)
         if args.trace:
@@ -250,6 +390,7 @@ def _engine(args: argparse.Namespace, ranks=None):
     from reference_impl.engine.model_runner import ModelRunner
     from reference_impl.engine.scheduler import SchedulerConfig
     from reference_impl.engine.speculative import NgramProposer
+
     for option in ("cache_mb", "num_blocks", "block_size", "max_model_len"):
         if (value := getattr(args, option)) is not None and value < 1:
             raise CourseError(f"--{option.replace('_', '-')} is {value}: give 1 or more")
@@ -258,28 +399,66 @@ def _engine(args: argparse.Namespace, ranks=None):
     if not 0 <= args.swap_space < math.inf:
         raise CourseError(f"--swap-space is {args.swap_space:g}: give 0 or more GiB")
     if not 0 <= args.shutdown_timeout < math.inf:
-        raise CourseError(f"--shutdown-timeout is {args.shutdown_timeout:g}: give 0 or more seconds")
+        raise CourseError(
+            f"--shutdown-timeout is {args.shutdown_timeout:g}: give 0 or more seconds"
+        )
     device = _device(args)
     if args.quantization and device.type != "cpu":
-        raise CourseError(f"--quantization {args.quantization} is for the CPU: leave out --device {args.device}")
-    loaded = load(args.model, DTYPES[args.dtype], device, args.quantization == "int8", not args.lora_modules,
-                  ranks and ranks.shard)
+        raise CourseError(
+            f"--quantization {args.quantization} is for the CPU: leave out --device {args.device}"
+        )
+    loaded = load(
+        args.model,
+        DTYPES[args.dtype],
+        device,
+        args.quantization == "int8",
+        not args.lora_modules,
+        ranks and ranks.shard,
+    )
     try:
-        block = ModelRunner(loaded.model, 1, args.block_size, num_shards=ranks.size if ranks else 1).cache.bytes_per_block
-        num_blocks = args.num_blocks or (args.cache_mb or 512) * 2 ** 20 // block
+        block = ModelRunner(
+            loaded.model, 1, args.block_size, num_shards=ranks.size if ranks else 1
+        ).cache.bytes_per_block
+        num_blocks = args.num_blocks or (args.cache_mb or 512) * 2**20 // block
         longest = min(loaded.model.config.max_position_embeddings, num_blocks * args.block_size)
         if longest < 2:
-            given = f"--num-blocks {args.num_blocks}" if args.num_blocks else f"--cache-mb {args.cache_mb or 512}"
-            raise CourseError(f"{given} holds fewer than two tokens, in blocks of {block:,} bytes: give more")
-        limits = SchedulerConfig(args.max_num_seqs, args.max_num_batched_tokens, args.max_model_len or longest,
-                                 num_host_blocks=int(args.swap_space * 2 ** 30) // block)
-        config = EngineConfig(num_blocks, args.block_size, not args.no_prefix_caching,
-                              num_speculative_tokens=args.speculate, scheduler=limits, cuda_graphs=args.cuda_graphs,
-                              async_scheduling=args.async_scheduling,
-                              trace_steps=10_000 if args.trace else 1)
-        return loaded, Engine(loaded.model, config, loaded.tokenizer, loaded.eos_ids,
-                              NgramProposer() if args.speculate else None, _adapters(args, loaded.name), ranks)
-    except (ValueError, RuntimeError) as error:  # torch's word for memory that is not there is a RuntimeError
+            given = (
+                f"--num-blocks {args.num_blocks}"
+                if args.num_blocks
+                else f"--cache-mb {args.cache_mb or 512}"
+            )
+            raise CourseError(
+                f"{given} holds fewer than two tokens, in blocks of {block:,} bytes: give more"
+            )
+        limits = SchedulerConfig(
+            args.max_num_seqs,
+            args.max_num_batched_tokens,
+            args.max_model_len or longest,
+            num_host_blocks=int(args.swap_space * 2**30) // block,
+        )
+        config = EngineConfig(
+            num_blocks,
+            args.block_size,
+            not args.no_prefix_caching,
+            num_speculative_tokens=args.speculate,
+            scheduler=limits,
+            cuda_graphs=args.cuda_graphs,
+            async_scheduling=args.async_scheduling,
+            trace_steps=10_000 if args.trace else 1,
+        )
+        return loaded, Engine(
+            loaded.model,
+            config,
+            loaded.tokenizer,
+            loaded.eos_ids,
+            NgramProposer() if args.speculate else None,
+            _adapters(args, loaded.name),
+            ranks,
+        )
+    except (
+        ValueError,
+        RuntimeError,
+    ) as error:  # torch's word for memory that is not there is a RuntimeError
         raise LoadingError(str(error)) from error
 
 
@@ -291,7 +470,9 @@ def _adapters(args: argparse.Namespace, model_name: str) -> dict[str, Path]:
         if not name or not equals or not folder:
             raise CourseError(f"--lora-modules {given}: give NAME=FOLDER")
         if name in (*paths, args.name or model_name):
-            raise CourseError(f"--lora-modules {given}: {name} is the name of another; give each its own")
+            raise CourseError(
+                f"--lora-modules {given}: {name} is the name of another; give each its own"
+            )
         paths[name] = Path(folder).expanduser()
     return paths
 
@@ -299,52 +480,83 @@ def _adapters(args: argparse.Namespace, model_name: str) -> dict[str, Path]:
 def _device(args: argparse.Namespace):
     """The device that was asked for. CourseError if it is not there, or if graphs are asked for without a GPU."""
     import torch
+
     try:
         device = torch.device(args.device)
     except RuntimeError:
-        raise CourseError(f"--device {args.device}: give cpu, cuda, or a numbered one such as cuda:1") from None
+        raise CourseError(
+            f"--device {args.device}: give cpu, cuda, or a numbered one such as cuda:1"
+        ) from None
     if device.type not in ("cpu", "cuda"):
         raise CourseError(f"--device {args.device}: served are cpu and cuda")
-    if device.type == "cuda" and not (torch.cuda.is_available() and (device.index or 0) < torch.cuda.device_count()):
-        raise CourseError(f"--device {args.device}: torch sees {torch.cuda.device_count()} GPUs here; leave it out to "
-                          "serve on the CPU, or install the CUDA build of PyTorch")
+    if device.type == "cuda" and not (
+        torch.cuda.is_available() and (device.index or 0) < torch.cuda.device_count()
+    ):
+        raise CourseError(
+            f"--device {args.device}: torch sees {torch.cuda.device_count()} GPUs here; leave it out to "
+            "serve on the CPU, or install the CUDA build of PyTorch"
+        )
     if args.cuda_graphs and device.type != "cuda":
-        raise CourseError("--cuda-graphs records a GPU's work: give --device cuda with it, or leave it out")
+        raise CourseError(
+            "--cuda-graphs records a GPU's work: give --device cuda with it, or leave it out"
+        )
     return device
 
 
 def _default_encoder():
     from reference_impl.engine.loading import DEFAULT_ENCODER, LoadingError, load_encoder
+
     try:
         return load_encoder()
     except LoadingError:
-        print(f"no embeddings: `course fetch {DEFAULT_ENCODER}` brings the encoder", file=sys.stderr)
+        print(
+            f"no embeddings: `course fetch {DEFAULT_ENCODER}` brings the encoder", file=sys.stderr
+        )
         return None
 
 
 def _announce(args: argparse.Namespace, loaded, engine, served, listening: socket.socket) -> None:
     from reference_impl.layers.int8 import weight_bytes
+
     host, port = listening.getsockname()[:2]
     config, cache = engine.config, engine.runner.cache
     # Of a model in slices, this rank's: what each holds.
-    tensors = [*loaded.model.parameters(), *(b for n, b in loaded.model.named_buffers() if n.endswith(".weight"))]
+    tensors = [
+        *loaded.model.parameters(),
+        *(b for n, b in loaded.model.named_buffers() if n.endswith(".weight")),
+    ]
     parameters = sum(tensor.numel() for tensor in tensors)
     shards = engine.runner.num_shards
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}/v1"
     if args.json:
-        print(json.dumps({"address": address, "model": served.model_name, "parameters": parameters, "blocks": config.num_blocks,
-                          "block_size": config.block_size, "max_model_len": config.scheduler.max_model_len, "adapters": list(served.adapter_names),
-                          "embeddings": served.encoder_name if served.encoder else None, "api_key": bool(served.api_key)}), flush=True)
+        print(
+            json.dumps(
+                {
+                    "address": address,
+                    "model": served.model_name,
+                    "parameters": parameters,
+                    "blocks": config.num_blocks,
+                    "block_size": config.block_size,
+                    "max_model_len": config.scheduler.max_model_len,
+                    "adapters": list(served.adapter_names),
+                    "embeddings": served.encoder_name if served.encoder else None,
+                    "api_key": bool(served.api_key),
+                }
+            ),
+            flush=True,
+        )
         return
-    lines = [f"model       {served.model_name}: {parameters / 1e6:,.1f} million parameters in "
-             f"{args.quantization or args.dtype} on {args.device}, {weight_bytes(loaded.model) / 2 ** 20:,.0f} MiB"
-             f"{f' in each of {shards} processes' if shards > 1 else ''}, "
-             f"{'chat and completions' if served.render_chat else 'completions (it has no chat template)'}",
-             f"cache       {config.num_blocks:,} blocks of {config.block_size} tokens, "
-             f"{config.num_blocks * cache.bytes_per_block / 2 ** 20:,.0f} MiB; "
-             f"a text may have {config.scheduler.max_model_len:,} tokens",
-             f"adapters    {', '.join(served.adapter_names) or 'none'}",
-             f"embeddings  {served.encoder_name if served.encoder else 'none'}",
-             f"API key     {'asked for' if served.api_key else 'none'}",
-             f"serving at  {address}  (Ctrl-C ends it)"]
+    lines = [
+        f"model       {served.model_name}: {parameters / 1e6:,.1f} million parameters in "
+        f"{args.quantization or args.dtype} on {args.device}, {weight_bytes(loaded.model) / 2**20:,.0f} MiB"
+        f"{f' in each of {shards} processes' if shards > 1 else ''}, "
+        f"{'chat and completions' if served.render_chat else 'completions (it has no chat template)'}",
+        f"cache       {config.num_blocks:,} blocks of {config.block_size} tokens, "
+        f"{config.num_blocks * cache.bytes_per_block / 2**20:,.0f} MiB; "
+        f"a text may have {config.scheduler.max_model_len:,} tokens",
+        f"adapters    {', '.join(served.adapter_names) or 'none'}",
+        f"embeddings  {served.encoder_name if served.encoder else 'none'}",
+        f"API key     {'asked for' if served.api_key else 'none'}",
+        f"serving at  {address}  (Ctrl-C ends it)",
+    ]
     print("\n".join(lines), flush=True)

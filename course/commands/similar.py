@@ -1,4 +1,5 @@
 """`course similar`: pairs of students whose code is alike, as notebooks to read."""
+
 import argparse
 import json
 from pathlib import Path
@@ -18,11 +19,24 @@ Exit codes: 0 written, 1 there are pairs or somebody's code could not be compare
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which assignment, and where to."""
     parser.add_argument("assignment", nargs="?", default="", metavar="ASSIGNMENT", help=HELP)
-    parser.add_argument("--course-root", type=Path, default=None, metavar="DIR",
-                        help="the course root that `course grade` used (default: class)")
-    parser.add_argument("--report", type=Path, default=None, metavar="DIR", help="where the page goes (default: report/ in the course root)")
+    parser.add_argument(
+        "--course-root",
+        type=Path,
+        default=None,
+        metavar="DIR",
+        help="the course root that `course grade` used (default: class)",
+    )
+    parser.add_argument(
+        "--report",
+        type=Path,
+        default=None,
+        metavar="DIR",
+        help="where the page goes (default: report/ in the course root)",
+    )
     parser.add_argument("--sample", action="store_true", help="the sample class, in _build/course")
-    parser.add_argument("--json", action="store_true", help="print the pairs as JSON, without the code")
+    parser.add_argument(
+        "--json", action="store_true", help="print the pairs as JSON, without the code"
+    )
     parser.epilog = EPILOG
 
 
@@ -43,10 +57,21 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(made.to_json() | {"page": str(page)}, indent=1))
     else:
-        print(f"compared   {made.compared} students of {loaded.name}: {len(made.pairs)} pairs to look at")
+        print(
+            f"compared   {made.compared} students of {loaded.name}: {len(made.pairs)} pairs to look at"
+        )
         for pair in made.pairs:
-            print(f"pair       {pair['one'].label} and {pair['other'].label}: {100 * pair['share']:.0f} % of their rarer code")
-        print("\n".join([*(f"unread     {student}: {reason}" for student, reason in made.unread.items()), f"page       {page}"]))
+            print(
+                f"pair       {pair['one'].label} and {pair['other'].label}: {100 * pair['share']:.0f} % of their rarer code"
+            )
+        print(
+            "\n".join(
+                [
+                    *(f"unread     {student}: {reason}" for student, reason in made.unread.items()),
+                    f"page       {page}",
+                ]
+            )
+        )
         if made.pairs:
             print("Likeness has innocent causes: read both notebooks before you say anything.")
     return 1 if made.pairs or made.unread else 0

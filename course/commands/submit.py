@@ -1,4 +1,5 @@
 """`course submit`: look at your notebook as the grader will, before you hand it in."""
+
 SUMMARY = "look at your notebook as the grader will, before you hand it in"
 EPILOG = """\
 With --dry-run nothing is written: the notebook is read and judged in a fresh process with the grader's limits and other
@@ -10,10 +11,21 @@ Exit codes: 0 all that is checked is there, 1 something is missing or waits for 
 
 def add_arguments(parser) -> None:
     """Which notebook, and whether to write."""
-    parser.add_argument("notebook", metavar="NOTEBOOK", help="your notebook; its name begins with the assignment's number")
-    parser.add_argument("--assignment", default="", metavar="NUMBER", help="the assignment, if the name does not say it")
+    parser.add_argument(
+        "notebook",
+        metavar="NOTEBOOK",
+        help="your notebook; its name begins with the assignment's number",
+    )
+    parser.add_argument(
+        "--assignment",
+        default="",
+        metavar="NUMBER",
+        help="the assignment, if the name does not say it",
+    )
     parser.add_argument("--dry-run", action="store_true", help="write nothing")
-    parser.add_argument("--to", default="", metavar="FILE", help="the copy (default: hand-in/NAME.ipynb)")
+    parser.add_argument(
+        "--to", default="", metavar="FILE", help="the copy (default: hand-in/NAME.ipynb)"
+    )
     parser.add_argument("--json", action="store_true", help="print what was found as JSON")
     parser.epilog = EPILOG
 
@@ -33,10 +45,16 @@ def run(args) -> int:
     target = Path(args.to) if args.to else Path("hand-in") / f"{loaded.name}.ipynb"
     new = None if args.dry_run else mended(path, target)
     if args.json:
-        print(json.dumps(found.to_json() | {"copy": None if args.dry_run else str(target)}, indent=1))
+        print(
+            json.dumps(found.to_json() | {"copy": None if args.dry_run else str(target)}, indent=1)
+        )
     else:
         print("\n".join(found.lines()))
-        print("nothing is written" if args.dry_run else f"written    {target}" + (f" ({new} ids are new)" if new else ""))
+        print(
+            "nothing is written"
+            if args.dry_run
+            else f"written    {target}" + (f" ({new} ids are new)" if new else "")
+        )
     return 0 if found.complete and not found.verdict.human else 1
 
 
@@ -45,9 +63,11 @@ def _backend():
     import os
 
     from autograder.errors import CourseError
+
     if not hasattr(os, "fork"):
         return None
     from autograder.sandbox import choose_backend
+
     try:
         return choose_backend()
     except CourseError:

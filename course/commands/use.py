@@ -5,9 +5,18 @@ SUMMARY = "put the reference in the place of your work of a chapter, or take tha
 
 def add_arguments(parser) -> None:
     """Whose work, and which chapter."""
-    parser.add_argument("whose", choices=("reference", "mine"), metavar="reference|mine", help="whose work stands there from now on")
+    parser.add_argument(
+        "whose",
+        choices=("reference", "mine"),
+        metavar="reference|mine",
+        help="whose work stands there from now on",
+    )
     parser.add_argument("assignment", metavar="ASSIGNMENT", help='a chapter such as "01"')
-    parser.add_argument("--json", action="store_true", help="print what stands there now, and what is borrowed, as JSON")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print what stands there now, and what is borrowed, as JSON",
+    )
 
 
 def run(args) -> int:
@@ -25,8 +34,18 @@ def run(args) -> int:
     else:
         path = package.use_own(one)
         said = f"chapter {one.number} is your own work again: {path}"
-    print(json.dumps({"assignment": one.name, "whose": args.whose, "path": str(path), "borrowed": borrowed.borrowed()}) if args.json else
-          f"{said}\n{borrowed_line() or 'nothing is borrowed'}")
+    print(
+        json.dumps(
+            {
+                "assignment": one.name,
+                "whose": args.whose,
+                "path": str(path),
+                "borrowed": borrowed.borrowed(),
+            }
+        )
+        if args.json
+        else f"{said}\n{borrowed_line() or 'nothing is borrowed'}"
+    )
     return 0
 
 

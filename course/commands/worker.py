@@ -1,4 +1,5 @@
 """`course worker`: judge on this machine for `course grade --scheduler` on another."""
+
 import argparse
 import json
 import os
@@ -18,10 +19,26 @@ runs in sandboxes as with `course grade`; where nothing here can isolate, this r
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The scheduler, and how many at a time."""
-    parser.add_argument("scheduler", metavar="ADDRESS", help="the scheduler: tcp://HOST:PORT or tls://HOST:PORT")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="submissions at the same time, one process each (default: 1)")
-    parser.add_argument("--backend", metavar="NAME", help="bubblewrap or container: what to look for (default: the strongest)")
-    parser.add_argument("--json", action="store_true", help="say in one line of JSON, before it begins, how it isolates and for whom it judges")
+    parser.add_argument(
+        "scheduler", metavar="ADDRESS", help="the scheduler: tcp://HOST:PORT or tls://HOST:PORT"
+    )
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=1,
+        metavar="N",
+        help="submissions at the same time, one process each (default: 1)",
+    )
+    parser.add_argument(
+        "--backend",
+        metavar="NAME",
+        help="bubblewrap or container: what to look for (default: the strongest)",
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="say in one line of JSON, before it begins, how it isolates and for whom it judges",
+    )
     parser.add_argument("dask", nargs="*", metavar="-- OPTIONS", help="options of `dask worker`")
     parser.epilog = EPILOG
 
@@ -40,7 +57,28 @@ def run(args: argparse.Namespace) -> int:
         raise CourseError(MISSING.replace("--scheduler", "`course worker`"))
     backend = choose_backend(args.backend)
     said = {"isolation": backend.name, "jobs": args.jobs, "scheduler": args.scheduler}
-    print(json.dumps(said) if args.json else f"isolation {backend.name}; {args.jobs} at a time for {args.scheduler}", flush=True)
+    print(
+        json.dumps(said)
+        if args.json
+        else f"isolation {backend.name}; {args.jobs} at a time for {args.scheduler}",
+        flush=True,
+    )
     # Its limit on memory would pause a worker for what the judging process beside it takes, which has a limit of its own.
-    os.execv(sys.executable, [sys.executable, "-m", "dask", "worker", args.scheduler, "--nthreads", "1", "--nworkers", str(args.jobs),
-                              "--memory-limit", "0", "--no-dashboard", *args.dask])
+    os.execv(
+        sys.executable,
+        [
+            sys.executable,
+            "-m",
+            "dask",
+            "worker",
+            args.scheduler,
+            "--nthreads",
+            "1",
+            "--nworkers",
+            str(args.jobs),
+            "--memory-limit",
+            "0",
+            "--no-dashboard",
+            *args.dask,
+        ],
+    )

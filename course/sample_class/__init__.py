@@ -3,6 +3,7 @@
 `make_sample_class(folder)` writes `submitted/` (nbgrader's layout, one zip among it) from the real release notebook and
 the reference solutions, and `expected.json` beside it: for each student one sentence and the points by exercise.
 """
+
 import json
 import shutil
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 from course.sample_class.handed_in import Sample
 
 ASSIGNMENT = "01"
-EXPECTED = "expected.json"      # beside `submitted`: what each submission deserves, and which of them wait for a person
+EXPECTED = "expected.json"  # beside `submitted`: what each submission deserves, and which of them wait for a person
 
 
 def samples(number: str = ASSIGNMENT) -> list[Sample]:
@@ -23,7 +24,9 @@ def samples(number: str = ASSIGNMENT) -> list[Sample]:
     return [*honest_samples(assignment), *hostile_samples(assignment)]
 
 
-def make_sample_class(folder: Path, harmless_only: bool = False, traps: dict[str, str] | None = None) -> Path:
+def make_sample_class(
+    folder: Path, harmless_only: bool = False, traps: dict[str, str] | None = None
+) -> Path:
     """Write the class and return its `submitted` folder; a file that would not change is not touched.
 
     traps: what the hostile ones aim at ("listener": a port on this machine, "canary": a file that they try to write,
@@ -32,17 +35,30 @@ def make_sample_class(folder: Path, harmless_only: bool = False, traps: dict[str
     from autograder.grading.assignment import load_assignment
 
     assignment = load_assignment(ASSIGNMENT)
-    traps = {"listener": "9", "canary": "/tmp/word2serve-canary", "course": "/nonexistent", **(traps or {})}
+    traps = {
+        "listener": "9",
+        "canary": "/tmp/word2serve-canary",
+        "course": "/nonexistent",
+        **(traps or {}),
+    }
     submitted = folder / "submitted"
     chosen = [sample for sample in samples() if not (harmless_only and sample.harmful)]
     names = {sample.student for sample in chosen}
     for stranger in submitted.iterdir() if submitted.is_dir() else []:
         if stranger.stem not in names:
-            shutil.rmtree(stranger) if stranger.is_dir() and not stranger.is_symlink() else stranger.unlink()
+            shutil.rmtree(
+                stranger
+            ) if stranger.is_dir() and not stranger.is_symlink() else stranger.unlink()
     for sample in chosen:
         sample.write(assignment, submitted, traps)
-    expected = {sample.student: {"shows": sample.shows, "points": sample.expected(assignment),
-                                 "needs_human": sample.human or bool(sample.undecided)} for sample in chosen}
+    expected = {
+        sample.student: {
+            "shows": sample.shows,
+            "points": sample.expected(assignment),
+            "needs_human": sample.human or bool(sample.undecided),
+        }
+        for sample in chosen
+    }
     text = json.dumps(expected, indent=1, sort_keys=True) + "\n"
     if not (folder / EXPECTED).exists() or (folder / EXPECTED).read_text(encoding="utf-8") != text:
         (folder / EXPECTED).write_text(text, encoding="utf-8")

@@ -1,4 +1,5 @@
 """The sample class graded: what `course make` and `course grade --sample` do, and the tests look at."""
+
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -18,12 +19,17 @@ from course.sample_class import EXPECTED, make_sample_class
 from course.sample_class.deserved import refuse_if_undeserved
 
 SAMPLE = ROOT / "_build" / "sample_class"
-SAMPLE_BUDGET = 600.0       # seconds a submission: its points are known, and a machine may be busy
-SAMPLE_MARK = "sample-class"        # a file in a course root that holds the sample class and nothing else
+SAMPLE_BUDGET = 600.0  # seconds a submission: its points are known, and a machine may be busy
+SAMPLE_MARK = "sample-class"  # a file in a course root that holds the sample class and nothing else
 
 
-def grade_sample_class(course_root: Path = COURSE_ROOT, jobs: int = 1, allow_unsafe: bool = False,
-                       report: Path = REPORT, progress: Callable[[int, int, Verdict], None] | None = None) -> Summary:
+def grade_sample_class(
+    course_root: Path = COURSE_ROOT,
+    jobs: int = 1,
+    allow_unsafe: bool = False,
+    report: Path = REPORT,
+    progress: Callable[[int, int, Verdict], None] | None = None,
+) -> Summary:
     """Make the sample class and grade it. Raises CourseError unless each submission gets what it deserves.
 
     allow_unsafe: where nothing can isolate, grade it as a plain process, without the submissions that would do harm.
@@ -52,5 +58,7 @@ def forget_older_sample(course_root: Path, assignment: Assignment) -> None:
     """
     source = course_root / "source" / assignment.name / f"{assignment.name}.ipynb"
     if (course_root / SAMPLE_MARK).exists() and source.exists():
-        if nbformat.read(source, as_version=4) != source_notebook(assignment.entry) or secret_is_lost(course_root):
+        if nbformat.read(source, as_version=4) != source_notebook(
+            assignment.entry
+        ) or secret_is_lost(course_root):
             shutil.rmtree(course_root)

@@ -1,4 +1,5 @@
 """One sample student: what is handed in, what it shows, and what it must earn."""
+
 import io
 import os
 import zipfile
@@ -57,7 +58,9 @@ class Sample:
         folder = submitted / self.student / assignment.name
         folder.mkdir(parents=True, exist_ok=True)
         target = folder / f"{assignment.name}.ipynb"
-        for path, to in [(folder / name, to) for name, to in self.links.items()] + ([(target, self.link)] if self.link else []):
+        for path, to in [(folder / name, to) for name, to in self.links.items()] + (
+            [(target, self.link)] if self.link else []
+        ):
             if not path.is_symlink():
                 os.symlink(to, path)
         for name, text in self.files.items():
@@ -71,7 +74,9 @@ def zip_of(members: dict[str, bytes]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in members.items():
-            archive.writestr(zipfile.ZipInfo(name, date_time=(2026, 1, 1, 0, 0, 0)), data, zipfile.ZIP_DEFLATED)
+            archive.writestr(
+                zipfile.ZipInfo(name, date_time=(2026, 1, 1, 0, 0, 0)), data, zipfile.ZIP_DEFLATED
+            )
     return buffer.getvalue()
 
 

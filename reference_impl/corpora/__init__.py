@@ -9,10 +9,26 @@ Everything but Python's own library comes inside packages of the Python index, b
 have pip.
 A package is only a box here: its files are read as data, its code is never imported.
 """
+
 from reference_impl.corpora.cache import CorpusError, cache_dir
 from reference_impl.corpora.entries import ENTRIES, Entry, PinnedFile, available, entry
 from reference_impl.corpora.fetching import fetch, is_fetched, path, verify
 from reference_impl.corpora.readers import Analogy, Pronunciation, RatedSnippet, load
 
-__all__ = ["ENTRIES", "Analogy", "CorpusError", "Entry", "PinnedFile", "Pronunciation", "RatedSnippet", "available",
-           "cache_dir", "entry", "fetch", "is_fetched", "load", "path", "verify"]
+__all__ = [
+    "ENTRIES",
+    "Analogy",
+    "CorpusError",
+    "Entry",
+    "PinnedFile",
+    "Pronunciation",
+    "RatedSnippet",
+    "available",
+    "cache_dir",
+    "entry",
+    "fetch",
+    "is_fetched",
+    "load",
+    "path",
+    "verify",
+]

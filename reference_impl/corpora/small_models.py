@@ -10,6 +10,7 @@ numbers in the file, and the losses of the first twenty steps. So anybody can me
 
 Numbers are stored in half precision and computed in single precision. Whole numbers keep their type.
 """
+
 import dataclasses
 import json
 from collections.abc import Iterable
@@ -48,7 +49,9 @@ def card(name: str) -> dict[str, Any]:
     """What is known of a model without loading it. CorpusError lists the names that exist."""
     file = FOLDER / name / "card.json"
     if name not in names():
-        raise CorpusError(f"there is no small model {name!r}; there are: {', '.join(names())}")
+        raise CorpusError(
+            f"there is no small model {name!r}; there are: {', '.join(names())}"
+        )
     return json.loads(file.read_text(encoding="utf-8"))
 
 
@@ -66,30 +69,46 @@ def small_model(name: str) -> SmallModel:
     weights = read(name)
     if kind == "ngram":
         from reference_impl.models.ngram_table import BackoffTable
-        return SmallModel(name, BackoffTable.from_tensors(weights, **config), tokenizer(name), found)
+
+        return SmallModel(
+            name, BackoffTable.from_tensors(weights, **config), tokenizer(name), found
+        )
     if kind == "vectors":
         from reference_impl.embeddings.vectors import Vectors
+
         words = tokenizer(name)
         return SmallModel(name, Vectors(words, weights["matrix"]), words, found)
     if kind == "lora":
         from reference_impl.layers.lora import add_lora, load_lora
+
         base = small_model(config["base"])
-        add_lora(base.model, config["targets"], rank=config["rank"], alpha=config["alpha"])
+        add_lora(
+            base.model, config["targets"], rank=config["rank"], alpha=config["alpha"]
+        )
         load_lora(base.model, weights)
         return SmallModel(name, base.model.eval(), base.tokenizer, found)
     model = _model(kind, config)
     _load(model, weights, name)
     if kind == "elmo":
         from reference_impl.models.elmo import characters_of
-        return SmallModel(name, model.eval(), partial(characters_of, max_characters=config["max_characters"]), found)
+
+        return SmallModel(
+            name,
+            model.eval(),
+            partial(characters_of, max_characters=config["max_characters"]),
+            found,
+        )
     return SmallModel(name, model.eval(), tokenizer(name), found)
 
 
 def read(name: str) -> dict[str, Tensor]:
     """The tensors of a model's file; half precision comes as float32."""
     from reference_impl.weights.safetensors_files import read_weights
-    return {key: tensor.float() if tensor.is_floating_point() else tensor
-            for key, tensor in read_weights(FOLDER / name).items()}
+
+    return {
+        key: tensor.float() if tensor.is_floating_point() else tensor
+        for key, tensor in read_weights(FOLDER / name).items()
+    }
 
 
 def tokenizer(name: str) -> Any:
@@ -97,38 +116,79 @@ def tokenizer(name: str) -> Any:
     from reference_impl.tokenizers.byte_level import ByteLevelBPE
     from reference_impl.tokenizers.files import load_bert
     from reference_impl.tokenizers.vocabulary import Vocabulary
+
     folder = FOLDER / name
     if (folder / "bpe.json").is_file():
         stored = json.loads((folder / "bpe.json").read_text(encoding="utf-8"))
-        return ByteLevelBPE(Vocabulary(stored["tokens"]), [tuple(pair) for pair in stored["merges"]])
+        return ByteLevelBPE(
+            Vocabulary(stored["tokens"]), [tuple(pair) for pair in stored["merges"]]
+        )
     if (folder / "vocab.txt").is_file():
         return load_bert(folder / "vocab.txt")
     if (folder / "words.txt").is_file():
-        return (folder / "words.txt").read_text(encoding="utf-8").removesuffix("\n").split("\n")
+        return (
+            (folder / "words.txt")
+            .read_text(encoding="utf-8")
+            .removesuffix("\n")
+            .split("\n")
+        )
     if (folder / "symbols.json").is_file():
         return json.loads((folder / "symbols.json").read_text(encoding="utf-8"))
-    raise CorpusError(f"{folder} has no tokenizer: no bpe.json, vocab.txt, words.txt or symbols.json")
+    raise CorpusError(
+        f"{folder} has no tokenizer: no bpe.json, vocab.txt, words.txt or symbols.json"
+    )
 
 
-def keep(name: str, kind: str, config: Any, weights: nn.Module | dict[str, Tensor], *, script: str, seed: int,
-         corpora: Iterable[str], first_losses: Iterable[float], **more: Any) -> None:
+def keep(
+    name: str,
+    kind: str,
+    config: Any,
+    weights: nn.Module | dict[str, Tensor],
+    *,
+    script: str,
+    seed: int,
+    corpora: Iterable[str],
+    first_losses: Iterable[float],
+    **more: Any,
+) -> None:
     """Write weights in float16 and a card without figures; `add_figures` says what was measured from the file.
 
     `config` is a dataclass or a dict of what builds the model. Raises CorpusError above LARGEST bytes.
     """
     from reference_impl.weights.safetensors_files import write_weights
+
     state = own_state(weights) if isinstance(weights, nn.Module) else weights
-    half = {key: tensor.half() if tensor.is_floating_point() else tensor for key, tensor in state.items()}
+    half = {
+        key: tensor.half() if tensor.is_floating_point() else tensor
+        for key, tensor in state.items()
+    }
     size = sum(tensor.nbytes for tensor in half.values())
     if size > LARGEST:
-        raise CorpusError(f"{name} has {size:,} bytes of weights: at most {LARGEST:,} are kept, make it smaller")
+        raise CorpusError(
+            f"{name} has {size:,} bytes of weights: at most {LARGEST:,} are kept, make it smaller"
+        )
     write_weights(FOLDER / name, half)
     settings = config if isinstance(config, dict) else dataclasses.asdict(config)
-    _write_card(name, {
-        "name": name, "kind": kind, "config": settings, "script": script, "seed": seed,
-        "corpora": {corpus: [file.sha256 for file in entry(corpus).files] for corpus in corpora},
-        "parameters": sum(tensor.numel() for tensor in half.values() if tensor.is_floating_point()),
-        "bytes": size, "first_losses": [round(loss, 5) for loss in first_losses], **more})
+    _write_card(
+        name,
+        {
+            "name": name,
+            "kind": kind,
+            "config": settings,
+            "script": script,
+            "seed": seed,
+            "corpora": {
+                corpus: [file.sha256 for file in entry(corpus).files]
+                for corpus in corpora
+            },
+            "parameters": sum(
+                tensor.numel() for tensor in half.values() if tensor.is_floating_point()
+            ),
+            "bytes": size,
+            "first_losses": [round(loss, 5) for loss in first_losses],
+            **more,
+        },
+    )
 
 
 def add_figures(name: str, figures: dict[str, Any], of_slice: dict[str, Any]) -> None:
@@ -161,19 +221,29 @@ def _model(kind: str, config: dict[str, Any]) -> nn.Module:
         transformer,
         unmasked,
     )
-    made = {"gpt": (gpt.GPT, gpt.GPTConfig), "llama": (llama.Llama, llama.LlamaConfig),
-            "unmasked": (unmasked.UnmaskedGPT, gpt.GPTConfig), "bert": (bert.BertForMaskedLM, bert.BertConfig),
-            "electra": (electra.ElectraForPreTraining, electra.ElectraConfig), "elmo": (elmo.ELMo, elmo.ELMoConfig),
-            "encoder": (modernbert.ModernBert, modernbert.ModernBertConfig),
-            "modernbert": (modernbert.ModernBertForMaskedLM, modernbert.ModernBertConfig),
-            "placed": (placed_decoder.PlacedDecoders, placed_decoder.PlacedConfig),
-            "lstm": (lstm.LSTMLanguageModel, lstm.LSTMConfig),
-            "seq2seq": (seq2seq.Seq2Seq, seq2seq.Seq2SeqConfig),
-            "transformer": (transformer.Transformer, transformer.TransformerConfig)}
+
+    made = {
+        "gpt": (gpt.GPT, gpt.GPTConfig),
+        "llama": (llama.Llama, llama.LlamaConfig),
+        "unmasked": (unmasked.UnmaskedGPT, gpt.GPTConfig),
+        "bert": (bert.BertForMaskedLM, bert.BertConfig),
+        "electra": (electra.ElectraForPreTraining, electra.ElectraConfig),
+        "elmo": (elmo.ELMo, elmo.ELMoConfig),
+        "encoder": (modernbert.ModernBert, modernbert.ModernBertConfig),
+        "modernbert": (modernbert.ModernBertForMaskedLM, modernbert.ModernBertConfig),
+        "placed": (placed_decoder.PlacedDecoders, placed_decoder.PlacedConfig),
+        "lstm": (lstm.LSTMLanguageModel, lstm.LSTMConfig),
+        "seq2seq": (seq2seq.Seq2Seq, seq2seq.Seq2SeqConfig),
+        "transformer": (transformer.Transformer, transformer.TransformerConfig),
+    }
     if kind not in made:
-        raise CorpusError(f"a card says kind {kind!r}; there are: lora, ngram, vectors, {', '.join(made)}")
+        raise CorpusError(
+            f"a card says kind {kind!r}; there are: lora, ngram, vectors, {', '.join(made)}"
+        )
     model_class, config_class = made[kind]
-    return model_class(config_class(**{key: _without_lists(value) for key, value in config.items()}))
+    return model_class(
+        config_class(**{key: _without_lists(value) for key, value in config.items()})
+    )
 
 
 def _without_lists(value: Any) -> Any:
@@ -184,16 +254,22 @@ def _without_lists(value: Any) -> Any:
 def _load(model: nn.Module, weights: dict[str, Tensor], name: str) -> None:
     wanted = own_state(model)
     if wrong := sorted(wanted.keys() ^ weights.keys()):
-        raise CorpusError(f"{FOLDER / name}/model.safetensors: {wrong[0]} is on one side only (and {len(wrong) - 1} "
-                          "more); train it anew with the script that its card names")
+        raise CorpusError(
+            f"{FOLDER / name}/model.safetensors: {wrong[0]} is on one side only (and {len(wrong) - 1} "
+            "more); train it anew with the script that its card names"
+        )
     with torch.no_grad():
         for key, tensor in wanted.items():
             if tensor.shape != weights[key].shape:
-                raise CorpusError(f"{FOLDER / name}/model.safetensors: {key} is {tuple(weights[key].shape)}, the "
-                                  f"model's is {tuple(tensor.shape)}; train it anew with the script of its card")
+                raise CorpusError(
+                    f"{FOLDER / name}/model.safetensors: {key} is {tuple(weights[key].shape)}, the "
+                    f"model's is {tuple(tensor.shape)}; train it anew with the script of its card"
+                )
             tensor.copy_(weights[key])
 
 
 def _write_card(name: str, value: dict[str, Any]) -> None:
     with written_whole(FOLDER / name / "card.json") as temporary:
-        temporary.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        temporary.write_text(
+            json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        )

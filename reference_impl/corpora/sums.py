@@ -10,6 +10,7 @@ are a table of a million.
 
 Problems are drawn, answers are known by construction. One symbol is one token.
 """
+
 import random
 from collections.abc import Sequence
 from itertools import accumulate
@@ -61,22 +62,31 @@ def answer(digits: str) -> str:
 def chain(digits: str) -> str:
     """The right steps, without the end."""
     sums = accumulate(map(int, digits), lambda total, digit: (total + digit) % 10)
-    return "".join(f"+{digit}={total}" for digit, total in zip(digits[1:], list(sums)[1:], strict=True))
+    return "".join(
+        f"+{digit}={total}"
+        for digit, total in zip(digits[1:], list(sums)[1:], strict=True)
+    )
 
 
 def steps_that_follow(digits: str, written: str) -> list[bool]:
     """Of each of the steps of a chain: does it add the problem's next digit to what the chain itself had before?"""
     before, found = digits[0], []
     for place, digit in enumerate(digits[1:]):
-        step = written[4 * place:4 * place + 4]
-        found.append(before.isdigit() and step == f"+{digit}={(int(before) + int(digit)) % 10}")
+        step = written[4 * place : 4 * place + 4]
+        found.append(
+            before.isdigit() and step == f"+{digit}={(int(before) + int(digit)) % 10}"
+        )
         before = step[-1:]
     return found
 
 
 def answer_of(written: str) -> str | None:
     """The digit before the end of what was written, at once or by steps; None if it does not end so."""
-    return written[-2] if len(written) > 1 and written[-1] == END and written[-2].isdigit() else None
+    return (
+        written[-2]
+        if len(written) > 1 and written[-1] == END and written[-2].isdigit()
+        else None
+    )
 
 
 def reward(digits: str, written: str) -> float:

@@ -10,6 +10,7 @@ Skip-gram"). The steps here are the true ones, smaller by the number of contexts
 
 `cbow_loss` states the objective for autograd, `batch_gradients` is its gradient by hand for a whole batch.
 """
+
 from collections.abc import Callable, Sequence
 
 import torch
@@ -31,8 +32,12 @@ from reference_impl.embeddings.vocabulary import Sentence, Vocabulary
 from reference_impl.embeddings.windows import walk
 
 
-def cbow_loss(contexts: Float[Tensor, "B C D"], present: Bool[Tensor, "B C"], center: Float[Tensor, "B D"],
-              negatives: Float[Tensor, "B K D"]) -> Float[Tensor, ""]:
+def cbow_loss(
+    contexts: Float[Tensor, "B C D"],
+    present: Bool[Tensor, "B C"],
+    center: Float[Tensor, "B D"],
+    negatives: Float[Tensor, "B K D"],
+) -> Float[Tensor, ""]:
     """The mean over B predictions of -log s(h . center) - sum of log s(-h . negative), h the mean of the contexts.
 
     `contexts` are input vectors, `center` and `negatives` output vectors. `present` marks the contexts that exist:
@@ -45,9 +50,13 @@ def cbow_loss(contexts: Float[Tensor, "B C D"], present: Bool[Tensor, "B C"], ce
     return -(logsigmoid(positive) + logsigmoid(-negative).sum(-1)).mean()
 
 
-def batch_gradients(context: Float[Tensor, "R T D"], center: Float[Tensor, "R T D"], mask: Bool[Tensor, "R T T"],
-                    noise: Float[Tensor, "N D"], negatives: int
-                    ) -> tuple[Float[Tensor, "R T D"], Float[Tensor, "R T D"], Float[Tensor, "N D"]]:
+def batch_gradients(
+    context: Float[Tensor, "R T D"],
+    center: Float[Tensor, "R T D"],
+    mask: Bool[Tensor, "R T T"],
+    noise: Float[Tensor, "N D"],
+    negatives: int,
+) -> tuple[Float[Tensor, "R T D"], Float[Tensor, "R T D"], Float[Tensor, "N D"]]:
     """The gradients of `cbow_loss`, summed over all places of a batch that share N noise words.
 
     `context` and `center` are the input and output vectors at each place. A place without any context predicts
@@ -58,32 +67,59 @@ def batch_gradients(context: Float[Tensor, "R T D"], center: Float[Tensor, "R T 
     predicts = size > 0
     h = torch.bmm(share, context)  # (R, T, D)
     error = ((h * center).sum(-1, keepdim=True).sigmoid() - 1) * predicts  # (R, T, 1)
-    noise_error = (h @ noise.T).sigmoid() * predicts * (negatives / len(noise))  # (R, T, N)
+    noise_error = (
+        (h @ noise.T).sigmoid() * predicts * (negatives / len(noise))
+    )  # (R, T, N)
     d_h = error * center + noise_error @ noise
     d_context = torch.bmm(share.transpose(1, 2), d_h)
     return d_context, error * h, noise_error.flatten(0, 1).T @ h.flatten(0, 1)
 
 
-def train_cbow(sentences: Sequence[Sentence], vocabulary: Vocabulary, *, dim: int = 100, window: int = 5,
-               negatives: int = 5, epochs: int = 5, learning_rate: float = 0.05, threshold: float = 1e-3,
-               shared_noise: int = 64, row_length: int = 32, rows: int = 8, seed: int = 0,
-               observe: Callable[[Step], None] | None = None) -> Vectors:
+def train_cbow(
+    sentences: Sequence[Sentence],
+    vocabulary: Vocabulary,
+    *,
+    dim: int = 100,
+    window: int = 5,
+    negatives: int = 5,
+    epochs: int = 5,
+    learning_rate: float = 0.05,
+    threshold: float = 1e-3,
+    shared_noise: int = 64,
+    row_length: int = 32,
+    rows: int = 8,
+    seed: int = 0,
+    observe: Callable[[Step], None] | None = None,
+) -> Vectors:
     """Train on encoded sentences and return the input vectors; the settings are those of `train_skipgram`."""
     generator = torch.Generator().manual_seed(seed)
     counts = torch.from_numpy(vocabulary.counts)
     cumulative = noise_distribution(counts).cumsum(0)
     keep = keep_probability(counts, threshold, released=True)
     tables = Tables.start(len(vocabulary), dim, generator)
-    for done, batch in walk(sentences, keep, window=window, epochs=epochs, row_length=row_length, rows=rows,
-                            generator=generator):
+    for done, batch in walk(
+        sentences,
+        keep,
+        window=window,
+        epochs=epochs,
+        row_length=row_length,
+        rows=rows,
+        generator=generator,
+    ):
         rate = learning_rate * max(1 - done, 1e-4)
         drawn = sample_noise(cumulative, (shared_noise,), generator)
         words = batch.words.flatten()
         shape = (*batch.words.shape, dim)
-        gradients = batch_gradients(tables.input.index_select(0, words).view(shape),
-                                    tables.output.index_select(0, words).view(shape),
-                                    batch.mask, tables.output[drawn], negatives)
-        d_context, d_center, d_noise = (-rate * gradient.reshape(-1, dim) for gradient in gradients)
+        gradients = batch_gradients(
+            tables.input.index_select(0, words).view(shape),
+            tables.output.index_select(0, words).view(shape),
+            batch.mask,
+            tables.output[drawn],
+            negatives,
+        )
+        d_context, d_center, d_noise = (
+            -rate * gradient.reshape(-1, dim) for gradient in gradients
+        )
         add_rows(tables.input, words, d_context)
         add_rows(tables.output, words, d_center)
         add_rows(tables.output, drawn, d_noise)

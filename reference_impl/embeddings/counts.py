@@ -4,6 +4,7 @@ Church and Hanks 1990 (pointwise mutual information); Levy and Goldberg 2014a, s
 its truncated SVD, and why this is what skip-gram does in disguise); Levy, Goldberg and Dagan 2015 (smoothing of
 contexts, the power of the singular values).
 """
+
 from collections import Counter
 from collections.abc import Sequence
 
@@ -17,7 +18,9 @@ from torch import Tensor
 from reference_impl.embeddings.vocabulary import Sentence, flatten
 
 
-def window_counts_plain(sentences: Sequence[Sentence], vocab_size: int, window: int) -> scipy.sparse.csr_matrix:
+def window_counts_plain(
+    sentences: Sequence[Sentence], vocab_size: int, window: int
+) -> scipy.sparse.csr_matrix:
     """How often word w has word c at most `window` places away, in the same sentence; entry [w, c]."""
     counts: Counter[tuple[int, int]] = Counter()
     for sentence in sentences:
@@ -27,24 +30,31 @@ def window_counts_plain(sentences: Sequence[Sentence], vocab_size: int, window: 
                     counts[int(word), int(sentence[j])] += 1
     rows, columns = zip(*counts, strict=True) if counts else ((), ())
     values = np.fromiter(counts.values(), dtype=np.float64, count=len(counts))
-    return scipy.sparse.csr_matrix((values, (rows, columns)), shape=(vocab_size, vocab_size))
+    return scipy.sparse.csr_matrix(
+        (values, (rows, columns)), shape=(vocab_size, vocab_size)
+    )
 
 
-def window_counts(sentences: Sequence[Sentence], vocab_size: int, window: int,
-                  weighting: str = "flat") -> scipy.sparse.csr_matrix:
+def window_counts(
+    sentences: Sequence[Sentence], vocab_size: int, window: int, weighting: str = "flat"
+) -> scipy.sparse.csr_matrix:
     """The same counts as `window_counts_plain`, one distance at a time for all sentences at once.
 
     A pair counts once in each direction, so the matrix is symmetric. With `weighting="harmonic"` a pair d places
     apart counts 1/d, as in GloVe (Pennington, Socher and Manning 2014, section 4.2).
     """
     if window < 1:
-        raise ValueError(f"window is {window}: a word needs at least one neighbour on each side")
+        raise ValueError(
+            f"window is {window}: a word needs at least one neighbour on each side"
+        )
     if weighting not in ("flat", "harmonic"):
         raise ValueError(f'weighting is {weighting!r}: choose "flat" or "harmonic"')
     ids, sentence_of = flatten(sentences)
     total = scipy.sparse.csr_matrix((vocab_size, vocab_size), dtype=np.float64)
     for distance in range(1, window + 1):
-        together = sentence_of[:-distance] == sentence_of[distance:]  # both ends in one sentence
+        together = (
+            sentence_of[:-distance] == sentence_of[distance:]
+        )  # both ends in one sentence
         left, right = ids[:-distance][together], ids[distance:][together]
         weight = np.full(len(left), 1.0 if weighting == "flat" else 1.0 / distance)
         # Building a csr matrix adds up the pairs that occur more than once.
@@ -72,7 +82,9 @@ def ppmi(counts: Float[Tensor, "W C"]) -> Float[Tensor, "W C"]:
     return pmi(counts).clamp(min=0)
 
 
-def sparse_ppmi(counts: scipy.sparse.csr_matrix, smoothing: float = 1.0, shift: float = 0.0) -> scipy.sparse.csr_matrix:
+def sparse_ppmi(
+    counts: scipy.sparse.csr_matrix, smoothing: float = 1.0, shift: float = 0.0
+) -> scipy.sparse.csr_matrix:
     """Positive PMI of a count matrix that is too large to hold densely; pairs that never meet stay absent.
 
     `smoothing` raises the context counts to a power before they become P(c); 0.75 keeps rare contexts from
@@ -86,11 +98,14 @@ def sparse_ppmi(counts: scipy.sparse.csr_matrix, smoothing: float = 1.0, shift: 
     # P(w, c) / P(w) is the share of c among the neighbours of w: the total cancels.
     values = np.log(counts.data / (words[counts.row] * p_context[counts.col])) - shift
     kept = values > 0
-    return scipy.sparse.csr_matrix((values[kept], (counts.row[kept], counts.col[kept])), shape=counts.shape)
+    return scipy.sparse.csr_matrix(
+        (values[kept], (counts.row[kept], counts.col[kept])), shape=counts.shape
+    )
 
 
-def svd_vectors(matrix: Float[Tensor, "W C"] | scipy.sparse.spmatrix, dim: int,
-                power: float = 0.5) -> Float[Tensor, "W D"]:
+def svd_vectors(
+    matrix: Float[Tensor, "W C"] | scipy.sparse.spmatrix, dim: int, power: float = 0.5
+) -> Float[Tensor, "W D"]:
     """The first `dim` left singular vectors, each times its singular value to the `power`.
 
     Power 1 keeps the distances of the matrix as well as `dim` numbers can; 0.5 and 0 give all directions a more
@@ -98,8 +113,10 @@ def svd_vectors(matrix: Float[Tensor, "W C"] | scipy.sparse.spmatrix, dim: int,
     vector is free: here the entry of largest size in each column is positive.
     """
     if not 1 <= dim <= min(matrix.shape):
-        raise ValueError(f"dim is {dim}, but a {matrix.shape[0]} x {matrix.shape[1]} matrix has only "
-                         f"{min(matrix.shape)} singular values")
+        raise ValueError(
+            f"dim is {dim}, but a {matrix.shape[0]} x {matrix.shape[1]} matrix has only "
+            f"{min(matrix.shape)} singular values"
+        )
     if isinstance(matrix, Tensor):
         u, s, _ = torch.linalg.svd(matrix, full_matrices=False)
         u, s = u[:, :dim], s[:dim]
@@ -109,7 +126,9 @@ def svd_vectors(matrix: Float[Tensor, "W C"] | scipy.sparse.spmatrix, dim: int,
     return u * largest.sign() * s**power
 
 
-def _sparse_svd(matrix: scipy.sparse.spmatrix, dim: int) -> tuple[Float[Tensor, "W D"], Float[Tensor, "D"]]:
+def _sparse_svd(
+    matrix: scipy.sparse.spmatrix, dim: int
+) -> tuple[Float[Tensor, "W D"], Float[Tensor, "D"]]:
     # Lanczos iterations touch the matrix only by products with vectors. The start vector is fixed, and so the result.
     start = np.random.default_rng(0).standard_normal(min(matrix.shape))
     u, s, _ = scipy.sparse.linalg.svds(matrix.astype(np.float64), k=dim, v0=start)

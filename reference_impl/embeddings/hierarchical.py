@@ -8,6 +8,7 @@ turns sum to 1, so all words together do too: no sum over the vocabulary is ever
 
 Not here: the training on a whole corpus. On a GPU one matrix product with all V words is quicker than V short paths.
 """
+
 import heapq
 from typing import NamedTuple
 
@@ -39,11 +40,16 @@ def huffman_tree(counts: Int[Tensor, "V"]) -> Tree:
     size = len(counts)
     if size < 2:
         raise ValueError(f"a tree needs at least two words, and there is {size}")
-    waiting = [(count, i) for i, count in enumerate(counts.tolist())]  # words are 0 to V - 1, inner nodes V and up
+    waiting = [
+        (count, i) for i, count in enumerate(counts.tolist())
+    ]  # words are 0 to V - 1, inner nodes V and up
     heapq.heapify(waiting)
     parent, is_right = {}, {}
     for node in range(size, 2 * size - 1):
-        (rare, left), (less_rare, right) = heapq.heappop(waiting), heapq.heappop(waiting)
+        (rare, left), (less_rare, right) = (
+            heapq.heappop(waiting),
+            heapq.heappop(waiting),
+        )
         parent[left] = parent[right] = node
         is_right[left], is_right[right] = False, True
         heapq.heappush(waiting, (rare + less_rare, node))
@@ -55,14 +61,24 @@ def huffman_tree(counts: Int[Tensor, "V"]) -> Tree:
             place = parent[place]
         paths.append(path[::-1])  # the walk starts at the root
     longest = max(map(len, paths))
-    nodes = torch.tensor([[node for node, _ in path] + [0] * (longest - len(path)) for path in paths])
-    right = torch.tensor([[turn for _, turn in path] + [False] * (longest - len(path)) for path in paths])
-    present = torch.arange(longest) < torch.tensor([len(path) for path in paths])[:, None]
+    nodes = torch.tensor(
+        [[node for node, _ in path] + [0] * (longest - len(path)) for path in paths]
+    )
+    right = torch.tensor(
+        [[turn for _, turn in path] + [False] * (longest - len(path)) for path in paths]
+    )
+    present = (
+        torch.arange(longest) < torch.tensor([len(path) for path in paths])[:, None]
+    )
     return Tree(nodes, right, present)
 
 
-def path_log_probability(center: Float[Tensor, "B D"], table: Float[Tensor, "N D"], tree: Tree,
-                         words: Int[Tensor, "B"]) -> Float[Tensor, "B"]:
+def path_log_probability(
+    center: Float[Tensor, "B D"],
+    table: Float[Tensor, "N D"],
+    tree: Tree,
+    words: Int[Tensor, "B"],
+) -> Float[Tensor, "B"]:
     """log P(word | center): the sum of log s(center . node) over left turns and log s(-center . node) over right ones.
 
     `table` has the vectors of the V - 1 inner nodes.
@@ -73,14 +89,22 @@ def path_log_probability(center: Float[Tensor, "B D"], table: Float[Tensor, "N D
     return (logsigmoid(signed) * tree.present[words]).sum(1)
 
 
-def hierarchical_loss(center: Float[Tensor, "B D"], table: Float[Tensor, "N D"], tree: Tree,
-                      words: Int[Tensor, "B"]) -> Float[Tensor, ""]:
+def hierarchical_loss(
+    center: Float[Tensor, "B D"],
+    table: Float[Tensor, "N D"],
+    tree: Tree,
+    words: Int[Tensor, "B"],
+) -> Float[Tensor, ""]:
     """The mean over B pairs of -log P(word | center)."""
     return -path_log_probability(center, table, tree, words).mean()
 
 
-def hierarchical_gradients(center: Float[Tensor, "B D"], table: Float[Tensor, "N D"], tree: Tree,
-                           words: Int[Tensor, "B"]) -> tuple[Float[Tensor, "B D"], Float[Tensor, "B L D"]]:
+def hierarchical_gradients(
+    center: Float[Tensor, "B D"],
+    table: Float[Tensor, "N D"],
+    tree: Tree,
+    words: Int[Tensor, "B"],
+) -> tuple[Float[Tensor, "B D"], Float[Tensor, "B L D"]]:
     """The gradients of the loss by the centres and by the node vectors along each path, written out.
 
     A turn is a guess as in skip-gram with negatives: its error is s(center . node), less 1 if the path turns left.
@@ -88,8 +112,12 @@ def hierarchical_gradients(center: Float[Tensor, "B D"], table: Float[Tensor, "N
     """
     along = table[tree.nodes[words]]  # (B, L, D)
     said = torch.einsum("bd,bld->bl", center, along).sigmoid()
-    error = (said - (~tree.right[words]).to(said.dtype)) * tree.present[words] / len(words)  # (B, L)
-    return torch.einsum("bl,bld->bd", error, along), error[:, :, None] * center[:, None, :]
+    error = (
+        (said - (~tree.right[words]).to(said.dtype)) * tree.present[words] / len(words)
+    )  # (B, L)
+    return torch.einsum("bl,bld->bd", error, along), error[:, :, None] * center[
+        :, None, :
+    ]
 
 
 def mean_path(tree: Tree, counts: Int[Tensor, "V"]) -> float:

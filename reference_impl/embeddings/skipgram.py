@@ -9,6 +9,7 @@ hand; `train_skipgram` uses it on batches of pairs that share their negatives, w
 
 Not here: phrases, the hierarchical softmax.
 """
+
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -22,7 +23,9 @@ from reference_impl.embeddings.vocabulary import Sentence, Vocabulary
 from reference_impl.embeddings.windows import Batch, walk
 
 
-def noise_distribution(counts: Float[Tensor, "V"] | Int[Tensor, "V"], power: float = 0.75) -> Float[Tensor, "V"]:
+def noise_distribution(
+    counts: Float[Tensor, "V"] | Int[Tensor, "V"], power: float = 0.75
+) -> Float[Tensor, "V"]:
     """The probability of each word as a negative: its count to the `power`, over the sum.
 
     Power 1 draws words as the text does, 0 draws all alike; 3/4 was found best (section 2.2).
@@ -31,19 +34,28 @@ def noise_distribution(counts: Float[Tensor, "V"] | Int[Tensor, "V"], power: flo
     return weights / weights.sum()
 
 
-def sample_noise(cumulative: Float[Tensor, "V"], shape: Sequence[int],
-                 generator: torch.Generator) -> Int[Tensor, "..."]:
+def sample_noise(
+    cumulative: Float[Tensor, "V"], shape: Sequence[int], generator: torch.Generator
+) -> Int[Tensor, "..."]:
     """Draw word ids from a distribution, given by its cumulative sums: a uniform number, and the first sum above it.
 
     The search takes log2(V) steps; an alias table (Walker 1977) takes one, but here the search is one call for all.
     """
-    uniform = torch.rand(tuple(shape), generator=generator, dtype=cumulative.dtype) * cumulative[-1]
+    uniform = (
+        torch.rand(tuple(shape), generator=generator, dtype=cumulative.dtype)
+        * cumulative[-1]
+    )
     # Rounding may lift the product to the last sum itself.
-    return torch.searchsorted(cumulative, uniform, right=True).clamp(max=len(cumulative) - 1)
+    return torch.searchsorted(cumulative, uniform, right=True).clamp(
+        max=len(cumulative) - 1
+    )
 
 
-def keep_probability(counts: Float[Tensor, "V"] | Int[Tensor, "V"], threshold: float = 1e-3,
-                     released: bool = False) -> Float[Tensor, "V"]:
+def keep_probability(
+    counts: Float[Tensor, "V"] | Int[Tensor, "V"],
+    threshold: float = 1e-3,
+    released: bool = False,
+) -> Float[Tensor, "V"]:
     """With which probability an occurrence of each word stays in the text: min(1, sqrt(threshold / frequency)).
 
     So a word more frequent than the threshold is thinned (section 2.3). The released program, and gensim with it,
@@ -54,8 +66,11 @@ def keep_probability(counts: Float[Tensor, "V"] | Int[Tensor, "V"], threshold: f
     return keep.clamp(max=1)
 
 
-def sgns_loss(center: Float[Tensor, "B D"], context: Float[Tensor, "B D"],
-              negatives: Float[Tensor, "B K D"]) -> Float[Tensor, ""]:
+def sgns_loss(
+    center: Float[Tensor, "B D"],
+    context: Float[Tensor, "B D"],
+    negatives: Float[Tensor, "B K D"],
+) -> Float[Tensor, ""]:
     """The mean over pairs of -log s(center . context) - sum over negatives of log s(-center . negative).
 
     s is the logistic function. Section 2.2, equation 4, with its sign turned so that less is better.
@@ -65,8 +80,16 @@ def sgns_loss(center: Float[Tensor, "B D"], context: Float[Tensor, "B D"],
     return -(logsigmoid(positive) + logsigmoid(-negative).sum(-1)).mean()
 
 
-def sgns_gradients(center: Float[Tensor, "B D"], context: Float[Tensor, "B D"], negatives: Float[Tensor, "B K D"]
-                   ) -> tuple[Float[Tensor, ""], Float[Tensor, "B D"], Float[Tensor, "B D"], Float[Tensor, "B K D"]]:
+def sgns_gradients(
+    center: Float[Tensor, "B D"],
+    context: Float[Tensor, "B D"],
+    negatives: Float[Tensor, "B K D"],
+) -> tuple[
+    Float[Tensor, ""],
+    Float[Tensor, "B D"],
+    Float[Tensor, "B D"],
+    Float[Tensor, "B K D"],
+]:
     """The loss of `sgns_loss` and its gradient with respect to each of the three, written out.
 
     The derivative of -log s(x) is s(x) - 1, that of -log s(-x) is s(x): how wrong the model is about the pair.
@@ -74,9 +97,13 @@ def sgns_gradients(center: Float[Tensor, "B D"], context: Float[Tensor, "B D"], 
     positive = (center * context).sum(-1)  # (B,)
     negative = torch.einsum("bd,bkd->bk", center, negatives)  # (B, K)
     loss = -(logsigmoid(positive) + logsigmoid(-negative).sum(-1)).mean()
-    error_positive = (positive.sigmoid() - 1) / len(center)  # (B,), the mean divides by B
+    error_positive = (positive.sigmoid() - 1) / len(
+        center
+    )  # (B,), the mean divides by B
     error_negative = negative.sigmoid() / len(center)  # (B, K)
-    d_center = error_positive[:, None] * context + torch.einsum("bk,bkd->bd", error_negative, negatives)
+    d_center = error_positive[:, None] * context + torch.einsum(
+        "bk,bkd->bd", error_negative, negatives
+    )
     d_context = error_positive[:, None] * center
     d_negatives = error_negative[:, :, None] * center[:, None, :]  # (B, K, D)
     return loss, d_center, d_context, d_negatives
@@ -91,7 +118,10 @@ class Tables(NamedTuple):
     @classmethod
     def start(cls, vocab_size: int, dim: int, generator: torch.Generator) -> "Tables":
         """Small random numbers in one, zeros in the other, as the released program starts."""
-        return cls((torch.rand(vocab_size, dim, generator=generator) - 0.5) / dim, torch.zeros(vocab_size, dim))
+        return cls(
+            (torch.rand(vocab_size, dim, generator=generator) - 0.5) / dim,
+            torch.zeros(vocab_size, dim),
+        )
 
 
 class Step(NamedTuple):
@@ -103,9 +133,13 @@ class Step(NamedTuple):
     tables: Tables
 
 
-def batch_gradients(center: Float[Tensor, "R T D"], context: Float[Tensor, "R T D"], mask: Bool[Tensor, "R T T"],
-                    noise: Float[Tensor, "N D"], negatives: int
-                    ) -> tuple[Float[Tensor, "R T D"], Float[Tensor, "R T D"], Float[Tensor, "N D"]]:
+def batch_gradients(
+    center: Float[Tensor, "R T D"],
+    context: Float[Tensor, "R T D"],
+    mask: Bool[Tensor, "R T T"],
+    noise: Float[Tensor, "N D"],
+    negatives: int,
+) -> tuple[Float[Tensor, "R T D"], Float[Tensor, "R T D"], Float[Tensor, "N D"]]:
     """The gradients of `sgns_loss`, summed over all pairs of a batch that share N noise words.
 
     `center` and `context` are the input and output vectors at each place, `mask` says which pairs there are.
@@ -113,8 +147,12 @@ def batch_gradients(center: Float[Tensor, "R T D"], context: Float[Tensor, "R T 
     this pair alone, and it turns thousands of small products into one large one. So trained, with a window of 10,
     skip-gram takes in 1.5 times as many words a second as gensim with one worker (bench/results/skipgram.json).
     """
-    error = torch.bmm(center, context.transpose(1, 2)).sigmoid_().sub_(1).mul_(mask)  # (R, T, T)
-    weight = mask.sum(2, keepdim=True) * (negatives / len(noise))  # (R, T, 1): a centre's pairs have one noise term
+    error = (
+        torch.bmm(center, context.transpose(1, 2)).sigmoid_().sub_(1).mul_(mask)
+    )  # (R, T, T)
+    weight = mask.sum(2, keepdim=True) * (
+        negatives / len(noise)
+    )  # (R, T, 1): a centre's pairs have one noise term
     noise_error = (center @ noise.T).sigmoid_().mul_(weight)  # (R, T, N)
     d_center = torch.bmm(error, context) + noise_error @ noise
     d_context = torch.bmm(error.transpose(1, 2), center)
@@ -122,23 +160,41 @@ def batch_gradients(center: Float[Tensor, "R T D"], context: Float[Tensor, "R T 
     return d_center, d_context, d_noise
 
 
-def add_rows(table: Float[Tensor, "V D"], rows: Int[Tensor, "N"], values: Float[Tensor, "N D"]) -> None:
+def add_rows(
+    table: Float[Tensor, "V D"], rows: Int[Tensor, "N"], values: Float[Tensor, "N D"]
+) -> None:
     """table[rows[i]] += values[i] in place; a row that is named twice receives both."""
     table.scatter_add_(0, rows[:, None].expand(-1, table.shape[1]), values)
 
 
-def trained_vectors(vocabulary: Vocabulary, tables: Tables, learning_rate: float, rows: int) -> Vectors:
+def trained_vectors(
+    vocabulary: Vocabulary, tables: Tables, learning_rate: float, rows: int
+) -> Vectors:
     """The input table as Vectors; ValueError if the steps were so large that the numbers left all bounds."""
     if not bool(tables.input.isfinite().all()):
-        raise ValueError(f"the training diverged: a batch of {rows} rows is one step of all its pairs, too large a one "
-                         f"for learning_rate {learning_rate}; lower either")
+        raise ValueError(
+            f"the training diverged: a batch of {rows} rows is one step of all its pairs, too large a one "
+            f"for learning_rate {learning_rate}; lower either"
+        )
     return Vectors(vocabulary.words, tables.input)
 
 
-def train_skipgram(sentences: Sequence[Sentence], vocabulary: Vocabulary, *, dim: int = 100,
-                   window: int = 5, negatives: int = 5, epochs: int = 5, learning_rate: float = 0.025,
-                   threshold: float = 1e-3, shared_noise: int = 64, row_length: int = 32, rows: int = 8,
-                   seed: int = 0, observe: Callable[[Step], None] | None = None) -> Vectors:
+def train_skipgram(
+    sentences: Sequence[Sentence],
+    vocabulary: Vocabulary,
+    *,
+    dim: int = 100,
+    window: int = 5,
+    negatives: int = 5,
+    epochs: int = 5,
+    learning_rate: float = 0.025,
+    threshold: float = 1e-3,
+    shared_noise: int = 64,
+    row_length: int = 32,
+    rows: int = 8,
+    seed: int = 0,
+    observe: Callable[[Step], None] | None = None,
+) -> Vectors:
     """Train on encoded sentences and return the input vectors, in the order of the vocabulary.
 
     The learning rate falls in a straight line to a ten-thousandth of itself. Frequent words are thinned anew in
@@ -150,16 +206,29 @@ def train_skipgram(sentences: Sequence[Sentence], vocabulary: Vocabulary, *, dim
     cumulative = noise_distribution(counts).cumsum(0)
     keep = keep_probability(counts, threshold, released=True)
     tables = Tables.start(len(vocabulary), dim, generator)
-    for done, batch in walk(sentences, keep, window=window, epochs=epochs, row_length=row_length, rows=rows,
-                            generator=generator):
+    for done, batch in walk(
+        sentences,
+        keep,
+        window=window,
+        epochs=epochs,
+        row_length=row_length,
+        rows=rows,
+        generator=generator,
+    ):
         rate = learning_rate * max(1 - done, 1e-4)
         drawn = sample_noise(cumulative, (shared_noise,), generator)
         words = batch.words.flatten()
         shape = (*batch.words.shape, dim)
-        gradients = batch_gradients(tables.input.index_select(0, words).view(shape),
-                                    tables.output.index_select(0, words).view(shape),
-                                    batch.mask, tables.output[drawn], negatives)
-        d_center, d_context, d_noise = (-rate * gradient.reshape(-1, dim) for gradient in gradients)
+        gradients = batch_gradients(
+            tables.input.index_select(0, words).view(shape),
+            tables.output.index_select(0, words).view(shape),
+            batch.mask,
+            tables.output[drawn],
+            negatives,
+        )
+        d_center, d_context, d_noise = (
+            -rate * gradient.reshape(-1, dim) for gradient in gradients
+        )
         add_rows(tables.input, words, d_center)
         add_rows(tables.output, words, d_context)
         add_rows(tables.output, drawn, d_noise)

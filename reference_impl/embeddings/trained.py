@@ -4,6 +4,7 @@
 in the cache. The key is the settings, the corpus and the code of the modules that train (comments apart): change one
 of them and the vectors are made anew; change nothing and the file is read.
 """
+
 import ast
 import hashlib
 import json
@@ -18,7 +19,16 @@ from tqdm import tqdm
 
 from reference_impl import corpora
 from reference_impl.corpora.cache import cache_dir, read_json, write_json, written_whole
-from reference_impl.embeddings import cbow, counts, glove, history, skipgram, subwords, vocabulary, windows
+from reference_impl.embeddings import (
+    cbow,
+    counts,
+    glove,
+    history,
+    skipgram,
+    subwords,
+    vocabulary,
+    windows,
+)
 from reference_impl.embeddings.vectors import Vectors
 from reference_impl.embeddings.vocabulary import Vocabulary, encode, tokenize
 
@@ -34,8 +44,20 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "svd": {**_COMMON, "power": 0.5, "smoothing": 0.75},
     "skipgram": {**_LEARNED, "negatives": 5, "learning_rate": 0.05},
     "cbow": {**_LEARNED, "negatives": 5, "learning_rate": 0.2},
-    "glove": {**_LEARNED, "weighting": "harmonic", "x_max": 10.0, "learning_rate": 0.05},
-    "subwords": {**_LEARNED, "negatives": 5, "learning_rate": 0.05, "shortest": 3, "longest": 6, "buckets": 50_000},
+    "glove": {
+        **_LEARNED,
+        "weighting": "harmonic",
+        "x_max": 10.0,
+        "learning_rate": 0.05,
+    },
+    "subwords": {
+        **_LEARNED,
+        "negatives": 5,
+        "learning_rate": 0.05,
+        "shortest": 3,
+        "longest": 6,
+        "buckets": 50_000,
+    },
 }
 
 # The modules whose code decides about the vectors of a method.
@@ -51,7 +73,9 @@ _MODULES = {
 def trained(method: str, progress: bool = True) -> Vectors:
     """The vectors of one method, a key of SETTINGS: from the cache, or trained now and kept."""
     if method not in SETTINGS:
-        raise ValueError(f"there is no method {method!r}; there are: {', '.join(SETTINGS)}")
+        raise ValueError(
+            f"there is no method {method!r}; there are: {', '.join(SETTINGS)}"
+        )
     file = trained_path(method)
     if not file.is_file():
         vectors = _train(method, progress)
@@ -96,7 +120,13 @@ def corpus_words() -> tuple[list, Vocabulary]:
         encoded = encode(sentences, words)
         ids, _ = vocabulary.flatten(encoded)
         with written_whole(file) as temporary, temporary.open("wb") as out:
-            np.savez(out, ids=ids, lengths=[len(sentence) for sentence in encoded], words=words.words, counts=words.counts)
+            np.savez(
+                out,
+                ids=ids,
+                lengths=[len(sentence) for sentence in encoded],
+                words=words.words,
+                counts=words.counts,
+            )
     with np.load(file, allow_pickle=False) as kept:
         words = Vocabulary(kept["words"].tolist(), kept["counts"].tolist())
         return np.split(kept["ids"], kept["lengths"].cumsum()[:-1]), words
@@ -111,20 +141,28 @@ def _words_key() -> str:
 def _key(method: str) -> str:
     pins = [file.sha256 for file in corpora.entry(CORPUS).files]
     text = json.dumps([method, SETTINGS[method], MIN_COUNT, pins], sort_keys=True)
-    code = [_code(Path(module.__file__).read_text(encoding="utf-8")) for module in _MODULES[method]]
+    code = [
+        _code(Path(module.__file__).read_text(encoding="utf-8"))
+        for module in _MODULES[method]
+    ]
     return hashlib.sha256("\n".join([text, *code]).encode()).hexdigest()[:16]
 
 
 def _code(source: str) -> str:
     """What a module does, without comments, docstrings, shapes and layout: rewording one must not train everything anew."""
     tree = ast.parse(source)
-    tree.body = [node for node in tree.body if not isinstance(node, (ast.Import, ast.ImportFrom))]
+    tree.body = [
+        node for node in tree.body if not isinstance(node, (ast.Import, ast.ImportFrom))
+    ]
     for node in ast.walk(tree):
         if isinstance(node, ast.arg):
             node.annotation = None
         if isinstance(node, ast.FunctionDef):
             node.returns = None
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
+        if (
+            isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
+            and ast.get_docstring(node) is not None
+        ):
             node.body = node.body[1:]
     return ast.dump(tree)
 
@@ -135,22 +173,40 @@ def _train(method: str, progress: bool) -> Vectors:
     with _Progress(f"training {method} on {CORPUS}", enabled=progress) as bar:
         if method == "skipgram":
             film = history.Recorder(words)
-            vectors = skipgram.train_skipgram(sentences, words, observe=lambda step: (bar.at(step.done), film(step)),
-                                              **settings)
+            vectors = skipgram.train_skipgram(
+                sentences,
+                words,
+                observe=lambda step: (bar.at(step.done), film(step)),
+                **settings,
+            )
             write_json(trained_path(method).with_suffix(".history.json"), film.film())
             return vectors
         if method == "cbow":
-            return cbow.train_cbow(sentences, words, observe=lambda step: bar.at(step.done), **settings)
+            return cbow.train_cbow(
+                sentences, words, observe=lambda step: bar.at(step.done), **settings
+            )
         if method == "subwords":
-            pieces = subwords.train_subwords(sentences, words, observe=lambda step: bar.at(step.done), **settings)
-            with written_whole(trained_path(method).with_suffix(".pieces.safetensors")) as temporary:
+            pieces = subwords.train_subwords(
+                sentences, words, observe=lambda step: bar.at(step.done), **settings
+            )
+            with written_whole(
+                trained_path(method).with_suffix(".pieces.safetensors")
+            ) as temporary:
                 pieces.save(temporary)
             return pieces.vectors()
         if method == "glove":
-            keep = skipgram.keep_probability(torch.from_numpy(words.counts), settings.pop("threshold"), released=True)
-            thinned = windows.subsample(sentences, keep, torch.Generator().manual_seed(settings["seed"]))
-            near = counts.window_counts(thinned, len(words), settings.pop("window"), settings.pop("weighting"))
-            return glove.train_glove(near, words, observe=lambda step: bar.at(step.done), **settings)
+            keep = skipgram.keep_probability(
+                torch.from_numpy(words.counts), settings.pop("threshold"), released=True
+            )
+            thinned = windows.subsample(
+                sentences, keep, torch.Generator().manual_seed(settings["seed"])
+            )
+            near = counts.window_counts(
+                thinned, len(words), settings.pop("window"), settings.pop("weighting")
+            )
+            return glove.train_glove(
+                near, words, observe=lambda step: bar.at(step.done), **settings
+            )
         near = counts.window_counts(sentences, len(words), settings["window"])
         matrix = counts.sparse_ppmi(near, smoothing=settings["smoothing"])
         found = counts.svd_vectors(matrix, settings["dim"], settings["power"])
@@ -163,8 +219,13 @@ class _Progress:
     def __init__(self, title: str, enabled: bool):
         self.title = title
         self.enabled = enabled
-        self.bar = tqdm(total=100, desc=title, unit="%", bar_format="{desc}: {n:.0f} %|{bar}| {elapsed}<{remaining}",
-                        disable=not (enabled and sys.stderr.isatty()))
+        self.bar = tqdm(
+            total=100,
+            desc=title,
+            unit="%",
+            bar_format="{desc}: {n:.0f} %|{bar}| {elapsed}<{remaining}",
+            disable=not (enabled and sys.stderr.isatty()),
+        )
 
     def __enter__(self) -> "_Progress":
         self.started = time.perf_counter()
@@ -180,4 +241,8 @@ class _Progress:
     def __exit__(self, *exception: object) -> None:
         self.bar.close()
         if self.enabled and self.bar.disable:
-            print(f"{self.title}: {time.perf_counter() - self.started:.0f} s", file=sys.stderr, flush=True)
+            print(
+                f"{self.title}: {time.perf_counter() - self.started:.0f} s",
+                file=sys.stderr,
+                flush=True,
+            )

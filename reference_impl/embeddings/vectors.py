@@ -1,4 +1,5 @@
 """A table of words and their vectors: look one up, find its neighbours, keep it in a file."""
+
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +19,9 @@ class Vectors:
 
     def __init__(self, words: Sequence[str], matrix: Float[Tensor, "V D"]):
         if len(words) != len(matrix):
-            raise ValueError(f"{len(words)} words but {len(matrix)} vectors: give one vector for each word")
+            raise ValueError(
+                f"{len(words)} words but {len(matrix)} vectors: give one vector for each word"
+            )
         self.words = list(words)
         self.matrix = matrix
         self.index = {word: i for i, word in enumerate(self.words)}
@@ -42,7 +45,9 @@ class Vectors:
         """Every vector scaled to length 1, so that a dot product is a cosine. A zero vector stays zero."""
         return torch.nn.functional.normalize(self.matrix, dim=1)
 
-    def neighbours(self, word: str, k: int = 10, among: int | None = None) -> list[tuple[str, float]]:
+    def neighbours(
+        self, word: str, k: int = 10, among: int | None = None
+    ) -> list[tuple[str, float]]:
         """The k words of highest cosine with `word`, itself left out, the nearest first.
 
         `among` keeps to the first so many words of the table, which here are the most frequent: the vectors of rare
@@ -52,11 +57,18 @@ class Vectors:
         if self._id(word) < len(cosines):
             cosines[self._id(word)] = -torch.inf
         best = cosines.topk(min(k, int(cosines.isfinite().sum())))
-        return [(self.words[i], float(c)) for i, c in zip(best.indices.tolist(), best.values, strict=True)]
+        return [
+            (self.words[i], float(c))
+            for i, c in zip(best.indices.tolist(), best.values, strict=True)
+        ]
 
     def save(self, path: Path | str) -> None:
         """Write words and matrix into one safetensors file."""
-        save_file({"matrix": self.matrix.contiguous()}, path, metadata={"words": "\n".join(self.words)})
+        save_file(
+            {"matrix": self.matrix.contiguous()},
+            path,
+            metadata={"words": "\n".join(self.words)},
+        )
 
     @classmethod
     def load(cls, path: Path | str) -> "Vectors":
@@ -64,10 +76,14 @@ class Vectors:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             if "words" not in metadata:
-                raise ValueError(f"{path} holds no words: it was not written by Vectors.save")
+                raise ValueError(
+                    f"{path} holds no words: it was not written by Vectors.save"
+                )
             return cls(metadata["words"].split("\n"), file.get_tensor("matrix"))
 
     def _id(self, word: str) -> int:
         if word not in self.index:
-            raise KeyError(f"{word!r} has no vector: it is not among the {len(self):,} words of this table")
+            raise KeyError(
+                f"{word!r} has no vector: it is not among the {len(self):,} words of this table"
+            )
         return self.index[word]

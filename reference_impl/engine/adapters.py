@@ -9,6 +9,7 @@ followed here is refused by name, and so is every tensor without a place.
 
 Not here: training one (see `layers.lora`), adapters of embeddings, loading while requests are served.
 """
+
 import math
 from collections.abc import Mapping
 from collections.abc import Sequence as Ids
@@ -26,13 +27,19 @@ from reference_impl.weights.shards import WeightsError, read_json
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 FOLLOWED = {"r", "lora_alpha", "use_rslora"}
-FREE = frozenset("""
+FREE = frozenset(
+    """
     peft_version base_model_name_or_path revision task_type auto_mapping inference_mode target_modules exclude_modules
     lora_dropout fan_in_fan_out layers_to_transform layers_pattern rank_pattern megatron_core qalora_group_size
     ensure_weight_tying
-""".split())
+""".split()
+)
 """Change no number of an adapter that is read: how it was trained, and what its tensors show themselves."""
-ONLY = {"peft_type": ("LORA",), "bias": ("none",), "init_lora_weights": (True, False, "gaussian", "orthogonal", "eva")}
+ONLY = {
+    "peft_type": ("LORA",),
+    "bias": ("none",),
+    "init_lora_weights": (True, False, "gaussian", "orthogonal", "eva"),
+}
 
 
 class Update(tuple[Tensor, Tensor]):
@@ -61,7 +68,9 @@ class AdaptedLinear(nn.Module):
         for name, rows in self.chosen.groups:
             if name in self.updates:
                 a, b = self.updates[name]
-                y = y.index_add(-2, rows, linear(linear(x.index_select(-2, rows), a), b))
+                y = y.index_add(
+                    -2, rows, linear(linear(x.index_select(-2, rows), a), b)
+                )
         return y
 
 
@@ -71,15 +80,22 @@ class Adapters:
     def __init__(self, model: nn.Module, paths: Mapping[str, Path | str]):
         self._chosen = Chosen()
         self._of_base = _linear_layers(model)
-        updates = {name: read_adapter(path, model, self._of_base) for name, path in paths.items()}
+        updates = {
+            name: read_adapter(path, model, self._of_base)
+            for name, path in paths.items()
+        }
         for layer in {layer for each in updates.values() for layer in each}:
             adapted = AdaptedLinear(model.get_submodule(layer), self._chosen)
-            adapted.updates = {name: each[layer] for name, each in updates.items() if layer in each}
+            adapted.updates = {
+                name: each[layer] for name, each in updates.items() if layer in each
+            }
             parent, _, last = layer.rpartition(".")
             setattr(model.get_submodule(parent), last, adapted)
         self.names = list(updates)
 
-    def choose(self, names: Ids[str | None], counts: Ids[int], device: torch.device) -> None:
+    def choose(
+        self, names: Ids[str | None], counts: Ids[int], device: torch.device
+    ) -> None:
         """The next rows that pass are `counts` of each of these, None for the base model."""
         rows: dict[str, list[int]] = {}
         start = 0
@@ -87,17 +103,27 @@ class Adapters:
             if name is not None:
                 rows.setdefault(name, []).extend(range(start, start + count))
             start += count
-        self._chosen.groups = [(name, torch.tensor(each, device=device)) for name, each in rows.items() if each]
+        self._chosen.groups = [
+            (name, torch.tensor(each, device=device))
+            for name, each in rows.items()
+            if each
+        ]
 
 
 def _linear_layers(model: nn.Module) -> dict[str, str]:
     """What published files call each linear layer, to our name. One whose matrix is the embedding's too is left out."""
     shared = model.embedding.weight
-    return {model.names.module_to_theirs(name): name for name, module in model.named_modules()
-            if hasattr(module, "in_features") and getattr(module, "weight", None) is not shared}
+    return {
+        model.names.module_to_theirs(name): name
+        for name, module in model.named_modules()
+        if hasattr(module, "in_features")
+        and getattr(module, "weight", None) is not shared
+    }
 
 
-def read_adapter(path: Path | str, model: nn.Module, layers: Mapping[str, str] | None = None) -> dict[str, Update]:
+def read_adapter(
+    path: Path | str, model: nn.Module, layers: Mapping[str, str] | None = None
+) -> dict[str, Update]:
     """The updates of peft's adapter in a folder, by our names of the model's layers.
 
     Raises WeightsError for a setting that is not followed, and for a tensor without a place or of another shape.
@@ -114,12 +140,17 @@ def read_adapter(path: Path | str, model: nn.Module, layers: Mapping[str, str] |
         stem, _, part = short.removesuffix(".weight").rpartition(".")
         layer = layers.get(stem)
         if layer is None or part not in ("lora_A", "lora_B"):
-            raise WeightsError(f"{folder / WEIGHTS} has {name!r}, which is neither an update of a linear layer "
-                               f"of this {type(model).__name__} nor its own weight: was it trained on another model?")
+            raise WeightsError(
+                f"{folder / WEIGHTS} has {name!r}, which is neither an update of a linear layer "
+                f"of this {type(model).__name__} nor its own weight: was it trained on another model?"
+            )
         found.setdefault(layer, {})[part] = tensor.to(weight.device, weight.dtype)
     if not found:
         raise WeightsError(f"{folder / WEIGHTS} holds no update")
-    return {layer: _update(layer, parts, config, model.get_submodule(layer), folder) for layer, parts in found.items()}
+    return {
+        layer: _update(layer, parts, config, model.get_submodule(layer), folder)
+        for layer, parts in found.items()
+    }
 
 
 def _is_base(name: str, tensor: Tensor, model: nn.Module) -> bool:
@@ -129,30 +160,64 @@ def _is_base(name: str, tensor: Tensor, model: nn.Module) -> bool:
         ours = model.get_parameter(place.ours)
     except (WeightsError, AttributeError, ValueError):
         return False
-    return ours.shape == place.tensor.shape and torch.equal(ours.cpu(), place.tensor.to(ours.dtype))
+    return ours.shape == place.tensor.shape and torch.equal(
+        ours.cpu(), place.tensor.to(ours.dtype)
+    )
 
 
 def _check_config(config: Mapping[str, Any], path: Path) -> None:
     for key, values in ONLY.items():
         if key in config and config[key] not in values:
-            raise WeightsError(f"{path} sets {key} to {config[key]!r}: only {' or '.join(map(repr, values))} can be served")
+            raise WeightsError(
+                f"{path} sets {key} to {config[key]!r}: only {' or '.join(map(repr, values))} can be served"
+            )
     for key, value in config.items():
-        if key not in FOLLOWED and key not in FREE and key not in ONLY and value not in (None, False, {}, []):
-            raise WeightsError(f"{path} sets {key} to {value!r}, which is not followed here: the adapter would give other "
-                               "numbers than it was trained to")
+        if (
+            key not in FOLLOWED
+            and key not in FREE
+            and key not in ONLY
+            and value not in (None, False, {}, [])
+        ):
+            raise WeightsError(
+                f"{path} sets {key} to {value!r}, which is not followed here: the adapter would give other "
+                "numbers than it was trained to"
+            )
     rank, alpha = config.get("r"), config.get("lora_alpha")
-    if type(rank) is not int or rank < 1 or type(alpha) not in (int, float) or not math.isfinite(alpha):
-        raise WeightsError(f"{path} has r {rank!r} and lora_alpha {alpha!r}: a whole number from 1 on and a number are "
-                           "expected")
+    if (
+        type(rank) is not int
+        or rank < 1
+        or type(alpha) not in (int, float)
+        or not math.isfinite(alpha)
+    ):
+        raise WeightsError(
+            f"{path} has r {rank!r} and lora_alpha {alpha!r}: a whole number from 1 on and a number are "
+            "expected"
+        )
 
 
-def _update(layer: str, parts: Mapping[str, Tensor], config: Mapping[str, Any], module: nn.Module, folder: Path
-            ) -> Update:
+def _update(
+    layer: str,
+    parts: Mapping[str, Tensor],
+    config: Mapping[str, Any],
+    module: nn.Module,
+    folder: Path,
+) -> Update:
     if missing := {"lora_A", "lora_B"} - parts.keys():
-        raise WeightsError(f"{folder / WEIGHTS} lacks {missing.pop()} of {layer}: A and B come together")
+        raise WeightsError(
+            f"{folder / WEIGHTS} lacks {missing.pop()} of {layer}: A and B come together"
+        )
     a, b = parts["lora_A"], parts["lora_B"]
     rank = a.shape[0] if config.get("rank_pattern") else config["r"]
     if a.shape != (rank, module.in_features) or b.shape != (module.out_features, rank):
-        raise WeightsError(f"{folder / WEIGHTS}: A and B of {layer} have shapes {tuple(a.shape)} and {tuple(b.shape)}, "
-                           f"but the layer is {module.out_features} x {module.in_features} and the rank {rank}")
-    return Update((a, config["lora_alpha"] / (math.sqrt(rank) if config.get("use_rslora") else rank) * b))
+        raise WeightsError(
+            f"{folder / WEIGHTS}: A and B of {layer} have shapes {tuple(a.shape)} and {tuple(b.shape)}, "
+            f"but the layer is {module.out_features} x {module.in_features} and the rank {rank}"
+        )
+    return Update(
+        (
+            a,
+            config["lora_alpha"]
+            / (math.sqrt(rank) if config.get("use_rslora") else rank)
+            * b,
+        )
+    )

@@ -9,6 +9,7 @@ request is aborted on that way, and its blocks are free before the next step.
 
 Not here: limits on requests (see `limits`), several engines.
 """
+
 import asyncio
 import logging
 import queue
@@ -27,11 +28,17 @@ class EngineStopped(RuntimeError):
 class AsyncEngine:
     """`async with AsyncEngine(engine) as serving: async for output in serving.stream(...)`."""
 
-    def __init__(self, engine: Engine, on_step: Callable[[Engine, list[Output]], None] | None = None):
+    def __init__(
+        self,
+        engine: Engine,
+        on_step: Callable[[Engine, list[Output]], None] | None = None,
+    ):
         self.engine, self._on_step = engine, on_step
         self._orders: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._streams: dict[str, asyncio.Queue[Output | Exception]] = {}
-        self._stopped: EngineStopped | None = EngineStopped("the engine has not been started")
+        self._stopped: EngineStopped | None = EngineStopped(
+            "the engine has not been started"
+        )
 
     async def __aenter__(self) -> "AsyncEngine":
         self._loop, self._stopped = asyncio.get_running_loop(), None
@@ -57,27 +64,47 @@ class AsyncEngine:
         """Whether the engine's thread is running."""
         return self._stopped is None
 
-    async def stream(self, request_id: str, prompt: Ids[int], params: SamplingParams, priority: int = 0,
-                     seconds: float | None = None, cache_salt: bytes = b"", adapter: str | None = None
-                     ) -> AsyncIterator[Output]:
+    async def stream(
+        self,
+        request_id: str,
+        prompt: Ids[int],
+        params: SamplingParams,
+        priority: int = 0,
+        seconds: float | None = None,
+        cache_salt: bytes = b"",
+        adapter: str | None = None,
+    ) -> AsyncIterator[Output]:
         """Outputs of a request as they come, until all its n continuations are finished.
 
         Raises ValueError if the engine refuses it, TimeoutError after `seconds`, EngineStopped if the engine fails.
         Whoever does not read it to the end must close it.
         """
         if self._stopped is not None:
-            raise EngineStopped(*self._stopped.args)  # each its own: a raised one keeps its frames
+            raise EngineStopped(
+                *self._stopped.args
+            )  # each its own: a raised one keeps its frames
         if request_id in self._streams:
-            raise ValueError(f"a request called {request_id!r} is being served: give each its own id")
+            raise ValueError(
+                f"a request called {request_id!r} is being served: give each its own id"
+            )
         outputs: asyncio.Queue[Output | Exception] = asyncio.Queue()
         self._streams[request_id] = outputs
-        self._orders.put(lambda: self._add(request_id, prompt, params, priority, cache_salt, adapter))
-        left, deadline = params.n, None if seconds is None else self._loop.time() + seconds
+        self._orders.put(
+            lambda: self._add(request_id, prompt, params, priority, cache_salt, adapter)
+        )
+        left, deadline = (
+            params.n,
+            None if seconds is None else self._loop.time() + seconds,
+        )
         try:
             while left:
-                if deadline is not None and self._loop.time() >= deadline:  # a slow reader's time ends too
+                if (
+                    deadline is not None and self._loop.time() >= deadline
+                ):  # a slow reader's time ends too
                     raise TimeoutError
-                async with asyncio.timeout_at(deadline):  # around nothing that yields: each piece may have its task
+                async with asyncio.timeout_at(
+                    deadline
+                ):  # around nothing that yields: each piece may have its task
                     output = await outputs.get()
                 if isinstance(output, Exception):
                     left = 0
@@ -101,7 +128,9 @@ class AsyncEngine:
         try:
             while self._obey():
                 outputs = self.engine.step()
-                if self._on_step is not None:  # first: who has an answer finds it counted
+                if (
+                    self._on_step is not None
+                ):  # first: who has an answer finds it counted
                     self._on_step(self.engine, outputs)
                 if outputs:
                     self._send([(output.request_id, output) for output in outputs])
@@ -110,7 +139,9 @@ class AsyncEngine:
             reason = EngineStopped("the engine stopped; the server's log says why")
         # In this order nobody is forgotten: who comes now is refused, who came before stands in the list.
         self._stopped = reason
-        self._loop.call_soon_threadsafe(lambda: self._deliver([(name, reason) for name in self._streams]))
+        self._loop.call_soon_threadsafe(
+            lambda: self._deliver([(name, reason) for name in self._streams])
+        )
 
     def _send(self, outputs: list[tuple[str, Output | Exception]]) -> None:
         self._loop.call_soon_threadsafe(self._deliver, outputs)
@@ -126,7 +157,9 @@ class AsyncEngine:
                 return False
             order()
 
-    def _add(self, request_id: str, prompt: Ids[int], params: SamplingParams, *rest) -> None:
+    def _add(
+        self, request_id: str, prompt: Ids[int], params: SamplingParams, *rest
+    ) -> None:
         try:
             self.engine.add_request(prompt, params, request_id, *rest)
         except ValueError as error:

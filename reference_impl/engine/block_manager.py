@@ -15,6 +15,7 @@ the last one of a sequence is partly empty.
 
 This module moves no numbers. It says which block, and for a copy from which to which: the model runner does it.
 """
+
 import hashlib
 from array import array
 from collections import OrderedDict
@@ -48,25 +49,43 @@ class BlockManager:
     grow for a while before one must be preempted.
     """
 
-    def __init__(self, num_blocks: int, block_size: int = 16, prefix_caching: bool = True, watermark: float = 0.01,
-                 window: int | None = None):
+    def __init__(
+        self,
+        num_blocks: int,
+        block_size: int = 16,
+        prefix_caching: bool = True,
+        watermark: float = 0.01,
+        window: int | None = None,
+    ):
         if num_blocks < 1 or block_size < 1:
-            raise ValueError(f"{num_blocks} blocks of {block_size} tokens: give at least one of each")
-        self.num_blocks, self.block_size, self.prefix_caching = num_blocks, block_size, prefix_caching
+            raise ValueError(
+                f"{num_blocks} blocks of {block_size} tokens: give at least one of each"
+            )
+        self.num_blocks, self.block_size, self.prefix_caching = (
+            num_blocks,
+            block_size,
+            prefix_caching,
+        )
         self.window = window
         self.watermark_blocks = int(watermark * num_blocks)
         self.ref_counts = [0] * num_blocks
-        self._free: OrderedDict[int, None] = OrderedDict.fromkeys(range(num_blocks))  # the next to go stands first
+        self._free: OrderedDict[int, None] = OrderedDict.fromkeys(
+            range(num_blocks)
+        )  # the next to go stands first
         self._hash_of: list[bytes | None] = [None] * num_blocks
         self._block_of: dict[bytes, int] = {}
-        self.num_prefix_queries = self.num_prefix_hits = 0  # tokens that were looked for at admission, and found
+        self.num_prefix_queries = self.num_prefix_hits = (
+            0  # tokens that were looked for at admission, and found
+        )
 
     @property
     def num_free_blocks(self) -> int:
         """Blocks that nobody holds, whether they keep a content or not."""
         return len(self._free)
 
-    def find_prefix(self, ids: Ids[int], salt: bytes = b"", adapter: str | None = None) -> list[int]:
+    def find_prefix(
+        self, ids: Ids[int], salt: bytes = b"", adapter: str | None = None
+    ) -> list[int]:
         """The longest run of known blocks that `ids` begins with. Its last token is never in it.
 
         That token must be computed, found or not: its logits are what the next one is sampled from.
@@ -74,31 +93,46 @@ class BlockManager:
         found: list[int] = []
         if self.prefix_caching:
             key = _root(salt, adapter)
-            for start in range(0, (len(ids) - 1) // self.block_size * self.block_size, self.block_size):
-                key = chain_hash(key, ids[start:start + self.block_size])
+            for start in range(
+                0, (len(ids) - 1) // self.block_size * self.block_size, self.block_size
+            ):
+                key = chain_hash(key, ids[start : start + self.block_size])
                 if key not in self._block_of:
                     break
                 found.append(self._block_of[key])
         return found
 
     def _prefix_of(self, sequence: Sequence) -> list[int]:
-        return [] if sequence.scores_prompt else self.find_prefix(sequence.ids, sequence.cache_salt, sequence.adapter)
+        return (
+            []
+            if sequence.scores_prompt
+            else self.find_prefix(sequence.ids, sequence.cache_salt, sequence.adapter)
+        )
 
     def blocks_needed(self, sequence: Sequence, num_tokens: int) -> int:
         """New blocks that must be taken before the next `num_tokens` tokens can be written, a copy counted too."""
         total = -(-(sequence.num_computed_tokens + num_tokens) // self.block_size)
-        return total - len(sequence.block_table) + (self._shared_block(sequence) is not None)
+        return (
+            total
+            - len(sequence.block_table)
+            + (self._shared_block(sequence) is not None)
+        )
 
     def has_room(self, sequence: Sequence) -> bool:
         """Whether the next token has a slot already, in a block of the sequence's own: nothing need be taken."""
-        entry, table = sequence.num_computed_tokens // self.block_size, sequence.block_table
+        entry, table = (
+            sequence.num_computed_tokens // self.block_size,
+            sequence.block_table,
+        )
         return entry < len(table) and self.ref_counts[table[entry]] == 1
 
     def _shared_block(self, sequence: Sequence) -> int | None:
         """Which entry of the block table would be written although another sequence holds the block too."""
         entry = sequence.num_computed_tokens // self.block_size
         table = sequence.block_table
-        return entry if entry < len(table) and self.ref_counts[table[entry]] > 1 else None
+        return (
+            entry if entry < len(table) and self.ref_counts[table[entry]] > 1 else None
+        )
 
     def can_admit(self, sequence: Sequence, budget: int, spare: int) -> bool:
         """Whether `spare` blocks are left after admission and a first chunk of at most `budget` tokens."""
@@ -117,7 +151,9 @@ class BlockManager:
             self._hold(block)
             sequence.block_table.append(block)
         sequence.table_version += 1
-        sequence.num_computed_tokens = sequence.num_cached_tokens = len(sequence.block_table) * self.block_size
+        sequence.num_computed_tokens = sequence.num_cached_tokens = (
+            len(sequence.block_table) * self.block_size
+        )
 
     def grow(self, sequence: Sequence, num_tokens: int) -> list[tuple[int, int]]:
         """Take the blocks for the next `num_tokens` tokens. Returns the copies to be made, (from, to), before writing.
@@ -126,7 +162,9 @@ class BlockManager:
         """
         needed = self.blocks_needed(sequence, num_tokens)
         if needed > self.num_free_blocks:
-            raise OutOfBlocks(f"{sequence.id} needs {needed} more blocks, {self.num_free_blocks} are free")
+            raise OutOfBlocks(
+                f"{sequence.id} needs {needed} more blocks, {self.num_free_blocks} are free"
+            )
         copies = []
         entry = self._shared_block(sequence)
         if entry is not None:
@@ -154,7 +192,10 @@ class BlockManager:
         if self.window is None:
             return
         computed = sequence.num_computed_tokens
-        seen = min((computed - self.window + 1) // self.block_size, computed // self.block_size - 1)
+        seen = min(
+            (computed - self.window + 1) // self.block_size,
+            computed // self.block_size - 1,
+        )
         while sequence.num_given_up < seen:
             self._let_go(sequence.block_table[sequence.num_given_up])
             sequence.block_table[sequence.num_given_up] = GIVEN_UP
@@ -173,10 +214,15 @@ class BlockManager:
             return
         ids = sequence.ids
         for entry in range(first, sequence.num_computed_tokens // self.block_size):
-            above = self._hash_of[sequence.block_table[entry - 1]] if entry else _root(sequence.cache_salt,
-                                                                                       sequence.adapter)
+            above = (
+                self._hash_of[sequence.block_table[entry - 1]]
+                if entry
+                else _root(sequence.cache_salt, sequence.adapter)
+            )
             block = sequence.block_table[entry]
-            key = chain_hash(above, ids[entry * self.block_size:(entry + 1) * self.block_size])
+            key = chain_hash(
+                above, ids[entry * self.block_size : (entry + 1) * self.block_size]
+            )
             self._hash_of[block] = key
             # Two that computed the same prefix side by side: the first block stays the known one.
             self._block_of.setdefault(key, block)
@@ -185,12 +231,12 @@ class BlockManager:
         """The child shares every block of the parent."""
         child.block_table = list(parent.block_table)
         child.table_version += 1
-        for block in child.block_table[child.num_given_up:]:
+        for block in child.block_table[child.num_given_up :]:
             self.ref_counts[block] += 1
 
     def free(self, sequence: Sequence) -> None:
         """Give up all blocks, the last first: a long prefix loses its end before its beginning."""
-        for block in reversed(sequence.block_table[sequence.num_given_up:]):
+        for block in reversed(sequence.block_table[sequence.num_given_up :]):
             self._let_go(block)
         sequence.block_table = []
         sequence.table_version += 1
@@ -206,7 +252,9 @@ class BlockManager:
     def restore(self, sequence: Sequence, count: int) -> None:
         """Take `count` blocks for a sequence that comes back from the host with its computed tokens."""
         if count > self.num_free_blocks:
-            raise OutOfBlocks(f"{sequence.id} needs {count} blocks, {self.num_free_blocks} are free")
+            raise OutOfBlocks(
+                f"{sequence.id} needs {count} blocks, {self.num_free_blocks} are free"
+            )
         sequence.block_table = [self._take() for _ in range(count)]
         sequence.table_version += 1
         self._make_known(sequence, 0)
@@ -220,8 +268,13 @@ class BlockManager:
         self.ref_counts[block] -= 1
         if self.ref_counts[block] == 0:
             self._free[block] = None
-            if self._hash_of[block] is None or self._block_of.get(self._hash_of[block]) != block:
-                self._free.move_to_end(block, last=False)  # nobody can find its content: it goes first
+            if (
+                self._hash_of[block] is None
+                or self._block_of.get(self._hash_of[block]) != block
+            ):
+                self._free.move_to_end(
+                    block, last=False
+                )  # nobody can find its content: it goes first
 
     def _take(self) -> int:
         block, _ = self._free.popitem(last=False)
@@ -237,11 +290,18 @@ class BlockManager:
         """AssertionError unless the counts are what these sequences hold, and every other block is free."""
         held = [0] * self.num_blocks
         for sequence in sequences:
-            table = sequence.block_table[sequence.num_given_up:]
+            table = sequence.block_table[sequence.num_given_up :]
             assert len(set(table)) == len(table), f"{sequence.id} holds a block twice"
-            assert sequence.block_table[:sequence.num_given_up] == [GIVEN_UP] * sequence.num_given_up
+            assert (
+                sequence.block_table[: sequence.num_given_up]
+                == [GIVEN_UP] * sequence.num_given_up
+            )
             for block in table:
                 held[block] += 1
-        assert held == self.ref_counts, "reference counts are not what the block tables say"
-        assert set(self._free) == {block for block, count in enumerate(held) if count == 0}
+        assert held == self.ref_counts, (
+            "reference counts are not what the block tables say"
+        )
+        assert set(self._free) == {
+            block for block, count in enumerate(held) if count == 0
+        }
         assert all(self._hash_of[block] == key for key, block in self._block_of.items())

@@ -6,6 +6,7 @@ length.
 
 Not here: which block is whose (see `block_manager`).
 """
+
 import numpy as np
 from jaxtyping import Int
 
@@ -23,7 +24,9 @@ class BlockTables:
     def padded(self, sequences: list[Sequence]) -> Int[np.ndarray, "B M"]:
         """Each sequence's table, filled up with -1 to the longest. Entries behind the window name a block within it."""
         widest = max([len(sequence.block_table) for sequence in sequences])
-        if widest > self._rows.shape[1] or len(self._row_of) + len(sequences) > len(self._rows):
+        if widest > self._rows.shape[1] or len(self._row_of) + len(sequences) > len(
+            self._rows
+        ):
             self._start_again(2 * len(sequences) + 16, widest + 16)
         known, written, rows = self._row_of, self._written, []
         for sequence in sequences:
@@ -37,10 +40,12 @@ class BlockTables:
 
     def _write(self, row: int, sequence: Sequence) -> None:
         table = sequence.block_table
-        self._rows[row, :len(table)] = table
-        if sequence.num_given_up:  # a tile of keys may begin there: it reads the sequence's own numbers
-            self._rows[row, :sequence.num_given_up] = table[sequence.num_given_up]
-        self._rows[row, len(table):] = -1
+        self._rows[row, : len(table)] = table
+        if (
+            sequence.num_given_up
+        ):  # a tile of keys may begin there: it reads the sequence's own numbers
+            self._rows[row, : sequence.num_given_up] = table[sequence.num_given_up]
+        self._rows[row, len(table) :] = -1
         self._written[row] = sequence.table_version
 
     def _start_again(self, num_rows: int, width: int) -> None:

@@ -6,6 +6,7 @@ would use up a process's file descriptors. Here each wait has a timer.
 
 Not here: TLS, HTTP/2, several processes.
 """
+
 import asyncio
 import functools
 import json
@@ -40,7 +41,9 @@ class PatientConnection(H11Protocol):
         super().connection_made(transport)
         # A small piece is sent at once. asyncio sees to that only for sockets that were made with the protocol's number, and
         # uvicorn makes its own without; then a second piece waits for the first one's receipt, which Linux delays by 40 ms.
-        if (connected := transport.get_extra_info("socket")) is not None and connected.family in (socket.AF_INET, socket.AF_INET6):
+        if (
+            connected := transport.get_extra_info("socket")
+        ) is not None and connected.family in (socket.AF_INET, socket.AF_INET6):
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         # Without a buffer of our own, "writing is paused" means that the reader's side is full.
         transport.set_write_buffer_limits(high=0)
@@ -65,7 +68,9 @@ class PatientConnection(H11Protocol):
     def pause_writing(self) -> None:
         """The reader's side is full."""
         super().pause_writing()
-        self._reader_timer = self.loop.call_later(self.limits.write_seconds, self.transport.abort)
+        self._reader_timer = self.loop.call_later(
+            self.limits.write_seconds, self.transport.abort
+        )
 
     def resume_writing(self) -> None:
         """The reader has read."""
@@ -78,8 +83,11 @@ class PatientConnection(H11Protocol):
 
     def _await_headers(self) -> None:
         self._header_timer = self.loop.call_later(
-            self.limits.header_seconds, lambda: self._refuse(408, "no request came within "
-                                                             f"{self.limits.header_seconds:g} s"))
+            self.limits.header_seconds,
+            lambda: self._refuse(
+                408, f"no request came within {self.limits.header_seconds:g} s"
+            ),
+        )
 
     def _stop_timers(self, header: bool = False, reader: bool = False) -> None:
         if header and self._header_timer is not None:
@@ -94,10 +102,18 @@ class PatientConnection(H11Protocol):
             return
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             body = json.dumps(ApiError(status, message).body).encode()
-            headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()),
-                       (b"connection", b"close")]
-            for event in (h11.Response(status_code=status, headers=headers, reason=STATUS_PHRASES[status]),
-                          h11.Data(data=body), h11.EndOfMessage()):
+            headers = [
+                (b"content-type", b"application/json"),
+                (b"content-length", str(len(body)).encode()),
+                (b"connection", b"close"),
+            ]
+            for event in (
+                h11.Response(
+                    status_code=status, headers=headers, reason=STATUS_PHRASES[status]
+                ),
+                h11.Data(data=body),
+                h11.EndOfMessage(),
+            ):
                 self.transport.write(self.conn.send(event))
         self.transport.close()
 
@@ -105,7 +121,9 @@ class PatientConnection(H11Protocol):
 class Server(uvicorn.Server):
     """uvicorn's server, which when it ends gives answers under way a little time; then `on_late` is called."""
 
-    def __init__(self, config: uvicorn.Config, seconds: float, on_late: Callable[[], None]):
+    def __init__(
+        self, config: uvicorn.Config, seconds: float, on_late: Callable[[], None]
+    ):
         super().__init__(config)
         self._seconds, self._on_late = seconds, on_late
 
@@ -116,13 +134,25 @@ class Server(uvicorn.Server):
         late.cancel()
 
 
-def make_server(app: FastAPI, limits: Limits, host: str = "127.0.0.1", port: int = 8000) -> Server:
+def make_server(
+    app: FastAPI, limits: Limits, host: str = "127.0.0.1", port: int = 8000
+) -> Server:
     """A server for an application of `server.create_app`."""
-    config = uvicorn.Config(app, host=host, port=port, http=functools.partial(PatientConnection, limits), ws="none",
-                            lifespan="on", log_level="error", access_log=False, server_header=False,
-                            proxy_headers=False, timeout_keep_alive=KEEP_ALIVE_SECONDS,
-                            h11_max_incomplete_event_size=MAX_HEADER_BYTES,
-                            timeout_graceful_shutdown=int(limits.shutdown_seconds) + 5)
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        http=functools.partial(PatientConnection, limits),
+        ws="none",
+        lifespan="on",
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        h11_max_incomplete_event_size=MAX_HEADER_BYTES,
+        timeout_graceful_shutdown=int(limits.shutdown_seconds) + 5,
+    )
     return Server(config, limits.shutdown_seconds, app.state.serving.stop)
 
 
@@ -133,4 +163,8 @@ def allow_connections(count: int) -> int:
     if soft != resource.RLIM_INFINITY and soft < wanted:
         soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return count if soft == resource.RLIM_INFINITY else max(1, min(count, soft - OTHER_DESCRIPTORS))
+    return (
+        count
+        if soft == resource.RLIM_INFINITY
+        else max(1, min(count, soft - OTHER_DESCRIPTORS))
+    )

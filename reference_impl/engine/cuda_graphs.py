@@ -15,6 +15,7 @@ runs in them is `decode`, and its padding is tested on a CPU.
 
 Not here: steps with prompts or drafts, whose shapes vary too much; the output layer and sampling, which follow.
 """
+
 from dataclasses import dataclass
 
 import torch
@@ -29,7 +30,9 @@ from reference_impl.models.llama import Llama
 
 def batch_sizes(max_num_seqs: int) -> list[int]:
     """1, 2, 4, 8, 16, 24, ... and the largest: padding costs little, and so do few graphs."""
-    return [size for size in (1, 2, 4, *range(8, max_num_seqs, 8)) if size < max_num_seqs] + [max_num_seqs]
+    return [
+        size for size in (1, 2, 4, *range(8, max_num_seqs, 8)) if size < max_num_seqs
+    ] + [max_num_seqs]
 
 
 @dataclass
@@ -43,37 +46,63 @@ class DecodeBuffers:
     context_lens: Int[Tensor, "S"]
 
     @classmethod
-    def padding(cls, size: int, max_blocks: int, device: torch.device) -> "DecodeBuffers":
+    def padding(
+        cls, size: int, max_blocks: int, device: torch.device
+    ) -> "DecodeBuffers":
         """Rows without a sequence."""
         ids, positions = torch.zeros(2, size, dtype=torch.int64, device=device)
-        return cls(ids, positions, torch.full_like(ids, -1),
-                   torch.full((size, max_blocks), -1, dtype=torch.int32, device=device),
-                   torch.zeros(size, dtype=torch.int32, device=device))
+        return cls(
+            ids,
+            positions,
+            torch.full_like(ids, -1),
+            torch.full((size, max_blocks), -1, dtype=torch.int32, device=device),
+            torch.zeros(size, dtype=torch.int32, device=device),
+        )
 
     def first(self, size: int) -> "DecodeBuffers":
         """The first rows of the same memory: all graphs read the same buffers, each as many rows as it has."""
-        return DecodeBuffers(self.ids[:size], self.positions[:size], self.slot_mapping[:size],
-                             self.block_tables[:size], self.context_lens[:size])
+        return DecodeBuffers(
+            self.ids[:size],
+            self.positions[:size],
+            self.slot_mapping[:size],
+            self.block_tables[:size],
+            self.context_lens[:size],
+        )
 
-    def fill(self, ids: Int[Tensor, "N"], positions: Int[Tensor, "N"], layout: Layout) -> None:
+    def fill(
+        self, ids: Int[Tensor, "N"], positions: Int[Tensor, "N"], layout: Layout
+    ) -> None:
         """Put N sequences into the first rows; what the last step left in the others becomes padding.
 
         Block tables are left as they were where nobody reads them: past a sequence's blocks, and without a context.
         """
         n, num_blocks = layout.block_tables.shape
         self.block_tables[:n, :num_blocks] = layout.block_tables
-        for buffer, values, padding in ((self.ids, ids, 0), (self.positions, positions, 0),
-                                        (self.slot_mapping, layout.slot_mapping, -1),
-                                        (self.context_lens, layout.context_lens, 0)):
+        for buffer, values, padding in (
+            (self.ids, ids, 0),
+            (self.positions, positions, 0),
+            (self.slot_mapping, layout.slot_mapping, -1),
+            (self.context_lens, layout.context_lens, 0),
+        ):
             buffer[:n] = values
             buffer[n:] = padding
 
 
-def decode(model: GPT | Llama, cache: PagedCache, buffers: DecodeBuffers, window: int | None
-           ) -> Float[Tensor, "S C"]:
+def decode(
+    model: GPT | Llama, cache: PagedCache, buffers: DecodeBuffers, window: int | None
+) -> Float[Tensor, "S C"]:
     """The last layer's vector for each row; keys and values of rows with a slot are written. It never waits."""
-    layout = Layout(buffers.slot_mapping, buffers.block_tables, buffers.context_lens, len(buffers.ids))
-    return model.hidden(buffers.ids[None], positions=buffers.positions[None], cache=cache.layers(layout, window))[0]
+    layout = Layout(
+        buffers.slot_mapping,
+        buffers.block_tables,
+        buffers.context_lens,
+        len(buffers.ids),
+    )
+    return model.hidden(
+        buffers.ids[None],
+        positions=buffers.positions[None],
+        cache=cache.layers(layout, window),
+    )[0]
 
 
 class CudaGraphs:
@@ -82,40 +111,62 @@ class CudaGraphs:
     max_blocks is the most blocks that one sequence has.
     """
 
-    def __init__(self, model: GPT | Llama, cache: PagedCache, window: int | None, max_num_seqs: int, max_blocks: int):
+    def __init__(
+        self,
+        model: GPT | Llama,
+        cache: PagedCache,
+        window: int | None,
+        max_num_seqs: int,
+        max_blocks: int,
+    ):
         self.model, self.cache, self.window = model, cache, window
         self.sizes = batch_sizes(max_num_seqs)
-        self.buffers = DecodeBuffers.padding(max_num_seqs, max_blocks, cache.pool.device)
+        self.buffers = DecodeBuffers.padding(
+            max_num_seqs, max_blocks, cache.pool.device
+        )
         self._graphs: dict[int, tuple[torch.cuda.CUDAGraph, Tensor]] = {}
         self._memory = None  # one pool for what is between the kernels: only one graph runs at a time
-        for size in reversed(self.sizes):  # the largest first: the others find room in what it took
+        for size in reversed(
+            self.sizes
+        ):  # the largest first: the others find room in what it took
             self.capture(size)
 
-    def run(self, ids: Int[Tensor, "N"], positions: Int[Tensor, "N"], layout: Layout) -> Float[Tensor, "N C"]:
+    def run(
+        self, ids: Int[Tensor, "N"], positions: Int[Tensor, "N"], layout: Layout
+    ) -> Float[Tensor, "N C"]:
         """What the model's `hidden` gives for these N sequences. To be read before the next step writes over it."""
         size = next(size for size in self.sizes if size >= len(ids))
         self.buffers.first(size).fill(ids, positions, layout)
-        return self.replay(size)[:len(ids)]
+        return self.replay(size)[: len(ids)]
 
     @torch.inference_mode()
     def capture(self, size: int) -> None:
         """Record `decode` for a batch of this size. The buffers hold padding only: nothing is written to the cache."""
         device = self.cache.pool.device
         if device.type != "cuda":
-            raise ValueError(f"cuda_graphs=True, but the model is on {device.type}: move the model to a GPU, or leave "
-                             "cuda_graphs off")
+            raise ValueError(
+                f"cuda_graphs=True, but the model is on {device.type}: move the model to a GPU, or leave "
+                "cuda_graphs off"
+            )
         head_dim = self.cache.pool.shape[-1]
         if default_backend("paged_attention", device, head_dim) != "triton":
-            raise ValueError(f"cuda_graphs=True, but heads have {head_dim} numbers: for these torch's operator attends, "
-                             "which waits for the GPU and can't be recorded; leave cuda_graphs off")
+            raise ValueError(
+                f"cuda_graphs=True, but heads have {head_dim} numbers: for these torch's operator attends, "
+                "which waits for the GPU and can't be recorded; leave cuda_graphs off"
+            )
         buffers = self.buffers.first(size)
-        decode(self.model, self.cache, buffers, self.window)  # compiles kernels, which can't be done while recording
+        decode(
+            self.model, self.cache, buffers, self.window
+        )  # compiles kernels, which can't be done while recording
         torch.cuda.synchronize(device)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self._memory):
             hidden = decode(self.model, self.cache, buffers, self.window)
         self._memory = graph.pool()
-        self._graphs[size] = graph, hidden  # kept, so that no other graph is given its memory
+        self._graphs[size] = (
+            graph,
+            hidden,
+        )  # kept, so that no other graph is given its memory
 
     def replay(self, size: int) -> Float[Tensor, "S C"]:
         """Run the recorded kernels on what the buffers hold now."""

@@ -15,6 +15,7 @@ its own stop strings. (With guesses that holds for greedy answers; sampled ones 
 
 Not here: how several processes compute one model (see `ranks`), pictures.
 """
+
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Sequence as Ids
@@ -50,9 +51,13 @@ class EngineConfig(Settings):
     block_size: Count = 16
     prefix_caching: bool = True
     watermark: Rate = 0.01
-    num_speculative_tokens: CountOrZero = 0  # guesses a step and sequence, if there is a proposer
+    num_speculative_tokens: CountOrZero = (
+        0  # guesses a step and sequence, if there is a proposer
+    )
     trace_steps: Count = 10_000  # so many of the last steps are remembered
-    cuda_graphs: bool = False  # on a GPU: replay recorded launches where all sequences decode
+    cuda_graphs: bool = (
+        False  # on a GPU: replay recorded launches where all sequences decode
+    )
     async_scheduling: bool = False  # schedule the next step while one is computed; none ahead of guesses and grammars
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
 
@@ -62,7 +67,9 @@ class Flight(NamedTuple):
 
     step: Step
     sequences: list[Sequence]
-    result: Callable[[], tuple[list[list[SampledToken]], list[tuple[Sequence, list[SampledToken]]]]]
+    result: Callable[
+        [], tuple[list[list[SampledToken]], list[tuple[Sequence, list[SampledToken]]]]
+    ]
 
 
 class Output(NamedTuple):
@@ -72,9 +79,13 @@ class Output(NamedTuple):
     index: int
     tokens: list[SampledToken]
     text: str  # empty as long as a character or a stop string may still be incomplete
-    finish_reason: str | None  # with the last one "stop", "length", or "error" if its logits allow no choice
+    finish_reason: (
+        str | None
+    )  # with the last one "stop", "length", or "error" if its logits allow no choice
     num_cached_tokens: int = 0  # tokens of the prompt that were found computed
-    prompt_logprobs: list[SampledToken] = []  # with the first of index 0, if asked for: of all the prompt but its start
+    prompt_logprobs: list[
+        SampledToken
+    ] = []  # with the first of index 0, if asked for: of all the prompt but its start
 
 
 @dataclass
@@ -94,35 +105,64 @@ class Engine:
     the model's other slices, of which this one is the first.
     """
 
-    def __init__(self, model: GPT | Llama, config: EngineConfig = EngineConfig(), tokenizer: Tokenizer | None = None,
-                 eos_ids: Iterable[int] = (), proposer: Proposer | None = None,
-                 adapters: Mapping[str, Path | str] | None = None, ranks: Ranks | None = None):
+    def __init__(
+        self,
+        model: GPT | Llama,
+        config: EngineConfig = EngineConfig(),
+        tokenizer: Tokenizer | None = None,
+        eos_ids: Iterable[int] = (),
+        proposer: Proposer | None = None,
+        adapters: Mapping[str, Path | str] | None = None,
+        ranks: Ranks | None = None,
+    ):
         limits = config.scheduler
         if ranks is not None and (adapters or config.cuda_graphs):
-            raise ValueError(f"{'adapters' if adapters else 'cuda_graphs'} with a model in {ranks.size} slices: serve it "
-                             "without, or in one")
+            raise ValueError(
+                f"{'adapters' if adapters else 'cuda_graphs'} with a model in {ranks.size} slices: serve it "
+                "without, or in one"
+            )
         if limits.max_model_len > model.config.max_position_embeddings:
-            raise ValueError(f"max_model_len is {limits.max_model_len}, but the model has "
-                             f"{model.config.max_position_embeddings} positions: lower max_model_len")
-        self.config, self.tokenizer, self.eos_ids, self.proposer = config, tokenizer, tuple(eos_ids), proposer
-        self.blocks = BlockManager(config.num_blocks, config.block_size, config.prefix_caching, config.watermark,
-                                   getattr(model.config, "sliding_window", None))
+            raise ValueError(
+                f"max_model_len is {limits.max_model_len}, but the model has "
+                f"{model.config.max_position_embeddings} positions: lower max_model_len"
+            )
+        self.config, self.tokenizer, self.eos_ids, self.proposer = (
+            config,
+            tokenizer,
+            tuple(eos_ids),
+            proposer,
+        )
+        self.blocks = BlockManager(
+            config.num_blocks,
+            config.block_size,
+            config.prefix_caching,
+            config.watermark,
+            getattr(model.config, "sliding_window", None),
+        )
         self.scheduler = Scheduler(limits, self.blocks)
         self.adapters = Adapters(model, adapters) if adapters else None
         sizes = (config.num_blocks, config.block_size, limits.num_host_blocks)
-        self.runner = ModelRunner(model, *sizes, self.adapters, *((ranks.size, ranks.tell) if ranks else ()))
+        self.runner = ModelRunner(
+            model, *sizes, self.adapters, *((ranks.size, ranks.tell) if ranks else ())
+        )
         if ranks is not None:
             ranks.begin(*sizes)
         if config.cuda_graphs:
             self.runner.record_graphs(limits.max_num_seqs, limits.max_model_len)
         self.sampling, self.trace = Sampling(self.eos_ids), Trace(config.trace_steps)
         # With one thread steps are computed in order, and while one is, the next is scheduled here.
-        self._worker = ThreadPoolExecutor(1, "model", self.runner.use_device) if config.async_scheduling else None
+        self._worker = (
+            ThreadPoolExecutor(1, "model", self.runner.use_device)
+            if config.async_scheduling
+            else None
+        )
         self._flight: Flight | None = None
         self.num_overlapped_steps = 0  # scheduled while the one before was computed
         self.num_drafted = self.num_accepted = self.num_preemptions = 0
         self.admitted: list[Sequence] = []  # in the last step
-        self._left: dict[str, int] = {}  # continuations of each request that are not finished
+        self._left: dict[
+            str, int
+        ] = {}  # continuations of each request that are not finished
         self._stopping: dict[Sequence, Stopping] = {}
         self._drafts: dict[Sequence, Draft] = {}
         self._numbers = itertools.count()
@@ -136,8 +176,12 @@ class Engine:
     def structures(self) -> StructuredOutput:
         """The grammars of requests that ask for a form. ValueError without a tokenizer or an end token."""
         if self.tokenizer is None:
-            raise ValueError("an answer of a given form is checked as text, and the engine has no tokenizer")
-        made = StructuredOutput(self.tokenizer, self.eos_ids, self.runner.model.config.vocab_size)
+            raise ValueError(
+                "an answer of a given form is checked as text, and the engine has no tokenizer"
+            )
+        made = StructuredOutput(
+            self.tokenizer, self.eos_ids, self.runner.model.config.vocab_size
+        )
         self.sampling.structures = made
         return made
 
@@ -146,37 +190,66 @@ class Engine:
         vocab_size = self.runner.model.config.vocab_size
         wrong = next((id for id in prompt if not 0 <= id < vocab_size), None)
         if wrong is not None:
-            raise ValueError(f"the prompt has id {wrong}, but the vocabulary has {vocab_size} tokens")
+            raise ValueError(
+                f"the prompt has id {wrong}, but the vocabulary has {vocab_size} tokens"
+            )
         for name in ("logit_bias", "allowed_token_ids", "stop_token_ids"):
             largest = max(getattr(params, name) or (), default=0)
             if largest >= vocab_size:
-                raise ValueError(f"{name} has id {largest}, but the vocabulary has {vocab_size} tokens")
+                raise ValueError(
+                    f"{name} has id {largest}, but the vocabulary has {vocab_size} tokens"
+                )
         self.scheduler.check_request(prompt, params)
         Stopping(params, self.eos_ids, self.tokenizer)
         if params.structure is not None:
             self.structures.compile(params.structure)
-        if params.structure is not None or params.asks_for & {"allowed_token_ids", "min_tokens", "logit_bias"}:
+        if params.structure is not None or params.asks_for & {
+            "allowed_token_ids",
+            "min_tokens",
+            "logit_bias",
+        }:
             self.sampling.check_first_token(params, prompt, vocab_size)
 
-    def add_request(self, prompt: str | Ids[int], params: SamplingParams, request_id: str | None = None,
-                    priority: int = 0, cache_salt: bytes = b"", adapter: str | None = None) -> str:
+    def add_request(
+        self,
+        prompt: str | Ids[int],
+        params: SamplingParams,
+        request_id: str | None = None,
+        priority: int = 0,
+        cache_salt: bytes = b"",
+        adapter: str | None = None,
+    ) -> str:
         """Queue a prompt, as text or ids, and return its id. ValueError says why it can't be served.
 
         Computed prefixes are shared among requests of one `cache_salt` and one adapter only.
         """
         known = self.adapters.names if self.adapters else []
         if adapter is not None and adapter not in known:
-            raise ValueError(f"the adapter {adapter!r} is not served: there are {known}")
-        request_id = f"request-{next(self._numbers)}" if request_id is None else request_id
+            raise ValueError(
+                f"the adapter {adapter!r} is not served: there are {known}"
+            )
+        request_id = (
+            f"request-{next(self._numbers)}" if request_id is None else request_id
+        )
         if request_id in self._left:
-            raise ValueError(f"a request called {request_id!r} is being served: give each its own id")
+            raise ValueError(
+                f"a request called {request_id!r} is being served: give each its own id"
+            )
         if isinstance(prompt, str):
             if self.tokenizer is None:
-                raise ValueError("the prompt is text and the engine has no tokenizer: give ids")
+                raise ValueError(
+                    "the prompt is text and the engine has no tokenizer: give ids"
+                )
             prompt = self.tokenizer.encode(prompt).ids
         self.check_request(prompt, params)
-        sequence = Sequence(request_id, list(prompt), params, priority=priority, cache_salt=cache_salt,
-                            adapter=adapter)
+        sequence = Sequence(
+            request_id,
+            list(prompt),
+            params,
+            priority=priority,
+            cache_salt=cache_salt,
+            adapter=adapter,
+        )
         self.scheduler.add(sequence)
         self._stopping[sequence] = Stopping(params, self.eos_ids, self.tokenizer)
         self._left[request_id] = params.n
@@ -195,8 +268,11 @@ class Engine:
         ahead = self._schedule_ahead(flight)
         said, scores = flight.result()
         self._flight = None
-        going_on = [(sequence, tokens) for sequence, tokens in zip(flight.sequences, said, strict=True)
-                    if sequence.status is not Status.FINISHED]  # one that ended or was aborted since has one token too many here
+        going_on = [
+            (sequence, tokens)
+            for sequence, tokens in zip(flight.sequences, said, strict=True)
+            if sequence.status is not Status.FINISHED
+        ]  # one that ended or was aborted since has one token too many here
         if ahead is not None:
             for sequence, tokens in going_on:
                 sequence.append(tokens[0].id if tokens else 0)
@@ -220,7 +296,13 @@ class Engine:
                     self._forget(sequence)
         self.num_preemptions += len(flight.step.preempted)
         self.admitted = flight.step.admitted
-        self.trace.record(flight.step, finished, self.scheduler.waiting, self.scheduler.running, self.blocks)
+        self.trace.record(
+            flight.step,
+            finished,
+            self.scheduler.waiting,
+            self.scheduler.running,
+            self.blocks,
+        )
         return outputs
 
     def _start(self, step: Step, prepared: Prepared | None = None) -> "Flight":
@@ -230,22 +312,41 @@ class Engine:
             prepared.ids[place] = sequence.ids[-1]
         rows: list[tuple[Sequence, range]] = []
         scored: list[tuple[Sequence, range, range]] = []
-        for (sequence, num_tokens, num_drafts), span in zip(step.scheduled, prepared.spans, strict=True):
+        for (sequence, num_tokens, num_drafts), span in zip(
+            step.scheduled, prepared.spans, strict=True
+        ):
             if sequence.params.prompt_logprobs is not None and span:
-                span = self._score_prompt(sequence, num_tokens, num_drafts, span, scored)
+                span = self._score_prompt(
+                    sequence, num_tokens, num_drafts, span, scored
+                )
             self.blocks.commit(sequence, num_tokens - num_drafts)
             if span:
                 rows.append((sequence, span))
                 if sequence.num_forks:
                     rows += [(child, span) for child in self._fork(sequence)]
 
-        def compute() -> tuple[list[list[SampledToken]], list[tuple[Sequence, list[SampledToken]]]]:
+        def compute() -> tuple[
+            list[list[SampledToken]], list[tuple[Sequence, list[SampledToken]]]
+        ]:
             logits = self.runner.compute(prepared)
             said = self.sampling.choose(logits, rows, self._drafts)
-            return said, [(sequence, report(logits[span.start:span.stop], sequence.ids[known.start:known.stop],
-                                            sequence.params.prompt_logprobs)) for sequence, span, known in scored]
-        return Flight(step, [sequence for sequence, _ in rows],
-                      compute if self._worker is None else self._worker.submit(compute).result)
+            return said, [
+                (
+                    sequence,
+                    report(
+                        logits[span.start : span.stop],
+                        sequence.ids[known.start : known.stop],
+                        sequence.params.prompt_logprobs,
+                    ),
+                )
+                for sequence, span, known in scored
+            ]
+
+        return Flight(
+            step,
+            [sequence for sequence, _ in rows],
+            compute if self._worker is None else self._worker.submit(compute).result,
+        )
 
     def _schedule_ahead(self, flight: "Flight") -> tuple[Step, Prepared] | None:
         """The step after the one that is being computed, with its tokens still to come; None if it must wait for them.
@@ -253,25 +354,52 @@ class Engine:
         Who reaches max_tokens takes no part. Who ends otherwise does, for nothing: that is found when the step after is
         on its way. A guess or a grammar needs the token itself.
         """
-        if self._worker is None or self.proposer is not None or not flight.step.scheduled or any(
-                sequence.params.structure is not None for sequence in flight.sequences):
+        if (
+            self._worker is None
+            or self.proposer is not None
+            or not flight.step.scheduled
+            or any(
+                sequence.params.structure is not None for sequence in flight.sequences
+            )
+        ):
             return None
         for sequence in flight.sequences:
-            if len(sequence.output_ids) + 1 < sequence.params.max_tokens and not sequence.is_finished:
+            if (
+                len(sequence.output_ids) + 1 < sequence.params.max_tokens
+                and not sequence.is_finished
+            ):
                 sequence.expect()
         step = self.scheduler.schedule()
         self.num_overlapped_steps += bool(step.scheduled)
         return step, self.runner.prepare(step)
 
     @staticmethod
-    def _score_prompt(sequence: Sequence, num_tokens: int, num_drafts: int, span: range,
-                      scored: list[tuple[Sequence, range, range]]) -> range:
+    def _score_prompt(
+        sequence: Sequence,
+        num_tokens: int,
+        num_drafts: int,
+        span: range,
+        scored: list[tuple[Sequence, range, range]],
+    ) -> range:
         """Note which rows tell of which of the prompt's tokens; the rows that are left are those to sample from."""
-        first, known, ids = sequence.num_computed_tokens, sequence.num_scored + 1, sequence.prompt_ids
-        stop = min(first + num_tokens + 1, len(ids))  # the row of token i is about token i + 1
+        first, known, ids = (
+            sequence.num_computed_tokens,
+            sequence.num_scored + 1,
+            sequence.prompt_ids,
+        )
+        stop = min(
+            first + num_tokens + 1, len(ids)
+        )  # the row of token i is about token i + 1
         if known < stop and first < known:
-            scored.append((sequence, range(span.start + known - 1 - first, span.start + stop - 1 - first),
-                           range(known, stop)))
+            scored.append(
+                (
+                    sequence,
+                    range(
+                        span.start + known - 1 - first, span.start + stop - 1 - first
+                    ),
+                    range(known, stop),
+                )
+            )
             sequence.num_scored = stop - 1
         samples = num_tokens - num_drafts == sequence.num_uncomputed
         return range(span.stop - (1 + num_drafts if samples else 0), span.stop)
@@ -292,11 +420,17 @@ class Engine:
             left = sequence.params.max_tokens - len(sequence.output_ids) - 1
             count = min(self.config.num_speculative_tokens, left)
             if sequence.num_uncomputed == 1 and sequence.output_ids and count > 0:
-                draft = self.proposer.propose(sequence, count, self.sampling.probabilities,
-                                              self.sampling.generator(sequence))
+                draft = self.proposer.propose(
+                    sequence,
+                    count,
+                    self.sampling.probabilities,
+                    self.sampling.generator(sequence),
+                )
                 sequence.draft_ids, self._drafts[sequence] = list(draft.ids), draft
 
-    def _advance(self, sequence: Sequence, tokens: list[SampledToken], appended: bool) -> Output:
+    def _advance(
+        self, sequence: Sequence, tokens: list[SampledToken], appended: bool
+    ) -> Output:
         """Append what was said, up to where the sequence ends, unless its one token is there already."""
         if sequence.params.structure is not None:
             self.structures.advance(sequence, [token.id for token in tokens])
@@ -310,12 +444,25 @@ class Engine:
         scores = sequence.prompt_logprobs
         if scores:
             sequence.prompt_logprobs = []
-        return Output(sequence.request_id, sequence.index, tokens, text, reason, sequence.num_cached_tokens, scores)
+        return Output(
+            sequence.request_id,
+            sequence.index,
+            tokens,
+            text,
+            reason,
+            sequence.num_cached_tokens,
+            scores,
+        )
 
-    def _advance_by_guesses(self, sequence: Sequence, tokens: list[SampledToken], appended: bool
-                            ) -> tuple[list[SampledToken], str, str | None]:
+    def _advance_by_guesses(
+        self, sequence: Sequence, tokens: list[SampledToken], appended: bool
+    ) -> tuple[list[SampledToken], str, str | None]:
         """The same for several tokens or none; which are said, their text, and why the sequence ended if it did."""
-        stopping, text, reason = self._stopping[sequence], "", None if tokens else "error"
+        stopping, text, reason = (
+            self._stopping[sequence],
+            "",
+            None if tokens else "error",
+        )
         num_accepted = max(len(tokens) - 1, 0)
         for place, token in enumerate(tokens):
             if not appended:
@@ -323,7 +470,7 @@ class Engine:
             piece, reason = stopping.add(token.id)
             text += piece
             if reason is not None:
-                tokens = tokens[:place + 1]
+                tokens = tokens[: place + 1]
                 break
         if sequence.draft_ids:
             self.num_drafted += len(sequence.draft_ids)
@@ -341,18 +488,33 @@ class Engine:
         if self.proposer is not None:
             self.proposer.forget(sequence)
 
-    def generate(self, prompts: Iterable[str | Ids[int]], params: SamplingParams, adapter: str | None = None
-                 ) -> list[list[Completion]]:
+    def generate(
+        self,
+        prompts: Iterable[str | Ids[int]],
+        params: SamplingParams,
+        adapter: str | None = None,
+    ) -> list[list[Completion]]:
         """Serve all prompts to their end: for each prompt, in order, its n completions."""
-        names = [self.add_request(prompt, params, adapter=adapter) for prompt in prompts]
-        parts: dict[tuple[str, int], list[Output]] = {(name, i): [] for name in names for i in range(params.n)}
+        names = [
+            self.add_request(prompt, params, adapter=adapter) for prompt in prompts
+        ]
+        parts: dict[tuple[str, int], list[Output]] = {
+            (name, i): [] for name in names for i in range(params.n)
+        }
         while self.has_work:
             for output in self.step():
                 parts[output.request_id, output.index].append(output)
-        return [[self._completion(parts[name, i]) for i in range(params.n)] for name in names]
+        return [
+            [self._completion(parts[name, i]) for i in range(params.n)]
+            for name in names
+        ]
 
     @staticmethod
     def _completion(outputs: list[Output]) -> Completion:
         tokens = [token for output in outputs for token in output.tokens]
-        return Completion([token.id for token in tokens], "".join(output.text for output in outputs), tokens,
-                          outputs[-1].finish_reason)
+        return Completion(
+            [token.id for token in tokens],
+            "".join(output.text for output in outputs),
+            tokens,
+            outputs[-1].finish_reason,
+        )

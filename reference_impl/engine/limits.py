@@ -5,6 +5,7 @@ its answer a byte a minute. Each of these would keep something for ever: memory,
 
 Not here: what a field of a request may be (see `protocol`), timers below HTTP (see `connections`).
 """
+
 import asyncio
 import contextlib
 from collections.abc import Coroutine
@@ -29,13 +30,17 @@ class Limits:
     body_bytes: int = 1_000_000
     body_seconds: float = 30.0  # to send the body in
     header_seconds: float = 15.0  # from the connection, or a request's first byte, to the end of its headers
-    write_seconds: float = 30.0  # in which a reader must take at least something of what waits for it
+    write_seconds: float = (
+        30.0  # in which a reader must take at least something of what waits for it
+    )
     request_seconds: float = 600.0  # from the body's end to the answer's
     num_requests: int = 256  # served and waiting together; more are told to come back
     num_connections: int = 4096
     n: int = 8
     prompts: int = 128  # answers to all prompts of one request together
-    shutdown_seconds: float = 5.0  # for answers that are under way when the server is told to end
+    shutdown_seconds: float = (
+        5.0  # for answers that are under way when the server is told to end
+    )
     embedding_inputs: int = 256
 
 
@@ -44,7 +49,10 @@ async def read_body(request: Request, limits: Limits) -> bytes:
 
     A page in a browser can send other types to this machine's own ports without being asked, and JSON not.
     """
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+    if (
+        request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        != "application/json"
+    ):
         raise ApiError(415, "send `Content-Type: application/json`", headers=CLOSE)
     body, size = bytearray(), 0
     try:
@@ -53,15 +61,23 @@ async def read_body(request: Request, limits: Limits) -> bytes:
                 size += len(piece)
                 if size <= limits.body_bytes:
                     body += piece
-                elif size > 16 * limits.body_bytes:  # less is read to its end: who still sends does not hear us
+                elif (
+                    size > 16 * limits.body_bytes
+                ):  # less is read to its end: who still sends does not hear us
                     break
     except TimeoutError:
-        raise ApiError(408, f"the body did not come within {limits.body_seconds:g} s", "timeout",
-                       headers=CLOSE) from None
+        raise ApiError(
+            408,
+            f"the body did not come within {limits.body_seconds:g} s",
+            "timeout",
+            headers=CLOSE,
+        ) from None
     except ClientDisconnect:
         raise ApiError(499, "the client closed the connection") from None
     if size > limits.body_bytes:
-        raise ApiError(413, f"the body is larger than {limits.body_bytes:,} bytes", headers=CLOSE)
+        raise ApiError(
+            413, f"the body is larger than {limits.body_bytes:,} bytes", headers=CLOSE
+        )
     return bytes(body)
 
 

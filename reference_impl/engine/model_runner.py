@@ -6,6 +6,7 @@ On a GPU a step in which every sequence brings one token can be replayed from a 
 
 Not here: what is computed (see `scheduler`), the choice of tokens (see `sampling`).
 """
+
 from collections.abc import Callable
 from collections.abc import Sequence as Ids
 from dataclasses import dataclass, field
@@ -36,12 +37,18 @@ class Prepared:
     step: Step
     spans: list[range] = field(default_factory=list)
     ids: list[int] = field(default_factory=list)  # (T,)
-    unknown: list[tuple[int, Sequence]] = field(default_factory=list)  # places in ids of tokens that are to come
+    unknown: list[tuple[int, Sequence]] = field(
+        default_factory=list
+    )  # places in ids of tokens that are to come
     positions: Tensor | None = None  # (T,)
     layout: Layout | None = None
     rows: list[int] | None = None  # (R,) of the T rows; None: all
-    adapters: list[str | None] = field(default_factory=list)  # of each sequence, in the order of its tokens
-    num_rows: list[tuple[int, int]] = field(default_factory=list)  # of each: tokens, and rows for the output layer
+    adapters: list[str | None] = field(
+        default_factory=list
+    )  # of each sequence, in the order of its tokens
+    num_rows: list[tuple[int, int]] = field(
+        default_factory=list
+    )  # of each: tokens, and rows for the output layer
 
 
 @lru_cache(maxsize=8)
@@ -57,25 +64,51 @@ class ModelRunner:
     and values of its own heads. `tell` is called with each step before it is computed.
     """
 
-    def __init__(self, model: GPT | Llama, num_blocks: int, block_size: int, num_host_blocks: int = 0,
-                 adapters: Adapters | None = None, num_shards: int = 1,
-                 tell: Callable[[Prepared], None] | None = None):
+    def __init__(
+        self,
+        model: GPT | Llama,
+        num_blocks: int,
+        block_size: int,
+        num_host_blocks: int = 0,
+        adapters: Adapters | None = None,
+        num_shards: int = 1,
+        tell: Callable[[Prepared], None] | None = None,
+    ):
         config = model.config
         self.model, self.block_size = model.eval(), block_size
         self.window = getattr(config, "sliding_window", None)
-        weight = next(model.parameters())  # of the first norm, if the embedding is quantised
+        weight = next(
+            model.parameters()
+        )  # of the first norm, if the embedding is quantised
         self.device = weight.device
-        head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_heads
+        head_dim = (
+            getattr(config, "head_dim", None) or config.hidden_size // config.num_heads
+        )
         num_kv_heads = getattr(config, "num_kv_heads", None) or config.num_heads
-        self.cache = PagedCache(config.num_layers, num_blocks, block_size, num_kv_heads // num_shards, head_dim,
-                                weight.dtype, self.device, num_host_blocks)
-        self.tables, self.adapters, self.num_shards, self._tell = BlockTables(), adapters, num_shards, tell
+        self.cache = PagedCache(
+            config.num_layers,
+            num_blocks,
+            block_size,
+            num_kv_heads // num_shards,
+            head_dim,
+            weight.dtype,
+            self.device,
+            num_host_blocks,
+        )
+        self.tables, self.adapters, self.num_shards, self._tell = (
+            BlockTables(),
+            adapters,
+            num_shards,
+            tell,
+        )
         self.graphs: CudaGraphs | None = None
 
     def record_graphs(self, max_num_seqs: int, max_model_len: int) -> None:
         """From now on replay steps in which all of up to max_num_seqs sequences decode. ValueError on a CPU."""
         max_blocks = -(-max_model_len // self.block_size)
-        self.graphs = CudaGraphs(self.model, self.cache, self.window, max_num_seqs, max_blocks)
+        self.graphs = CudaGraphs(
+            self.model, self.cache, self.window, max_num_seqs, max_blocks
+        )
 
     def use_device(self) -> None:
         """Compute on the model's device in this thread."""
@@ -96,36 +129,55 @@ class ModelRunner:
         decodes = counts.count(1) == len(counts)  # most steps
         if not decodes:  # those that bring one token come first, see `Layout`
             order = sorted(order, key=[count > 1 for count in counts].__getitem__)
-            scheduled, counts = [scheduled[place] for place in order], [counts[place] for place in order]
+            scheduled, counts = (
+                [scheduled[place] for place in order],
+                [counts[place] for place in order],
+            )
         sequences = [item.sequence for item in scheduled]
         firsts = [sequence.num_computed_tokens for sequence in sequences]
         if decodes:
-            prepared.ids = [sequence.ids[first] for sequence, first in zip(sequences, firsts, strict=True)]
+            prepared.ids = [
+                sequence.ids[first]
+                for sequence, first in zip(sequences, firsts, strict=True)
+            ]
             if UNKNOWN in prepared.ids:
-                prepared.unknown = [(place, sequence) for place, sequence in enumerate(sequences)
-                                    if prepared.ids[place] == UNKNOWN]
+                prepared.unknown = [
+                    (place, sequence)
+                    for place, sequence in enumerate(sequences)
+                    if prepared.ids[place] == UNKNOWN
+                ]
         else:
             self._read_ids(scheduled, prepared)
         self._lay_out(sequences, np.array(counts), np.array(firsts), prepared)
-        if decodes and [len(sequence.ids) - 1 for sequence in sequences] == firsts:  # each says its next token
+        if (
+            decodes and [len(sequence.ids) - 1 for sequence in sequences] == firsts
+        ):  # each says its next token
             prepared.spans = _rows(len(scheduled))
         else:
             self._choose_rows(scheduled, order, prepared)
         if self.adapters is not None:
             prepared.adapters = [item.sequence.adapter for item in scheduled]
-            prepared.num_rows = [(item.num_tokens, len(prepared.spans[place]))
-                                 for place, item in zip(order, scheduled, strict=True)]
+            prepared.num_rows = [
+                (item.num_tokens, len(prepared.spans[place]))
+                for place, item in zip(order, scheduled, strict=True)
+            ]
         return prepared
 
     @staticmethod
-    def _choose_rows(scheduled: list[Scheduled], order: Ids[int], prepared: Prepared) -> None:
+    def _choose_rows(
+        scheduled: list[Scheduled], order: Ids[int], prepared: Prepared
+    ) -> None:
         prepared.rows, prepared.spans, end = [], [range(0)] * len(scheduled), 0
         for place, item in zip(order, scheduled, strict=True):
             end += item.num_tokens
             count = 1 + item.num_drafts if item.samples else 0
-            if item.sequence.scores_prompt and item.sequence.num_computed_tokens < len(item.sequence.prompt_ids):
+            if item.sequence.scores_prompt and item.sequence.num_computed_tokens < len(
+                item.sequence.prompt_ids
+            ):
                 count = item.num_tokens
-            prepared.spans[place] = range(len(prepared.rows), len(prepared.rows) + count)
+            prepared.spans[place] = range(
+                len(prepared.rows), len(prepared.rows) + count
+            )
             prepared.rows += range(end - count, end)
 
     @torch.inference_mode()
@@ -136,45 +188,80 @@ class ModelRunner:
         self.cache.move(prepared.step.moves)
         if not prepared.ids:
             return torch.zeros(0, self.model.config.vocab_size)
-        ids, positions, layout = torch.tensor(prepared.ids).to(self.device), prepared.positions, prepared.layout
+        ids, positions, layout = (
+            torch.tensor(prepared.ids).to(self.device),
+            prepared.positions,
+            prepared.layout,
+        )
         adapted = any(prepared.adapters)
         if self.adapters is not None:
-            self.adapters.choose(prepared.adapters, [tokens for tokens, _ in prepared.num_rows], self.device)
+            self.adapters.choose(
+                prepared.adapters,
+                [tokens for tokens, _ in prepared.num_rows],
+                self.device,
+            )
         if self.graphs is not None and layout.num_decodes == len(ids) and not adapted:
             hidden = self.graphs.run(ids, positions, layout)  # (T, C)
         else:
-            hidden = self.model.hidden(ids[None], positions=positions[None],
-                                       cache=self.cache.layers(layout, self.window))[0]  # (T, C)
+            hidden = self.model.hidden(
+                ids[None],
+                positions=positions[None],
+                cache=self.cache.layers(layout, self.window),
+            )[0]  # (T, C)
         if prepared.rows is None:
             return self.model.output(hidden)
         if adapted:
-            self.adapters.choose(prepared.adapters, [rows for _, rows in prepared.num_rows], self.device)
-        return self.model.output(hidden[torch.tensor(prepared.rows, dtype=torch.int64, device=self.device)])
+            self.adapters.choose(
+                prepared.adapters, [rows for _, rows in prepared.num_rows], self.device
+            )
+        return self.model.output(
+            hidden[torch.tensor(prepared.rows, dtype=torch.int64, device=self.device)]
+        )
 
     @staticmethod
     def _read_ids(scheduled: list[Scheduled], prepared: Prepared) -> None:
         ids = prepared.ids
         for sequence, num_tokens, num_drafts in scheduled:
             first = sequence.num_computed_tokens
-            ids += sequence.ids[first:first + num_tokens - num_drafts]
+            ids += sequence.ids[first : first + num_tokens - num_drafts]
             ids += sequence.draft_ids[:num_drafts]
             if ids[-1] == UNKNOWN:
                 prepared.unknown.append((len(ids) - 1, sequence))
 
-    def _lay_out(self, sequences: list[Sequence], counts: Int[np.ndarray, "B"], firsts: Int[np.ndarray, "B"],
-                 prepared: Prepared) -> None:
+    def _lay_out(
+        self,
+        sequences: list[Sequence],
+        counts: Int[np.ndarray, "B"],
+        firsts: Int[np.ndarray, "B"],
+        prepared: Prepared,
+    ) -> None:
         """Positions of the step's tokens, so many of each sequence, and where their keys and values go."""
         rows = np.repeat(np.arange(len(counts)), counts)  # (T,), whose token it is
-        positions = np.arange(len(rows)) - np.repeat(counts.cumsum() - counts, counts) + firsts[rows]  # (T,)
+        positions = (
+            np.arange(len(rows))
+            - np.repeat(counts.cumsum() - counts, counts)
+            + firsts[rows]
+        )  # (T,)
         tables = self.tables.padded(sequences)  # (B, M)
-        slots = tables[rows, positions // self.block_size].astype(np.int64) * self.block_size + positions % self.block_size
+        slots = (
+            tables[rows, positions // self.block_size].astype(np.int64)
+            * self.block_size
+            + positions % self.block_size
+        )
 
         def tensor(values: np.ndarray, dtype: torch.dtype) -> Tensor:
             return torch.as_tensor(values, dtype=dtype).to(self.device)
+
         longer = counts[counts > 1]
-        layout = Layout(tensor(slots, torch.int64), tensor(tables, torch.int32), tensor(firsts + counts, torch.int32),
-                        len(counts) - len(longer))
+        layout = Layout(
+            tensor(slots, torch.int64),
+            tensor(tables, torch.int32),
+            tensor(firsts + counts, torch.int32),
+            len(counts) - len(longer),
+        )
         if len(longer):
-            layout.cu_seqlens_prefill = tensor(np.concatenate([[0], longer.cumsum()]), torch.int32)
+            layout.cu_seqlens_prefill = tensor(
+                np.concatenate([[0], longer.cumsum()]), torch.int32
+            )
             layout.max_seqlen_prefill = int(longer.max())
         prepared.positions, prepared.layout = tensor(positions, torch.int64), layout

@@ -5,6 +5,7 @@ and attended to. The tokens of all sequences of a step come end to end as one ro
 
 Not here: the attention itself, which is in `kernels.paged_decode` and `kernels.paged_prefill`, and the decisions.
 """
+
 from dataclasses import dataclass
 
 import torch
@@ -26,23 +27,40 @@ class Layout:
     GPU for one would mean to wait for all that is queued there.
     """
 
-    slot_mapping: Int[Tensor, "T"]  # block * block_size + offset of each token's place in the pool
+    slot_mapping: Int[
+        Tensor, "T"
+    ]  # block * block_size + offset of each token's place in the pool
     block_tables: Int[Tensor, "B M"]  # filled up with -1
-    context_lens: Int[Tensor, "B"]  # tokens of each sequence so far, those of this step included
+    context_lens: Int[
+        Tensor, "B"
+    ]  # tokens of each sequence so far, those of this step included
     num_decodes: int  # how many sequences bring one token
-    cu_seqlens_prefill: Int[Tensor, "P"] | None = None  # where the tokens of each other begin, from the first of theirs
+    cu_seqlens_prefill: Int[Tensor, "P"] | None = (
+        None  # where the tokens of each other begin, from the first of theirs
+    )
     max_seqlen_prefill: int = 0  # the most tokens of one of them
 
 
 class PagedCache:
     """Keys and values of all layers, (layers, 2, num_blocks, block_size, K, D), on the device, and room on the host."""
 
-    def __init__(self, num_layers: int, num_blocks: int, block_size: int, num_kv_heads: int, head_dim: int,
-                 dtype: torch.dtype, device: torch.device | str = "cpu", num_host_blocks: int = 0):
+    def __init__(
+        self,
+        num_layers: int,
+        num_blocks: int,
+        block_size: int,
+        num_kv_heads: int,
+        head_dim: int,
+        dtype: torch.dtype,
+        device: torch.device | str = "cpu",
+        num_host_blocks: int = 0,
+    ):
         shape = (num_layers, 2, num_blocks, block_size, num_kv_heads, head_dim)
         self.pool = torch.zeros(shape, dtype=dtype, device=device)
         on_gpu = self.pool.device.type == "cuda"
-        self.host_pool = torch.zeros((*shape[:2], num_host_blocks, *shape[3:]), dtype=dtype, pin_memory=on_gpu)
+        self.host_pool = torch.zeros(
+            (*shape[:2], num_host_blocks, *shape[3:]), dtype=dtype, pin_memory=on_gpu
+        )
 
     @property
     def bytes_per_block(self) -> int:
@@ -67,25 +85,62 @@ class PagedLayerCache(LayerCache):
     `length` stays 0: positions are given by the caller.
     """
 
-    def __init__(self, k_cache: Float[Tensor, "N S K D"], v_cache: Float[Tensor, "N S K D"], layout: Layout,
-                 window: int | None):
-        self.k_cache, self.v_cache, self.layout, self.window = k_cache, v_cache, layout, window
+    def __init__(
+        self,
+        k_cache: Float[Tensor, "N S K D"],
+        v_cache: Float[Tensor, "N S K D"],
+        layout: Layout,
+        window: int | None,
+    ):
+        self.k_cache, self.v_cache, self.layout, self.window = (
+            k_cache,
+            v_cache,
+            layout,
+            window,
+        )
 
-    def window_mask(self, num_queries: int, window: int | None, device: torch.device) -> None:
+    def window_mask(
+        self, num_queries: int, window: int | None, device: torch.device
+    ) -> None:
         """None: `attend` keeps to the window itself."""
 
-    def attend(self, q: Float[Tensor, "1 H T D"], k: Float[Tensor, "1 K T D"], v: Float[Tensor, "1 K T D"],
-               mask: None = None, dropout: float = 0.0) -> Float[Tensor, "1 H T D"]:
+    def attend(
+        self,
+        q: Float[Tensor, "1 H T D"],
+        k: Float[Tensor, "1 K T D"],
+        v: Float[Tensor, "1 K T D"],
+        mask: None = None,
+        dropout: float = 0.0,
+    ) -> Float[Tensor, "1 H T D"]:
         """Write keys and values into their slots; then every query sees its own sequence up to itself."""
         layout = self.layout
         q, k, v = (x[0].transpose(0, 1) for x in (q, k, v))  # (T, H, D), (T, K, D)
         store_kv(k, v, self.k_cache, self.v_cache, layout.slot_mapping)
         scale, n, mixed = q.shape[-1] ** -0.5, layout.num_decodes, []
         if n:
-            mixed.append(paged_attention(q[:n], self.k_cache, self.v_cache, layout.block_tables[:n],
-                                         layout.context_lens[:n], scale, self.window))
+            mixed.append(
+                paged_attention(
+                    q[:n],
+                    self.k_cache,
+                    self.v_cache,
+                    layout.block_tables[:n],
+                    layout.context_lens[:n],
+                    scale,
+                    self.window,
+                )
+            )
         if n < len(q):
-            mixed.append(paged_prefill(q[n:], self.k_cache, self.v_cache, layout.block_tables[n:],
-                                       layout.cu_seqlens_prefill, layout.context_lens[n:], scale, self.window,
-                                       max_seqlen_q=layout.max_seqlen_prefill))
+            mixed.append(
+                paged_prefill(
+                    q[n:],
+                    self.k_cache,
+                    self.v_cache,
+                    layout.block_tables[n:],
+                    layout.cu_seqlens_prefill,
+                    layout.context_lens[n:],
+                    scale,
+                    self.window,
+                    max_seqlen_q=layout.max_seqlen_prefill,
+                )
+            )
         return torch.cat(mixed).transpose(0, 1)[None]  # (1, H, T, D)

@@ -13,6 +13,7 @@ A rank that ends is noticed: who waits for it gets `RankLost`, and `on_loss` is 
 
 Not here: several machines other than by torchrun, pipeline or expert parallelism.
 """
+
 import contextlib
 import datetime
 import json
@@ -48,50 +49,105 @@ class RankLost(RuntimeError):
 
 def pack(prepared: Prepared) -> Int[Tensor, "N"]:
     """All that a model reads of a step, as whole numbers; `unpack` is the way back."""
-    moves = [number for kind, source, target in prepared.step.moves for number in (KINDS.index(kind), source, target)]
+    moves = [
+        number
+        for kind, source, target in prepared.step.moves
+        for number in (KINDS.index(kind), source, target)
+    ]
     layout = prepared.layout
     if layout is None:
         return torch.tensor([len(moves), 0, 0, 0, 0, 0, 0, *moves])
-    parts = [torch.tensor(moves), torch.tensor(prepared.ids), prepared.positions, layout.slot_mapping,
-             layout.block_tables.flatten(), layout.context_lens]
+    parts = [
+        torch.tensor(moves),
+        torch.tensor(prepared.ids),
+        prepared.positions,
+        layout.slot_mapping,
+        layout.block_tables.flatten(),
+        layout.context_lens,
+    ]
     if layout.cu_seqlens_prefill is not None:
         parts.append(layout.cu_seqlens_prefill)
-    head = torch.tensor([len(moves), len(prepared.ids), *layout.block_tables.shape, layout.num_decodes,
-                         0 if layout.cu_seqlens_prefill is None else len(layout.cu_seqlens_prefill),
-                         layout.max_seqlen_prefill])
+    head = torch.tensor(
+        [
+            len(moves),
+            len(prepared.ids),
+            *layout.block_tables.shape,
+            layout.num_decodes,
+            0 if layout.cu_seqlens_prefill is None else len(layout.cu_seqlens_prefill),
+            layout.max_seqlen_prefill,
+        ]
+    )
     return torch.cat([part.cpu().long() for part in (head, *parts)])
 
 
 def unpack(numbers: Int[Tensor, "N"], device: torch.device) -> Prepared:
     """A step as the runner takes it. It has no rows: what they say is rank 0's to know."""
-    num_moves, num_tokens, num_seqs, width, num_decodes, num_prefills, longest = numbers[:7].tolist()
+    num_moves, num_tokens, num_seqs, width, num_decodes, num_prefills, longest = (
+        numbers[:7].tolist()
+    )
     moves, ids, positions, slots, tables, lens, starts = numbers[7:].split(
-        [num_moves, num_tokens, num_tokens, num_tokens, num_seqs * width, num_seqs, num_prefills])
-    prepared = Prepared(Step(moves=[Move(KINDS[kind], source, target) for kind, source, target in
-                                    moves.view(-1, 3).tolist()]))
+        [
+            num_moves,
+            num_tokens,
+            num_tokens,
+            num_tokens,
+            num_seqs * width,
+            num_seqs,
+            num_prefills,
+        ]
+    )
+    prepared = Prepared(
+        Step(
+            moves=[
+                Move(KINDS[kind], source, target)
+                for kind, source, target in moves.view(-1, 3).tolist()
+            ]
+        )
+    )
     if num_tokens:
-        prepared.ids, prepared.positions, prepared.rows = ids.tolist(), positions.to(device), []
-        prepared.layout = Layout(slots.to(device), tables.view(num_seqs, width).int().to(device), lens.int().to(device),
-                                 num_decodes, starts.int().to(device) if num_prefills else None, longest)
+        prepared.ids, prepared.positions, prepared.rows = (
+            ids.tolist(),
+            positions.to(device),
+            [],
+        )
+        prepared.layout = Layout(
+            slots.to(device),
+            tables.view(num_seqs, width).int().to(device),
+            lens.int().to(device),
+            num_decodes,
+            starts.int().to(device) if num_prefills else None,
+            longest,
+        )
     return prepared
 
 
 class Ranks:
     """This process among those that compute one model."""
 
-    def __init__(self, rank: int, size: int, device: torch.device, store: dist.Store | None = None,
-                 others: Sequence[subprocess.Popen] = ()):
+    def __init__(
+        self,
+        rank: int,
+        size: int,
+        device: torch.device,
+        store: dist.Store | None = None,
+        others: Sequence[subprocess.Popen] = (),
+    ):
         self.rank, self.size, self._others = rank, size, others
         self.on_loss: Callable[[RankLost], None] = lambda loss: None
         self._loss: RankLost | None = None
         self._ending = False
         with self._words():
-            dist.init_process_group("nccl" if device.type == "cuda" else "gloo", store=store,
-                                    **({} if store is None else {"rank": rank, "world_size": size}))
+            dist.init_process_group(
+                "nccl" if device.type == "cuda" else "gloo",
+                store=store,
+                **({} if store is None else {"rank": rank, "world_size": size}),
+            )
             self._steps = dist.new_group(backend="gloo", timeout=IDLE)
         self.shard = Shard(rank, size, self._add_up)
         for process in others:
-            threading.Thread(target=self._watch, args=(process,), name="watch of a rank", daemon=True).start()
+            threading.Thread(
+                target=self._watch, args=(process,), name="watch of a rank", daemon=True
+            ).start()
 
     @classmethod
     def join(cls, device: torch.device) -> "Ranks":
@@ -100,24 +156,59 @@ class Ranks:
 
     @classmethod
     @contextlib.contextmanager
-    def start(cls, size: int, path: str | None, dtype: str, device: str) -> Iterator["Ranks"]:
+    def start(
+        cls, size: int, path: str | None, dtype: str, device: str
+    ) -> Iterator["Ranks"]:
         """Start the other ranks on this machine, each to load its slices of the same model, and end them at the end."""
-        threads = os.environ.get("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // size)))
+        threads = os.environ.get(
+            "OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // size))
+        )
         torch.set_num_threads(int(threads))
         if sys.platform == "linux":
-            os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # all ranks are here, and nobody else is to reach them
-        with tempfile.TemporaryDirectory(prefix="word2serve-ranks-") as folder, contextlib.ExitStack() as at_end:
+            os.environ.setdefault(
+                "GLOO_SOCKET_IFNAME", "lo"
+            )  # all ranks are here, and nobody else is to reach them
+        with (
+            tempfile.TemporaryDirectory(prefix="word2serve-ranks-") as folder,
+            contextlib.ExitStack() as at_end,
+        ):
             others = []
             for rank in range(1, size):
-                settings = {"rank": rank, "size": size, "folder": folder, "path": path, "dtype": dtype, "device": device}
-                others.append(subprocess.Popen(
-                    [sys.executable, "-m", "reference_impl.engine.ranks", json.dumps(settings)], text=True,
-                    env={**os.environ, "OMP_NUM_THREADS": threads}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE))
+                settings = {
+                    "rank": rank,
+                    "size": size,
+                    "folder": folder,
+                    "path": path,
+                    "dtype": dtype,
+                    "device": device,
+                }
+                others.append(
+                    subprocess.Popen(
+                        [
+                            sys.executable,
+                            "-m",
+                            "reference_impl.engine.ranks",
+                            json.dumps(settings),
+                        ],
+                        text=True,
+                        env={**os.environ, "OMP_NUM_THREADS": threads},
+                        stdin=subprocess.DEVNULL,
+                        stdout=subprocess.PIPE,
+                    )
+                )
                 at_end.callback(_end, others[-1])
             for rank, process in enumerate(others, 1):
                 if not process.stdout.readline():
-                    raise RankLost(f"rank {rank} of {size} {_how(process.wait())} before it began")
-            ranks = cls(0, size, local_device(device, 0), dist.FileStore(f"{folder}/store", size), others)
+                    raise RankLost(
+                        f"rank {rank} of {size} {_how(process.wait())} before it began"
+                    )
+            ranks = cls(
+                0,
+                size,
+                local_device(device, 0),
+                dist.FileStore(f"{folder}/store", size),
+                others,
+            )
             try:
                 yield ranks
             finally:
@@ -133,11 +224,15 @@ class Ranks:
                 for process in self._others:
                     self._lose(process, process.wait(1.0))
             reason = str(error).splitlines()[0]
-            raise self._loss or RankLost(f"rank {self.rank} of {self.size} has lost another: {reason}") from error
+            raise self._loss or RankLost(
+                f"rank {self.rank} of {self.size} has lost another: {reason}"
+            ) from error
 
     def _lose(self, process: subprocess.Popen, code: int) -> None:
-        self._loss = self._loss or RankLost(f"rank {self._others.index(process) + 1} of {self.size} {_how(code)}: without "
-                                            "its slices the model can't be computed")
+        self._loss = self._loss or RankLost(
+            f"rank {self._others.index(process) + 1} of {self.size} {_how(code)}: without "
+            "its slices the model can't be computed"
+        )
 
     def _watch(self, process: subprocess.Popen) -> None:
         code = process.wait()
@@ -190,7 +285,11 @@ class Ranks:
 
 
 def _how(code: int) -> str:
-    return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+    return (
+        f"was ended by {signal.Signals(-code).name}"
+        if code < 0
+        else f"ended with exit code {code}"
+    )
 
 
 def _end(process: subprocess.Popen) -> None:
@@ -216,7 +315,11 @@ def leave_signals_to_rank_0() -> None:
 
 def main() -> None:
     """A rank that `Ranks.start` started."""
-    from reference_impl.engine.loading import DTYPES, LoadingError, load  # an engine by itself needs no tokenizer
+    from reference_impl.engine.loading import (
+        DTYPES,
+        LoadingError,
+        load,
+    )  # an engine by itself needs no tokenizer
 
     settings = json.loads(sys.argv[1])
     leave_signals_to_rank_0()
@@ -226,7 +329,11 @@ def main() -> None:
     store.set_timeout(datetime.timedelta(seconds=PATIENCE))
     ranks = Ranks(rank, settings["size"], device, store)
     try:
-        ranks.work(load(settings["path"], DTYPES[settings["dtype"]], device, shard=ranks.shard).model)
+        ranks.work(
+            load(
+                settings["path"], DTYPES[settings["dtype"]], device, shard=ranks.shard
+            ).model
+        )
     except RankLost as loss:
         sys.exit(str(loss))
     except LoadingError:  # what is wrong with the model is said once, by rank 0

@@ -13,6 +13,7 @@ The policy, all of it:
 Of those that run, the one of highest rank is never preempted, and each request fits into the pool alone (`add` sees
 to it): none starves.
 """
+
 from collections.abc import Iterable
 from collections.abc import Sequence as Ids
 from dataclasses import dataclass, field
@@ -37,8 +38,10 @@ class SchedulerConfig(Settings):
     def check_together(self) -> None:
         """Every running sequence gets a token of each step."""
         if self.max_num_seqs > self.max_num_batched_tokens:
-            raise ValueError(f"max_num_seqs is {self.max_num_seqs}, max_num_batched_tokens "
-                             f"{self.max_num_batched_tokens}: every running sequence needs a token of each step")
+            raise ValueError(
+                f"max_num_seqs is {self.max_num_seqs}, max_num_batched_tokens "
+                f"{self.max_num_batched_tokens}: every running sequence needs a token of each step"
+            )
 
 
 class Move(NamedTuple):
@@ -97,17 +100,25 @@ class Scheduler:
         """ValueError if such a request could never run, however long it waited."""
         longest = len(prompt_ids) + params.max_tokens
         if not prompt_ids:
-            raise ValueError("the prompt has no token: start with the tokenizer's beginning-of-text token")
+            raise ValueError(
+                "the prompt has no token: start with the tokenizer's beginning-of-text token"
+            )
         if longest > self.config.max_model_len:
-            raise ValueError(f"the prompt has {len(prompt_ids)} tokens and max_tokens is {params.max_tokens}, "
-                             f"{longest} together, but this model is served with {self.config.max_model_len}: shorten "
-                             "the prompt or lower max_tokens")
+            raise ValueError(
+                f"the prompt has {len(prompt_ids)} tokens and max_tokens is {params.max_tokens}, "
+                f"{longest} together, but this model is served with {self.config.max_model_len}: shorten "
+                "the prompt or lower max_tokens"
+            )
         if params.n > self.config.max_num_seqs:
-            raise ValueError(f"n is {params.n}, but at most {self.config.max_num_seqs} sequences run at once")
+            raise ValueError(
+                f"n is {params.n}, but at most {self.config.max_num_seqs} sequences run at once"
+            )
         needed = self.blocks.blocks_for(longest, self.config.max_num_batched_tokens)
         if needed > self.blocks.num_blocks:
-            raise ValueError(f"{longest} tokens need {needed} blocks of {self.blocks.block_size}, but the cache has "
-                             f"{self.blocks.num_blocks}: start the engine with more blocks, or lower max_tokens")
+            raise ValueError(
+                f"{longest} tokens need {needed} blocks of {self.blocks.block_size}, but the cache has "
+                f"{self.blocks.num_blocks}: start the engine with more blocks, or lower max_tokens"
+            )
 
     def add(self, sequence: Sequence) -> None:
         """Queue a request. ValueError as in `check_request`."""
@@ -120,7 +131,9 @@ class Scheduler:
     def schedule(self) -> Step:
         """Decide the next step and take the blocks for it."""
         step = Step()
-        if self._came:  # only waiting changes a rank, and who leaves takes nobody's place
+        if (
+            self._came
+        ):  # only waiting changes a rank, and who leaves takes nobody's place
             self.running.sort(key=self._rank)
             self._came = False
         self._serve_running(step)
@@ -132,18 +145,27 @@ class Scheduler:
 
     def _rank(self, sequence: Sequence) -> tuple[int, int, int]:
         """Smaller is sooner. Waiting that was rewarded once is kept, or an old request would be preempted at once."""
-        return (-(sequence.priority + sequence.steps_waited // self.config.patience), sequence.arrival, sequence.index)
+        return (
+            -(sequence.priority + sequence.steps_waited // self.config.patience),
+            sequence.arrival,
+            sequence.index,
+        )
 
     def _serve_running(self, step: Step) -> None:
         budget = self.config.max_num_batched_tokens
-        uncomputed = [len(sequence.ids) - sequence.num_computed_tokens for sequence in self.running]
+        uncomputed = [
+            len(sequence.ids) - sequence.num_computed_tokens
+            for sequence in self.running
+        ]
         promised = uncomputed.count(1)  # one token for each that decodes
         position, has_room, scheduled = 0, self.blocks.has_room, step.scheduled
         while position < len(self.running):
             sequence = self.running[position]
             decodes = uncomputed[position] == 1
             promised -= decodes
-            if decodes and not sequence.draft_ids and has_room(sequence):  # most sequences in most steps
+            if (
+                decodes and not sequence.draft_ids and has_room(sequence)
+            ):  # most sequences in most steps
                 scheduled.append(Scheduled(sequence, 1))
                 budget -= 1
                 position += 1
@@ -154,7 +176,10 @@ class Scheduler:
             if num_tokens < 1:  # this prompt's turn comes in a later step
                 position += 1
                 continue
-            while self.blocks.blocks_needed(sequence, num_tokens) > self.blocks.num_free_blocks:
+            while (
+                self.blocks.blocks_needed(sequence, num_tokens)
+                > self.blocks.num_free_blocks
+            ):
                 victim = self.running[-1]
                 if victim is not sequence:
                     promised -= victim.num_uncomputed == 1
@@ -168,11 +193,17 @@ class Scheduler:
     def _affordable_drafts(self, sequence: Sequence, budget: int) -> int:
         """As many drafts as the budget and the free blocks allow: guessing preempts nobody."""
         count = min(len(sequence.draft_ids), budget)
-        while count > 0 and self.blocks.blocks_needed(sequence, 1 + count) > self.blocks.num_free_blocks:
+        while (
+            count > 0
+            and self.blocks.blocks_needed(sequence, 1 + count)
+            > self.blocks.num_free_blocks
+        ):
             count -= 1
         return max(count, 0)
 
-    def _schedule(self, step: Step, sequence: Sequence, num_tokens: int, num_drafts: int = 0) -> None:
+    def _schedule(
+        self, step: Step, sequence: Sequence, num_tokens: int, num_drafts: int = 0
+    ) -> None:
         copies = self.blocks.grow(sequence, num_tokens + num_drafts)
         step.moves += [Move("copy", *pair) for pair in copies]
         del sequence.draft_ids[num_drafts:]
@@ -185,9 +216,18 @@ class Scheduler:
         sequence.draft_ids.clear()
         step.preempted.append(sequence)
         computed = sequence.num_computed_tokens
-        if computed and not sequence.num_given_up and len(sequence.block_table) <= len(self._free_host_blocks):
-            sequence.host_table = [self._free_host_blocks.pop() for _ in sequence.block_table]
-            step.moves += [Move("out", *pair) for pair in zip(sequence.block_table, sequence.host_table, strict=True)]
+        if (
+            computed
+            and not sequence.num_given_up
+            and len(sequence.block_table) <= len(self._free_host_blocks)
+        ):
+            sequence.host_table = [
+                self._free_host_blocks.pop() for _ in sequence.block_table
+            ]
+            step.moves += [
+                Move("out", *pair)
+                for pair in zip(sequence.block_table, sequence.host_table, strict=True)
+            ]
             self.blocks.free(sequence)
             sequence.num_computed_tokens, sequence.status = computed, Status.SWAPPED
         else:
@@ -200,8 +240,14 @@ class Scheduler:
         self.waiting.sort(key=self._rank)
         while self.waiting and budget > 0:
             sequence = self.waiting[0]
-            slots = sum(1 + other.num_forks for other in self.running) + 1 + sequence.num_forks
-            if slots > self.config.max_num_seqs or not self._start(sequence, budget, step):
+            slots = (
+                sum(1 + other.num_forks for other in self.running)
+                + 1
+                + sequence.num_forks
+            )
+            if slots > self.config.max_num_seqs or not self._start(
+                sequence, budget, step
+            ):
                 break
             self.waiting.pop(0)
             self.running.append(sequence)
@@ -225,7 +271,10 @@ class Scheduler:
         if self.blocks.num_free_blocks - max(total, len(sequence.host_table)) < spare:
             return False
         self.blocks.restore(sequence, len(sequence.host_table))
-        step.moves += [Move("in", *pair) for pair in zip(sequence.host_table, sequence.block_table, strict=True)]
+        step.moves += [
+            Move("in", *pair)
+            for pair in zip(sequence.host_table, sequence.block_table, strict=True)
+        ]
         self._free_host_blocks += sequence.host_table
         sequence.host_table = []
         return True
@@ -242,7 +291,9 @@ class Scheduler:
 
     def finish(self, sequence: Sequence, reason: str) -> None:
         """Take a sequence out, wherever it is, and give up what it holds."""
-        (self.running if sequence.status is Status.RUNNING else self.waiting).remove(sequence)
+        (self.running if sequence.status is Status.RUNNING else self.waiting).remove(
+            sequence
+        )
         self.blocks.free(sequence)
         self._free_host_blocks += sequence.host_table
         sequence.host_table = []
@@ -261,5 +312,7 @@ class Scheduler:
         self.blocks.check([*self.running, *others])
         assert all(not sequence.block_table for sequence in self.waiting)
         on_host = [block for sequence in self.waiting for block in sequence.host_table]
-        assert sorted(on_host + self._free_host_blocks) == list(range(self.config.num_host_blocks))
+        assert sorted(on_host + self._free_host_blocks) == list(
+            range(self.config.num_host_blocks)
+        )
         assert sum(1 + s.num_forks for s in self.running) <= self.config.max_num_seqs

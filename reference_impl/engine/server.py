@@ -9,6 +9,7 @@ up gives its blocks back.
 
 Not here: TLS, accounts, fairness between clients. A proxy in front does these better.
 """
+
 import asyncio
 import contextlib
 import hashlib
@@ -54,7 +55,9 @@ class Served:
     encoder: Encoder | None = None
     encoder_name: str = "encoder"
     api_key: str | None = None
-    tells_cached: bool = False  # whether usages say how much of a prompt was found computed
+    tells_cached: bool = (
+        False  # whether usages say how much of a prompt was found computed
+    )
     limits: Limits = field(default_factory=Limits)
     # Without a key, the host names by which a client may ask; None: any. See `_check_host`.
     host_names: tuple[str, ...] | None = ("localhost",)
@@ -80,7 +83,14 @@ def create_app(served: Served) -> FastAPI:
         async with handler.serving:
             yield
         handler.close()
-    app = FastAPI(title="word2serve", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+
+    app = FastAPI(
+        title="word2serve",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+    )
     app.state.serving = handler.serving
     app.add_api_route("/health", handler.health)
     app.add_api_route("/metrics", handler.metrics_text)
@@ -98,12 +108,22 @@ def create_app(served: Served) -> FastAPI:
     @app.exception_handler(404)
     @app.exception_handler(405)
     async def no_such_place(request: Request, error: Exception) -> JSONResponse:
-        return await refuse(request, ApiError(error.status_code, f"{request.method} {request.url.path} is not served",
-                                              headers=getattr(error, "headers", None)))
+        return await refuse(
+            request,
+            ApiError(
+                error.status_code,
+                f"{request.method} {request.url.path} is not served",
+                headers=getattr(error, "headers", None),
+            ),
+        )
 
     @app.exception_handler(Exception)
     async def our_fault(request: Request, _: Exception) -> JSONResponse:
-        return await refuse(request, ApiError(500, "a mistake in the server; its log says more", "server_error"))
+        return await refuse(
+            request,
+            ApiError(500, "a mistake in the server; its log says more", "server_error"),
+        )
+
     return app
 
 
@@ -113,10 +133,15 @@ class Handler:
     def __init__(self, served: Served, serving: AsyncEngine, metrics: ServingMetrics):
         self.served, self.serving, self.metrics = served, serving, metrics
         # Long texts take time; each of these threads does one after the other, and the event loop goes on.
-        self._tokenizing, self._embedding = ThreadPoolExecutor(1, "tokenizer"), ThreadPoolExecutor(1, "encoder")
+        self._tokenizing, self._embedding = (
+            ThreadPoolExecutor(1, "tokenizer"),
+            ThreadPoolExecutor(1, "encoder"),
+        )
         self._num_embedded = 0
         config = served.engine.config
-        self.longest = min(config.scheduler.max_model_len, config.num_blocks * config.block_size)
+        self.longest = min(
+            config.scheduler.max_model_len, config.num_blocks * config.block_size
+        )
         self._longest_token = max(map(len, served.engine.tokenizer.vocabulary))
 
     def close(self) -> None:
@@ -127,7 +152,10 @@ class Handler:
     async def health(self) -> JSONResponse:
         """200 while the engine's thread runs."""
         healthy = self.serving.is_healthy
-        return JSONResponse({"status": "ok" if healthy else "the engine stopped"}, 200 if healthy else 503)
+        return JSONResponse(
+            {"status": "ok" if healthy else "the engine stopped"},
+            200 if healthy else 503,
+        )
 
     async def metrics_text(self, request: Request) -> Response:
         """For Prometheus."""
@@ -138,11 +166,22 @@ class Handler:
 
     def _models(self) -> list[dict[str, Any]]:
         served = self.served
-        parents = {served.model_name: None, **dict.fromkeys(served.adapter_names, served.model_name)}
+        parents = {
+            served.model_name: None,
+            **dict.fromkeys(served.adapter_names, served.model_name),
+        }
         if served.encoder:
             parents[served.encoder_name] = None
-        return [{"id": name, "object": "model", "created": 0, "owned_by": "word2serve", "parent": parent}
-                for name, parent in parents.items()]
+        return [
+            {
+                "id": name,
+                "object": "model",
+                "created": 0,
+                "owned_by": "word2serve",
+                "parent": parent,
+            }
+            for name, parent in parents.items()
+        ]
 
     async def models(self, request: Request) -> dict[str, Any]:
         """The names that a request's `model` may have; an adapter's `parent` is the model that it changes."""
@@ -162,46 +201,86 @@ class Handler:
         asked = await self._read(request, CompletionRequest, self.served.generating)
         most = self.served.limits.prompts
         if len(asked.prompts) * asked.n > most:
-            raise ApiError(400, f"{len(asked.prompts)} prompts with n = {asked.n}: at most {most} answers in one "
-                           "request", param="prompt")
-        prompts = [await self._encode(prompt, "prompt", specials_in_text=False) if isinstance(prompt, str) else prompt
-                   for prompt in asked.prompts]
-        return await self._generate(request, asked, prompts, asked.max_tokens, asked.logprobs)
+            raise ApiError(
+                400,
+                f"{len(asked.prompts)} prompts with n = {asked.n}: at most {most} answers in one "
+                "request",
+                param="prompt",
+            )
+        prompts = [
+            await self._encode(prompt, "prompt", specials_in_text=False)
+            if isinstance(prompt, str)
+            else prompt
+            for prompt in asked.prompts
+        ]
+        return await self._generate(
+            request, asked, prompts, asked.max_tokens, asked.logprobs
+        )
 
     async def chat(self, request: Request) -> Response:
         """Answer a conversation."""
         asked = await self._read(request, ChatRequest, self.served.generating)
         if self.served.render_chat is None:
-            raise ApiError(400, f"{asked.model!r} has no chat template: use /v1/completions", param="messages")
+            raise ApiError(
+                400,
+                f"{asked.model!r} has no chat template: use /v1/completions",
+                param="messages",
+            )
         messages = [message.plain() for message in asked.messages]
         # Who writes a special token into a message would speak in another's name.
         for special in self.served.engine.tokenizer.specials:
             if any(special in message["content"] for message in messages):
-                raise ApiError(400, f"a message holds the special token {special!r}", param="messages")
+                raise ApiError(
+                    400,
+                    f"a message holds the special token {special!r}",
+                    param="messages",
+                )
         try:
             text = self.served.render_chat(messages)
         except TokenizerError as error:
             raise ApiError(400, str(error), param="messages") from None
-        ids = await self._encode(text, "messages", specials_in_text=True, add_specials=False)
-        wanted = asked.max_completion_tokens or asked.max_tokens or max(self.longest - len(ids), 1)
+        ids = await self._encode(
+            text, "messages", specials_in_text=True, add_specials=False
+        )
+        wanted = (
+            asked.max_completion_tokens
+            or asked.max_tokens
+            or max(self.longest - len(ids), 1)
+        )
         logprobs = (asked.top_logprobs or 0) if asked.logprobs else None
         return await self._generate(request, asked, [ids], wanted, logprobs)
 
     async def embeddings(self, request: Request) -> JSONResponse:
         """A vector for each text."""
         served = self.served
-        asked = await self._read(request, EmbeddingRequest, [served.encoder_name] if served.encoder else [])
+        asked = await self._read(
+            request, EmbeddingRequest, [served.encoder_name] if served.encoder else []
+        )
         texts = [asked.input] if isinstance(asked.input, str) else asked.input
         if not texts or "" in texts:
             raise ApiError(400, "input is empty, or holds an empty text", param="input")
         if len(texts) > served.limits.embedding_inputs:
-            raise ApiError(400, f"{len(texts)} texts, at most {served.limits.embedding_inputs} in one request",
-                           param="input")
+            raise ApiError(
+                400,
+                f"{len(texts)} texts, at most {served.limits.embedding_inputs} in one request",
+                param="input",
+            )
         self._check_room()
         self._num_embedded += 1
         try:
-            return JSONResponse(await unless_hung_up(request, self._in_thread(
-                self._embedding, embed, served.encoder, texts, asked.encoding_format, asked.model)))
+            return JSONResponse(
+                await unless_hung_up(
+                    request,
+                    self._in_thread(
+                        self._embedding,
+                        embed,
+                        served.encoder,
+                        texts,
+                        asked.encoding_format,
+                        asked.model,
+                    ),
+                )
+            )
         finally:
             self._num_embedded -= 1
 
@@ -216,9 +295,13 @@ class Handler:
             if request.url.hostname not in self.served.host_names:
                 ipaddress.ip_address(request.url.hostname or "")
         except ValueError:
-            raise ApiError(403, f"Host {request.headers.get('host', '')!r} is not this server: use its "
-                           "address, or start it with an API key", "permission_error",
-                           code="invalid_host") from None
+            raise ApiError(
+                403,
+                f"Host {request.headers.get('host', '')!r} is not this server: use its "
+                "address, or start it with an API key",
+                "permission_error",
+                code="invalid_host",
+            ) from None
 
     def _authorise(self, request: Request) -> None:
         if self.served.api_key is None:
@@ -226,10 +309,17 @@ class Handler:
         expected, given = self.served.api_key, request.headers.get("authorization", "")
         scheme, _, key = given.partition(" ")
         # Headers are bytes; starlette reads them as Latin-1. A scheme's name may be in any case (RFC 9110, 11.1).
-        if expected is not None and not (scheme.lower() == "bearer" and secrets.compare_digest(
-                key.strip().encode("latin-1"), expected.encode())):
-            raise ApiError(401, "wrong or missing API key: send `Authorization: Bearer KEY`", "authentication_error",
-                           code="invalid_api_key", headers={"WWW-Authenticate": "Bearer"})
+        if expected is not None and not (
+            scheme.lower() == "bearer"
+            and secrets.compare_digest(key.strip().encode("latin-1"), expected.encode())
+        ):
+            raise ApiError(
+                401,
+                "wrong or missing API key: send `Authorization: Bearer KEY`",
+                "authentication_error",
+                code="invalid_api_key",
+                headers={"WWW-Authenticate": "Bearer"},
+            )
 
     async def _read(self, request: Request, kind: type[Kind], names: Ids[str]) -> Kind:
         """The request's body, checked; it must be for a model of these names."""
@@ -240,65 +330,133 @@ class Handler:
         return asked
 
     def _no_such_model(self, name: str) -> ApiError:
-        return ApiError(404, f"the model {name[:200]!r} is not served here; GET /v1/models tells which are",
-                        param="model", code="model_not_found")
+        return ApiError(
+            404,
+            f"the model {name[:200]!r} is not served here; GET /v1/models tells which are",
+            param="model",
+            code="model_not_found",
+        )
 
     def _check_room(self, count: int = 1) -> None:
         limit = self.served.limits.num_requests
         if self.serving.num_requests + self._num_embedded + count > limit:
-            raise ApiError(429, f"{limit} requests are being served: come back in a second", "rate_limit_error",
-                           code="rate_limit_exceeded", headers={"Retry-After": "1"})
+            raise ApiError(
+                429,
+                f"{limit} requests are being served: come back in a second",
+                "rate_limit_error",
+                code="rate_limit_exceeded",
+                headers={"Retry-After": "1"},
+            )
 
     @staticmethod
-    async def _in_thread(thread: ThreadPoolExecutor, function: Callable, *arguments) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(thread, function, *arguments)
+    async def _in_thread(
+        thread: ThreadPoolExecutor, function: Callable, *arguments
+    ) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(
+            thread, function, *arguments
+        )
 
     async def _encode(self, text: str, param: str, **options: bool) -> list[int]:
         if len(text) > self.longest * self._longest_token:
-            raise ApiError(400, f"{param}: {len(text):,} characters are more than {self.longest} tokens can hold",
-                           param=param, code="context_length_exceeded")
-        return await self._in_thread(self._tokenizing,
-                                     lambda: self.served.engine.tokenizer.encode(text, **options).ids)
+            raise ApiError(
+                400,
+                f"{param}: {len(text):,} characters are more than {self.longest} tokens can hold",
+                param=param,
+                code="context_length_exceeded",
+            )
+        return await self._in_thread(
+            self._tokenizing,
+            lambda: self.served.engine.tokenizer.encode(text, **options).ids,
+        )
 
-    async def _generate(self, request: Request, asked: SamplingRequest, prompts: list[list[int]], max_tokens: int,
-                        logprobs: int | None) -> Response:
+    async def _generate(
+        self,
+        request: Request,
+        asked: SamplingRequest,
+        prompts: list[list[int]],
+        max_tokens: int,
+        logprobs: int | None,
+    ) -> Response:
         served = self.served
         if asked.n > served.limits.n:
-            raise ApiError(400, f"n is {asked.n}, at most {served.limits.n} here", param="n")
+            raise ApiError(
+                400, f"n is {asked.n}, at most {served.limits.n} here", param="n"
+            )
         is_chat = isinstance(asked, ChatRequest)
         echo = not is_chat and asked.echo
         if (structure := asked.structure()) is not None:  # a grammar takes time to make
             try:
-                await self._in_thread(self._tokenizing, lambda: served.engine.structures.compile(structure))
+                await self._in_thread(
+                    self._tokenizing,
+                    lambda: served.engine.structures.compile(structure),
+                )
             except ValueError as error:
-                raise ApiError(400, str(error), param="response_format" if asked.response_format else None) from None
+                raise ApiError(
+                    400,
+                    str(error),
+                    param="response_format" if asked.response_format else None,
+                ) from None
         for ids in prompts:
             try:
-                params = asked.params(max(max_tokens, 1), logprobs, logprobs if echo else None)
+                params = asked.params(
+                    max(max_tokens, 1), logprobs, logprobs if echo else None
+                )
                 served.engine.check_request(ids, params)
             except ValueError as error:
-                code = "context_length_exceeded" if len(ids) + max_tokens > self.longest else None
+                code = (
+                    "context_length_exceeded"
+                    if len(ids) + max_tokens > self.longest
+                    else None
+                )
                 raise ApiError(400, str(error), code=code) from None
-        with_usage = asked.stream and asked.stream_options is not None and asked.stream_options.include_usage
-        answer = Answer(f"{'chatcmpl' if is_chat else 'cmpl'}-{uuid.uuid4().hex}", asked.model, is_chat,
-                        logprobs is not None, with_usage, served.engine.tokenizer, prompts, asked.n, echo,
-                        says_nothing=max_tokens == 0, tells_cached=served.tells_cached)
+        with_usage = (
+            asked.stream
+            and asked.stream_options is not None
+            and asked.stream_options.include_usage
+        )
+        answer = Answer(
+            f"{'chatcmpl' if is_chat else 'cmpl'}-{uuid.uuid4().hex}",
+            asked.model,
+            is_chat,
+            logprobs is not None,
+            with_usage,
+            served.engine.tokenizer,
+            prompts,
+            asked.n,
+            echo,
+            says_nothing=max_tokens == 0,
+            tells_cached=served.tells_cached,
+        )
         self._check_room(len(prompts))
-        parts = [self._outputs(f"{answer.id}-{place}", asked, ids, params, place * asked.n)
-                 for place, ids in enumerate(prompts)]
+        parts = [
+            self._outputs(f"{answer.id}-{place}", asked, ids, params, place * asked.n)
+            for place, ids in enumerate(prompts)
+        ]
         outputs = parts[0] if len(parts) == 1 else merged(parts)
         if not asked.stream:
-            return JSONResponse(answer.whole(await unless_hung_up(request, _all(outputs))))
+            return JSONResponse(
+                answer.whole(await unless_hung_up(request, _all(outputs)))
+            )
         # The status line is sent after the first output: until then an error is still a status.
         first = await unless_hung_up(request, _first(outputs))
-        return EventStream(self._events(answer, first, outputs), headers={"Cache-Control": "no-store"})
+        return EventStream(
+            self._events(answer, first, outputs), headers={"Cache-Control": "no-store"}
+        )
 
     def _salt(self, asked: SamplingRequest) -> bytes:
         """Of the request's prefixes: those of one API key and one `cache_salt` find each other's."""
-        return hashlib.sha256(repr((self.served.api_key, asked.cache_salt)).encode()).digest()
+        return hashlib.sha256(
+            repr((self.served.api_key, asked.cache_salt)).encode()
+        ).digest()
 
-    async def _outputs(self, request_id: str, asked: SamplingRequest, ids: list[int], params: SamplingParams,
-                       first_index: int) -> AsyncIterator[Output]:
+    async def _outputs(
+        self,
+        request_id: str,
+        asked: SamplingRequest,
+        ids: list[int],
+        params: SamplingParams,
+        first_index: int,
+    ) -> AsyncIterator[Output]:
         """Outputs, timed and counted, until the last or until the request's time is over."""
         self._check_room()  # others may have come since; nothing awaits between this and the request's being counted
         self.metrics.prompt_tokens.inc(len(ids))
@@ -306,21 +464,34 @@ class Handler:
         seconds = self.served.limits.request_seconds
         try:
             adapter = None if asked.model == self.served.model_name else asked.model
-            async with contextlib.aclosing(self.serving.stream(
-                    request_id, ids, params, asked.priority, seconds, self._salt(asked), adapter)) as stream:
+            async with contextlib.aclosing(
+                self.serving.stream(
+                    request_id,
+                    ids,
+                    params,
+                    asked.priority,
+                    seconds,
+                    self._salt(asked),
+                    adapter,
+                )
+            ) as stream:
                 async for output in stream:
                     watches[output.index].token(len(output.tokens))
                     if output.finish_reason is not None:
                         watches[output.index].finished(output.finish_reason)
                     yield output._replace(index=first_index + output.index)
         except TimeoutError:
-            raise ApiError(504, f"not finished after {seconds:g} s", "timeout") from None
+            raise ApiError(
+                504, f"not finished after {seconds:g} s", "timeout"
+            ) from None
         except EngineStopped as error:
             raise ApiError(503, str(error), "server_error") from None
         except ValueError as error:
             raise ApiError(400, str(error)) from None
 
-    async def _events(self, answer: Answer, first: Output, outputs: AsyncIterator[Output]) -> AsyncIterator[str]:
+    async def _events(
+        self, answer: Answer, first: Output, outputs: AsyncIterator[Output]
+    ) -> AsyncIterator[str]:
         """The stream. An error can only be one more event by now."""
         try:
             async with contextlib.aclosing(outputs):
@@ -359,6 +530,7 @@ async def merged(parts: list[AsyncIterator[Output]]) -> AsyncIterator[Output]:
             arrived.put_nowait(None)
         except Exception as error:
             arrived.put_nowait(error)
+
     readers = [asyncio.create_task(read(part)) for part in parts]
     try:
         left = len(readers)

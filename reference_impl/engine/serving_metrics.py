@@ -3,10 +3,17 @@
 Time to first token is what a user waits before anything happens, time per output token is how fast the answer then
 comes. Throughput alone hides both.
 """
+
 import time
 from dataclasses import dataclass, field
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+)
 
 from reference_impl.engine.engine import Engine, Output
 
@@ -24,27 +31,63 @@ class ServingMetrics:
             return made if labels else made.labels(model_name)
 
         def gauge(name: str, about: str) -> Gauge:
-            return Gauge(name, about, ["model_name"], registry=self.registry).labels(model_name)
+            return Gauge(name, about, ["model_name"], registry=self.registry).labels(
+                model_name
+            )
 
         def seconds(name: str, about: str) -> Histogram:
-            return Histogram(name, about, ["model_name"], buckets=SECONDS, registry=self.registry).labels(model_name)
-        self._success = counter("vllm:request_success", "Continuations that ended", "finished_reason")
-        self._refused = counter("word2serve:request_refused", "Requests that got an error", "status")
+            return Histogram(
+                name, about, ["model_name"], buckets=SECONDS, registry=self.registry
+            ).labels(model_name)
+
+        self._success = counter(
+            "vllm:request_success", "Continuations that ended", "finished_reason"
+        )
+        self._refused = counter(
+            "word2serve:request_refused", "Requests that got an error", "status"
+        )
         self.prompt_tokens = counter("vllm:prompt_tokens", "Tokens of prompts")
-        self.generation_tokens = counter("vllm:generation_tokens", "Tokens that were sampled")
-        self.preemptions = counter("vllm:num_preemptions", "Sequences that gave up their blocks")
-        self.prefix_queries = counter("vllm:prefix_cache_queries", "Tokens that were looked for among computed prefixes")
-        self.prefix_hits = counter("vllm:prefix_cache_hits", "Tokens of these that were found")
-        self.drafted = counter("vllm:spec_decode_num_draft_tokens", "Tokens that were guessed")
-        self.accepted = counter("vllm:spec_decode_num_accepted_tokens", "Guesses that were kept")
-        self.first_token = seconds("vllm:time_to_first_token_seconds", "From arrival to the first token")
-        self.per_token = seconds("vllm:time_per_output_token_seconds", "From a token to the next")
-        self.latency = seconds("vllm:e2e_request_latency_seconds", "From arrival to a continuation's end")
-        self.queue_time = seconds("vllm:request_queue_time_seconds", "From arrival to the first step that computes it")
+        self.generation_tokens = counter(
+            "vllm:generation_tokens", "Tokens that were sampled"
+        )
+        self.preemptions = counter(
+            "vllm:num_preemptions", "Sequences that gave up their blocks"
+        )
+        self.prefix_queries = counter(
+            "vllm:prefix_cache_queries",
+            "Tokens that were looked for among computed prefixes",
+        )
+        self.prefix_hits = counter(
+            "vllm:prefix_cache_hits", "Tokens of these that were found"
+        )
+        self.drafted = counter(
+            "vllm:spec_decode_num_draft_tokens", "Tokens that were guessed"
+        )
+        self.accepted = counter(
+            "vllm:spec_decode_num_accepted_tokens", "Guesses that were kept"
+        )
+        self.first_token = seconds(
+            "vllm:time_to_first_token_seconds", "From arrival to the first token"
+        )
+        self.per_token = seconds(
+            "vllm:time_per_output_token_seconds", "From a token to the next"
+        )
+        self.latency = seconds(
+            "vllm:e2e_request_latency_seconds", "From arrival to a continuation's end"
+        )
+        self.queue_time = seconds(
+            "vllm:request_queue_time_seconds",
+            "From arrival to the first step that computes it",
+        )
         self.running = gauge("vllm:num_requests_running", "Sequences that run")
         self.waiting = gauge("vllm:num_requests_waiting", "Sequences that wait")
-        self.tasks = gauge("word2serve:asyncio_tasks", "Tasks of the event loop, this answer's included")
-        self.cache_usage = gauge("vllm:kv_cache_usage_perc", "Share of blocks that are held")
+        self.tasks = gauge(
+            "word2serve:asyncio_tasks",
+            "Tasks of the event loop, this answer's included",
+        )
+        self.cache_usage = gauge(
+            "vllm:kv_cache_usage_perc", "Share of blocks that are held"
+        )
         self._seen: dict[Counter, int] = {}
 
     def succeeded(self, reason: str) -> None:
@@ -57,10 +100,13 @@ class ServingMetrics:
 
     def after_step(self, engine: Engine, outputs: list[Output]) -> None:
         """Called in the engine's thread."""
-        for counter, total in ((self.preemptions, engine.num_preemptions), (self.drafted, engine.num_drafted),
-                               (self.accepted, engine.num_accepted),
-                               (self.prefix_queries, engine.blocks.num_prefix_queries),
-                               (self.prefix_hits, engine.blocks.num_prefix_hits)):
+        for counter, total in (
+            (self.preemptions, engine.num_preemptions),
+            (self.drafted, engine.num_drafted),
+            (self.accepted, engine.num_accepted),
+            (self.prefix_queries, engine.blocks.num_prefix_queries),
+            (self.prefix_hits, engine.blocks.num_prefix_hits),
+        ):
             counter.inc(total - self._seen.get(counter, 0))
             self._seen[counter] = total
         now = time.perf_counter()
@@ -74,7 +120,9 @@ class ServingMetrics:
         """Set the gauges to how things are now: an abort makes no step."""
         self.running.set(len(engine.scheduler.running))
         self.waiting.set(len(engine.scheduler.waiting))
-        self.cache_usage.set(1 - engine.blocks.num_free_blocks / engine.blocks.num_blocks)
+        self.cache_usage.set(
+            1 - engine.blocks.num_free_blocks / engine.blocks.num_blocks
+        )
 
     def text(self) -> bytes:
         """What /metrics answers."""

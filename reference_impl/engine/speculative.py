@@ -13,6 +13,7 @@ Greedy sampling is the case in which p is all on one token: a guess is kept if i
 Here: the rule, and two that guess. `NgramProposer` looks where the last tokens stood before; `DraftProposer` asks a
 smaller model.
 """
+
 from collections.abc import Callable
 from collections.abc import Sequence as Ids
 from dataclasses import dataclass
@@ -28,7 +29,9 @@ from reference_impl.generation.sampling_params import GenerationError
 from reference_impl.models.gpt import GPT
 from reference_impl.models.llama import Llama
 
-Probabilities = Callable[[Sequence, Float[Tensor, "R V"], Ids[Ids[int]]], Float[Tensor, "R V"]]
+Probabilities = Callable[
+    [Sequence, Float[Tensor, "R V"], Ids[Ids[int]]], Float[Tensor, "R V"]
+]
 """From logits after a sequence's prompt and each of these outputs to what its request samples from."""
 
 
@@ -44,8 +47,13 @@ class Draft:
 class Proposer(Protocol):
     """Who guesses."""
 
-    def propose(self, sequence: Sequence, count: int, probabilities: Probabilities | None,
-                generator: torch.Generator | None) -> Draft:
+    def propose(
+        self,
+        sequence: Sequence,
+        count: int,
+        probabilities: Probabilities | None,
+        generator: torch.Generator | None,
+    ) -> Draft:
         """At most `count` guesses at what follows the sequence."""
         ...
 
@@ -54,7 +62,9 @@ class Proposer(Protocol):
         ...
 
 
-def verify(p: Float[Tensor, "R V"], draft: Draft, generator: torch.Generator | None) -> list[int]:
+def verify(
+    p: Float[Tensor, "R V"], draft: Draft, generator: torch.Generator | None
+) -> list[int]:
     """The tokens that are said: guesses up to the first refused one, then one of the model's own.
 
     p[i] is the model's distribution after i guesses, so there is one row more than guesses. Without q each guess
@@ -63,16 +73,28 @@ def verify(p: Float[Tensor, "R V"], draft: Draft, generator: torch.Generator | N
     p = p.cpu()  # generators of requests are the CPU's, wherever the model is
     if generator is None:
         best = p.argmax(-1).tolist()
-        kept = next((i for i, guess in enumerate(draft.ids) if guess != best[i]), len(draft.ids))
-        return best[:kept + 1]
+        kept = next(
+            (i for i, guess in enumerate(draft.ids) if guess != best[i]), len(draft.ids)
+        )
+        return best[: kept + 1]
     said: list[int] = []
     for i, guess in enumerate(draft.ids):
-        q = draft.q[i] if draft.q is not None else torch.nn.functional.one_hot(torch.tensor(guess), p.shape[-1]).to(p)
-        if torch.rand((), generator=generator, dtype=torch.float64) * q[guess] < p[i, guess]:
+        q = (
+            draft.q[i]
+            if draft.q is not None
+            else torch.nn.functional.one_hot(torch.tensor(guess), p.shape[-1]).to(p)
+        )
+        if (
+            torch.rand((), generator=generator, dtype=torch.float64) * q[guess]
+            < p[i, guess]
+        ):
             said.append(guess)
             continue
         left = (p[i] - q).clamp(min=0)
-        return [*said, int(torch.multinomial(left / left.sum(), 1, generator=generator))]
+        return [
+            *said,
+            int(torch.multinomial(left / left.sum(), 1, generator=generator)),
+        ]
     return [*said, int(torch.multinomial(p[len(draft.ids)], 1, generator=generator))]
 
 
@@ -84,24 +106,39 @@ class NgramProposer:
     """
 
     def __init__(self, longest: int = 3, shortest: int = 1):
-        if type(shortest) is not int or type(longest) is not int or not 1 <= shortest <= longest:
-            raise ValueError(f"n-grams from {shortest} to {longest}: give 1 <= shortest <= longest")
+        if (
+            type(shortest) is not int
+            or type(longest) is not int
+            or not 1 <= shortest <= longest
+        ):
+            raise ValueError(
+                f"n-grams from {shortest} to {longest}: give 1 <= shortest <= longest"
+            )
         self.longest, self.shortest = longest, shortest
         self._places: dict[Sequence, dict[tuple[int, ...], int]] = {}
-        self._read: dict[Sequence, int] = {}  # runs that end before this place are in `_places`
+        self._read: dict[
+            Sequence, int
+        ] = {}  # runs that end before this place are in `_places`
 
-    def propose(self, sequence: Sequence, count: int, probabilities: Probabilities | None,
-                generator: torch.Generator | None) -> Draft:
+    def propose(
+        self,
+        sequence: Sequence,
+        count: int,
+        probabilities: Probabilities | None,
+        generator: torch.Generator | None,
+    ) -> Draft:
         """What followed the latest earlier place of the longest run that is found."""
         ids, places = sequence.ids, self._places.setdefault(sequence, {})
-        for end in range(self._read.get(sequence, 1), len(ids)):  # the run at the very end is no earlier place
+        for end in range(
+            self._read.get(sequence, 1), len(ids)
+        ):  # the run at the very end is no earlier place
             for size in range(self.shortest, min(self.longest, end) + 1):
-                places[tuple(ids[end - size:end])] = end
+                places[tuple(ids[end - size : end])] = end
         self._read[sequence] = len(ids)
         for size in range(min(self.longest, len(ids) - 1), self.shortest - 1, -1):
             end = places.get(tuple(ids[-size:]))
             if end is not None:
-                return Draft(ids[end:end + count])
+                return Draft(ids[end : end + count])
         return Draft([])
 
     def forget(self, sequence: Sequence) -> None:
@@ -118,8 +155,13 @@ class DraftProposer:
         self._caches: dict[Sequence, list[PreallocatedCache]] = {}
 
     @torch.inference_mode()
-    def propose(self, sequence: Sequence, count: int, probabilities: Probabilities | None,
-                generator: torch.Generator | None) -> Draft:
+    def propose(
+        self,
+        sequence: Sequence,
+        count: int,
+        probabilities: Probabilities | None,
+        generator: torch.Generator | None,
+    ) -> Draft:
         """Sample `count` tokens, one after the other, with the request's own sampling parameters."""
         ids = list(sequence.ids)
         longest = self.model.config.max_position_embeddings
@@ -127,7 +169,9 @@ class DraftProposer:
         if count < 1:
             return Draft([])
         if sequence not in self._caches:
-            self._caches[sequence] = [PreallocatedCache(longest) for _ in self.model.blocks]
+            self._caches[sequence] = [
+                PreallocatedCache(longest) for _ in self.model.blocks
+            ]
         cache = self._caches[sequence]
         # The cache may end with guesses that were refused: what is kept is what the text begins with.
         known = min(cache[0].length, sequence.num_tokens - 1)
@@ -135,16 +179,30 @@ class DraftProposer:
         for _ in range(count):
             for layer in cache:
                 layer.length = known
-            unread = torch.tensor([ids[known:]], device=self.model.embedding.weight.device)
+            unread = torch.tensor(
+                [ids[known:]], device=self.model.embedding.weight.device
+            )
             logits = self.model(unread, cache=cache)[:, -1]
             try:
-                q = probabilities(sequence, logits, [ids[len(sequence.prompt_ids):]])[0].cpu()
-            except GenerationError:  # this model has no guess; the other is not to be held up by it
+                q = probabilities(sequence, logits, [ids[len(sequence.prompt_ids) :]])[
+                    0
+                ].cpu()
+            except (
+                GenerationError
+            ):  # this model has no guess; the other is not to be held up by it
                 break
             known = len(ids)
             drawn.append(q)
-            ids.append(int(q.argmax()) if generator is None else int(torch.multinomial(q, 1, generator=generator)))
-        return Draft(ids[sequence.num_tokens:], torch.stack(drawn)) if drawn else Draft([])
+            ids.append(
+                int(q.argmax())
+                if generator is None
+                else int(torch.multinomial(q, 1, generator=generator))
+            )
+        return (
+            Draft(ids[sequence.num_tokens :], torch.stack(drawn))
+            if drawn
+            else Draft([])
+        )
 
     def forget(self, sequence: Sequence) -> None:
         """Give up its cache."""

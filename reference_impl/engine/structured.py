@@ -9,6 +9,7 @@ for each sequence, masks as tensors, guesses of a drafter tried and taken back.
 
 Not here: whether the form helps or hurts what is said; grammars of programming languages.
 """
+
 import json
 import threading
 from collections.abc import Iterable
@@ -26,8 +27,14 @@ from reference_impl.tokenizers.tokenizer import Tokenizer
 
 LARGEST = 65_536
 """Characters of a schema or expression: what a stranger may have compiled."""
-LIMITS = LLParserLimits(initial_lexer_fuel=200_000, step_lexer_fuel=20_000, step_max_items=10_000, max_lexer_states=20_000,
-                        max_grammar_size=100_000, verbose_errors=False)
+LIMITS = LLParserLimits(
+    initial_lexer_fuel=200_000,
+    step_lexer_fuel=20_000,
+    step_max_items=10_000,
+    max_lexer_states=20_000,
+    max_grammar_size=100_000,
+    verbose_errors=False,
+)
 """A tenth or so of llguidance's own: while a grammar looks for the tokens that may follow, all other requests wait."""
 REMEMBERED = 64
 
@@ -39,15 +46,23 @@ class _Vocabulary:
 
     def __init__(self, tokenizer: Tokenizer, eos_id: int):
         self.eos_token_id = eos_id
-        specials = {tokenizer.vocabulary.id(token) for token in tokenizer.specials} | {eos_id}
+        specials = {tokenizer.vocabulary.id(token) for token in tokenizer.specials} | {
+            eos_id
+        }
         self.special_token_ids = sorted(specials)
         # Two tokens must not look alike to the automaton: a special one is its own name behind a byte no text has.
-        self.tokens = [b"\xff" + tokenizer.vocabulary.token(id).encode() if id in specials
-                       else token_bytes(tokenizer, id) for id in range(len(tokenizer.vocabulary))]
+        self.tokens = [
+            b"\xff" + tokenizer.vocabulary.token(id).encode()
+            if id in specials
+            else token_bytes(tokenizer, id)
+            for id in range(len(tokenizer.vocabulary))
+        ]
         self._tokenizer = tokenizer
 
     def __call__(self, text: bytes) -> list[int]:
-        return self._tokenizer.encode(text.decode(errors="replace"), add_specials=False, specials_in_text=False).ids
+        return self._tokenizer.encode(
+            text.decode(errors="replace"), add_specials=False, specials_in_text=False
+        ).ids
 
 
 class StructuredOutput:
@@ -56,14 +71,21 @@ class StructuredOutput:
     def __init__(self, tokenizer: Tokenizer, eos_ids: Iterable[int], vocab_size: int):
         eos_ids = list(eos_ids)
         if not eos_ids:
-            raise ValueError("an answer of a given form ends by an end token, and this engine was given none")
+            raise ValueError(
+                "an answer of a given form ends by an end token, and this engine was given none"
+            )
         self.vocab_size = vocab_size
         known = len(tokenizer.vocabulary)
         self._words = -(-known // 32)  # a bit a token
-        self._tokenizer = LLTokenizer(TokenizerWrapper(_Vocabulary(tokenizer, eos_ids[0])), n_vocab=known,
-                                      eos_token=eos_ids)
+        self._tokenizer = LLTokenizer(
+            TokenizerWrapper(_Vocabulary(tokenizer, eos_ids[0])),
+            n_vocab=known,
+            eos_token=eos_ids,
+        )
         self._compiled: dict[Structure, LLMatcher] = {}
-        self._one_at_a_time = threading.Lock()  # a server compiles beside the engine's thread
+        self._one_at_a_time = (
+            threading.Lock()
+        )  # a server compiles beside the engine's thread
         self._matchers: dict[Sequence, LLMatcher] = {}
 
     def compile(self, structure: Structure) -> LLMatcher:
@@ -78,16 +100,26 @@ class StructuredOutput:
 
     def _make(self, structure: Structure) -> LLMatcher:
         if len(structure.text) > LARGEST:
-            raise ValueError(f"the {structure.kind} has {len(structure.text):,} characters, at most {LARGEST:,}")
-        made = LLMatcher(self._tokenizer, _grammar(structure), log_level=0, limits=LIMITS)
+            raise ValueError(
+                f"the {structure.kind} has {len(structure.text):,} characters, at most {LARGEST:,}"
+            )
+        made = LLMatcher(
+            self._tokenizer, _grammar(structure), log_level=0, limits=LIMITS
+        )
         if made.is_error():
-            raise ValueError(f"the {structure.kind} can't be used: {' '.join(made.get_error().split())[:300]}")
+            raise ValueError(
+                f"the {structure.kind} can't be used: {' '.join(made.get_error().split())[:300]}"
+            )
         try:
             begins = bool(self._mask(made.deep_copy()).any())
         except GenerationError as error:
-            raise ValueError(f"the {structure.kind} can't be used, no answer begins so: {error}") from error
+            raise ValueError(
+                f"the {structure.kind} can't be used, no answer begins so: {error}"
+            ) from error
         if not begins:
-            raise ValueError(f"the {structure.kind} can't be used: there is no answer that it accepts")
+            raise ValueError(
+                f"the {structure.kind} can't be used: there is no answer that it accepts"
+            )
         return made
 
     def allowed(self, sequence: Sequence) -> Bool[Tensor, "V"] | None:
@@ -96,12 +128,18 @@ class StructuredOutput:
             return None
         return self._mask(self._matcher(sequence))
 
-    def allowed_after(self, sequence: Sequence, guesses: Ids[int]) -> list[Bool[Tensor, "V"]]:
+    def allowed_after(
+        self, sequence: Sequence, guesses: Ids[int]
+    ) -> list[Bool[Tensor, "V"]]:
         """Which tokens may follow before the first guess and after each one, up to the first that the grammar refuses."""
         matcher = self._matcher(sequence).deep_copy()
         masks = [self._mask(matcher)]
         for guess in guesses:
-            if not bool(masks[-1][guess]) or matcher.try_consume_tokens([guess]) != 1 or matcher.is_stopped():
+            if (
+                not bool(masks[-1][guess])
+                or matcher.try_consume_tokens([guess]) != 1
+                or matcher.is_stopped()
+            ):
                 break
             masks.append(self._mask(matcher))
         return masks
@@ -117,25 +155,37 @@ class StructuredOutput:
 
     def _matcher(self, sequence: Sequence) -> LLMatcher:
         if sequence not in self._matchers:
-            self._matchers[sequence] = self.compile(sequence.params.structure).deep_copy()
+            self._matchers[sequence] = self.compile(
+                sequence.params.structure
+            ).deep_copy()
         return self._matchers[sequence]
 
     def _mask(self, matcher: LLMatcher) -> Bool[Tensor, "V"]:
         bits = torch.zeros(self._words, dtype=torch.int32)
         matcher.unsafe_compute_mask_ptr(bits.data_ptr(), 4 * self._words)
         if matcher.is_error():
-            raise GenerationError(f"the grammar gave up: {' '.join(matcher.get_error().split())[:200]}")
-        mask = (bits[:, None] >> torch.arange(32) & 1).bool().flatten()[:self.vocab_size]
-        return torch.nn.functional.pad(mask, (0, self.vocab_size - len(mask)))  # rows past the vocabulary are no tokens
+            raise GenerationError(
+                f"the grammar gave up: {' '.join(matcher.get_error().split())[:200]}"
+            )
+        mask = (
+            (bits[:, None] >> torch.arange(32) & 1).bool().flatten()[: self.vocab_size]
+        )
+        return torch.nn.functional.pad(
+            mask, (0, self.vocab_size - len(mask))
+        )  # rows past the vocabulary are no tokens
 
 
 def _grammar(structure: Structure) -> str:
     if structure.kind == "regex":
         return LLMatcher.grammar_from_regex(structure.text)
     if structure.kind == "choice":
-        return LLMatcher.grammar_from_lark("start: " + " | ".join(map(json.dumps, json.loads(structure.text))))
+        return LLMatcher.grammar_from_lark(
+            "start: " + " | ".join(map(json.dumps, json.loads(structure.text)))
+        )
     try:
         # Without room for white space a model can't fill its answer with it.
-        return LLMatcher.grammar_from_json_schema(structure.text, overrides={"whitespace_flexible": False})
+        return LLMatcher.grammar_from_json_schema(
+            structure.text, overrides={"whitespace_flexible": False}
+        )
     except ValueError as error:
         raise ValueError(f"the {structure.kind} is no JSON: {error}") from error

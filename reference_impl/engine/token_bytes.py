@@ -1,4 +1,5 @@
 """What one token stands for by itself, as bytes: log-probabilities report it, and grammars are checked against it."""
+
 from reference_impl.tokenizers.byte_level import ByteLevelBPE
 from reference_impl.tokenizers.pretokenizers import METASPACE
 from reference_impl.tokenizers.sentencepiece import SentencePieceTokenizer
@@ -15,7 +16,11 @@ def token_bytes(tokenizer: Tokenizer, id: int) -> bytes:
         return model.decode_bytes([id])
     if isinstance(model, SentencePieceTokenizer):
         is_byte = model.kinds[id] == BYTE
-        return bytes([int(token[3:5], 16)]) if is_byte else token.replace(METASPACE, " ").encode()
+        return (
+            bytes([int(token[3:5], 16)])
+            if is_byte
+            else token.replace(METASPACE, " ").encode()
+        )
     if tokenizer.decoder is not None:
         return tokenizer.decoder.token_bytes(token)
     return model.decode([id]).encode()

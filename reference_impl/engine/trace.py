@@ -8,6 +8,7 @@
 P a piece of a prompt (or tokens computed again), d one token, s a token and drafts, - waiting, x preempted,
 w waiting although it runs (the budget was spent), . finished.
 """
+
 import json
 from collections import deque
 from collections.abc import Iterable
@@ -27,8 +28,13 @@ def wasted_slots(blocks: BlockManager, running: Ids[Sequence]) -> tuple[int, int
     size = blocks.block_size
     held = (blocks.num_blocks - blocks.num_free_blocks) * size
     # Only continuations of one request can share a block that is not full.
-    alone = sum([len(sequence.block_table) * size - sequence.num_computed_tokens for sequence in running
-                 if sequence.params.n == 1])
+    alone = sum(
+        [
+            len(sequence.block_table) * size - sequence.num_computed_tokens
+            for sequence in running
+            if sequence.params.n == 1
+        ]
+    )
     empty: dict[int, int] = {}
     for sequence in [sequence for sequence in running if sequence.params.n > 1]:
         computed, table = sequence.num_computed_tokens, sequence.block_table
@@ -43,7 +49,9 @@ class Trace:
 
     def __init__(self, longest: int = 10_000):
         if longest < 1:
-            raise ValueError(f"trace_steps is {longest}: at least the last step is remembered")
+            raise ValueError(
+                f"trace_steps is {longest}: at least the last step is remembered"
+            )
         self._kept: deque[tuple] = deque(maxlen=longest)  # a server runs for months
         self.num_steps = 0
 
@@ -57,24 +65,58 @@ class Trace:
         """The row of the last step."""
         return self._row(self._kept[-1])
 
-    def record(self, step: Step, finished: Iterable[Sequence], waiting: Iterable[Sequence],
-               running: Ids[Sequence], blocks: BlockManager) -> None:
+    def record(
+        self,
+        step: Step,
+        finished: Iterable[Sequence],
+        waiting: Iterable[Sequence],
+        running: Ids[Sequence],
+        blocks: BlockManager,
+    ) -> None:
         """Remember a step. To be called after it, with the queues as they are then."""
-        self._kept.append((
-            self.num_steps, [(sequence.id, tokens, drafts) for sequence, tokens, drafts in step.scheduled],
-            [(s.id, s.num_cached_tokens) for s in step.admitted], [s.id for s in step.preempted], list(step.moves),
-            [s.id for s in finished], [s.id for s in waiting], [s.id for s in running], blocks.num_free_blocks,
-            wasted_slots(blocks, running)))
+        self._kept.append(
+            (
+                self.num_steps,
+                [
+                    (sequence.id, tokens, drafts)
+                    for sequence, tokens, drafts in step.scheduled
+                ],
+                [(s.id, s.num_cached_tokens) for s in step.admitted],
+                [s.id for s in step.preempted],
+                list(step.moves),
+                [s.id for s in finished],
+                [s.id for s in waiting],
+                [s.id for s in running],
+                blocks.num_free_blocks,
+                wasted_slots(blocks, running),
+            )
+        )
         self.num_steps += 1
 
     @staticmethod
     def _row(kept: tuple) -> dict:
-        number, scheduled, admitted, preempted, moves, finished, waiting, running, free, (held, wasted) = kept
+        (
+            number,
+            scheduled,
+            admitted,
+            preempted,
+            moves,
+            finished,
+            waiting,
+            running,
+            free,
+            (held, wasted),
+        ) = kept
         return {
             "step": number,
             "num_tokens": sum(num_tokens for _, num_tokens, _ in scheduled),
-            "scheduled": [{"id": id, "num_tokens": tokens, "num_drafts": drafts} for id, tokens, drafts in scheduled],
-            "admitted": [{"id": id, "num_cached_tokens": cached} for id, cached in admitted],
+            "scheduled": [
+                {"id": id, "num_tokens": tokens, "num_drafts": drafts}
+                for id, tokens, drafts in scheduled
+            ],
+            "admitted": [
+                {"id": id, "num_cached_tokens": cached} for id, cached in admitted
+            ],
             "preempted": list(preempted),
             "moves": [list(move) for move in moves],
             "finished": list(finished),
@@ -99,13 +141,29 @@ def draw(rows: list[dict]) -> str:
     names = list(dict.fromkeys(name for row in rows for name in _names(row)))
     width = max([4, *map(len, names)]) + 2
     numbers = [row["step"] for row in rows]
-    tens = "".join(str(number // 10 % 10) if number % 10 == 0 else " " for number in numbers).rstrip()
-    lines = ["step".ljust(width) + tens, " " * width + "".join(str(number % 10) for number in numbers)]
-    return "\n".join(lines + [name.ljust(width) + "".join(_letter(name, row) for row in rows).rstrip() for name in names])
+    tens = "".join(
+        str(number // 10 % 10) if number % 10 == 0 else " " for number in numbers
+    ).rstrip()
+    lines = [
+        "step".ljust(width) + tens,
+        " " * width + "".join(str(number % 10) for number in numbers),
+    ]
+    return "\n".join(
+        lines
+        + [
+            name.ljust(width) + "".join(_letter(name, row) for row in rows).rstrip()
+            for name in names
+        ]
+    )
 
 
 def _names(row: dict) -> list[str]:
-    return [item["id"] for item in row["scheduled"]] + row["waiting"] + row["running"] + row["finished"]
+    return (
+        [item["id"] for item in row["scheduled"]]
+        + row["waiting"]
+        + row["running"]
+        + row["finished"]
+    )
 
 
 def _letter(name: str, row: dict) -> str:

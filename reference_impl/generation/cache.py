@@ -8,6 +8,7 @@ A model's cache is a list of these, one a layer: see `layers.attention.LayerCach
 
 Not here: blocks shared by many sequences (see `engine`).
 """
+
 from collections.abc import Callable
 
 import torch
@@ -27,9 +28,13 @@ class GrowingCache(LayerCache):
         self.length = 0
         self.keys = self.values = None
 
-    def append(self, k: Kept, v: Kept) -> tuple[Float[Tensor, "B K S D"], Float[Tensor, "B K S D"]]:
+    def append(
+        self, k: Kept, v: Kept
+    ) -> tuple[Float[Tensor, "B K S D"], Float[Tensor, "B K S D"]]:
         """Keep these and return all so far, these last."""
-        self.keys = k if self.keys is None else torch.cat((self.keys, k), dim=2)  # (B, K, S, D)
+        self.keys = (
+            k if self.keys is None else torch.cat((self.keys, k), dim=2)
+        )  # (B, K, S, D)
         self.values = v if self.values is None else torch.cat((self.values, v), dim=2)
         self.length = self.keys.shape[2]
         return self.keys, self.values
@@ -50,16 +55,20 @@ class PreallocatedCache(LayerCache):
         self.max_length, self.length = max_length, 0
         self.keys = self.values = None
 
-    def append(self, k: Kept, v: Kept) -> tuple[Float[Tensor, "B K S D"], Float[Tensor, "B K S D"]]:
+    def append(
+        self, k: Kept, v: Kept
+    ) -> tuple[Float[Tensor, "B K S D"], Float[Tensor, "B K S D"]]:
         """Keep these and return all so far, these last. GenerationError if there is no room."""
         end = self.length + k.shape[2]
         if end > self.max_length:
-            raise GenerationError(f"{end} tokens in a cache for {self.max_length}: make it with a larger max_length")
+            raise GenerationError(
+                f"{end} tokens in a cache for {self.max_length}: make it with a larger max_length"
+            )
         if self.keys is None:
             shape = (*k.shape[:2], self.max_length, k.shape[3])  # (B, K, max_length, D)
             self.keys, self.values = k.new_empty(shape), v.new_empty(shape)
-        self.keys[:, :, self.length:end] = k
-        self.values[:, :, self.length:end] = v
+        self.keys[:, :, self.length : end] = k
+        self.values[:, :, self.length : end] = v
         self.length = end
         return self.keys[:, :, :end], self.values[:, :, :end]
 
@@ -77,17 +86,26 @@ class SlidingCache(LayerCache):
 
     def __init__(self, window: int):
         if window < 2:
-            raise GenerationError(f"a window of {window}: a token sees itself and at least one before, give 2 or more")
+            raise GenerationError(
+                f"a window of {window}: a token sees itself and at least one before, give 2 or more"
+            )
         self.window, self.length = window, 0
         self.keys = self.values = None
 
-    def append(self, k: Kept, v: Kept) -> tuple[Float[Tensor, "B K S D"], Float[Tensor, "B K S D"]]:
+    def append(
+        self, k: Kept, v: Kept
+    ) -> tuple[Float[Tensor, "B K S D"], Float[Tensor, "B K S D"]]:
         """Return what was kept and these behind it, then keep what the next token will see besides itself."""
-        keys = k if self.keys is None else torch.cat((self.keys, k), dim=2)  # (B, K, S, D)
+        keys = (
+            k if self.keys is None else torch.cat((self.keys, k), dim=2)
+        )  # (B, K, S, D)
         values = v if self.values is None else torch.cat((self.values, v), dim=2)
         kept = self.window - 1
         if keys.shape[2] > kept:  # a copy: a view would hold all the memory
-            self.keys, self.values = keys[:, :, -kept:].clone(), values[:, :, -kept:].clone()
+            self.keys, self.values = (
+                keys[:, :, -kept:].clone(),
+                values[:, :, -kept:].clone(),
+            )
         else:
             self.keys, self.values = keys, values
         self.length = self.keys.shape[2]
@@ -104,6 +122,9 @@ LayersCache = list[GrowingCache] | list[PreallocatedCache] | list[SlidingCache]
 def cache_for(model: nn.Module, max_length: int) -> LayersCache:
     """Sliding for a model with a sliding window that the text will outgrow, else preallocated."""
     window = getattr(model.config, "sliding_window", None)
-    make: Callable = (lambda: SlidingCache(window)) if window is not None and 2 <= window < max_length else (
-        lambda: PreallocatedCache(max_length))
+    make: Callable = (
+        (lambda: SlidingCache(window))
+        if window is not None and 2 <= window < max_length
+        else (lambda: PreallocatedCache(max_length))
+    )
     return [make() for _ in model.blocks]

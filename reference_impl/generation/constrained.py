@@ -7,6 +7,7 @@ Willard and Louf 2023, section 3, do the same for regular expressions, with an a
 
 Not here: regular expressions, JSON.
 """
+
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -23,8 +24,10 @@ class Trie:
         self.end_id, self._root = end_id, {}
         for number, choice in enumerate(choices):
             if len(choice) == 0 or end_id in choice:
-                raise GenerationError(f"choice {number} is {list(choice)}: give at least one id, and not the end "
-                                      f"token's, {end_id}")
+                raise GenerationError(
+                    f"choice {number} is {list(choice)}: give at least one id, and not the end "
+                    f"token's, {end_id}"
+                )
             node = self._root
             for token in [*choice, end_id]:
                 node = node.setdefault(token, {})
@@ -38,16 +41,33 @@ class Trie:
             if token == self.end_id and place and not node.get(token, {None: None}):
                 return [self.end_id]
             if token not in node:
-                raise GenerationError(f"no choice goes on from {list(output[:place])} with {token}")
+                raise GenerationError(
+                    f"no choice goes on from {list(output[:place])} with {token}"
+                )
             node = node[token]
         return sorted(node)
 
 
-def choose(model: nn.Module, prompt: Sequence[int], choices: Sequence[Sequence[int]], end_id: int,
-           params: SamplingParams = SamplingParams(temperature=0)) -> int:
+def choose(
+    model: nn.Module,
+    prompt: Sequence[int],
+    choices: Sequence[Sequence[int]],
+    end_id: int,
+    params: SamplingParams = SamplingParams(temperature=0),
+) -> int:
     """Which of the choices the model writes after the prompt: its index. Of `params`, lengths and ends are set here."""
     trie = Trie(choices, end_id)
-    free = replace(params, max_tokens=1 + max(map(len, choices)), min_tokens=0, stop=(), stop_token_ids=(),
-                   ignore_eos=False, n=1, logprobs=None)
-    found = generate(model, [prompt], free, eos_ids=[end_id], allowed=trie.allowed)[0].ids
+    free = replace(
+        params,
+        max_tokens=1 + max(map(len, choices)),
+        min_tokens=0,
+        stop=(),
+        stop_token_ids=(),
+        ignore_eos=False,
+        n=1,
+        logprobs=None,
+    )
+    found = generate(model, [prompt], free, eos_ids=[end_id], allowed=trie.allowed)[
+        0
+    ].ids
     return [list(choice) for choice in choices].index(found[:-1])

@@ -8,6 +8,7 @@ On a GPU: matrices with one input lie together, so that one product takes the pl
 
 Not here: fewer bytes to read (half precision, quantisation), several tokens a step (see `engine`).
 """
+
 import torch
 from torch import nn
 
@@ -37,5 +38,8 @@ def join_projections(model: nn.Module) -> None:
     for module in model.modules():
         for names in JOINED:
             layers = [getattr(module, name, None) for name in names]
-            if all(type(layer) is nn.Linear for layer in layers) and len({layer.in_features for layer in layers}) == 1:
+            if (
+                all(type(layer) is nn.Linear for layer in layers)
+                and len({layer.in_features for layer in layers}) == 1
+            ):
                 lay_together(layers)

@@ -6,6 +6,7 @@ What `loop.generate` gives for one prompt, token for token (a test holds them to
 through the model at every step, so T new tokens cost T passes over a text that grows (`cache` saves that), there is one
 prompt, and a token ends nothing but the loop.
 """
+
 from collections.abc import Collection, Sequence
 
 import torch
@@ -13,22 +14,33 @@ from torch import nn
 
 
 @torch.inference_mode()
-def generate_plain(model: nn.Module, prompt: Sequence[int], max_tokens: int, *, temperature: float | int = 0.0,
-                   seed: int = 0, eos_ids: Collection[int] = ()) -> list[int]:
+def generate_plain(
+    model: nn.Module,
+    prompt: Sequence[int],
+    max_tokens: int,
+    *,
+    temperature: float | int = 0.0,
+    seed: int = 0,
+    eos_ids: Collection[int] = (),
+) -> list[int]:
     """What the model (in evaluation mode) writes behind a prompt, its end token included.
 
     A temperature of 0 takes the likeliest token; of 1 draws from the model's own probabilities; less sharpens them.
     """
     text, generator = list(prompt), torch.Generator().manual_seed(seed)
     for _ in range(max_tokens):
-        logits = model(torch.tensor([text]))[0, -1]  # (V,): what comes after the last token
+        logits = model(torch.tensor([text]))[
+            0, -1
+        ]  # (V,): what comes after the last token
         if temperature == 0:
             token = int(logits.argmax())
         else:
             probabilities = (logits / temperature).double().softmax(-1)  # (V,)
             draw = torch.rand((), generator=generator, dtype=torch.float64)
-            token = int((probabilities.cumsum(-1) > draw).long().argmax())  # the first whose sum passes the draw
+            token = int(
+                (probabilities.cumsum(-1) > draw).long().argmax()
+            )  # the first whose sum passes the draw
         text.append(token)
         if token in eos_ids:
             break
-    return text[len(prompt):]
+    return text[len(prompt) :]

@@ -9,6 +9,7 @@ are made float64 first and brought to the logits' dtype last, so that 1 - p is r
 
 Not here: the choice (see `sampler`), what may follow what (see `constrained`).
 """
+
 from collections.abc import Sequence
 
 import torch
@@ -30,20 +31,28 @@ def add_bias(logits: Logits, bias: Logits) -> Logits:
     return logits + bias.to(logits)
 
 
-def penalise_repetition(logits: Logits, seen: Bool[Tensor, "B V"], penalty: Row) -> Logits:
+def penalise_repetition(
+    logits: Logits, seen: Bool[Tensor, "B V"], penalty: Row
+) -> Logits:
     """Make tokens of prompt and output less likely: a positive logit is divided by the penalty, a negative one
     multiplied.
     """
     column = _column(penalty, logits)
-    return torch.where(seen, torch.where(logits < 0, logits * column, logits / column), logits)
+    return torch.where(
+        seen, torch.where(logits < 0, logits * column, logits / column), logits
+    )
 
 
-def penalise_presence(logits: Logits, counts: Int[Tensor, "B V"], penalty: Row) -> Logits:
+def penalise_presence(
+    logits: Logits, counts: Int[Tensor, "B V"], penalty: Row
+) -> Logits:
     """Take the penalty from every token that the output has, once."""
     return logits - _column(penalty, logits) * (counts > 0)
 
 
-def penalise_frequency(logits: Logits, counts: Int[Tensor, "B V"], penalty: Row) -> Logits:
+def penalise_frequency(
+    logits: Logits, counts: Int[Tensor, "B V"], penalty: Row
+) -> Logits:
     """Take the penalty from every token as often as the output has it."""
     return logits - _column(penalty, logits) * counts
 
@@ -88,7 +97,11 @@ def keep_typical(logits: Logits, p: Row) -> Logits:
     entropy = -(logprobs * logprobs.exp()).nansum(-1, keepdim=True)
     distance, order = (-logprobs - entropy).abs().sort(dim=-1)
     total = logits.gather(-1, order).softmax(-1).cumsum(-1)
-    last = (total < _column(p, logits)).sum(-1, keepdim=True).clamp(max=logits.shape[-1] - 1)
+    last = (
+        (total < _column(p, logits))
+        .sum(-1, keepdim=True)
+        .clamp(max=logits.shape[-1] - 1)
+    )
     dropped = distance > distance.gather(1, last)
     dropped[:, 0] = False
     dropped &= (p < 1)[:, None]
@@ -96,24 +109,37 @@ def keep_typical(logits: Logits, p: Row) -> Logits:
 
 
 def _row(params: Sequence[SamplingParams], name: str, logits: Logits) -> Row:
-    return torch.tensor([getattr(each, name) for each in params], dtype=torch.float64, device=logits.device)
+    return torch.tensor(
+        [getattr(each, name) for each in params],
+        dtype=torch.float64,
+        device=logits.device,
+    )
 
 
 def _counts(rows: Sequence[Sequence[int]], logits: Logits) -> Int[Tensor, "B V"]:
     counts = torch.zeros(logits.shape, dtype=torch.long, device=logits.device)
     for row, ids in enumerate(rows):
         if ids:
-            counts[row] = torch.bincount(torch.tensor(ids, device=logits.device), minlength=logits.shape[1])
+            counts[row] = torch.bincount(
+                torch.tensor(ids, device=logits.device), minlength=logits.shape[1]
+            )
     return counts
 
 
 def _check_ids(row: int, name: str, ids: Sequence[int], vocab_size: int) -> None:
     if ids and max(ids) >= vocab_size:
-        raise GenerationError(f"row {row}: {name} has id {max(ids)} but the vocabulary {vocab_size} tokens")
+        raise GenerationError(
+            f"row {row}: {name} has id {max(ids)} but the vocabulary {vocab_size} tokens"
+        )
 
 
-def process(logits: Logits, params: Sequence[SamplingParams], prompts: Sequence[Sequence[int]],
-            outputs: Sequence[Sequence[int]], end_ids: Sequence[Sequence[int]] | None = None) -> Logits:
+def process(
+    logits: Logits,
+    params: Sequence[SamplingParams],
+    prompts: Sequence[Sequence[int]],
+    outputs: Sequence[Sequence[int]],
+    end_ids: Sequence[Sequence[int]] | None = None,
+) -> Logits:
     """Everything that each row's parameters ask for. What no row asks for costs nothing.
 
     Half precision is worked in float32: a temperature and a sum over the vocabulary lose too much in less.
@@ -132,31 +158,54 @@ def process(logits: Logits, params: Sequence[SamplingParams], prompts: Sequence[
                 bias[row, token] = value
         logits = add_bias(logits, bias)
     if "repetition_penalty" in asked:
-        seen = _counts([[*a, *b] for a, b in zip(prompts, outputs, strict=True)], logits) > 0
-        logits = penalise_repetition(logits, seen, _row(params, "repetition_penalty", logits))
+        seen = (
+            _counts([[*a, *b] for a, b in zip(prompts, outputs, strict=True)], logits)
+            > 0
+        )
+        logits = penalise_repetition(
+            logits, seen, _row(params, "repetition_penalty", logits)
+        )
     if asked & {"presence_penalty", "frequency_penalty"}:
         counts = _counts(outputs, logits)
-        logits = penalise_presence(logits, counts, _row(params, "presence_penalty", logits))
-        logits = penalise_frequency(logits, counts, _row(params, "frequency_penalty", logits))
+        logits = penalise_presence(
+            logits, counts, _row(params, "presence_penalty", logits)
+        )
+        logits = penalise_frequency(
+            logits, counts, _row(params, "frequency_penalty", logits)
+        )
     if asked & {"min_tokens", "allowed_token_ids"}:
         logits = _forbid(logits, params, outputs, end_ids or [()] * len(params))
     if "temperature" in asked:
         logits = divide_by_temperature(logits, _row(params, "temperature", logits))
     if "top_k" in asked:
-        logits = keep_top_k(logits, torch.tensor([each.top_k for each in params], device=logits.device))
-    for name, keep in (("top_p", keep_top_p), ("min_p", keep_min_p), ("typical_p", keep_typical)):
+        logits = keep_top_k(
+            logits, torch.tensor([each.top_k for each in params], device=logits.device)
+        )
+    for name, keep in (
+        ("top_p", keep_top_p),
+        ("min_p", keep_min_p),
+        ("typical_p", keep_typical),
+    ):
         if name in asked:
             logits = keep(logits, _row(params, name, logits))
     return logits
 
 
-def _forbid(logits: Logits, params: Sequence[SamplingParams], outputs: Sequence[Sequence[int]],
-            end_ids: Sequence[Sequence[int]]) -> Logits:
-    early = [len(ids) < each.min_tokens for ids, each in zip(outputs, params, strict=True)]
+def _forbid(
+    logits: Logits,
+    params: Sequence[SamplingParams],
+    outputs: Sequence[Sequence[int]],
+    end_ids: Sequence[Sequence[int]],
+) -> Logits:
+    early = [
+        len(ids) < each.min_tokens for ids, each in zip(outputs, params, strict=True)
+    ]
     allowed = torch.ones(logits.shape, dtype=torch.bool, device=logits.device)
     for row, each in enumerate(params):
         if each.allowed_token_ids is not None:
-            _check_ids(row, "allowed_token_ids", each.allowed_token_ids, logits.shape[1])
+            _check_ids(
+                row, "allowed_token_ids", each.allowed_token_ids, logits.shape[1]
+            )
             allowed[row] = False
             allowed[row, list(each.allowed_token_ids)] = True
         if early[row]:

@@ -2,6 +2,7 @@
 
 Not here: beam search (see `beam`), what the values do (see `processors`, `sampler`, `stopping`).
 """
+
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,9 +14,19 @@ class GenerationError(ValueError):
     """A parameter, prompt or row of logits from which nothing can be generated."""
 
 
-NEUTRAL = {"temperature": (0, 1), "top_k": (0, -1), "top_p": (1,), "min_p": (0,), "typical_p": (1,),
-           "repetition_penalty": (1,), "presence_penalty": (0,), "frequency_penalty": (0,), "logit_bias": ({},),
-           "allowed_token_ids": (None,), "min_tokens": (0,)}
+NEUTRAL = {
+    "temperature": (0, 1),
+    "top_k": (0, -1),
+    "top_p": (1,),
+    "min_p": (0,),
+    "typical_p": (1,),
+    "repetition_penalty": (1,),
+    "presence_penalty": (0,),
+    "frequency_penalty": (0,),
+    "logit_bias": ({},),
+    "allowed_token_ids": (None,),
+    "min_tokens": (0,),
+}
 
 
 @dataclass(frozen=True)
@@ -50,15 +61,24 @@ class SamplingParams:
     ignore_eos: bool = False
     seed: int | None = None
     n: int = 1
-    logprobs: int | None = None  # how many alternatives to report; 0: only the chosen token
-    prompt_logprobs: int | None = None  # the same for each token of the prompt but the first
-    structure: Structure | None = None  # which texts may be said at all; the engine serves it, see `engine.structured`
+    logprobs: int | None = (
+        None  # how many alternatives to report; 0: only the chosen token
+    )
+    prompt_logprobs: int | None = (
+        None  # the same for each token of the prompt but the first
+    )
+    structure: Structure | None = (
+        None  # which texts may be said at all; the engine serves it, see `engine.structured`
+    )
 
     def __post_init__(self):
         for name in ("temperature", "repetition_penalty"):
             self._number(name)
-        self._require("temperature", self.temperature == 0 or self.temperature >= 1e-4,
-                      "0 (greedy), or at least 1e-4: below, logits overflow")
+        self._require(
+            "temperature",
+            self.temperature == 0 or self.temperature >= 1e-4,
+            "0 (greedy), or at least 1e-4: below, logits overflow",
+        )
         self._require("repetition_penalty", self.repetition_penalty > 0, "above 0")
         for name in ("top_p", "typical_p"):
             self._number(name)
@@ -68,32 +88,75 @@ class SamplingParams:
         for name in ("presence_penalty", "frequency_penalty"):
             self._number(name)
             self._require(name, -2 <= getattr(self, name) <= 2, "in [-2, 2]")
-        for name, least in (("top_k", -1), ("max_tokens", 1), ("min_tokens", 0), ("n", 1)):
-            self._require(name, _whole(getattr(self, name), least), f"a whole number, {least} or more")
-        self._require("min_tokens", self.min_tokens <= self.max_tokens, f"at most max_tokens, {self.max_tokens}")
+        for name, least in (
+            ("top_k", -1),
+            ("max_tokens", 1),
+            ("min_tokens", 0),
+            ("n", 1),
+        ):
+            self._require(
+                name,
+                _whole(getattr(self, name), least),
+                f"a whole number, {least} or more",
+            )
+        self._require(
+            "min_tokens",
+            self.min_tokens <= self.max_tokens,
+            f"at most max_tokens, {self.max_tokens}",
+        )
         for name in ("seed", "logprobs", "prompt_logprobs"):
             value = getattr(self, name)
-            self._require(name, value is None or _whole(value, 0), "None or a whole number, 0 or more")
-        self._require("seed", self.seed is None or self.seed < 2 ** 63, "below 2^63")
-        self._require("structure", self.structure is None or not (self.ignore_eos or self.min_tokens),
-                      "None with ignore_eos or min_tokens: a form ends where it ends")
+            self._require(
+                name,
+                value is None or _whole(value, 0),
+                "None or a whole number, 0 or more",
+            )
+        self._require("seed", self.seed is None or self.seed < 2**63, "below 2^63")
+        self._require(
+            "structure",
+            self.structure is None or not (self.ignore_eos or self.min_tokens),
+            "None with ignore_eos or min_tokens: a form ends where it ends",
+        )
         self._check_tokens()
 
     def _check_tokens(self) -> None:
         stop = self.stop
-        self._require("stop", isinstance(stop, (tuple, list)) and all(isinstance(s, str) and s for s in stop),
-                      "a tuple of strings that are not empty")
+        self._require(
+            "stop",
+            isinstance(stop, (tuple, list))
+            and all(isinstance(s, str) and s for s in stop),
+            "a tuple of strings that are not empty",
+        )
         ids = self.stop_token_ids
-        self._require("stop_token_ids", isinstance(ids, (tuple, list)) and all(_whole(i, 0) for i in ids),
-                      "a tuple of token ids")
+        self._require(
+            "stop_token_ids",
+            isinstance(ids, (tuple, list)) and all(_whole(i, 0) for i in ids),
+            "a tuple of token ids",
+        )
         allowed = self.allowed_token_ids
-        self._require("allowed_token_ids", allowed is None or (isinstance(allowed, (tuple, list)) and len(allowed) > 0
-                                                               and all(_whole(i, 0) for i in allowed)),
-                      "None or a tuple of at least one token id")
+        self._require(
+            "allowed_token_ids",
+            allowed is None
+            or (
+                isinstance(allowed, (tuple, list))
+                and len(allowed) > 0
+                and all(_whole(i, 0) for i in allowed)
+            ),
+            "None or a tuple of at least one token id",
+        )
         bias = self.logit_bias
-        self._require("logit_bias", isinstance(bias, Mapping) and all(
-            _whole(token, 0) and _real(value) and not math.isnan(value) and value < math.inf
-            for token, value in bias.items()), "a map of token ids to numbers below infinity")
+        self._require(
+            "logit_bias",
+            isinstance(bias, Mapping)
+            and all(
+                _whole(token, 0)
+                and _real(value)
+                and not math.isnan(value)
+                and value < math.inf
+                for token, value in bias.items()
+            ),
+            "a map of token ids to numbers below infinity",
+        )
 
     def _number(self, name: str) -> None:
         value = getattr(self, name)
@@ -101,12 +164,18 @@ class SamplingParams:
 
     def _require(self, name: str, holds: bool, what: str) -> None:
         if not holds:
-            raise GenerationError(f"{name} is {getattr(self, name)!r}: it must be {what}")
+            raise GenerationError(
+                f"{name} is {getattr(self, name)!r}: it must be {what}"
+            )
 
     @cached_property
     def asks_for(self) -> frozenset[str]:
         """The fields that change logits, of those that are not neutral."""
-        return frozenset(name for name, neutral in NEUTRAL.items() if getattr(self, name) not in neutral)
+        return frozenset(
+            name
+            for name, neutral in NEUTRAL.items()
+            if getattr(self, name) not in neutral
+        )
 
     @property
     def greedy(self) -> bool:

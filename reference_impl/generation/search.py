@@ -6,6 +6,7 @@ which a value keeps the best.
 
 Both take functions: what a model writes, and how an answer is judged, is the caller's.
 """
+
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
@@ -22,26 +23,40 @@ class Vote(NamedTuple):
     share: float
 
 
-def self_consistency(samples: Iterable[str], answer_of: Callable[[str], Hashable | None]) -> Vote:
+def self_consistency(
+    samples: Iterable[str], answer_of: Callable[[str], Hashable | None]
+) -> Vote:
     """Vote over the samples' answers; a sample in which `answer_of` finds none (None) has no vote."""
     counts = Counter(answer for answer in map(answer_of, samples) if answer is not None)
     if not counts:
-        raise GenerationError("no sample has an answer: sample more, or look at what answer_of looks for")
+        raise GenerationError(
+            "no sample has an answer: sample more, or look at what answer_of looks for"
+        )
     answer, votes = counts.most_common(1)[0]
     return Vote(answer, votes / counts.total())
 
 
-def tree_search(root: Thought, expand: Callable[[Thought], Sequence[Thought]], value: Callable[[Thought], float],
-                done: Callable[[Thought], bool], width: int, depth: int) -> Thought | None:
+def tree_search(
+    root: Thought,
+    expand: Callable[[Thought], Sequence[Thought]],
+    value: Callable[[Thought], float],
+    done: Callable[[Thought], bool],
+    width: int,
+    depth: int,
+) -> Thought | None:
     """Breadth first: of all continuations of a level keep the `width` best by value, for `depth` levels.
 
     The best finished thought of the first level that has one, or None.
     """
     if width < 1 or depth < 1:
-        raise GenerationError(f"width is {width} and depth {depth}: give 1 or more of both")
+        raise GenerationError(
+            f"width is {width} and depth {depth}: give 1 or more of both"
+        )
     level = [root]
     for _ in range(depth):
-        level = sorted((new for old in level for new in expand(old)), key=value, reverse=True)
+        level = sorted(
+            (new for old in level for new in expand(old)), key=value, reverse=True
+        )
         finished = [thought for thought in level if done(thought)]
         if finished:
             return finished[0]

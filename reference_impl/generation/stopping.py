@@ -5,6 +5,7 @@ can change it or make it part of a stop string.
 
 Not here: choosing tokens (see `sampler`), cutting prompts.
 """
+
 from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -31,7 +32,9 @@ class TextStream:
     def __init__(self, tokenizer: Decoder):
         self.tokenizer = tokenizer
         self.ids: list[int] = []
-        self._start = self._read = 0  # ids[_start:_read] is what was given out last, a context for what follows
+        self._start = self._read = (
+            0  # ids[_start:_read] is what was given out last, a context for what follows
+        )
 
     def add(self, token: int) -> str:
         """The text that is complete with this token: often one word, sometimes nothing yet."""
@@ -44,8 +47,8 @@ class TextStream:
         return self._take(self._new())
 
     def _new(self) -> str:
-        before = self.tokenizer.decode(self.ids[self._start:self._read])
-        return self.tokenizer.decode(self.ids[self._start:])[len(before):]
+        before = self.tokenizer.decode(self.ids[self._start : self._read])
+        return self.tokenizer.decode(self.ids[self._start :])[len(before) :]
 
     def _take(self, text: str) -> str:
         self._start, self._read = self._read, len(self.ids)
@@ -64,11 +67,18 @@ class StopStrings:
         places = [place for place in map(text.find, self.stop) if place >= 0]
         if places:
             self._held = ""
-            return text[:min(places)], True
-        kept = max((length for stop in self.stop for length in range(1, len(stop)) if text.endswith(stop[:length])),
-                   default=0)
-        self._held = text[len(text) - kept:]
-        return text[:len(text) - kept], False
+            return text[: min(places)], True
+        kept = max(
+            (
+                length
+                for stop in self.stop
+                for length in range(1, len(stop))
+                if text.endswith(stop[:length])
+            ),
+            default=0,
+        )
+        self._held = text[len(text) - kept :]
+        return text[: len(text) - kept], False
 
     def finish(self) -> str:
         """What was held back and proved to be no stop string."""
@@ -89,12 +99,25 @@ GOING_ON = Step("", None)
 class Stopping:
     """One row's end: end tokens, stop strings, max_tokens. The text is empty where there is no tokenizer."""
 
-    def __init__(self, params: SamplingParams, eos_ids: Collection[int] = (), tokenizer: Decoder | None = None):
+    def __init__(
+        self,
+        params: SamplingParams,
+        eos_ids: Collection[int] = (),
+        tokenizer: Decoder | None = None,
+    ):
         if params.stop and tokenizer is None:
-            raise GenerationError(f"stop strings {params.stop!r} are looked for in text: give a tokenizer, "
-                                  "or stop_token_ids")
-        self.end_ids = frozenset(params.stop_token_ids) | (frozenset() if params.ignore_eos else frozenset(eos_ids))
-        self._count, self._min_tokens, self._max_tokens = 0, params.min_tokens, params.max_tokens
+            raise GenerationError(
+                f"stop strings {params.stop!r} are looked for in text: give a tokenizer, "
+                "or stop_token_ids"
+            )
+        self.end_ids = frozenset(params.stop_token_ids) | (
+            frozenset() if params.ignore_eos else frozenset(eos_ids)
+        )
+        self._count, self._min_tokens, self._max_tokens = (
+            0,
+            params.min_tokens,
+            params.max_tokens,
+        )
         self._text = None if tokenizer is None else TextStream(tokenizer)
         self._strings = StopStrings(params.stop)
 
@@ -112,7 +135,9 @@ class Stopping:
         if met:
             return Step(text, "stop")
         if ended or self._count >= self._max_tokens:
-            rest, met = self._strings.add("" if self._text is None else self._text.finish())
+            rest, met = self._strings.add(
+                "" if self._text is None else self._text.finish()
+            )
             text += rest + ("" if met else self._strings.finish())
             return Step(text, "stop" if ended or met else "length")
         return Step(text, None)

@@ -18,6 +18,7 @@ A launch goes to the GPU that is current, whichever holds the tensors: every lau
 
 Not here: autotuning. Tile sizes are a small table, chosen in Python, the same in every run and in the interpreter.
 """
+
 import warnings
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -28,13 +29,22 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from reference_impl.kernels.selection import COMPILED_DTYPES, INTERPRETED_DTYPES, interpreting
+from reference_impl.kernels.selection import (
+    COMPILED_DTYPES,
+    INTERPRETED_DTYPES,
+    interpreting,
+)
 
 try:
     import triton
     import triton.language as tl
-except ModuleNotFoundError:  # wheels are for Linux only: elsewhere the kernels are functions that nothing calls
-    triton, tl = SimpleNamespace(jit=lambda kernel: kernel), SimpleNamespace(constexpr=object)
+except (
+    ModuleNotFoundError
+):  # wheels are for Linux only: elsewhere the kernels are functions that nothing calls
+    triton, tl = (
+        SimpleNamespace(jit=lambda kernel: kernel),
+        SimpleNamespace(constexpr=object),
+    )
 
 IMPLEMENTATIONS = {
     "vector_add": ("triton", "torch"),
@@ -49,7 +59,9 @@ IMPLEMENTATIONS = {
 }
 HEAD_DIMS = (32, 64, 128)
 PADDED = ("flash_attention",)  # the operations that take smaller heads too
-LONGEST_STRIDE = 2 ** 23  # numbers from one row to the next: 256 rows of a tile then lie within 2^31
+LONGEST_STRIDE = (
+    2**23
+)  # numbers from one row to the next: 256 rows of a tile then lie within 2^31
 
 
 class KernelError(ValueError):
@@ -73,33 +85,54 @@ class Tiles:
 
 def takes_heads(operation: str, head_dim: int) -> bool:
     """Whether the kernel takes heads of this size, padded or as they are."""
-    return head_dim in HEAD_DIMS or operation in PADDED and 0 < head_dim <= HEAD_DIMS[-1]
+    return (
+        head_dim in HEAD_DIMS or operation in PADDED and 0 < head_dim <= HEAD_DIMS[-1]
+    )
 
 
-def default_backend(operation: str, device: torch.device, head_dim: int | None = None) -> str:
+def default_backend(
+    operation: str, device: torch.device, head_dim: int | None = None
+) -> str:
     """The kernel on a GPU, if it takes such heads; else torch's fused operator, or the twin where torch has none."""
     if device.type == "cuda" and (head_dim is None or takes_heads(operation, head_dim)):
         return "triton"
     return "sdpa" if "sdpa" in IMPLEMENTATIONS[operation] else "torch"
 
 
-def choose(operation: str, x: Tensor, backend: str | None = None, head_dim: int | None = None) -> str:
+def choose(
+    operation: str, x: Tensor, backend: str | None = None, head_dim: int | None = None
+) -> str:
     """Which implementation `operation` runs for a tensor like x. Raises KernelError if that one can't take it."""
     if operation not in IMPLEMENTATIONS:
-        raise KernelError(f"no operation {operation!r}: there are {', '.join(IMPLEMENTATIONS)}")
-    chosen = default_backend(operation, x.device, head_dim) if backend is None else backend
+        raise KernelError(
+            f"no operation {operation!r}: there are {', '.join(IMPLEMENTATIONS)}"
+        )
+    chosen = (
+        default_backend(operation, x.device, head_dim) if backend is None else backend
+    )
     if chosen not in IMPLEMENTATIONS[operation]:
-        raise KernelError(f"{operation} has no backend {chosen!r}: choose from {IMPLEMENTATIONS[operation]}")
+        raise KernelError(
+            f"{operation} has no backend {chosen!r}: choose from {IMPLEMENTATIONS[operation]}"
+        )
     if chosen == "triton":
         _check_triton(operation, x)
     if head_dim is not None and not takes_heads(operation, head_dim):
-        sizes = f"1 to {HEAD_DIMS[-1]}" if operation in PADDED else ", ".join(map(str, HEAD_DIMS))
+        sizes = (
+            f"1 to {HEAD_DIMS[-1]}"
+            if operation in PADDED
+            else ", ".join(map(str, HEAD_DIMS))
+        )
         if chosen == "triton":
-            raise KernelError(f"{operation}: the kernel takes heads of {sizes}, not {head_dim}: leave `backend` out, "
-                              "or use backend=\"torch\" or \"sdpa\"")
+            raise KernelError(
+                f"{operation}: the kernel takes heads of {sizes}, not {head_dim}: leave `backend` out, "
+                'or use backend="torch" or "sdpa"'
+            )
         if backend is None and x.device.type == "cuda":
-            warnings.warn(f"{operation}: the kernel takes heads of {sizes}, not {head_dim}: torch's operator runs in "
-                          "its place, which is slower and waits for the GPU", stacklevel=3)
+            warnings.warn(
+                f"{operation}: the kernel takes heads of {sizes}, not {head_dim}: torch's operator runs in "
+                "its place, which is slower and waits for the GPU",
+                stacklevel=3,
+            )
     return chosen
 
 
@@ -110,20 +143,28 @@ def device_of(x: Tensor) -> AbstractContextManager[Any]:
 
 def _check_triton(operation: str, x: Tensor) -> None:
     if not hasattr(triton, "__version__"):
-        raise KernelError(f"{operation}: Triton isn't installed (it has wheels for Linux only): use backend=\"torch\"")
+        raise KernelError(
+            f'{operation}: Triton isn\'t installed (it has wheels for Linux only): use backend="torch"'
+        )
     if x.device.type != "cuda" and not interpreting():
-        raise KernelError(f"{operation}: a Triton kernel, but the tensor is on {x.device.type}: use backend=\"torch\", "
-                          "or set TRITON_INTERPRET=1 before Python starts to run kernels in the interpreter")
+        raise KernelError(
+            f'{operation}: a Triton kernel, but the tensor is on {x.device.type}: use backend="torch", '
+            "or set TRITON_INTERPRET=1 before Python starts to run kernels in the interpreter"
+        )
     dtypes = INTERPRETED_DTYPES if interpreting() else COMPILED_DTYPES
     if x.dtype not in dtypes:
-        raise KernelError(f"{operation}: the kernel takes {', '.join(map(str, dtypes))} here, not {x.dtype}: "
-                          "convert, or use backend=\"torch\"")
+        raise KernelError(
+            f"{operation}: the kernel takes {', '.join(map(str, dtypes))} here, not {x.dtype}: "
+            'convert, or use backend="torch"'
+        )
 
 
 def padded_heads(*heads: Tensor) -> tuple[Tensor, ...]:
     """Heads with zeros up to the next size of `HEAD_DIMS`. Scores stay, as a zero adds nothing to a product."""
     width = min(size for size in HEAD_DIMS if size >= heads[0].shape[-1])
-    return tuple(x if x.shape[-1] == width else pad(x, (0, width - x.shape[-1])) for x in heads)
+    return tuple(
+        x if x.shape[-1] == width else pad(x, (0, width - x.shape[-1])) for x in heads
+    )
 
 
 def side_by_side(x: Tensor) -> Tensor:
@@ -138,13 +179,27 @@ def side_by_side(x: Tensor) -> Tensor:
 # registers, "keys" some 400 bytes a thread and the others next to none: `tests/.../kernels/test_compiled.py` compiles
 # them and looks. None was timed.
 _FLASH = {
-    "forward": {32: Tiles(128, 128, 8, 3), 64: Tiles(128, 128, 8, 3), 128: Tiles(128, 128, 8, 2)},
-    "keys": {32: Tiles(64, 128, 8, 3), 64: Tiles(32, 128, 8, 3), 128: Tiles(64, 128, 8, 2)},
-    "queries": {32: Tiles(128, 64, 8, 3), 64: Tiles(128, 64, 8, 3), 128: Tiles(128, 64, 8, 2)},
+    "forward": {
+        32: Tiles(128, 128, 8, 3),
+        64: Tiles(128, 128, 8, 3),
+        128: Tiles(128, 128, 8, 2),
+    },
+    "keys": {
+        32: Tiles(64, 128, 8, 3),
+        64: Tiles(32, 128, 8, 3),
+        128: Tiles(64, 128, 8, 2),
+    },
+    "queries": {
+        32: Tiles(128, 64, 8, 3),
+        64: Tiles(128, 64, 8, 3),
+        128: Tiles(128, 64, 8, 2),
+    },
 }
 _FLOAT32 = Tiles(32, 32, 4, 2)  # exact products in float32 use no tensor core
 
 
 def flash_tiles(part: str, head_dim: int, dtype: torch.dtype) -> Tiles:
     """For flash attention's "forward", "keys" (dK and dV) or "queries" (dQ): rows are queries, columns are keys."""
-    return _FLOAT32 if dtype == torch.float32 or interpreting() else _FLASH[part][head_dim]
+    return (
+        _FLOAT32 if dtype == torch.float32 or interpreting() else _FLASH[part][head_dim]
+    )

@@ -11,6 +11,7 @@ torch has.
 Not here: the kernels; attention to a cache in blocks and writing to it, for which torch has no operator, so that a GPU
 always runs ours (see `backend`). This module imports no Triton: layers ask it at every call.
 """
+
 import contextlib
 import os
 from collections.abc import Iterator
@@ -36,7 +37,9 @@ def interpreting() -> bool:
 
 def _checked(choice: str) -> str:
     if choice not in CHOICES:
-        raise SelectionError(f"kernels {choice!r} (W2S_KERNELS or use_kernels): choose from {', '.join(CHOICES)}")
+        raise SelectionError(
+            f"kernels {choice!r} (W2S_KERNELS or use_kernels): choose from {', '.join(CHOICES)}"
+        )
     return choice
 
 

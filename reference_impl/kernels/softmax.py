@@ -6,6 +6,7 @@ multiplied by exp(old - new) and goes on. Flash attention is this, with values i
 
 Not here: the backward pass, which needs no trick (see `flash_attention_backward` for one that does).
 """
+
 from typing import no_type_check
 
 import torch
@@ -22,18 +23,30 @@ def online_softmax(x: Float[Tensor, "R C"], block: int = 128) -> Float[Tensor, "
     """Softmax over the last dimension, `block` columns at a time. A row of -inf alone gives NaN, as torch's does."""
     # Half precision is summed in float32. The lowest finite number starts the maximum: -inf minus -inf is a NaN.
     work = torch.promote_types(x.dtype, torch.float32)
-    peak = torch.full((len(x),), torch.finfo(work).min, dtype=work, device=x.device)  # (R,)
+    peak = torch.full(
+        (len(x),), torch.finfo(work).min, dtype=work, device=x.device
+    )  # (R,)
     total = torch.zeros_like(peak)
     for columns in x.split(block, dim=1):
         new_peak = torch.maximum(peak, columns.to(work).amax(1))
-        total = total * (peak - new_peak).exp() + (columns.to(work) - new_peak[:, None]).exp().sum(1)
+        total = total * (peak - new_peak).exp() + (
+            columns.to(work) - new_peak[:, None]
+        ).exp().sum(1)
         peak = new_peak
     return ((x.to(work) - peak[:, None]).exp() / total[:, None]).to(x.dtype)
 
 
 @triton.jit
 @no_type_check
-def _softmax_kernel(x, out, num_columns, stride_x, LOWEST: tl.constexpr, LOG2_E: tl.constexpr, BLOCK: tl.constexpr):
+def _softmax_kernel(
+    x,
+    out,
+    num_columns,
+    stride_x,
+    LOWEST: tl.constexpr,
+    LOG2_E: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
     row = tl.program_id(0).to(tl.int64)
     x += row * stride_x
     out += row * num_columns
@@ -42,18 +55,28 @@ def _softmax_kernel(x, out, num_columns, stride_x, LOWEST: tl.constexpr, LOG2_E:
     total = tl.full([], 0.0, tl.float32)
     for start in range(0, num_columns, BLOCK):
         columns = start + tl.arange(0, BLOCK)
-        values = tl.load(x + columns, mask=columns < num_columns, other=float("-inf")).to(tl.float32)
+        values = tl.load(
+            x + columns, mask=columns < num_columns, other=float("-inf")
+        ).to(tl.float32)
         new_peak = tl.maximum(peak, tl.max(values, 0))
-        total = total * tl.exp2((peak - new_peak) * LOG2_E) + tl.sum(tl.exp2((values - new_peak) * LOG2_E), 0)
+        total = total * tl.exp2((peak - new_peak) * LOG2_E) + tl.sum(
+            tl.exp2((values - new_peak) * LOG2_E), 0
+        )
         peak = new_peak
     for start in range(0, num_columns, BLOCK):
         columns = start + tl.arange(0, BLOCK)
         inside = columns < num_columns
         values = tl.load(x + columns, mask=inside, other=float("-inf")).to(tl.float32)
-        tl.store(out + columns, (tl.exp2((values - peak) * LOG2_E) / total).to(out.dtype.element_ty), mask=inside)
+        tl.store(
+            out + columns,
+            (tl.exp2((values - peak) * LOG2_E) / total).to(out.dtype.element_ty),
+            mask=inside,
+        )
 
 
-def softmax(x: Float[Tensor, "R C"], *, backend: str | None = None, block: int | None = None) -> Float[Tensor, "R C"]:
+def softmax(
+    x: Float[Tensor, "R C"], *, backend: str | None = None, block: int | None = None
+) -> Float[Tensor, "R C"]:
     """Softmax of each row. Columns are read `block` (a power of two) at a time, all at once if None and they fit."""
     backend = choose("softmax", x, backend)
     num_rows, num_columns = x.shape
@@ -66,6 +89,14 @@ def softmax(x: Float[Tensor, "R C"], *, backend: str | None = None, block: int |
     x = side_by_side(x)
     out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     with device_of(x):
-        _softmax_kernel[(num_rows,)](x, out, num_columns, x.stride(0), LOWEST=torch.finfo(torch.float32).min,
-                                     LOG2_E=LOG2_E, BLOCK=block, num_warps=8 if block >= 2048 else 4)
+        _softmax_kernel[(num_rows,)](
+            x,
+            out,
+            num_columns,
+            x.stride(0),
+            LOWEST=torch.finfo(torch.float32).min,
+            LOG2_E=LOG2_E,
+            BLOCK=block,
+            num_warps=8 if block >= 2048 else 4,
+        )
     return out

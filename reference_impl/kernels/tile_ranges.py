@@ -9,6 +9,7 @@ window the first is empty. A window so moves the start of the walk, and cost gro
 
 The other way round, a tile of keys walks over tiles of queries, which the backward pass does.
 """
+
 import math
 from typing import no_type_check
 
@@ -18,14 +19,25 @@ from torch import Tensor
 
 from reference_impl.kernels.backend import tl, triton
 
-LOG2_E = math.log2(math.e)  # kernels take powers of two, for which a GPU has an instruction
+LOG2_E = math.log2(
+    math.e
+)  # kernels take powers of two, for which a GPU has an instruction
 LOWEST = -1e30  # where a running maximum starts
 
 
-def visible(rows: range, columns: range, num_queries: int, num_keys: int, causal: bool, window: int | None,
-            device: torch.device | None = None) -> Bool[Tensor, "r c"]:
+def visible(
+    rows: range,
+    columns: range,
+    num_queries: int,
+    num_keys: int,
+    causal: bool,
+    window: int | None,
+    device: torch.device | None = None,
+) -> Bool[Tensor, "r c"]:
     """True where the query of a row may see the key of a column, for one tile or for all."""
-    query = torch.arange(rows.start, rows.stop, device=device)[:, None] + (num_keys - num_queries)
+    query = torch.arange(rows.start, rows.stop, device=device)[:, None] + (
+        num_keys - num_queries
+    )
     key = torch.arange(columns.start, columns.stop, device=device)
     mask = (key < num_keys).expand(len(rows), len(columns))
     if causal:
@@ -35,22 +47,46 @@ def visible(rows: range, columns: range, num_queries: int, num_keys: int, causal
     return mask
 
 
-def key_tiles(rows: range, columns: int, num_queries: int, num_keys: int, causal: bool,
-              window: int | None) -> list[range]:
+def key_tiles(
+    rows: range,
+    columns: int,
+    num_queries: int,
+    num_keys: int,
+    causal: bool,
+    window: int | None,
+) -> list[range]:
     """The tiles of keys, `columns` wide, of which this tile of queries sees anything."""
-    first, last = rows.start + num_keys - num_queries, rows.stop - 1 + num_keys - num_queries
+    first, last = (
+        rows.start + num_keys - num_queries,
+        rows.stop - 1 + num_keys - num_queries,
+    )
     stop = min(num_keys, last + 1) if causal else num_keys
     start = 0 if window is None else max(first - window + 1, 0) // columns * columns
-    return [range(key, min(key + columns, num_keys)) for key in range(start, stop, columns)]
+    return [
+        range(key, min(key + columns, num_keys)) for key in range(start, stop, columns)
+    ]
 
 
-def query_tiles(columns: range, rows: int, num_queries: int, num_keys: int, causal: bool,
-                window: int | None) -> list[range]:
+def query_tiles(
+    columns: range,
+    rows: int,
+    num_queries: int,
+    num_keys: int,
+    causal: bool,
+    window: int | None,
+) -> list[range]:
     """The tiles of queries, `rows` tall, that see anything of this tile of keys."""
     shift = num_keys - num_queries
     start = max(columns.start - shift, 0) // rows * rows if causal else 0
-    stop = num_queries if window is None else min(num_queries, columns.stop - 1 + window - shift)
-    return [range(query, min(query + rows, num_queries)) for query in range(start, stop, rows)]
+    stop = (
+        num_queries
+        if window is None
+        else min(num_queries, columns.stop - 1 + window - shift)
+    )
+    return [
+        range(query, min(query + rows, num_queries))
+        for query in range(start, stop, rows)
+    ]
 
 
 @triton.jit
@@ -63,8 +99,15 @@ def bounds(cu_seqlens, sequence):
 
 @triton.jit
 @no_type_check
-def key_ranges(first, num_keys, window, ROWS: tl.constexpr, COLUMNS: tl.constexpr, CAUSAL: tl.constexpr,
-               WINDOWED: tl.constexpr):
+def key_ranges(
+    first,
+    num_keys,
+    window,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    WINDOWED: tl.constexpr,
+):
     """Bounds of the three stretches for queries at positions first to first + ROWS: the middle needs no mask.
 
     Gives start, middle, end of middle, stop; the middle may be empty or upside down, which its loop takes as empty.
@@ -74,7 +117,9 @@ def key_ranges(first, num_keys, window, ROWS: tl.constexpr, COLUMNS: tl.constexp
     middle_end = num_keys // COLUMNS * COLUMNS
     stop = num_keys
     if CAUSAL:  # the first query sees least to the right, the last one most
-        middle_end = tl.minimum(middle_end, tl.maximum(first + 1, 0) // COLUMNS * COLUMNS)
+        middle_end = tl.minimum(
+            middle_end, tl.maximum(first + 1, 0) // COLUMNS * COLUMNS
+        )
         stop = tl.minimum(stop, tl.maximum(first + ROWS, 0))
     if WINDOWED:  # the first query sees most to the left, the last one least
         start = tl.maximum(first - window + 1, 0) // COLUMNS * COLUMNS
@@ -84,8 +129,16 @@ def key_ranges(first, num_keys, window, ROWS: tl.constexpr, COLUMNS: tl.constexp
 
 @triton.jit
 @no_type_check
-def query_ranges(first_key, num_queries, shift, window, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
-                 CAUSAL: tl.constexpr, WINDOWED: tl.constexpr):
+def query_ranges(
+    first_key,
+    num_queries,
+    shift,
+    window,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    WINDOWED: tl.constexpr,
+):
     """Bounds of the three stretches of queries for keys first_key to first_key + COLUMNS; see `key_ranges`."""
     start = 0
     middle = 0
@@ -95,14 +148,18 @@ def query_ranges(first_key, num_queries, shift, window, ROWS: tl.constexpr, COLU
         start = tl.maximum(first_key - shift, 0) // ROWS * ROWS
         middle = tl.cdiv(tl.maximum(first_key + COLUMNS - 1 - shift, 0), ROWS) * ROWS
     if WINDOWED:
-        middle_end = tl.minimum(middle_end, tl.maximum(first_key + window - shift, 0) // ROWS * ROWS)
+        middle_end = tl.minimum(
+            middle_end, tl.maximum(first_key + window - shift, 0) // ROWS * ROWS
+        )
         stop = tl.minimum(stop, tl.maximum(first_key + COLUMNS - 1 + window - shift, 0))
     return start, middle, middle_end, stop
 
 
 @triton.jit
 @no_type_check
-def tile_mask(query, key, num_keys, window, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr):
+def tile_mask(
+    query, key, num_keys, window, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr
+):
     """True where a query at this position sees this key; `query` and `key` broadcast against each other."""
     mask = (key < num_keys) & (query == query)
     if CAUSAL:
@@ -125,8 +182,12 @@ def attend(q, k, v, peak, total, mixed, scale, mask, MASKED: tl.constexpr):
     if MASKED:
         scores = tl.where(mask, scores, float("-inf"))
     new_peak = tl.maximum(peak, tl.max(scores, 1) * scale)
-    weights = tl.exp2(scores * scale - new_peak[:, None])  # one multiply-add inside the power of two
+    weights = tl.exp2(
+        scores * scale - new_peak[:, None]
+    )  # one multiply-add inside the power of two
     shrink = tl.exp2(peak - new_peak)
     total = total * shrink + tl.sum(weights, 1)
-    mixed = tl.dot(weights.to(v.dtype), v, mixed * shrink[:, None], input_precision="ieee")
+    mixed = tl.dot(
+        weights.to(v.dtype), v, mixed * shrink[:, None], input_precision="ieee"
+    )
     return new_peak, total, mixed

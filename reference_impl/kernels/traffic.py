@@ -7,6 +7,7 @@ with tiles as tall as the fast memory of M numbers allows, of order N^2 d^2 / M.
 A twin loads and stores tiles by `load` and `store`, which count while `counting` is on. So what the formulas claim is
 what the code did. Not here: time, for which bytes are an explanation (see `bench`).
 """
+
 import contextlib
 import math
 from collections.abc import Iterator
@@ -50,7 +51,9 @@ def load(x: Shaped[Tensor, "R ..."], start: int, stop: int) -> Shaped[Tensor, "r
     return tile
 
 
-def store(x: Shaped[Tensor, "R ..."], start: int, stop: int, tile: Shaped[Tensor, "r ..."]) -> None:
+def store(
+    x: Shaped[Tensor, "R ..."], start: int, stop: int, tile: Shaped[Tensor, "r ..."]
+) -> None:
     """Put a tile into rows [start, stop) of x, cut at its end; converted to x's dtype."""
     target = x[start:stop]
     target.copy_(tile)
@@ -59,13 +62,22 @@ def store(x: Shaped[Tensor, "R ..."], start: int, stop: int, tile: Shaped[Tensor
         traffic.written += target.numel() * target.element_size()
 
 
-def standard_attention_bytes(num_tokens: int, num_heads: int, head_dim: int, element_size: int) -> int:
+def standard_attention_bytes(
+    num_tokens: int, num_heads: int, head_dim: int, element_size: int
+) -> int:
     """Algorithm 0 of the paper: read Q, K; write S; read S; write P; read P, V; write O."""
-    return num_heads * (4 * num_tokens * head_dim + 4 * num_tokens ** 2) * element_size
+    return num_heads * (4 * num_tokens * head_dim + 4 * num_tokens**2) * element_size
 
 
-def flash_attention_bytes(num_tokens: int, num_heads: int, head_dim: int, element_size: int, rows: int,
-                          columns: int | None = None, num_kv_heads: int | None = None) -> int:
+def flash_attention_bytes(
+    num_tokens: int,
+    num_heads: int,
+    head_dim: int,
+    element_size: int,
+    rows: int,
+    columns: int | None = None,
+    num_kv_heads: int | None = None,
+) -> int:
     """Forward, queries outside and keys inside, as in Dao 2023: Q and O once, K and V once for each tile of `rows`.
 
     A number in float32 for each query and head is written too, the log-sum-exp that the backward pass needs. With
@@ -76,12 +88,27 @@ def flash_attention_bytes(num_tokens: int, num_heads: int, head_dim: int, elemen
     keys_read = 0
     for first in range(0, num_tokens, rows):
         last = min(first + rows, num_tokens)
-        keys_read += num_tokens if columns is None else min(math.ceil(last / columns) * columns, num_tokens)
-    moved = 2 * num_tokens * num_heads * head_dim + 2 * keys_read * num_kv_heads * head_dim
+        keys_read += (
+            num_tokens
+            if columns is None
+            else min(math.ceil(last / columns) * columns, num_tokens)
+        )
+    moved = (
+        2 * num_tokens * num_heads * head_dim + 2 * keys_read * num_kv_heads * head_dim
+    )
     return moved * element_size + 4 * num_tokens * num_heads
 
 
-def paged_decode_bytes(context_lens: list[int], num_heads: int, num_kv_heads: int, head_dim: int,
-                       element_size: int) -> int:
+def paged_decode_bytes(
+    context_lens: list[int],
+    num_heads: int,
+    num_kv_heads: int,
+    head_dim: int,
+    element_size: int,
+) -> int:
     """One step for these contexts: every key and value once, queries in and results out. Nothing else is large."""
-    return (2 * sum(context_lens) * num_kv_heads + 2 * len(context_lens) * num_heads) * head_dim * element_size
+    return (
+        (2 * sum(context_lens) * num_kv_heads + 2 * len(context_lens) * num_heads)
+        * head_dim
+        * element_size
+    )

@@ -9,6 +9,7 @@ it cannot be merged, and the model is deeper for good.
 
 Not here: one adapter a block, adapters that are joined or switched among tasks.
 """
+
 from collections.abc import Sequence
 
 from jaxtyping import Float
@@ -26,8 +27,14 @@ class Adapter(nn.Module):
         if size < 1:
             raise ModelInputError(f"size {size}: give one or more")
         self.base = base.requires_grad_(False)
-        self.down, self.up = nn.Linear(base.out_features, size), nn.Linear(size, base.out_features)
-        for layer in (self.down, self.up):  # nearly nothing at the start, so that the model is what it was
+        self.down, self.up = (
+            nn.Linear(base.out_features, size),
+            nn.Linear(size, base.out_features),
+        )
+        for layer in (
+            self.down,
+            self.up,
+        ):  # nearly nothing at the start, so that the model is what it was
             nn.init.trunc_normal_(layer.weight, std=0.01, a=-0.02, b=0.02)
             nn.init.zeros_(layer.bias)
 
@@ -42,9 +49,17 @@ def add_adapters(model: nn.Module, targets: Sequence[str], size: int) -> list[st
 
     Returns the full names of what was wrapped. Every target must name at least one layer.
     """
-    matched = {name: module for name, module in model.named_modules() if isinstance(module, nn.Linear)
-               and any(f".{name}".endswith(f".{target}") for target in targets)}
-    if missing := [target for target in targets if not any(f".{name}".endswith(f".{target}") for name in matched)]:
+    matched = {
+        name: module
+        for name, module in model.named_modules()
+        if isinstance(module, nn.Linear)
+        and any(f".{name}".endswith(f".{target}") for target in targets)
+    }
+    if missing := [
+        target
+        for target in targets
+        if not any(f".{name}".endswith(f".{target}") for name in matched)
+    ]:
         raise ModelInputError(f"no linear layer is named {missing}")
     model.requires_grad_(False)
     for name, module in model.named_modules():

@@ -8,6 +8,7 @@ through torch's fused operator, which never writes the T x S scores down where i
 
 Not here: which positions (see `positions`, `relative`, `rotary`), caches (see `generation`), kernels (see `kernels`).
 """
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -22,22 +23,35 @@ from reference_impl.layers.rotary import Tables, rotate
 
 def _check(q: Tensor, k: Tensor, mask: Tensor | None) -> None:
     if mask is not None and mask.dtype != torch.bool:
-        raise ModelInputError(f"the mask is {mask.dtype}: give torch.bool, True where a query may see a key; "
-                              "numbers to be added to the scores go into `bias`")
+        raise ModelInputError(
+            f"the mask is {mask.dtype}: give torch.bool, True where a query may see a key; "
+            "numbers to be added to the scores go into `bias`"
+        )
     if q.shape[1] % k.shape[1]:
-        raise ModelInputError(f"{q.shape[1]} heads of queries are not a multiple of {k.shape[1]} heads of keys")
+        raise ModelInputError(
+            f"{q.shape[1]} heads of queries are not a multiple of {k.shape[1]} heads of keys"
+        )
 
 
-def attention_weights(q: Float[Tensor, "B H T D"], k: Float[Tensor, "B K S D"], mask: Bool[Tensor, "..."] | None = None,
-                      bias: Float[Tensor, "..."] | None = None, scale: float | None = None) -> Float[Tensor, "B H T S"]:
+def attention_weights(
+    q: Float[Tensor, "B H T D"],
+    k: Float[Tensor, "B K S D"],
+    mask: Bool[Tensor, "..."] | None = None,
+    bias: Float[Tensor, "..."] | None = None,
+    scale: float | None = None,
+) -> Float[Tensor, "B H T S"]:
     """softmax(q . k * scale + bias) over the keys that the mask leaves; a row that sees no key is all zeros.
 
     The scale is 1 / sqrt(D) unless given: dot products of D independent terms have standard deviation sqrt(D), and
     without it the softmax would sit where its gradient vanishes (section 3.2.1, footnote 4).
     """
     _check(q, k, mask)
-    k = k.repeat_interleave(q.shape[1] // k.shape[1], dim=1)  # (B, H, S, D): queries of a group share a key head
-    scores = q @ k.transpose(-2, -1) * (q.shape[-1] ** -0.5 if scale is None else scale)  # (B, H, T, S)
+    k = k.repeat_interleave(
+        q.shape[1] // k.shape[1], dim=1
+    )  # (B, H, S, D): queries of a group share a key head
+    scores = (
+        q @ k.transpose(-2, -1) * (q.shape[-1] ** -0.5 if scale is None else scale)
+    )  # (B, H, T, S)
     if bias is not None:
         scores = scores + bias
     if mask is None:
@@ -47,17 +61,30 @@ def attention_weights(q: Float[Tensor, "B H T D"], k: Float[Tensor, "B K S D"], 
     return weights.masked_fill(~mask, 0)
 
 
-def plain_attention(q: Float[Tensor, "B H T D"], k: Float[Tensor, "B K S D"], v: Float[Tensor, "B K S D"],
-                    mask: Bool[Tensor, "..."] | None = None, bias: Float[Tensor, "..."] | None = None,
-                    scale: float | None = None) -> Float[Tensor, "B H T D"]:
+def plain_attention(
+    q: Float[Tensor, "B H T D"],
+    k: Float[Tensor, "B K S D"],
+    v: Float[Tensor, "B K S D"],
+    mask: Bool[Tensor, "..."] | None = None,
+    bias: Float[Tensor, "..."] | None = None,
+    scale: float | None = None,
+) -> Float[Tensor, "B H T D"]:
     """The formula of section 3.2.1. A row that is fully masked gives zeros. See `attention` for the arguments."""
     v = v.repeat_interleave(q.shape[1] // v.shape[1], dim=1)
     return attention_weights(q, k, mask, bias, scale) @ v
 
 
-def attention(q: Float[Tensor, "B H T D"], k: Float[Tensor, "B K S D"], v: Float[Tensor, "B K S D"],
-              mask: Bool[Tensor, "..."] | None = None, bias: Float[Tensor, "..."] | None = None,
-              scale: float | None = None, *, causal: bool = False, dropout: float = 0.0) -> Float[Tensor, "B H T D"]:
+def attention(
+    q: Float[Tensor, "B H T D"],
+    k: Float[Tensor, "B K S D"],
+    v: Float[Tensor, "B K S D"],
+    mask: Bool[Tensor, "..."] | None = None,
+    bias: Float[Tensor, "..."] | None = None,
+    scale: float | None = None,
+    *,
+    causal: bool = False,
+    dropout: float = 0.0,
+) -> Float[Tensor, "B H T D"]:
     """What `plain_attention` gives, by torch's fused operator, or by our kernel where `kernels.selection` says so.
 
     `mask` is True where a query may see a key, `bias` is added to the scores; both broadcast to (B, H, T, S).
@@ -70,17 +97,38 @@ def attention(q: Float[Tensor, "B H T D"], k: Float[Tensor, "B K S D"], v: Float
     _check(q, k, mask)
     grouped = q.shape[1] != k.shape[1]
     num_queries, num_keys = q.shape[2], k.shape[2]
-    if mask is None and bias is None and not dropout and num_queries > 1 and runs_ours("attention", q):
-        from reference_impl.kernels.flash_attention import flash_attention  # Triton, which takes a while to import
+    if (
+        mask is None
+        and bias is None
+        and not dropout
+        and num_queries > 1
+        and runs_ours("attention", q)
+    ):
+        from reference_impl.kernels.flash_attention import (
+            flash_attention,
+        )  # Triton, which takes a while to import
+
         return flash_attention(q, k, v, causal=causal, scale=scale)
     if causal and (mask is not None or bias is not None or num_queries != num_keys):
         causal = False
         if num_queries > 1:  # the last token sees every key
             mask = join(mask, causal_mask(num_queries, num_keys, q.device))
     if bias is not None:
-        mask = bias.to(q.dtype) if mask is None else bias.to(q.dtype).masked_fill(~mask, -torch.inf)
-    return scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout, is_causal=causal, scale=scale,
-                                        enable_gqa=grouped)
+        mask = (
+            bias.to(q.dtype)
+            if mask is None
+            else bias.to(q.dtype).masked_fill(~mask, -torch.inf)
+        )
+    return scaled_dot_product_attention(
+        q,
+        k,
+        v,
+        attn_mask=mask,
+        dropout_p=dropout,
+        is_causal=causal,
+        scale=scale,
+        enable_gqa=grouped,
+    )
 
 
 class LayerCache:
@@ -92,24 +140,40 @@ class LayerCache:
 
     length = 0  # tokens before
 
-    def append(self, k: Float[Tensor, "B K T D"], v: Float[Tensor, "B K T D"]
-               ) -> tuple[Float[Tensor, "B K S D"], Float[Tensor, "B K S D"]]:
+    def append(
+        self, k: Float[Tensor, "B K T D"], v: Float[Tensor, "B K T D"]
+    ) -> tuple[Float[Tensor, "B K S D"], Float[Tensor, "B K S D"]]:
         """Keep these and return all so far, these last."""
-        raise NotImplementedError(f"{type(self).__name__} has no `append`: keep keys and values, and return all so far")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no `append`: keep keys and values, and return all so far"
+        )
 
-    def attend(self, q: Float[Tensor, "B H T D"], k: Float[Tensor, "B K T D"], v: Float[Tensor, "B K T D"],
-               mask: Bool[Tensor, "..."] | None, dropout: float) -> Float[Tensor, "B H T D"]:
+    def attend(
+        self,
+        q: Float[Tensor, "B H T D"],
+        k: Float[Tensor, "B K T D"],
+        v: Float[Tensor, "B K T D"],
+        mask: Bool[Tensor, "..."] | None,
+        dropout: float,
+    ) -> Float[Tensor, "B H T D"]:
         """Keep k and v; every query attends to itself and to what came before and the mask leaves."""
         return attention(q, *self.append(k, v), mask, causal=True, dropout=dropout)
 
-    def window_mask(self, num_queries: int, window: int | None, device: torch.device) -> Bool[Tensor, "T S"] | None:
+    def window_mask(
+        self, num_queries: int, window: int | None, device: torch.device
+    ) -> Bool[Tensor, "T S"] | None:
         """What a sliding window leaves the next queries to see; None while all is in sight."""
         return sliding_mask(num_queries, self.length + num_queries, window, device)
 
 
-def causal_attention(q: Float[Tensor, "B H T D"], k: Float[Tensor, "B K T D"], v: Float[Tensor, "B K T D"],
-                     mask: Bool[Tensor, "..."] | None = None, cache: LayerCache | None = None,
-                     dropout: float = 0.0) -> Float[Tensor, "B H T D"]:
+def causal_attention(
+    q: Float[Tensor, "B H T D"],
+    k: Float[Tensor, "B K T D"],
+    v: Float[Tensor, "B K T D"],
+    mask: Bool[Tensor, "..."] | None = None,
+    cache: LayerCache | None = None,
+    dropout: float = 0.0,
+) -> Float[Tensor, "B H T D"]:
     """Attention to itself and to what came before, of which keys and values are in the cache, if there is one."""
     if cache is None:
         return attention(q, k, v, mask, causal=True, dropout=dropout)
@@ -134,46 +198,93 @@ class MultiHeadAttention(nn.Module):
     own.
     """
 
-    def __init__(self, hidden_size: int, num_heads: int, *, num_kv_heads: int | None = None,
-                 head_dim: int | None = None, bias: bool = True, scale: float | None = None, dropout: float = 0.0):
+    def __init__(
+        self,
+        hidden_size: int,
+        num_heads: int,
+        *,
+        num_kv_heads: int | None = None,
+        head_dim: int | None = None,
+        bias: bool = True,
+        scale: float | None = None,
+        dropout: float = 0.0,
+    ):
         super().__init__()
         num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
-        check_heads(hidden_size if head_dim is None else num_heads * head_dim, num_heads, num_kv_heads)
+        check_heads(
+            hidden_size if head_dim is None else num_heads * head_dim,
+            num_heads,
+            num_kv_heads,
+        )
         head_dim = hidden_size // num_heads if head_dim is None else head_dim
-        self.num_heads, self.num_kv_heads, self.scale, self.dropout = num_heads, num_kv_heads, scale, dropout
+        self.num_heads, self.num_kv_heads, self.scale, self.dropout = (
+            num_heads,
+            num_kv_heads,
+            scale,
+            dropout,
+        )
         self.query = nn.Linear(hidden_size, num_heads * head_dim, bias)
         self.key = nn.Linear(hidden_size, num_kv_heads * head_dim, bias)
         self.value = nn.Linear(hidden_size, num_kv_heads * head_dim, bias)
         self.output = nn.Linear(num_heads * head_dim, hidden_size, bias)
 
-    def keys_values(self, source: Float[Tensor, "B S C"]) -> tuple[Float[Tensor, "B K S D"], Float[Tensor, "B K S D"]]:
+    def keys_values(
+        self, source: Float[Tensor, "B S C"]
+    ) -> tuple[Float[Tensor, "B K S D"], Float[Tensor, "B K S D"]]:
         """What attention to the source needs of it, without rotary positions: to be kept while queries come."""
-        return split_heads(self.key(source), self.num_kv_heads), split_heads(self.value(source), self.num_kv_heads)
+        return split_heads(self.key(source), self.num_kv_heads), split_heads(
+            self.value(source), self.num_kv_heads
+        )
 
-    def forward(self, x: Float[Tensor, "B T C"], memory: Float[Tensor, "B M C"] | None = None, *,
-                mask: Bool[Tensor, "..."] | None = None, bias: Float[Tensor, "..."] | None = None,
-                causal: bool = False, rotary: Tables | None = None, packing: Packing | None = None,
-                known: tuple[Float[Tensor, "B K S D"], Float[Tensor, "B K S D"]] | None = None
-                ) -> Float[Tensor, "B T C"]:
+    def forward(
+        self,
+        x: Float[Tensor, "B T C"],
+        memory: Float[Tensor, "B M C"] | None = None,
+        *,
+        mask: Bool[Tensor, "..."] | None = None,
+        bias: Float[Tensor, "..."] | None = None,
+        causal: bool = False,
+        rotary: Tables | None = None,
+        packing: Packing | None = None,
+        known: tuple[Float[Tensor, "B K S D"], Float[Tensor, "B K S D"]] | None = None,
+    ) -> Float[Tensor, "B T C"]:
         """Attend from x to `memory`, or to x itself, or to what is `known` of either by `keys_values`.
 
         `rotary` turns queries and keys by their positions in x; it can't be given with `known`. A `packing` keeps
         attention inside each of the sequences that lie end to end in x, in the place of a mask.
         """
         if rotary is not None and known is not None:
-            raise ModelInputError("rotary positions with known keys: they are those of x, where known keys are not; "
-                                  "give one of the two")
+            raise ModelInputError(
+                "rotary positions with known keys: they are those of x, where known keys are not; "
+                "give one of the two"
+            )
         q = split_heads(self.query(x), self.num_heads)  # (B, H, T, D)
-        k, v = self.keys_values(x if memory is None else memory) if known is None else known  # (B, K, S, D) each
+        k, v = (
+            self.keys_values(x if memory is None else memory)
+            if known is None
+            else known
+        )  # (B, K, S, D) each
         if rotary is not None:
             q, k = rotate(q, rotary), rotate(k, rotary)
         dropout = self.dropout if self.training else 0.0
         if packing is not None:
             if mask is not None or bias is not None:
-                raise ModelInputError("a packing with a mask or a bias: those are of T x S scores, which packed sequences "
-                                      "don't have; give a padded batch and a mask")
-            mixed = packed_attention(q, k, v, packing.cu_seqlens, window=packing.window, causal=causal,
-                                     scale=self.scale, dropout=dropout)
+                raise ModelInputError(
+                    "a packing with a mask or a bias: those are of T x S scores, which packed sequences "
+                    "don't have; give a padded batch and a mask"
+                )
+            mixed = packed_attention(
+                q,
+                k,
+                v,
+                packing.cu_seqlens,
+                window=packing.window,
+                causal=causal,
+                scale=self.scale,
+                dropout=dropout,
+            )
         else:
-            mixed = attention(q, k, v, mask, bias, self.scale, causal=causal, dropout=dropout)
+            mixed = attention(
+                q, k, v, mask, bias, self.scale, causal=causal, dropout=dropout
+            )
         return self.output(merge_heads(mixed))

@@ -4,6 +4,7 @@ Vaswani et al. 2017, section 3.3 (ReLU); Maas et al. 2013, section 2 (leaky ReLU
 (GELU and its tanh form);
 Shazeer 2020, equations 5 and 6 (gated: GeGLU, SwiGLU).
 """
+
 import math
 from collections.abc import Callable
 
@@ -29,7 +30,7 @@ def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
 
 def gelu_tanh(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """GELU with tanh in the place of erf, as GPT computes it; off by less than 0.0005 everywhere (a test looks)."""
-    return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x ** 3)))
+    return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
 
 def silu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
@@ -43,22 +44,36 @@ def _fused_gelu_tanh(x: Tensor) -> Tensor:
 
 # By the names that published configurations use; torch's fused operators, equal to the formulas above by test.
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "relu": F.relu, "gelu": F.gelu, "gelu_new": _fused_gelu_tanh, "gelu_fast": _fused_gelu_tanh,
-    "gelu_pytorch_tanh": _fused_gelu_tanh, "silu": F.silu, "leaky_relu": F.leaky_relu}
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "gelu_new": _fused_gelu_tanh,
+    "gelu_fast": _fused_gelu_tanh,
+    "gelu_pytorch_tanh": _fused_gelu_tanh,
+    "silu": F.silu,
+    "leaky_relu": F.leaky_relu,
+}
 
 
 def activation(name: str) -> Callable[[Tensor], Tensor]:
     """The activation of this name in a published config.json."""
     if name not in ACTIVATIONS:
-        raise ModelInputError(f"activation {name!r} is none of {', '.join(ACTIVATIONS)}")
+        raise ModelInputError(
+            f"activation {name!r} is none of {', '.join(ACTIVATIONS)}"
+        )
     return ACTIVATIONS[name]
 
 
 class FeedForward(nn.Module):
     """down(activation(up(x))). T5 drops some of what is between; BERT and GPT do not."""
 
-    def __init__(self, hidden_size: int, intermediate_size: int, act: str = "gelu", bias: bool = True,
-                 dropout: float = 0.0):
+    def __init__(
+        self,
+        hidden_size: int,
+        intermediate_size: int,
+        act: str = "gelu",
+        bias: bool = True,
+        dropout: float = 0.0,
+    ):
         super().__init__()
         self.dropout = dropout
         self.up = nn.Linear(hidden_size, intermediate_size, bias)
@@ -76,8 +91,14 @@ class GatedFeedForward(nn.Module):
     Three matrices in the place of two; at two thirds of the intermediate size there are as many parameters.
     """
 
-    def __init__(self, hidden_size: int, intermediate_size: int, act: str = "silu", bias: bool = False,
-                 dropout: float = 0.0):
+    def __init__(
+        self,
+        hidden_size: int,
+        intermediate_size: int,
+        act: str = "silu",
+        bias: bool = False,
+        dropout: float = 0.0,
+    ):
         super().__init__()
         self.dropout = dropout
         self.gate = nn.Linear(hidden_size, intermediate_size, bias)
@@ -89,7 +110,10 @@ class GatedFeedForward(nn.Module):
         """Each token alone."""
         gate, up = products(x, self.gate, self.up)  # (B, T, F) each
         if self.act is F.silu and runs_ours("swiglu", gate):
-            from reference_impl.kernels.swiglu import swiglu  # Triton, which takes a while to import
+            from reference_impl.kernels.swiglu import (
+                swiglu,
+            )  # Triton, which takes a while to import
+
             mixed = swiglu(gate, up, backend="triton")
         else:
             gate = self.act(gate)

@@ -1,4 +1,5 @@
 """The numbers that training starts from."""
+
 from torch import nn
 
 

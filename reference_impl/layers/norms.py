@@ -4,6 +4,7 @@ Ba et al. 2016, equation 3 (LayerNorm); Zhang and Sennrich 2019, equation 4 (RMS
 `layer_norm` and `rms_norm` are the formulas; the modules give the same by torch's fused operators, RMSNorm by our
 kernel where `kernels.selection` says so.
 """
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -11,8 +12,12 @@ from torch import Tensor, nn
 from reference_impl.kernels.selection import runs_ours
 
 
-def layer_norm(x: Float[Tensor, "... C"], weight: Float[Tensor, "C"], bias: Float[Tensor, "C"] | None = None,
-               eps: float = 1e-5) -> Float[Tensor, "... C"]:
+def layer_norm(
+    x: Float[Tensor, "... C"],
+    weight: Float[Tensor, "C"],
+    bias: Float[Tensor, "C"] | None = None,
+    eps: float = 1e-5,
+) -> Float[Tensor, "... C"]:
     """(x - mean) / sqrt(variance + eps) * weight + bias, over each token's C numbers; the variance divides by C."""
     centred = x - x.mean(-1, keepdim=True)
     variance = centred.square().mean(-1, keepdim=True)
@@ -20,7 +25,9 @@ def layer_norm(x: Float[Tensor, "... C"], weight: Float[Tensor, "C"], bias: Floa
     return normed if bias is None else normed + bias
 
 
-def rms_norm(x: Float[Tensor, "... C"], weight: Float[Tensor, "C"], eps: float = 1e-6) -> Float[Tensor, "... C"]:
+def rms_norm(
+    x: Float[Tensor, "... C"], weight: Float[Tensor, "C"], eps: float = 1e-6
+) -> Float[Tensor, "... C"]:
     """x / sqrt(mean of squares + eps) * weight: no mean is taken away and nothing is added."""
     return x / (x.square().mean(-1, keepdim=True) + eps).sqrt() * weight
 
@@ -43,7 +50,10 @@ class RMSNorm(nn.Module):
     def forward(self, x: Float[Tensor, "... C"]) -> Float[Tensor, "... C"]:
         """Norm the last dimension."""
         if x.dtype == self.weight.dtype and runs_ours("rms_norm", x):
-            from reference_impl.kernels.rmsnorm import rms_norm as fused  # Triton, which takes a while to import
+            from reference_impl.kernels.rmsnorm import (
+                rms_norm as fused,
+            )  # Triton, which takes a while to import
+
             return fused(x, self.weight, self.eps, backend="triton")
         return nn.functional.rms_norm(x, self.weight.shape, self.weight, self.eps)
 

@@ -10,6 +10,7 @@ Which two numbers make a pair is a matter of layout, and the weights must fit it
 
 Not here: NTK-aware bases, YaRN.
 """
+
 import math
 from typing import Literal, NamedTuple
 
@@ -29,8 +30,13 @@ class Tables(NamedTuple):
     sin: Float[Tensor, "*B T P"]
 
 
-def rotary_tables(positions: Int[Tensor, "*B T"], head_dim: int, base: float = 10_000.0,
-                  interpolation: float | Float[Tensor, "P"] = 1.0, dtype: torch.dtype = torch.float32) -> Tables:
+def rotary_tables(
+    positions: Int[Tensor, "*B T"],
+    head_dim: int,
+    base: float = 10_000.0,
+    interpolation: float | Float[Tensor, "P"] = 1.0,
+    dtype: torch.dtype = torch.float32,
+) -> Tables:
     """Angles position / interpolation * base^(-2i / D) for i = 0 .. D/2 - 1.
 
     An interpolation of 4 squeezes 4 times as many positions into the range that was trained on; it may differ from
@@ -38,33 +44,52 @@ def rotary_tables(positions: Int[Tensor, "*B T"], head_dim: int, base: float = 1
     Angles are computed in float32 at least, whatever the dtype: bfloat16 can't tell position 257 from 256.
     """
     if head_dim % 2:
-        raise ModelInputError(f"head_dim {head_dim} is odd: rotary positions turn pairs of numbers")
+        raise ModelInputError(
+            f"head_dim {head_dim} is odd: rotary positions turn pairs of numbers"
+        )
     wide = torch.promote_types(dtype, torch.float32)
-    steps = torch.arange(0, head_dim, 2, device=positions.device).to(wide) / head_dim  # (D/2,)
+    steps = (
+        torch.arange(0, head_dim, 2, device=positions.device).to(wide) / head_dim
+    )  # (D/2,)
     if isinstance(interpolation, Tensor):
         interpolation = interpolation.to(steps)
-    angles = positions[..., None].to(wide) * (base ** -steps / interpolation)  # (..., T, D/2)
+    angles = positions[..., None].to(wide) * (
+        base**-steps / interpolation
+    )  # (..., T, D/2)
     return Tables(angles.cos().to(dtype), angles.sin().to(dtype))
 
 
-def slow_interpolation(head_dim: int, base: float, factor: float, slowest: float, fastest: float,
-                       trained_length: int, device: torch.device | None = None) -> Float[Tensor, "P"]:
+def slow_interpolation(
+    head_dim: int,
+    base: float,
+    factor: float,
+    slowest: float,
+    fastest: float,
+    trained_length: int,
+    device: torch.device | None = None,
+) -> Float[Tensor, "P"]:
     """LLaMA 3.1's interpolation of each angle, by how often it goes round in the length that was trained on.
 
     By `factor` for those of `slowest` rounds or fewer, which never came round in training; 1 for those of `fastest` or
     more, which tell neighbours apart; between them the frequency is mixed by the number of rounds.
     """
     steps = torch.arange(0, head_dim, 2, device=device).double() / head_dim  # (D/2,)
-    rounds = trained_length * base ** -steps / (2 * math.pi)
+    rounds = trained_length * base**-steps / (2 * math.pi)
     share = ((rounds - slowest) / (fastest - slowest)).clamp(0, 1)
     return 1 / ((1 - share) / factor + share)
 
 
-def rotate(x: Float[Tensor, "B H T D"], tables: Tables, layout: Layout = "halves") -> Float[Tensor, "B H T D"]:
+def rotate(
+    x: Float[Tensor, "B H T D"], tables: Tables, layout: Layout = "halves"
+) -> Float[Tensor, "B H T D"]:
     """Turn each pair (a, b) of x to (a cos - b sin, a sin + b cos)."""
     if x.shape[-1] != 2 * tables.cos.shape[-1]:
-        raise ModelInputError(f"heads of {x.shape[-1]} numbers but tables for {2 * tables.cos.shape[-1]}")
-    cos, sin = (table[:, None] if table.ndim == 3 else table for table in tables)  # (B, 1, T, D/2) or (T, D/2)
+        raise ModelInputError(
+            f"heads of {x.shape[-1]} numbers but tables for {2 * tables.cos.shape[-1]}"
+        )
+    cos, sin = (
+        table[:, None] if table.ndim == 3 else table for table in tables
+    )  # (B, 1, T, D/2) or (T, D/2)
     if layout == "halves":
         a, b = x.chunk(2, dim=-1)
         return torch.cat((a * cos - b * sin, a * sin + b * cos), dim=-1)

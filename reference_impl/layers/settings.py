@@ -10,6 +10,7 @@ wrong is refused where it is written, before a layer divides by it, runs zero ti
 
 Not here: whether a model of these sizes fits into memory.
 """
+
 import math
 import types
 from collections.abc import Callable
@@ -31,13 +32,25 @@ class Kind:
 
 def whole(low: int, words: str) -> Kind:
     """A whole number from `low` on; True and 3.0 are none."""
-    return Kind(words, lambda value: isinstance(value, Integral) and not isinstance(value, bool) and value >= low)
+    return Kind(
+        words,
+        lambda value: (
+            isinstance(value, Integral) and not isinstance(value, bool) and value >= low
+        ),
+    )
 
 
 def number(words: str, holds: Callable[[float], bool]) -> Kind:
     """A finite number with a property; True is none."""
-    return Kind(words, lambda value: isinstance(value, Real) and not isinstance(value, bool) and _finite(value)
-                and holds(value))
+    return Kind(
+        words,
+        lambda value: (
+            isinstance(value, Real)
+            and not isinstance(value, bool)
+            and _finite(value)
+            and holds(value)
+        ),
+    )
 
 
 def _finite(value: Real) -> bool:
@@ -52,10 +65,20 @@ Count = Annotated[int, whole(1, "int, 1 or more")]
 CountOrZero = Annotated[int, whole(0, "int, 0 or more")]
 Positive = Annotated[float, number("a number above 0", lambda value: value > 0)]
 AtLeastZero = Annotated[float, number("a number, 0 or more", lambda value: value >= 0)]
-Rate = Annotated[float, number("a number from 0 up to, but not including, 1", lambda value: 0 <= value < 1)]
-Share = Annotated[float, number("a number above 0, up to 1", lambda value: 0 < value <= 1)]
-Activation = Annotated[str, Kind(f"one of {', '.join(ACTIVATIONS)}",
-                                 lambda value: isinstance(value, str) and value in ACTIVATIONS)]
+Rate = Annotated[
+    float,
+    number("a number from 0 up to, but not including, 1", lambda value: 0 <= value < 1),
+]
+Share = Annotated[
+    float, number("a number above 0, up to 1", lambda value: 0 < value <= 1)
+]
+Activation = Annotated[
+    str,
+    Kind(
+        f"one of {', '.join(ACTIVATIONS)}",
+        lambda value: isinstance(value, str) and value in ACTIVATIONS,
+    ),
+]
 
 
 def kinds_of(annotation: Any) -> list[Kind] | None:
@@ -66,9 +89,16 @@ def kinds_of(annotation: Any) -> list[Kind] | None:
         return [Kind("True or False", lambda value: isinstance(value, bool))]
     if get_origin(annotation) is Literal:
         choices = get_args(annotation)
-        return [Kind(" or ".join(map(repr, choices)), lambda value: isinstance(value, str) and value in choices)]
+        return [
+            Kind(
+                " or ".join(map(repr, choices)),
+                lambda value: isinstance(value, str) and value in choices,
+            )
+        ]
     if get_origin(annotation) is Annotated:
-        return [kind for kind in annotation.__metadata__ if isinstance(kind, Kind)] or None
+        return [
+            kind for kind in annotation.__metadata__ if isinstance(kind, Kind)
+        ] or None
     if get_origin(annotation) in (Union, types.UnionType):
         each = [kinds_of(one) for one in get_args(annotation)]
         return None if None in each else [kind for kinds in each for kind in kinds]
@@ -93,14 +123,22 @@ class Settings:
         for field in fields(self):
             value = getattr(self, field.name)
             if not is_of(value, field.type):
-                raise ModelInputError(f"{field.name} is {value!r}: give {described(field.type)}")
+                raise ModelInputError(
+                    f"{field.name} is {value!r}: give {described(field.type)}"
+                )
         self.check_together()
 
     def check_together(self) -> None:
         """Refuse settings that don't fit each other: here heads that don't divide."""
-        num_heads, width = getattr(self, "num_heads", None), getattr(self, "hidden_size", None)
+        num_heads, width = (
+            getattr(self, "num_heads", None),
+            getattr(self, "hidden_size", None),
+        )
         if num_heads is None or width is None:
             return
         head_dim = getattr(self, "head_dim", None)
-        check_heads(width if head_dim is None else num_heads * head_dim, num_heads,
-                    getattr(self, "num_kv_heads", None) or num_heads)
+        check_heads(
+            width if head_dim is None else num_heads * head_dim,
+            num_heads,
+            getattr(self, "num_kv_heads", None) or num_heads,
+        )

@@ -9,6 +9,7 @@ Embedding, norms and output layer are whole on each rank: all ranks hold the sam
 
 Not here: how ranks meet and what tells them the next step (see `engine.ranks`), gradients, quantised layers, adapters.
 """
+
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -45,7 +46,9 @@ class RowParallelLinear(nn.Module):
         self.shard, self.bias = shard, whole.bias
         part = shard.part_of(whole.in_features)
         self.in_features, self.out_features = part.stop - part.start, whole.out_features
-        self.weight = nn.Parameter(whole.weight[:, part].clone(), requires_grad=False)  # (out, in / n)
+        self.weight = nn.Parameter(
+            whole.weight[:, part].clone(), requires_grad=False
+        )  # (out, in / n)
 
     def forward(self, x: Float[Tensor, "*B I"]) -> Float[Tensor, "*B O"]:
         """The whole result, on every rank."""
@@ -58,7 +61,11 @@ class RowParallelLinear(nn.Module):
 def keep_columns(layer: nn.Linear, shard: Shard, parts: int = 1) -> None:
     """Cut a linear layer by its outputs, in place; where it makes `parts` things of one width, each of them."""
     width = layer.out_features // parts
-    rows = torch.arange(layer.out_features, device=layer.weight.device).view(parts, width)[:, shard.part_of(width)].flatten()
+    rows = (
+        torch.arange(layer.out_features, device=layer.weight.device)
+        .view(parts, width)[:, shard.part_of(width)]
+        .flatten()
+    )
     layer.weight = nn.Parameter(layer.weight[rows].clone(), requires_grad=False)
     if layer.bias is not None:
         layer.bias = nn.Parameter(layer.bias[rows].clone(), requires_grad=False)
@@ -67,13 +74,17 @@ def keep_columns(layer: nn.Linear, shard: Shard, parts: int = 1) -> None:
 
 def check_divides(config, size: int) -> None:
     """ModelInputError if heads or the feed-forward's inner width can't be cut into `size` equal parts."""
-    widths = {"num_heads": config.num_heads,
-              "num_kv_heads": getattr(config, "num_kv_heads", None) or config.num_heads,
-              "intermediate_size": config.intermediate_size or 4 * config.hidden_size}
+    widths = {
+        "num_heads": config.num_heads,
+        "num_kv_heads": getattr(config, "num_kv_heads", None) or config.num_heads,
+        "intermediate_size": config.intermediate_size or 4 * config.hidden_size,
+    }
     for name, width in widths.items():
         if width % size:
-            raise ModelInputError(f"{name} is {width}: it can't be cut into {size} equal parts; give a tensor parallel "
-                                  f"size that divides {', '.join(map(str, widths.values()))}")
+            raise ModelInputError(
+                f"{name} is {width}: it can't be cut into {size} equal parts; give a tensor parallel "
+                f"size that divides {', '.join(map(str, widths.values()))}"
+            )
 
 
 def split(model: nn.Module, shard: Shard) -> None:

@@ -5,6 +5,7 @@ Shazeer 2019, section 2.4.1, and Ainslie et al. 2023 (fewer heads of keys and va
 
 Not here: the cache itself (see `generation` and `engine`), bytes of block tables.
 """
+
 from collections.abc import Sequence
 
 import torch
@@ -12,7 +13,9 @@ import torch
 from reference_impl.layers.checks import ModelInputError
 
 
-def bytes_per_token(num_layers: int, num_kv_heads: int, head_dim: int, dtype: torch.dtype) -> int:
+def bytes_per_token(
+    num_layers: int, num_kv_heads: int, head_dim: int, dtype: torch.dtype
+) -> int:
     """A key and a value in every layer and head of keys."""
     return 2 * num_layers * num_kv_heads * head_dim * dtype.itemsize
 
@@ -20,7 +23,9 @@ def bytes_per_token(num_layers: int, num_kv_heads: int, head_dim: int, dtype: to
 def reserved_contiguous(lengths: Sequence[int], reserved: int) -> int:
     """Token places taken when every sequence is given room for the longest that it might become."""
     if lengths and max(lengths) > reserved:
-        raise ModelInputError(f"a sequence of {max(lengths)} tokens but room for {reserved}: reserve more")
+        raise ModelInputError(
+            f"a sequence of {max(lengths)} tokens but room for {reserved}: reserve more"
+        )
     return len(lengths) * reserved
 
 
@@ -34,5 +39,7 @@ def reserved_blocks(lengths: Sequence[int], block_size: int) -> int:
 def waste(lengths: Sequence[int], reserved: int) -> float:
     """The share of `reserved` token places that holds no token."""
     if sum(lengths) > reserved:
-        raise ModelInputError(f"{sum(lengths)} tokens in {reserved} places: these are not what was reserved for them")
+        raise ModelInputError(
+            f"{sum(lengths)} tokens in {reserved} places: these are not what was reserved for them"
+        )
     return 1 - sum(lengths) / reserved if reserved else 0.0

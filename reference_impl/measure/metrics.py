@@ -5,6 +5,7 @@ GLUE (Wang et al. 2019, section 3): accuracy, F1 (MRPC, QQP), Matthews' correlat
 
 Not here: spans and entities (`spans`), answers (`answers`), rankings (`retrieval`), averages over several tasks.
 """
+
 from math import exp, inf, log
 from typing import NamedTuple
 
@@ -32,8 +33,11 @@ class Scores(NamedTuple):
 
 def scores(correct: int, found: int, wanted: int) -> Scores:
     """From three counts."""
-    return Scores(correct / found if found else 0.0, correct / wanted if wanted else 0.0,
-                  2 * correct / (found + wanted) if found + wanted else 0.0)
+    return Scores(
+        correct / found if found else 0.0,
+        correct / wanted if wanted else 0.0,
+        2 * correct / (found + wanted) if found + wanted else 0.0,
+    )
 
 
 def accuracy(predicted: Int[Tensor, "N"], labels: Int[Tensor, "N"]) -> float:
@@ -42,7 +46,9 @@ def accuracy(predicted: Int[Tensor, "N"], labels: Int[Tensor, "N"]) -> float:
     return float((predicted == labels).double().mean())
 
 
-def binary_scores(predicted: Int[Tensor, "N"], labels: Int[Tensor, "N"], positive: int = 1) -> Scores:
+def binary_scores(
+    predicted: Int[Tensor, "N"], labels: Int[Tensor, "N"], positive: int = 1
+) -> Scores:
     """Precision, recall and F1 of one class; the others' mistakes among themselves don't count."""
     _comparable(predicted, labels)
     found, wanted = predicted == positive, labels == positive
@@ -53,7 +59,9 @@ def macro_f1(predicted: Int[Tensor, "N"], labels: Int[Tensor, "N"]) -> float:
     """The mean of the classes' F1, rare ones as heavy as frequent ones; classes are those that occur in either."""
     _comparable(predicted, labels)
     classes = torch.cat((predicted, labels)).unique().tolist()
-    return sum(binary_scores(predicted, labels, label).f1 for label in classes) / len(classes)
+    return sum(binary_scores(predicted, labels, label).f1 for label in classes) / len(
+        classes
+    )
 
 
 def matthews(predicted: Int[Tensor, "N"], labels: Int[Tensor, "N"]) -> float:
@@ -76,7 +84,9 @@ def pearson_of_all(x: Float[Tensor, "N *K"], y: Float[Tensor, "N *K"]) -> float:
 def pearson(x: Float[Tensor, "N"], y: Float[Tensor, "N"]) -> float:
     """Pearson's r: the cosine of what is left of two rows when their means are taken away. 0 if one is constant."""
     _comparable(x, y)
-    return pearson_of_all(x.double() - x.double().mean(), y.double() - y.double().mean())
+    return pearson_of_all(
+        x.double() - x.double().mean(), y.double() - y.double().mean()
+    )
 
 
 def perplexity(nats: float, num_tokens: int) -> float:
@@ -98,5 +108,7 @@ def bits_per_byte(nats: float, num_bytes: int) -> float:
 
 def _comparable(predicted: Tensor, labels: Tensor) -> None:
     if predicted.shape != labels.shape or not predicted.numel():
-        raise MetricError(f"{tuple(predicted.shape)} predictions and {tuple(labels.shape)} labels: give one of each "
-                          "for every example, and at least one example")
+        raise MetricError(
+            f"{tuple(predicted.shape)} predictions and {tuple(labels.shape)} labels: give one of each "
+            "for every example, and at least one example"
+        )

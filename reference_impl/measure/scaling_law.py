@@ -7,6 +7,7 @@ A law that was fitted to some runs holds for that data, that tokenizer and about
 are not comparable, and exponents from few runs are known badly.
 Not here: the runs themselves, learning rates, data seen more than once.
 """
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -49,16 +50,24 @@ class ScalingLaw:
 
     def loss(self, num_parameters: float, num_tokens: float) -> float:
         """The loss of a model of this size after so many tokens, each seen once."""
-        return self.floor + self.a / num_parameters ** self.alpha + self.b / num_tokens ** self.beta
+        return (
+            self.floor
+            + self.a / num_parameters**self.alpha
+            + self.b / num_tokens**self.beta
+        )
 
     def optimal(self, flops: float) -> tuple[float, float]:
         """The parameters and tokens of lowest loss that `training_flops` allows (equation 4)."""
-        balance = (self.alpha * self.a / (self.beta * self.b)) ** (1 / (self.alpha + self.beta))
+        balance = (self.alpha * self.a / (self.beta * self.b)) ** (
+            1 / (self.alpha + self.beta)
+        )
         share = self.beta / (self.alpha + self.beta)
         return balance * (flops / 6) ** share, (flops / 6) ** (1 - share) / balance
 
 
-CHINCHILLA = ScalingLaw(floor=1.69, a=406.4, b=410.7, alpha=0.34, beta=0.28)  # equation 10, MassiveText
+CHINCHILLA = ScalingLaw(
+    floor=1.69, a=406.4, b=410.7, alpha=0.34, beta=0.28
+)  # equation 10, MassiveText
 
 
 def fit_scaling_law(runs: Sequence[Run]) -> ScalingLaw:
@@ -69,29 +78,62 @@ def fit_scaling_law(runs: Sequence[Run]) -> ScalingLaw:
     table = np.array(runs, dtype=np.float64).reshape(-1, 3)
     num_sizes, num_lengths = (len(set(column)) for column in table[:, :2].T)
     if len(table) < 6 or min(num_sizes, num_lengths) < 3:
-        raise ScalingLawError(f"{len(table)} runs with {num_sizes} sizes and {num_lengths} numbers of tokens: the law "
-                              "has five constants, give six runs or more with three or more of each")
+        raise ScalingLawError(
+            f"{len(table)} runs with {num_sizes} sizes and {num_lengths} numbers of tokens: the law "
+            "has five constants, give six runs or more with three or more of each"
+        )
     if not (table > 0).all():
-        raise ScalingLawError("a run has a size, a number of tokens or a loss that is not above 0")
+        raise ScalingLawError(
+            "a run has a size, a number of tokens or a loss that is not above 0"
+        )
     log_parameters, log_tokens, log_loss = np.log(table).T
 
     def distance(constants: np.ndarray) -> tuple[float, np.ndarray]:
         """The sum of Huber's errors and its gradient, both in units of the error at which Huber's turns linear."""
         log_a, log_b, log_floor, alpha, beta = constants
-        terms = np.stack([log_a - alpha * log_parameters, log_b - beta * log_tokens,
-                          np.full_like(log_loss, log_floor)])  # (3, runs)
+        terms = np.stack(
+            [
+                log_a - alpha * log_parameters,
+                log_b - beta * log_tokens,
+                np.full_like(log_loss, log_floor),
+            ]
+        )  # (3, runs)
         total = np.logaddexp.reduce(terms)
         error = (total - log_loss) / HUBER
         size = np.abs(error)
         slope, shares = np.clip(error, -1, 1), np.exp(terms - total)
-        directions = np.stack([shares[0], shares[1], shares[2], -log_parameters * shares[0], -log_tokens * shares[1]])
-        return float(np.where(size < 1, error ** 2 / 2, size - 0.5).sum()), directions @ slope / HUBER
-    found = [minimize(distance, np.array(start), jac=True, method="L-BFGS-B", options={"maxiter": 2000, "maxfun": 4000})
-             for start in STARTS]
-    log_a, log_b, log_floor, alpha, beta = min(found, key=lambda result: result.fun).x.tolist()
+        directions = np.stack(
+            [
+                shares[0],
+                shares[1],
+                shares[2],
+                -log_parameters * shares[0],
+                -log_tokens * shares[1],
+            ]
+        )
+        return float(
+            np.where(size < 1, error**2 / 2, size - 0.5).sum()
+        ), directions @ slope / HUBER
+
+    found = [
+        minimize(
+            distance,
+            np.array(start),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": 2000, "maxfun": 4000},
+        )
+        for start in STARTS
+    ]
+    log_a, log_b, log_floor, alpha, beta = min(
+        found, key=lambda result: result.fun
+    ).x.tolist()
     return ScalingLaw(exp(log_floor), exp(log_a), exp(log_b), alpha, beta)
 
 
 def largest_error(law: ScalingLaw, runs: Sequence[Run]) -> float:
     """The largest difference of log losses: about the share by which the law is wrong at worst."""
-    return max(abs(log(law.loss(run.num_parameters, run.num_tokens) / run.loss)) for run in runs)
+    return max(
+        abs(log(law.loss(run.num_parameters, run.num_tokens) / run.loss))
+        for run in runs
+    )

@@ -8,6 +8,7 @@ give away.
 
 Not here: which of a dictionary's senses a use has; classifiers that learn much (Hewitt and Liang 2019).
 """
+
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -26,7 +27,12 @@ class Uses(NamedTuple):
     labels: Int[Tensor, "N"]
 
 
-def respelled(lines: Sequence[Sequence[str]], senses: Sequence[Sequence[str]], spelling: str, seed: int = 0) -> Uses:
+def respelled(
+    lines: Sequence[Sequence[str]],
+    senses: Sequence[Sequence[str]],
+    spelling: str,
+    seed: int = 0,
+) -> Uses:
     """The lines with words of exactly one sense, all of these words spelled alike; as many of each sense, drawn.
 
     Lines that differ in their first word only count once: synonyms share a definition. A line that holds `spelling`
@@ -44,15 +50,29 @@ def respelled(lines: Sequence[Sequence[str]], senses: Sequence[Sequence[str]], s
     of_each = [[use for use in uses if use[2] == sense] for sense in range(len(senses))]
     for sense, words in enumerate(senses):
         if not of_each[sense]:
-            raise MetricError(f"no line holds one of {', '.join(words)} and no word of another sense")
+            raise MetricError(
+                f"no line holds one of {', '.join(words)} and no word of another sense"
+            )
     fewest = min(map(len, of_each))
-    chosen = [some[i] for some in of_each for i in torch.randperm(len(some), generator=generator)[:fewest].tolist()]
-    return Uses([line for line, _, _ in chosen], [place for _, place, _ in chosen],
-                torch.tensor([label for _, _, label in chosen]))
+    chosen = [
+        some[i]
+        for some in of_each
+        for i in torch.randperm(len(some), generator=generator)[:fewest].tolist()
+    ]
+    return Uses(
+        [line for line, _, _ in chosen],
+        [place for _, place, _ in chosen],
+        torch.tensor([label for _, _, label in chosen]),
+    )
 
 
-def by_centroids(vectors: Float[Tensor, "N C"], labels: Int[Tensor, "N"], num_labels: int = 4, draws: int = 40,
-                 seed: int = 0) -> Float[Tensor, "R"]:
+def by_centroids(
+    vectors: Float[Tensor, "N C"],
+    labels: Int[Tensor, "N"],
+    num_labels: int = 4,
+    draws: int = 40,
+    seed: int = 0,
+) -> Float[Tensor, "R"]:
     """The share of the unlabelled uses that is nearer, by cosine, to the centroid of its own sense; one value a draw.
 
     In each draw `num_labels` uses of every sense are labelled. The draws depend on labels and seed alone, so that two
@@ -60,19 +80,31 @@ def by_centroids(vectors: Float[Tensor, "N C"], labels: Int[Tensor, "N"], num_la
     has no use left to sort.
     """
     if len(vectors) != len(labels):
-        raise MetricError(f"{len(vectors)} vectors but {len(labels)} labels: give one label for each")
+        raise MetricError(
+            f"{len(vectors)} vectors but {len(labels)} labels: give one label for each"
+        )
     senses = labels.unique().tolist()
     for sense in senses:
         if int((labels == sense).sum()) <= num_labels:
-            raise MetricError(f"sense {sense} has {int((labels == sense).sum())} uses: {num_labels} labels leave none to sort")
+            raise MetricError(
+                f"sense {sense} has {int((labels == sense).sum())} uses: {num_labels} labels leave none to sort"
+            )
     unit = torch.nn.functional.normalize(vectors.double(), dim=-1)
     generator, right = torch.Generator().manual_seed(seed), []
     for _ in range(draws):
         labelled = torch.zeros(len(labels), dtype=torch.bool)
         for sense in senses:
             uses = (labels == sense).nonzero()[:, 0]
-            labelled[uses[torch.randperm(len(uses), generator=generator)[:num_labels]]] = True
-        centroids = torch.stack([unit[labelled & (labels == sense)].mean(0) for sense in senses])  # (S, C)
-        nearest = (unit[~labelled] @ torch.nn.functional.normalize(centroids, dim=-1).T).argmax(1)
-        right.append((torch.tensor(senses)[nearest] == labels[~labelled]).double().mean())
+            labelled[
+                uses[torch.randperm(len(uses), generator=generator)[:num_labels]]
+            ] = True
+        centroids = torch.stack(
+            [unit[labelled & (labels == sense)].mean(0) for sense in senses]
+        )  # (S, C)
+        nearest = (
+            unit[~labelled] @ torch.nn.functional.normalize(centroids, dim=-1).T
+        ).argmax(1)
+        right.append(
+            (torch.tensor(senses)[nearest] == labels[~labelled]).double().mean()
+        )
     return torch.stack(right)

@@ -6,6 +6,7 @@ the shared task's program `conlleval` reads that so: an I-X that follows O, or a
 
 Not here: labels for pieces of words (see `objectives`), other schemes (IOBES), credit for overlap.
 """
+
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
@@ -38,7 +39,9 @@ def entities(tags: Sequence[str]) -> list[Entity]:
     for place, tag in enumerate((*tags, "O")):
         mark, _, kind = tag.partition("-")
         if tag != "O" and not (mark in ("B", "I") and kind):
-            raise MetricError(f'{tag!r} is no tag: give "O", or "B-" or "I-" and a kind')
+            raise MetricError(
+                f'{tag!r} is no tag: give "O", or "B-" or "I-" and a kind'
+            )
         if mark == "I" and kind == before:
             continue
         if before:
@@ -47,13 +50,17 @@ def entities(tags: Sequence[str]) -> list[Entity]:
     return found
 
 
-def entity_scores(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> EntityScores:
+def entity_scores(
+    predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]
+) -> EntityScores:
     """How many entities of `wanted` were found in all sentences, as CoNLL counts.
 
     Raises MetricError if there is no word, or a sentence has not as many tags in both.
     """
     if [len(tags) for tags in predicted] != [len(tags) for tags in wanted]:
-        raise MetricError("predicted and wanted tags are not of the same sentences: their lengths differ")
+        raise MetricError(
+            "predicted and wanted tags are not of the same sentences: their lengths differ"
+        )
     num_words = sum(map(len, wanted))
     if not num_words:
         raise MetricError("no words, so nothing to score")
@@ -62,11 +69,19 @@ def entity_scores(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[
         said, true = set(entities(said)), set(entities(true))
         for counter, several in ((found, said), (real, true), (right, said & true)):
             counter.update(entity.kind for entity in several)
-    same = sum(one == other for said, true in zip(predicted, wanted, strict=True)
-               for one, other in zip(said, true, strict=True))
-    return EntityScores(scores(right.total(), found.total(), real.total()),
-                        {kind: scores(right[kind], found[kind], real[kind]) for kind in sorted(found | real)},
-                        same / num_words)
+    same = sum(
+        one == other
+        for said, true in zip(predicted, wanted, strict=True)
+        for one, other in zip(said, true, strict=True)
+    )
+    return EntityScores(
+        scores(right.total(), found.total(), real.total()),
+        {
+            kind: scores(right[kind], found[kind], real[kind])
+            for kind in sorted(found | real)
+        },
+        same / num_words,
+    )
 
 
 def of_words(word_ids: Sequence[int | None], predictions: Sequence[T]) -> list[T]:
@@ -75,6 +90,11 @@ def of_words(word_ids: Sequence[int | None], predictions: Sequence[T]) -> list[T
     `word_ids` are those of an encoding. Words that truncation cut off are missing at the end.
     """
     if len(word_ids) != len(predictions):
-        raise MetricError(f"{len(predictions)} predictions but {len(word_ids)} tokens: give one for each token")
-    return [prediction for place, (word, prediction) in enumerate(zip(word_ids, predictions))
-            if word is not None and (not place or word_ids[place - 1] != word)]
+        raise MetricError(
+            f"{len(predictions)} predictions but {len(word_ids)} tokens: give one for each token"
+        )
+    return [
+        prediction
+        for place, (word, prediction) in enumerate(zip(word_ids, predictions))
+        if word is not None and (not place or word_ids[place - 1] != word)
+    ]

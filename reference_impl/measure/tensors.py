@@ -6,6 +6,7 @@ its storage was not among its arguments; a view is not.
 Not here: what an operator needs inside itself and gives back before it returns, memory of Python and of libraries
 (for both see the process's own peak, `resource.getrusage`), kernels that are not torch operators (see `kernels`).
 """
+
 import weakref
 from typing import Any
 
@@ -13,7 +14,14 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-COPIES = ("aten.copy_", "aten.clone", "aten._to_copy", "aten.cat", "aten.index_select", "aten.index.Tensor")
+COPIES = (
+    "aten.copy_",
+    "aten.clone",
+    "aten._to_copy",
+    "aten.cat",
+    "aten.index_select",
+    "aten.index.Tensor",
+)
 
 
 def _tensors(tree: Any) -> list[Tensor]:
@@ -41,7 +49,10 @@ class TensorCounter(TorchDispatchMode):
 
     def _note(self, tensor: Tensor) -> None:
         storage = tensor.untyped_storage()
-        address, size = storage._cdata, storage.nbytes()  # the storage itself: its Python wrapper comes and goes
+        address, size = (
+            storage._cdata,
+            storage.nbytes(),
+        )  # the storage itself: its Python wrapper comes and goes
         if address in self._known:
             return
         self._known.add(address)
@@ -54,10 +65,19 @@ class TensorCounter(TorchDispatchMode):
         self._known.discard(address)
         self.alive -= size
 
-    def __torch_dispatch__(self, function: Any, types: Any, arguments: tuple = (), keywords: dict | None = None) -> Any:
+    def __torch_dispatch__(
+        self,
+        function: Any,
+        types: Any,
+        arguments: tuple = (),
+        keywords: dict | None = None,
+    ) -> Any:
         """Run the operator and look at what it returned."""
         keywords = keywords or {}
-        before = {tensor.untyped_storage()._cdata for tensor in _tensors((arguments, keywords))}
+        before = {
+            tensor.untyped_storage()._cdata
+            for tensor in _tensors((arguments, keywords))
+        }
         result = function(*arguments, **keywords)
         for tensor in _tensors(result):
             self.largest = max(self.largest, tensor.numel())

@@ -6,6 +6,7 @@ computed.
 
 Not here: the authors' groups of layers, n-gram masking.
 """
+
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -52,8 +53,12 @@ class Albert(Pretrained, nn.Module):
         self.pooler = Pooler(config.hidden_size)
         start_normal(self)
 
-    def forward(self, ids: Int[Tensor, "B T"], segments: Int[Tensor, "B T"] | None = None,
-                mask: Bool[Tensor, "B T"] | None = None) -> BertOutput:
+    def forward(
+        self,
+        ids: Int[Tensor, "B T"],
+        segments: Int[Tensor, "B T"] | None = None,
+        mask: Bool[Tensor, "B T"] | None = None,
+    ) -> BertOutput:
         """`mask` is True where there is a token and False for padding; None: no padding. No segments: all the first."""
         check_ids(ids, self.config.vocab_size, self.config.max_position_embeddings)
         check_mask(mask, ids.shape)
@@ -75,13 +80,23 @@ class AlbertForPreTraining(Pretrained, nn.Module):
         super().__init__()
         self.config = config
         self.albert = Albert(config)
-        self.masked_lm = MaskedLMHead(self.albert.embeddings.word, config.hidden_size, config.hidden_act,
-                                      config.layer_norm_eps)
-        self.sentence_order = Classifier(config.hidden_size, 2, config.classifier_dropout)
+        self.masked_lm = MaskedLMHead(
+            self.albert.embeddings.word,
+            config.hidden_size,
+            config.hidden_act,
+            config.layer_norm_eps,
+        )
+        self.sentence_order = Classifier(
+            config.hidden_size, 2, config.classifier_dropout
+        )
         start_normal(self)
 
-    def forward(self, ids: Int[Tensor, "B T"], segments: Int[Tensor, "B T"] | None = None,
-                mask: Bool[Tensor, "B T"] | None = None) -> tuple[Float[Tensor, "B T V"], Float[Tensor, "B 2"]]:
+    def forward(
+        self,
+        ids: Int[Tensor, "B T"],
+        segments: Int[Tensor, "B T"] | None = None,
+        mask: Bool[Tensor, "B T"] | None = None,
+    ) -> tuple[Float[Tensor, "B T V"], Float[Tensor, "B 2"]]:
         """Logits of each token, and of the order: 0 for "as written", 1 for "exchanged"."""
         tokens, pooled = self.albert(ids, segments, mask)
         return self.masked_lm(tokens), self.sentence_order(pooled)

@@ -5,6 +5,7 @@ Tasks to fine-tune on are in `bert_tasks`; the heads themselves in `heads`.
 
 Not here: choosing and masking tokens (see `objectives`), training (see `training`).
 """
+
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -61,10 +62,18 @@ class Embeddings(nn.Module):
         self.norm = LayerNorm(width, config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout)
 
-    def forward(self, ids: Int[Tensor, "B T"], segments: Int[Tensor, "B T"],
-                positions: Int[Tensor, "B T"] | None = None) -> Float[Tensor, "B T C"]:
+    def forward(
+        self,
+        ids: Int[Tensor, "B T"],
+        segments: Int[Tensor, "B T"],
+        positions: Int[Tensor, "B T"] | None = None,
+    ) -> Float[Tensor, "B T C"]:
         """Segments are 0 for the first sentence and 1 for the second; positions count from 0 unless given."""
-        places = self.position(ids.shape[1]) if positions is None else self.position.at(positions)
+        places = (
+            self.position(ids.shape[1])
+            if positions is None
+            else self.position.at(positions)
+        )
         x = self.word(ids) + places + self.segment(segments)  # (B, T, C)
         return self.dropout(self.norm(x))
 
@@ -77,19 +86,28 @@ class Block(nn.Module):
 
     def __init__(self, config: BertConfig, attention: nn.Module | None = None):
         super().__init__()
-        self.attention = attention or MultiHeadAttention(config.hidden_size, config.num_heads,
-                                                         dropout=config.attention_dropout)
+        self.attention = attention or MultiHeadAttention(
+            config.hidden_size, config.num_heads, dropout=config.attention_dropout
+        )
         self.attention_norm = LayerNorm(config.hidden_size, config.layer_norm_eps)
-        self.feed_forward = FeedForward(config.hidden_size, config.intermediate_size, config.hidden_act)
+        self.feed_forward = FeedForward(
+            config.hidden_size, config.intermediate_size, config.hidden_act
+        )
         self.feed_forward_norm = LayerNorm(config.hidden_size, config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout)
 
-    def forward(self, x: Float[Tensor, "B T C"], mask: Bool[Tensor, "B 1 1 T"] | None,
-                packing: Packing | None = None) -> Float[Tensor, "B T C"]:
+    def forward(
+        self,
+        x: Float[Tensor, "B T C"],
+        mask: Bool[Tensor, "B 1 1 T"] | None,
+        packing: Packing | None = None,
+    ) -> Float[Tensor, "B T C"]:
         """`mask` is True for the keys that are tokens."""
         return self.add(x, self.attention(x, mask=mask, packing=packing))
 
-    def add(self, x: Float[Tensor, "B T C"], attended: Float[Tensor, "B T C"]) -> Float[Tensor, "B T C"]:
+    def add(
+        self, x: Float[Tensor, "B T C"], attended: Float[Tensor, "B T C"]
+    ) -> Float[Tensor, "B T C"]:
         """What attention found to x, then what the feed-forward makes of the sum."""
         x = self.attention_norm(x + self.dropout(attended))
         return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
@@ -116,21 +134,36 @@ class Bert(Pretrained, nn.Module):
         self.pooler = Pooler(config.hidden_size) if pooler else None
         start_normal(self)
 
-    def forward(self, ids: Int[Tensor, "B T"], segments: Int[Tensor, "B T"] | None = None,
-                mask: Bool[Tensor, "B T"] | None = None, packing: Packing | None = None) -> BertOutput:
+    def forward(
+        self,
+        ids: Int[Tensor, "B T"],
+        segments: Int[Tensor, "B T"] | None = None,
+        mask: Bool[Tensor, "B T"] | None = None,
+        packing: Packing | None = None,
+    ) -> BertOutput:
         """`mask` is True where there is a token and False for padding; None: no padding. No segments: all the first.
 
         With a packing the one row is many sequences (see `layers.packing`), each pooled from its own first token.
         """
-        check_tokens(ids, mask, packing, self.config.vocab_size, self.config.max_position_embeddings)
+        check_tokens(
+            ids,
+            mask,
+            packing,
+            self.config.vocab_size,
+            self.config.max_position_embeddings,
+        )
         segments = torch.zeros_like(ids) if segments is None else segments
         check_segments(segments, ids.shape, self.config.type_vocab_size)
-        x = self.embeddings(ids, segments, None if packing is None else packing.positions[None])  # (B, T, C)
+        x = self.embeddings(
+            ids, segments, None if packing is None else packing.positions[None]
+        )  # (B, T, C)
         for block in self.blocks:
             x = block(x, key_mask(mask), packing)
         if self.pooler is None:
             return BertOutput(x, None)
-        return BertOutput(x, self.pooler(x if packing is None else packing.first_tokens(x)))
+        return BertOutput(
+            x, self.pooler(x if packing is None else packing.first_tokens(x))
+        )
 
 
 class BertForPreTraining(Pretrained, nn.Module):
@@ -143,13 +176,21 @@ class BertForPreTraining(Pretrained, nn.Module):
         super().__init__()
         self.config = config
         self.bert = Bert(config)
-        self.masked_lm = MaskedLMHead(self.bert.embeddings.word, config.hidden_size, config.hidden_act,
-                                      config.layer_norm_eps)
+        self.masked_lm = MaskedLMHead(
+            self.bert.embeddings.word,
+            config.hidden_size,
+            config.hidden_act,
+            config.layer_norm_eps,
+        )
         self.next_sentence = nn.Linear(config.hidden_size, 2)
         start_normal(self)
 
-    def forward(self, ids: Int[Tensor, "B T"], segments: Int[Tensor, "B T"] | None = None,
-                mask: Bool[Tensor, "B T"] | None = None) -> tuple[Float[Tensor, "B T V"], Float[Tensor, "B 2"]]:
+    def forward(
+        self,
+        ids: Int[Tensor, "B T"],
+        segments: Int[Tensor, "B T"] | None = None,
+        mask: Bool[Tensor, "B T"] | None = None,
+    ) -> tuple[Float[Tensor, "B T V"], Float[Tensor, "B 2"]]:
         """Logits of each token, and of the sentences: 0 for "follows", 1 for "from elsewhere", as released."""
         tokens, pooled = self.bert(ids, segments, mask)
         return self.masked_lm(tokens), self.next_sentence(pooled)
@@ -165,11 +206,20 @@ class BertForMaskedLM(Pretrained, nn.Module):
         super().__init__()
         self.config = config
         self.bert = Bert(config, pooler=False)
-        self.masked_lm = MaskedLMHead(self.bert.embeddings.word, config.hidden_size, config.hidden_act,
-                                      config.layer_norm_eps)
+        self.masked_lm = MaskedLMHead(
+            self.bert.embeddings.word,
+            config.hidden_size,
+            config.hidden_act,
+            config.layer_norm_eps,
+        )
         start_normal(self)
 
-    def forward(self, ids: Int[Tensor, "B T"], segments: Int[Tensor, "B T"] | None = None,
-                mask: Bool[Tensor, "B T"] | None = None, packing: Packing | None = None) -> Float[Tensor, "B T V"]:
+    def forward(
+        self,
+        ids: Int[Tensor, "B T"],
+        segments: Int[Tensor, "B T"] | None = None,
+        mask: Bool[Tensor, "B T"] | None = None,
+        packing: Packing | None = None,
+    ) -> Float[Tensor, "B T V"]:
         """Logits of each token."""
         return self.masked_lm(self.bert(ids, segments, mask, packing).tokens)

@@ -22,7 +22,11 @@ from reference_impl.weights.pretrained import Pretrained
 
 def task_dropout(config: BertConfig) -> float:
     """How much a head drops of what it reads."""
-    return config.hidden_dropout if config.classifier_dropout is None else config.classifier_dropout
+    return (
+        config.hidden_dropout
+        if config.classifier_dropout is None
+        else config.classifier_dropout
+    )
 
 
 class BertForSequenceClassification(Pretrained, nn.Module):
@@ -35,11 +39,17 @@ class BertForSequenceClassification(Pretrained, nn.Module):
         super().__init__()
         self.config = config
         self.bert = Bert(config)
-        self.classifier = Classifier(config.hidden_size, num_labels, task_dropout(config))
+        self.classifier = Classifier(
+            config.hidden_size, num_labels, task_dropout(config)
+        )
         start_normal(self)
 
-    def forward(self, ids: Int[Tensor, "B T"], segments: Int[Tensor, "B T"] | None = None,
-                mask: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B L"]:
+    def forward(
+        self,
+        ids: Int[Tensor, "B T"],
+        segments: Int[Tensor, "B T"] | None = None,
+        mask: Bool[Tensor, "B T"] | None = None,
+    ) -> Float[Tensor, "B L"]:
         """Logits of the labels."""
         return self.classifier(self.bert(ids, segments, mask).pooled)
 
@@ -57,11 +67,18 @@ class BertForMultipleChoice(Pretrained, nn.Module):
         self.classifier = Classifier(config.hidden_size, 1, task_dropout(config))
         start_normal(self)
 
-    def forward(self, ids: Int[Tensor, "B N T"], segments: Int[Tensor, "B N T"] | None = None,
-                mask: Bool[Tensor, "B N T"] | None = None) -> Float[Tensor, "B N"]:
+    def forward(
+        self,
+        ids: Int[Tensor, "B N T"],
+        segments: Int[Tensor, "B N T"] | None = None,
+        mask: Bool[Tensor, "B N T"] | None = None,
+    ) -> Float[Tensor, "B N"]:
         """Logits of the endings."""
         check_choices(ids)
-        flat = [None if tensor is None else tensor.flatten(0, 1) for tensor in (ids, segments, mask)]  # (B N, T)
+        flat = [
+            None if tensor is None else tensor.flatten(0, 1)
+            for tensor in (ids, segments, mask)
+        ]  # (B N, T)
         return self.classifier(self.bert(*flat).pooled).view(ids.shape[:2])
 
 
@@ -75,11 +92,17 @@ class BertForTokenClassification(Pretrained, nn.Module):
         super().__init__()
         self.config = config
         self.bert = Bert(config, pooler=False)
-        self.classifier = Classifier(config.hidden_size, num_labels, task_dropout(config))
+        self.classifier = Classifier(
+            config.hidden_size, num_labels, task_dropout(config)
+        )
         start_normal(self)
 
-    def forward(self, ids: Int[Tensor, "B T"], segments: Int[Tensor, "B T"] | None = None,
-                mask: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T L"]:
+    def forward(
+        self,
+        ids: Int[Tensor, "B T"],
+        segments: Int[Tensor, "B T"] | None = None,
+        mask: Bool[Tensor, "B T"] | None = None,
+    ) -> Float[Tensor, "B T L"]:
         """Logits of the tags. Those of padding and of later pieces of a word are for the loss to leave out."""
         return self.classifier(self.bert(ids, segments, mask).tokens)
 
@@ -97,12 +120,18 @@ class BertForQuestionAnswering(Pretrained, nn.Module):
         self.span = SpanHead(config.hidden_size)
         start_normal(self)
 
-    def forward(self, ids: Int[Tensor, "B T"], segments: Int[Tensor, "B T"] | None = None,
-                mask: Bool[Tensor, "B T"] | None = None) -> tuple[Float[Tensor, "B T"], Float[Tensor, "B T"]]:
+    def forward(
+        self,
+        ids: Int[Tensor, "B T"],
+        segments: Int[Tensor, "B T"] | None = None,
+        mask: Bool[Tensor, "B T"] | None = None,
+    ) -> tuple[Float[Tensor, "B T"], Float[Tensor, "B T"]]:
         """Logits of the first and of the last token of the answer."""
         return self.span(self.bert(ids, segments, mask).tokens)
 
 
-def sentence_vectors(bert: Bert, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"]) -> Float[Tensor, "B C"]:
+def sentence_vectors(
+    bert: Bert, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"]
+) -> Float[Tensor, "B C"]:
     """A vector for each sentence: the mean over its tokens. MiniLM and its like were trained to be read so."""
     return mean_pool(bert(ids, mask=mask).tokens, mask)

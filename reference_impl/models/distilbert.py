@@ -6,6 +6,7 @@ trained on the teacher's logits, the masked tokens and the direction of the hidd
 
 Not here: the tasks' heads (BERT's fit).
 """
+
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -40,7 +41,9 @@ class Embeddings(nn.Module):
     def __init__(self, config: DistilBertConfig):
         super().__init__()
         self.word = nn.Embedding(config.vocab_size, config.hidden_size)
-        self.position = LearnedPositions(config.max_position_embeddings, config.hidden_size)
+        self.position = LearnedPositions(
+            config.max_position_embeddings, config.hidden_size
+        )
         self.norm = LayerNorm(config.hidden_size, config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout)
 
@@ -62,7 +65,9 @@ class DistilBert(Pretrained, nn.Module):
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.num_layers))
         start_normal(self)
 
-    def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T C"]:
+    def forward(
+        self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None
+    ) -> Float[Tensor, "B T C"]:
         """A vector for each token. `mask` is True where there is a token and False for padding; None: no padding."""
         check_ids(ids, self.config.vocab_size, self.config.max_position_embeddings)
         check_mask(mask, ids.shape)
@@ -82,24 +87,37 @@ class DistilBertForMaskedLM(Pretrained, nn.Module):
         super().__init__()
         self.config = config
         self.distilbert = DistilBert(config)
-        self.masked_lm = MaskedLMHead(self.distilbert.embeddings.word, config.hidden_size, config.hidden_act,
-                                      config.layer_norm_eps)
+        self.masked_lm = MaskedLMHead(
+            self.distilbert.embeddings.word,
+            config.hidden_size,
+            config.hidden_act,
+            config.layer_norm_eps,
+        )
         start_normal(self)
 
-    def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T V"]:
+    def forward(
+        self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None
+    ) -> Float[Tensor, "B T V"]:
         """Logits of each token."""
         return self.masked_lm(self.distilbert(ids, mask))
 
 
 @torch.no_grad()
-def start_from_teacher(student: DistilBertForMaskedLM, teacher: BertForPreTraining) -> None:
+def start_from_teacher(
+    student: DistilBertForMaskedLM, teacher: BertForPreTraining
+) -> None:
     """Copy embeddings, every second layer (0, 2, 4, ...) and the head (section 2, "student initialization")."""
     needed = 2 * student.config.num_layers - 1
     if teacher.config.num_layers < needed:
-        raise ModelInputError(f"{student.config.num_layers} layers need a teacher of {needed} or more, but this one "
-                              f"has {teacher.config.num_layers}")
-    pairs = [(student.distilbert.embeddings, teacher.bert.embeddings), (student.masked_lm, teacher.masked_lm),
-             *zip(student.distilbert.blocks, teacher.bert.blocks[::2])]
+        raise ModelInputError(
+            f"{student.config.num_layers} layers need a teacher of {needed} or more, but this one "
+            f"has {teacher.config.num_layers}"
+        )
+    pairs = [
+        (student.distilbert.embeddings, teacher.bert.embeddings),
+        (student.masked_lm, teacher.masked_lm),
+        *zip(student.distilbert.blocks, teacher.bert.blocks[::2]),
+    ]
     for ours, theirs in pairs:
         given = theirs.state_dict()
         ours.load_state_dict({name: given[name] for name in ours.state_dict()})

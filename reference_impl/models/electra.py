@@ -5,6 +5,7 @@ masked. It is kept; the generator, a quarter to a half of its size, is thrown aw
 
 Not here: sampling the replacements and the joint loss (see `objectives`).
 """
+
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,7 +13,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from reference_impl.layers.checks import ModelInputError, check_ids, check_mask, check_segments
+from reference_impl.layers.checks import (
+    ModelInputError,
+    check_ids,
+    check_mask,
+    check_segments,
+)
 from reference_impl.layers.feed_forward import activation
 from reference_impl.layers.initial import start_normal
 from reference_impl.layers.masks import key_mask
@@ -45,13 +51,20 @@ class Electra(Pretrained, nn.Module):
         super().__init__()
         self.config = config
         self.embeddings = Embeddings(config, config.embedding_size)
-        self.widen = (nn.Identity() if config.embedding_size == config.hidden_size
-                      else nn.Linear(config.embedding_size, config.hidden_size))
+        self.widen = (
+            nn.Identity()
+            if config.embedding_size == config.hidden_size
+            else nn.Linear(config.embedding_size, config.hidden_size)
+        )
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.num_layers))
         start_normal(self)
 
-    def forward(self, ids: Int[Tensor, "B T"], segments: Int[Tensor, "B T"] | None = None,
-                mask: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T C"]:
+    def forward(
+        self,
+        ids: Int[Tensor, "B T"],
+        segments: Int[Tensor, "B T"] | None = None,
+        mask: Bool[Tensor, "B T"] | None = None,
+    ) -> Float[Tensor, "B T C"]:
         """`mask` is True where there is a token and False for padding; None: no padding. No segments: all the first."""
         check_ids(ids, self.config.vocab_size, self.config.max_position_embeddings)
         check_mask(mask, ids.shape)
@@ -78,10 +91,16 @@ class ElectraForPreTraining(Pretrained, nn.Module):
         self.replaced = nn.Linear(config.hidden_size, 1)
         start_normal(self)
 
-    def forward(self, ids: Int[Tensor, "B T"], segments: Int[Tensor, "B T"] | None = None,
-                mask: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T"]:
+    def forward(
+        self,
+        ids: Int[Tensor, "B T"],
+        segments: Int[Tensor, "B T"] | None = None,
+        mask: Bool[Tensor, "B T"] | None = None,
+    ) -> Float[Tensor, "B T"]:
         """One logit a token: above zero means replaced."""
-        return self.replaced(self.act(self.dense(self.electra(ids, segments, mask)))).squeeze(-1)
+        return self.replaced(
+            self.act(self.dense(self.electra(ids, segments, mask)))
+        ).squeeze(-1)
 
 
 class ElectraForMaskedLM(Pretrained, nn.Module):
@@ -94,20 +113,33 @@ class ElectraForMaskedLM(Pretrained, nn.Module):
         super().__init__()
         self.config = config
         self.electra = Electra(config)
-        self.masked_lm = MaskedLMHead(self.electra.embeddings.word, config.hidden_size, "gelu", config.layer_norm_eps)
+        self.masked_lm = MaskedLMHead(
+            self.electra.embeddings.word,
+            config.hidden_size,
+            "gelu",
+            config.layer_norm_eps,
+        )
         start_normal(self)
 
-    def forward(self, ids: Int[Tensor, "B T"], segments: Int[Tensor, "B T"] | None = None,
-                mask: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T V"]:
+    def forward(
+        self,
+        ids: Int[Tensor, "B T"],
+        segments: Int[Tensor, "B T"] | None = None,
+        mask: Bool[Tensor, "B T"] | None = None,
+    ) -> Float[Tensor, "B T V"]:
         """Logits of each token."""
         return self.masked_lm(self.electra(ids, segments, mask))
 
 
-def share_embeddings(generator: ElectraForMaskedLM, discriminator: ElectraForPreTraining) -> None:
+def share_embeddings(
+    generator: ElectraForMaskedLM, discriminator: ElectraForPreTraining
+) -> None:
     """Make both use the discriminator's embeddings of words, places and segments (section 3.2)."""
     one, other = generator.config, discriminator.config
     if (one.vocab_size, one.embedding_size) != (other.vocab_size, other.embedding_size):
-        raise ModelInputError(f"the generator embeds {one.vocab_size} entries in {one.embedding_size} numbers, the "
-                              f"discriminator {other.vocab_size} in {other.embedding_size}: give both the same")
+        raise ModelInputError(
+            f"the generator embeds {one.vocab_size} entries in {one.embedding_size} numbers, the "
+            f"discriminator {other.vocab_size} in {other.embedding_size}: give both the same"
+        )
     generator.electra.embeddings = discriminator.electra.embeddings
     generator.masked_lm.decoder.weight = discriminator.electra.embeddings.word.weight

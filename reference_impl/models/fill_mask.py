@@ -5,6 +5,7 @@ knows nothing of the choice for the other.
 
 Not here: words of several tokens, filling blanks one after the other.
 """
+
 from typing import NamedTuple
 
 import torch
@@ -23,8 +24,13 @@ class Filling(NamedTuple):
 
 
 @torch.no_grad()
-def fill_mask(model: nn.Module, ids: Int[Tensor, "B T"], mask_id: int, mask: Bool[Tensor, "B T"] | None = None,
-              count: int = 5) -> list[list[list[Filling]]]:
+def fill_mask(
+    model: nn.Module,
+    ids: Int[Tensor, "B T"],
+    mask_id: int,
+    mask: Bool[Tensor, "B T"] | None = None,
+    count: int = 5,
+) -> list[list[list[Filling]]]:
     """For each row, for each of its blanks from the left, the `count` likeliest tokens, best first.
 
     `model` gives logits of the token at each place, as `bert.BertForMaskedLM` does; `mask` is True for tokens.
@@ -33,14 +39,24 @@ def fill_mask(model: nn.Module, ids: Int[Tensor, "B T"], mask_id: int, mask: Boo
     """
     blanks = ids == mask_id
     if not bool(blanks.any(1).all()):
-        raise ModelInputError(f"a text without a blank: put {mask_id}, the mask's id, where a token is wanted")
+        raise ModelInputError(
+            f"a text without a blank: put {mask_id}, the mask's id, where a token is wanted"
+        )
     logits = model(ids) if mask is None else model(ids, mask=mask)  # (B, T, V)
     if not 1 <= count <= logits.shape[-1]:
-        raise ModelInputError(f"{count} tokens wanted of a vocabulary of {logits.shape[-1]}")
+        raise ModelInputError(
+            f"{count} tokens wanted of a vocabulary of {logits.shape[-1]}"
+        )
     filled: list[list[list[Filling]]] = [[] for _ in range(len(ids))]
     for row, place in blanks.nonzero().tolist():
         best = logits[row, place].softmax(-1).topk(count)
-        before, after = ids[row, :place].tolist(), ids[row, place + 1:].tolist()
-        filled[row].append([Filling(token, probability, [*before, token, *after])
-                            for probability, token in zip(best.values.tolist(), best.indices.tolist(), strict=True)])
+        before, after = ids[row, :place].tolist(), ids[row, place + 1 :].tolist()
+        filled[row].append(
+            [
+                Filling(token, probability, [*before, token, *after])
+                for probability, token in zip(
+                    best.values.tolist(), best.indices.tolist(), strict=True
+                )
+            ]
+        )
     return filled

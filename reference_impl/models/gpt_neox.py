@@ -9,6 +9,7 @@ NeoX turns only a quarter of each head by position.
 
 Not here: PaLM's other choices (one head of keys and values, SwiGLU, no biases): see `llama` for those parts.
 """
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,7 +18,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from reference_impl.layers.attention import LayerCache, causal_attention, merge_heads, split_heads
+from reference_impl.layers.attention import (
+    LayerCache,
+    causal_attention,
+    merge_heads,
+    split_heads,
+)
 from reference_impl.layers.checks import ModelInputError, check_decoding, check_heads
 from reference_impl.layers.feed_forward import FeedForward
 from reference_impl.layers.initial import start_normal
@@ -51,8 +57,10 @@ class GPTNeoXConfig(Settings):
         """Rotary positions turn pairs."""
         super().check_together()
         if (turned := self.turned) % 2 or not turned:
-            raise ModelInputError(f"{turned} of {self.hidden_size // self.num_heads} numbers of a head are turned: rotary "
-                                  "positions turn pairs; give another rotary_share or head size")
+            raise ModelInputError(
+                f"{turned} of {self.hidden_size // self.num_heads} numbers of a head are turned: rotary "
+                "positions turn pairs; give another rotary_share or head size"
+            )
 
     @property
     def turned(self) -> int:
@@ -71,13 +79,24 @@ class Attention(nn.Module):
         self.qkv = nn.Linear(config.hidden_size, 3 * config.hidden_size)
         self.output = nn.Linear(config.hidden_size, config.hidden_size)
 
-    def _rotate(self, x: Float[Tensor, "B H T D"], rotary: Tables) -> Float[Tensor, "B H T D"]:
-        return torch.cat((rotate(x[..., :self.turned], rotary), x[..., self.turned:]), dim=-1)
+    def _rotate(
+        self, x: Float[Tensor, "B H T D"], rotary: Tables
+    ) -> Float[Tensor, "B H T D"]:
+        return torch.cat(
+            (rotate(x[..., : self.turned], rotary), x[..., self.turned :]), dim=-1
+        )
 
-    def forward(self, x: Float[Tensor, "B T C"], rotary: Tables, mask: Bool[Tensor, "B 1 1 S"] | None,
-                cache: LayerCache | None) -> Float[Tensor, "B T C"]:
+    def forward(
+        self,
+        x: Float[Tensor, "B T C"],
+        rotary: Tables,
+        mask: Bool[Tensor, "B 1 1 S"] | None,
+        cache: LayerCache | None,
+    ) -> Float[Tensor, "B T C"]:
         """With a cache, x are the last T of S tokens."""
-        q, k, v = split_heads(self.qkv(x), self.num_heads).chunk(3, dim=-1)  # (B, H, T, 3 D) to (B, H, T, D) each
+        q, k, v = split_heads(self.qkv(x), self.num_heads).chunk(
+            3, dim=-1
+        )  # (B, H, T, 3 D) to (B, H, T, D) each
         q, k = self._rotate(q, rotary), self._rotate(k, rotary)
         return self.output(merge_heads(causal_attention(q, k, v, mask, cache)))
 
@@ -91,10 +110,17 @@ class Block(nn.Module):
         self.attention_norm = LayerNorm(config.hidden_size, config.layer_norm_eps)
         self.attention = Attention(config)
         self.feed_forward_norm = LayerNorm(config.hidden_size, config.layer_norm_eps)
-        self.feed_forward = FeedForward(config.hidden_size, config.intermediate_size, config.hidden_act)
+        self.feed_forward = FeedForward(
+            config.hidden_size, config.intermediate_size, config.hidden_act
+        )
 
-    def forward(self, x: Float[Tensor, "B T C"], rotary: Tables, mask: Bool[Tensor, "B 1 1 S"] | None = None,
-                cache: LayerCache | None = None) -> Float[Tensor, "B T C"]:
+    def forward(
+        self,
+        x: Float[Tensor, "B T C"],
+        rotary: Tables,
+        mask: Bool[Tensor, "B 1 1 S"] | None = None,
+        cache: LayerCache | None = None,
+    ) -> Float[Tensor, "B T C"]:
         """`mask` is True for the keys that are tokens."""
         attended = self.attention(self.attention_norm(x), rotary, mask, cache)
         if self.parallel:
@@ -118,23 +144,33 @@ class GPTNeoX(Pretrained, nn.Module):
         self.output = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
         start_normal(self)
 
-    def hidden(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B S"] | None = None,
-               positions: Int[Tensor, "B T"] | None = None,
-               cache: Sequence[LayerCache] | None = None) -> Float[Tensor, "B T C"]:
+    def hidden(
+        self,
+        ids: Int[Tensor, "B T"],
+        mask: Bool[Tensor, "B S"] | None = None,
+        positions: Int[Tensor, "B T"] | None = None,
+        cache: Sequence[LayerCache] | None = None,
+    ) -> Float[Tensor, "B T C"]:
         """The last layer's vectors: what the output layer and other heads read. Arguments as in `forward`."""
         config = self.config
         start = check_decoding(ids, mask, positions, cache, config)
         x = self.embedding(ids)  # (B, T, C)
         if positions is None:
             positions = torch.arange(start, start + ids.shape[1], device=ids.device)
-        rotary = rotary_tables(positions, config.turned, config.rope_theta, dtype=x.dtype)
+        rotary = rotary_tables(
+            positions, config.turned, config.rope_theta, dtype=x.dtype
+        )
         for i, block in enumerate(self.blocks):
             x = block(x, rotary, key_mask(mask), cache[i] if cache else None)
         return self.norm(x)
 
-    def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B S"] | None = None,
-                positions: Int[Tensor, "B T"] | None = None,
-                cache: Sequence[LayerCache] | None = None) -> Float[Tensor, "B T V"]:
+    def forward(
+        self,
+        ids: Int[Tensor, "B T"],
+        mask: Bool[Tensor, "B S"] | None = None,
+        positions: Int[Tensor, "B T"] | None = None,
+        cache: Sequence[LayerCache] | None = None,
+    ) -> Float[Tensor, "B T V"]:
         """Logits of the token after each.
 
         `mask` is True where there is a token, for all S tokens so far; needed only for padding on the left. With

@@ -14,6 +14,7 @@ All that is new to the model are the linear layer and three rows of the embeddin
 Not here: truncating texts (see `tokenizers`), the loss (see `objectives.task_losses.label_and_language`), metrics
 (see `measure.metrics`).
 """
+
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -48,7 +49,9 @@ class Markers(NamedTuple):
         """Similarity has no order, so both are read."""
         return [self.pair(one, other), self.pair(other, one)]
 
-    def choices(self, context: Sequence[int], answers: Sequence[Sequence[int]]) -> list[list[int]]:
+    def choices(
+        self, context: Sequence[int], answers: Sequence[Sequence[int]]
+    ) -> list[list[int]]:
         """One row an answer; none sees the others."""
         return [self.pair(context, answer) for answer in answers]
 
@@ -59,18 +62,24 @@ def with_markers(gpt: GPT) -> tuple[GPT, Markers]:
     larger = GPT(replace(gpt.config, vocab_size=known + 3)).to(gpt.embedding.weight)
     weights = gpt.state_dict()
     for name in ("embedding.weight", "output.weight"):
-        weights[name] = torch.cat((weights[name], larger.embedding.weight.detach()[known:]))
+        weights[name] = torch.cat(
+            (weights[name], larger.embedding.weight.detach()[known:])
+        )
     larger.load_state_dict(weights)
     return larger.train(gpt.training), Markers(known, known + 1, known + 2)
 
 
-def last_vectors(x: Float[Tensor, "B T C"], mask: Bool[Tensor, "B T"] | None) -> Float[Tensor, "B C"]:
+def last_vectors(
+    x: Float[Tensor, "B T C"], mask: Bool[Tensor, "B T"] | None
+) -> Float[Tensor, "B C"]:
     """The vector of each row's last token; padding stands after it."""
     check_mask(mask, x.shape[:2])
     if mask is None:
         return x[:, -1]
     if not bool((mask[:, :-1] >= mask[:, 1:]).all() and mask[:, 0].all()):
-        raise ModelInputError("a row starts with padding, or has some inside: give texts first and padding after")
+        raise ModelInputError(
+            "a row starts with padding, or has some inside: give texts first and padding after"
+        )
     return x[torch.arange(len(x), device=x.device), mask.sum(1) - 1]
 
 
@@ -101,21 +110,34 @@ class GPTForSequenceClassification(_GPTWithHead):
     def __init__(self, config: GPTConfig, num_labels: int = 2):
         super().__init__(config, num_labels, bias=False)
 
-    def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None) -> TaskOutput:
+    def forward(
+        self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None
+    ) -> TaskOutput:
         """`mask` is True where there is a token; padding stands after them."""
         x = self.gpt.hidden(ids)  # (B, T, C): padding after a token is never seen
-        return TaskOutput(self.classifier(self.dropout(last_vectors(x, mask))), self.gpt.output(x))
+        return TaskOutput(
+            self.classifier(self.dropout(last_vectors(x, mask))), self.gpt.output(x)
+        )
 
 
 class GPTForSimilarity(GPTForSequenceClassification):
     """A label for a pair that has no order: the vectors of both orders, added, then the linear layer."""
 
-    def forward(self, ids: Int[Tensor, "B 2 T"], mask: Bool[Tensor, "B 2 T"] | None = None) -> TaskOutput:
+    def forward(
+        self, ids: Int[Tensor, "B 2 T"], mask: Bool[Tensor, "B 2 T"] | None = None
+    ) -> TaskOutput:
         """Both orders of each pair, as `Markers.both_orders` writes them."""
         check_choices(ids)
         x = self.gpt.hidden(ids.flatten(0, 1))  # (2 B, T, C)
-        vectors = last_vectors(x, None if mask is None else mask.flatten(0, 1)).unflatten(0, (-1, 2)).sum(1)  # (B, C)
-        return TaskOutput(self.classifier(self.dropout(vectors)), self.gpt.output(x).unflatten(0, (-1, 2)))
+        vectors = (
+            last_vectors(x, None if mask is None else mask.flatten(0, 1))
+            .unflatten(0, (-1, 2))
+            .sum(1)
+        )  # (B, C)
+        return TaskOutput(
+            self.classifier(self.dropout(vectors)),
+            self.gpt.output(x).unflatten(0, (-1, 2)),
+        )
 
 
 class GPTForMultipleChoice(_GPTWithHead):
@@ -126,10 +148,14 @@ class GPTForMultipleChoice(_GPTWithHead):
     def __init__(self, config: GPTConfig):
         super().__init__(config, 1, bias=True)
 
-    def forward(self, ids: Int[Tensor, "B N T"], mask: Bool[Tensor, "B N T"] | None = None) -> TaskOutput:
+    def forward(
+        self, ids: Int[Tensor, "B N T"], mask: Bool[Tensor, "B N T"] | None = None
+    ) -> TaskOutput:
         """One row an answer, as `Markers.choices` writes them."""
         check_choices(ids)
         x = self.gpt.hidden(ids.flatten(0, 1))  # (B N, T, C)
-        vectors = last_vectors(x, None if mask is None else mask.flatten(0, 1))  # (B N, C)
+        vectors = last_vectors(
+            x, None if mask is None else mask.flatten(0, 1)
+        )  # (B N, C)
         scores = self.classifier(self.dropout(vectors)).view(ids.shape[:2])  # (B, N)
         return TaskOutput(scores, self.gpt.output(x).unflatten(0, ids.shape[:2]))

@@ -3,6 +3,7 @@
 Devlin et al. 2019, sections 3.1 (masked language model, pooler) and 4 (sentence, token, span); Reimers and Gurevych
 2019, section 3 (sentence embeddings by the mean).
 """
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -62,18 +63,27 @@ class SpanHead(nn.Module):
         super().__init__()
         self.linear = nn.Linear(hidden_size, 2)
 
-    def forward(self, x: Float[Tensor, "B T C"]) -> tuple[Float[Tensor, "B T"], Float[Tensor, "B T"]]:
+    def forward(
+        self, x: Float[Tensor, "B T C"]
+    ) -> tuple[Float[Tensor, "B T"], Float[Tensor, "B T"]]:
         """Logits of the first and of the last token of the answer."""
         start, end = self.linear(x).unbind(-1)
         return start, end
 
 
-def mean_pool(x: Float[Tensor, "B T C"], mask: Bool[Tensor, "B T"]) -> Float[Tensor, "B C"]:
+def mean_pool(
+    x: Float[Tensor, "B T C"], mask: Bool[Tensor, "B T"]
+) -> Float[Tensor, "B C"]:
     """A sentence's vector: the mean over its tokens, padding left out. A row without tokens is zero."""
     weights = mask.unsqueeze(-1).to(x.dtype)  # (B, T, 1)
     return (x * weights).sum(1) / weights.sum(1).clamp(min=1)
 
 
-def similarity(one: Float[Tensor, "M C"], other: Float[Tensor, "N C"]) -> Float[Tensor, "M N"]:
+def similarity(
+    one: Float[Tensor, "M C"], other: Float[Tensor, "N C"]
+) -> Float[Tensor, "M N"]:
     """The cosine between each of one and each of the other."""
-    return torch.nn.functional.normalize(one, dim=-1) @ torch.nn.functional.normalize(other, dim=-1).T
+    return (
+        torch.nn.functional.normalize(one, dim=-1)
+        @ torch.nn.functional.normalize(other, dim=-1).T
+    )

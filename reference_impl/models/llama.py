@@ -7,6 +7,7 @@ et al. 2025, section 2) norms queries and keys in their place. LLaMA 3.1 slows s
 
 Not here: mixtures of experts, generating (see `generation`).
 """
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,14 +16,24 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from reference_impl.layers.attention import LayerCache, causal_attention, merge_heads, split_heads
+from reference_impl.layers.attention import (
+    LayerCache,
+    causal_attention,
+    merge_heads,
+    split_heads,
+)
 from reference_impl.layers.checks import ModelInputError, check_decoding, check_heads
 from reference_impl.layers.feed_forward import GatedFeedForward
 from reference_impl.layers.initial import start_normal
 from reference_impl.layers.joined import products
 from reference_impl.layers.masks import join, key_mask
 from reference_impl.layers.norms import RMSNorm
-from reference_impl.layers.rotary import Tables, rotary_tables, rotate, slow_interpolation
+from reference_impl.layers.rotary import (
+    Tables,
+    rotary_tables,
+    rotate,
+    slow_interpolation,
+)
 from reference_impl.layers.settings import Count, Positive, Settings, is_of
 from reference_impl.weights.families import llama
 from reference_impl.weights.pretrained import Pretrained
@@ -45,7 +56,9 @@ class LlamaConfig(Settings):
     rms_norm_eps: Positive = 1e-6
     rope_theta: Positive = 10_000.0
     rope_interpolation: Positive = 1.0
-    rope_bands: tuple[float, float, int] | None = None  # LLaMA 3.1: rounds of the slow, of the fast, trained length
+    rope_bands: tuple[float, float, int] | None = (
+        None  # LLaMA 3.1: rounds of the slow, of the fast, trained length
+    )
     sliding_window: Count | None = None
     qkv_bias: bool = False
     qk_norm: bool = False
@@ -57,13 +70,22 @@ class LlamaConfig(Settings):
         """Rotary positions turn pairs, and there are slow and fast ones."""
         super().check_together()
         if (head_dim := self.head_dim or self.hidden_size // self.num_heads) % 2:
-            raise ModelInputError(f"head_dim is {head_dim}: give an even number, rotary positions turn pairs")
+            raise ModelInputError(
+                f"head_dim is {head_dim}: give an even number, rotary positions turn pairs"
+            )
         if self.rope_bands is not None:
             slowest, fastest, length = self.rope_bands
-            if not (is_of(slowest, Positive) and is_of(fastest, Positive) and slowest < fastest
-                    and is_of(length, Count) and length < 2 ** 31):
-                raise ModelInputError(f"rope_bands is {self.rope_bands}: give the rounds of the slow angles, more rounds of "
-                                      "the fast ones, and the length that was trained on")
+            if not (
+                is_of(slowest, Positive)
+                and is_of(fastest, Positive)
+                and slowest < fastest
+                and is_of(length, Count)
+                and length < 2**31
+            ):
+                raise ModelInputError(
+                    f"rope_bands is {self.rope_bands}: give the rounds of the slow angles, more rounds of "
+                    "the fast ones, and the length that was trained on"
+                )
 
 
 class GroupedQueryAttention(nn.Module):
@@ -74,24 +96,48 @@ class GroupedQueryAttention(nn.Module):
 
     def __init__(self, config: LlamaConfig):
         super().__init__()
-        self.num_heads, self.num_kv_heads = config.num_heads, config.num_kv_heads or config.num_heads
+        self.num_heads, self.num_kv_heads = (
+            config.num_heads,
+            config.num_kv_heads or config.num_heads,
+        )
         head_dim = config.head_dim or config.hidden_size // config.num_heads
         width = self.num_heads * head_dim if config.head_dim else config.hidden_size
         check_heads(width, self.num_heads, self.num_kv_heads)
-        self.query = nn.Linear(config.hidden_size, self.num_heads * head_dim, config.qkv_bias)
-        self.key = nn.Linear(config.hidden_size, self.num_kv_heads * head_dim, config.qkv_bias)
-        self.value = nn.Linear(config.hidden_size, self.num_kv_heads * head_dim, config.qkv_bias)
-        self.output = nn.Linear(self.num_heads * head_dim, config.hidden_size, bias=False)
+        self.query = nn.Linear(
+            config.hidden_size, self.num_heads * head_dim, config.qkv_bias
+        )
+        self.key = nn.Linear(
+            config.hidden_size, self.num_kv_heads * head_dim, config.qkv_bias
+        )
+        self.value = nn.Linear(
+            config.hidden_size, self.num_kv_heads * head_dim, config.qkv_bias
+        )
+        self.output = nn.Linear(
+            self.num_heads * head_dim, config.hidden_size, bias=False
+        )
         # One norm for all heads; scores can't grow with the size of queries and keys.
-        self.query_norm = RMSNorm(head_dim, config.rms_norm_eps) if config.qk_norm else nn.Identity()
-        self.key_norm = RMSNorm(head_dim, config.rms_norm_eps) if config.qk_norm else nn.Identity()
+        self.query_norm = (
+            RMSNorm(head_dim, config.rms_norm_eps) if config.qk_norm else nn.Identity()
+        )
+        self.key_norm = (
+            RMSNorm(head_dim, config.rms_norm_eps) if config.qk_norm else nn.Identity()
+        )
 
-    def forward(self, x: Float[Tensor, "B T C"], rotary: Tables, mask: Bool[Tensor, "..."] | None,
-                cache: LayerCache | None) -> Float[Tensor, "B T C"]:
+    def forward(
+        self,
+        x: Float[Tensor, "B T C"],
+        rotary: Tables,
+        mask: Bool[Tensor, "..."] | None,
+        cache: LayerCache | None,
+    ) -> Float[Tensor, "B T C"]:
         """With a cache, x are the last T of S tokens; keys are cached already turned."""
         q, k, v = products(x, self.query, self.key, self.value)
-        q = rotate(self.query_norm(split_heads(q, self.num_heads)), rotary)  # (B, H, T, D)
-        k = rotate(self.key_norm(split_heads(k, self.num_kv_heads)), rotary)  # (B, K, T, D)
+        q = rotate(
+            self.query_norm(split_heads(q, self.num_heads)), rotary
+        )  # (B, H, T, D)
+        k = rotate(
+            self.key_norm(split_heads(k, self.num_kv_heads)), rotary
+        )  # (B, K, T, D)
         v = split_heads(v, self.num_kv_heads)
         return self.output(merge_heads(causal_attention(q, k, v, mask, cache)))
 
@@ -104,10 +150,17 @@ class Block(nn.Module):
         self.attention_norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
         self.attention = GroupedQueryAttention(config)
         self.feed_forward_norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
-        self.feed_forward = GatedFeedForward(config.hidden_size, config.intermediate_size, "silu")
+        self.feed_forward = GatedFeedForward(
+            config.hidden_size, config.intermediate_size, "silu"
+        )
 
-    def forward(self, x: Float[Tensor, "B T C"], rotary: Tables, mask: Bool[Tensor, "..."] | None = None,
-                cache: LayerCache | None = None) -> Float[Tensor, "B T C"]:
+    def forward(
+        self,
+        x: Float[Tensor, "B T C"],
+        rotary: Tables,
+        mask: Bool[Tensor, "..."] | None = None,
+        cache: LayerCache | None = None,
+    ) -> Float[Tensor, "B T C"]:
         """`mask` is True where a query may see a key, besides the causal one."""
         x = x + self.attention(self.attention_norm(x), rotary, mask, cache)
         return x + self.feed_forward(self.feed_forward_norm(x))
@@ -130,33 +183,57 @@ class Llama(Pretrained, nn.Module):
             self.output.weight = self.embedding.weight
         start_normal(self)
 
-    def hidden(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B S"] | None = None,
-               positions: Int[Tensor, "B T"] | None = None,
-               cache: Sequence[LayerCache] | None = None) -> Float[Tensor, "B T C"]:
+    def hidden(
+        self,
+        ids: Int[Tensor, "B T"],
+        mask: Bool[Tensor, "B S"] | None = None,
+        positions: Int[Tensor, "B T"] | None = None,
+        cache: Sequence[LayerCache] | None = None,
+    ) -> Float[Tensor, "B T C"]:
         """The last layer's vectors: what the output layer and other heads read. Arguments as in `forward`."""
-        config, before = self.config, cache[0] if cache else LayerCache()  # that has kept nothing
+        config, before = (
+            self.config,
+            cache[0] if cache else LayerCache(),
+        )  # that has kept nothing
         start = check_decoding(ids, mask, positions, cache, config)
         num_tokens = ids.shape[1]
         x = self.embedding(ids)  # (B, T, C)
         if positions is None:
             positions = torch.arange(start, start + num_tokens, device=ids.device)
         rotary = self._rotary(positions, x.dtype)
-        seen = join(key_mask(mask), before.window_mask(num_tokens, config.sliding_window, ids.device))
+        seen = join(
+            key_mask(mask),
+            before.window_mask(num_tokens, config.sliding_window, ids.device),
+        )
         for i, block in enumerate(self.blocks):
             x = block(x, rotary, seen, cache[i] if cache else None)
         return self.norm(x)
 
     def _rotary(self, positions: Int[Tensor, "*B T"], dtype: torch.dtype) -> Tables:
         config = self.config
-        head_dim, interpolation = config.head_dim or config.hidden_size // config.num_heads, config.rope_interpolation
+        head_dim, interpolation = (
+            config.head_dim or config.hidden_size // config.num_heads,
+            config.rope_interpolation,
+        )
         if config.rope_bands is not None:
-            interpolation = slow_interpolation(head_dim, config.rope_theta, interpolation, *config.rope_bands,
-                                               positions.device)
-        return rotary_tables(positions, head_dim, config.rope_theta, interpolation, dtype)
+            interpolation = slow_interpolation(
+                head_dim,
+                config.rope_theta,
+                interpolation,
+                *config.rope_bands,
+                positions.device,
+            )
+        return rotary_tables(
+            positions, head_dim, config.rope_theta, interpolation, dtype
+        )
 
-    def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B S"] | None = None,
-                positions: Int[Tensor, "B T"] | None = None,
-                cache: Sequence[LayerCache] | None = None) -> Float[Tensor, "B T V"]:
+    def forward(
+        self,
+        ids: Int[Tensor, "B T"],
+        mask: Bool[Tensor, "B S"] | None = None,
+        positions: Int[Tensor, "B T"] | None = None,
+        cache: Sequence[LayerCache] | None = None,
+    ) -> Float[Tensor, "B T V"]:
         """Logits of the token after each.
 
         `mask` is True where there is a token, for all S tokens so far; needed only for padding on the left: padding on

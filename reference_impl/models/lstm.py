@@ -9,6 +9,7 @@ packing.
 
 Not here: peepholes from the cell to the gates, training on long texts piece by piece, a compiled loop.
 """
+
 from dataclasses import dataclass
 
 import torch
@@ -25,23 +26,33 @@ State = tuple[Float[Tensor, "B P"], Float[Tensor, "B H"]]
 class LSTMCell(nn.Module):
     """One step. With `projection_size`, what is shown is a narrower linear image of the gated cell."""
 
-    def __init__(self, input_size: int, hidden_size: int, projection_size: int | None = None):
+    def __init__(
+        self, input_size: int, hidden_size: int, projection_size: int | None = None
+    ):
         super().__init__()
         self.hidden_size, self.output_size = hidden_size, projection_size or hidden_size
         self.input = nn.Linear(input_size, 4 * hidden_size)
         self.recurrent = nn.Linear(self.output_size, 4 * hidden_size, bias=False)
-        self.projection = nn.Linear(hidden_size, projection_size, bias=False) if projection_size else nn.Identity()
+        self.projection = (
+            nn.Linear(hidden_size, projection_size, bias=False)
+            if projection_size
+            else nn.Identity()
+        )
         for parameter in self.parameters():
-            nn.init.uniform_(parameter, -hidden_size ** -0.5, hidden_size ** -0.5)
+            nn.init.uniform_(parameter, -(hidden_size**-0.5), hidden_size**-0.5)
 
     def start(self, x: Float[Tensor, "B *T D"]) -> State:
         """Zeros, for as many rows as x has."""
-        return x.new_zeros(len(x), self.output_size), x.new_zeros(len(x), self.hidden_size)
+        return x.new_zeros(len(x), self.output_size), x.new_zeros(
+            len(x), self.hidden_size
+        )
 
     def step(self, projected: Float[Tensor, "B G"], state: State) -> State:
         """The next state from `self.input(x)`, which is made for all steps at once, and the state before."""
         shown, cell = state
-        to_write, to_keep, content, to_show = (projected + self.recurrent(shown)).chunk(4, dim=-1)  # (B, H) each
+        to_write, to_keep, content, to_show = (projected + self.recurrent(shown)).chunk(
+            4, dim=-1
+        )  # (B, H) each
         cell = to_keep.sigmoid() * cell + to_write.sigmoid() * content.tanh()
         return self.projection(to_show.sigmoid() * cell.tanh()), cell
 
@@ -50,8 +61,13 @@ class LSTMCell(nn.Module):
         return self.step(self.input(x), self.start(x) if state is None else state)
 
 
-def run(cell: LSTMCell, x: Float[Tensor, "B T D"], mask: Bool[Tensor, "B T"] | None = None,
-        state: State | None = None, backward: bool = False) -> tuple[Float[Tensor, "B T P"], State]:
+def run(
+    cell: LSTMCell,
+    x: Float[Tensor, "B T D"],
+    mask: Bool[Tensor, "B T"] | None = None,
+    state: State | None = None,
+    backward: bool = False,
+) -> tuple[Float[Tensor, "B T P"], State]:
     """Along the text, or from its end: what is shown at every place, zero where there is no token, and the last state.
 
     Raises ModelInputError for a text without tokens.
@@ -63,11 +79,14 @@ def run(cell: LSTMCell, x: Float[Tensor, "B T D"], mask: Bool[Tensor, "B T"] | N
     projected = cell.input(x)  # (B, T, 4 H)
     shown, kept = cell.start(x) if state is None else state
     outputs = []
-    for place in range(num_tokens)[::-1 if backward else 1]:
+    for place in range(num_tokens)[:: -1 if backward else 1]:
         new_shown, new_kept = cell.step(projected[:, place], (shown, kept))
         if mask is not None:
             here = mask[:, place, None]  # (B, 1)
-            new_shown, new_kept = torch.where(here, new_shown, shown), torch.where(here, new_kept, kept)
+            new_shown, new_kept = (
+                torch.where(here, new_shown, shown),
+                torch.where(here, new_kept, kept),
+            )
         shown, kept = new_shown, new_kept
         outputs.append(shown if mask is None else shown * here)
     return torch.stack(outputs[::-1] if backward else outputs, dim=1), (shown, kept)
@@ -80,31 +99,54 @@ class LSTM(nn.Module):
     on every token: no language model can be trained on it (see `elmo` for one that keeps the directions apart).
     """
 
-    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bidirectional: bool = False,
-                 dropout: float = 0.0):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+    ):
         super().__init__()
         self.directions = 2 if bidirectional else 1
         self.layers = nn.ModuleList(
-            nn.ModuleList(LSTMCell(hidden_size * self.directions if layer else input_size, hidden_size)
-                          for _ in range(self.directions))
-            for layer in range(num_layers))
+            nn.ModuleList(
+                LSTMCell(
+                    hidden_size * self.directions if layer else input_size, hidden_size
+                )
+                for _ in range(self.directions)
+            )
+            for layer in range(num_layers)
+        )
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x: Float[Tensor, "B T D"], mask: Bool[Tensor, "B T"] | None = None,
-                states: list[State] | None = None) -> tuple[Float[Tensor, "B T W"], list[State]]:
+    def forward(
+        self,
+        x: Float[Tensor, "B T D"],
+        mask: Bool[Tensor, "B T"] | None = None,
+        states: list[State] | None = None,
+    ) -> tuple[Float[Tensor, "B T W"], list[State]]:
         """The top layer's vectors, forward beside backward, and the last states: layer by layer, forward first.
 
         `states` are those to start from, in the same order.
         """
         if states is not None and len(states) != len(self.layers) * self.directions:
-            raise ModelInputError(f"{len(states)} states but {len(self.layers)} layers in {self.directions} "
-                                  "directions: give one for each")
+            raise ModelInputError(
+                f"{len(states)} states but {len(self.layers)} layers in {self.directions} "
+                "directions: give one for each"
+            )
         last = []
         for number, cells in enumerate(self.layers):
             x = self.dropout(x) if number else x
             outputs = []
             for cell, backward in zip(cells, (False, True)):
-                output, state = run(cell, x, mask, None if states is None else states[len(last)], backward)
+                output, state = run(
+                    cell,
+                    x,
+                    mask,
+                    None if states is None else states[len(last)],
+                    backward,
+                )
                 outputs.append(output)
                 last.append(state)
             x = torch.cat(outputs, dim=-1)  # (B, T, directions H)
@@ -128,17 +170,28 @@ class LSTMLanguageModel(nn.Module):
         super().__init__()
         self.config = config
         self.embedding = nn.Embedding(config.vocab_size, config.hidden_size)
-        self.lstm = LSTM(config.hidden_size, config.hidden_size, config.num_layers, dropout=config.dropout)
+        self.lstm = LSTM(
+            config.hidden_size,
+            config.hidden_size,
+            config.num_layers,
+            dropout=config.dropout,
+        )
         self.dropout = nn.Dropout(config.dropout)
         self.output = nn.Linear(config.hidden_size, config.vocab_size)
 
-    def hidden(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None,
-               states: list[State] | None = None) -> tuple[Float[Tensor, "B T C"], list[State]]:
+    def hidden(
+        self,
+        ids: Int[Tensor, "B T"],
+        mask: Bool[Tensor, "B T"] | None = None,
+        states: list[State] | None = None,
+    ) -> tuple[Float[Tensor, "B T C"], list[State]]:
         """The top layer's vectors, and the states from which the next piece of the text goes on."""
         check_ids(ids, self.config.vocab_size)
         check_mask(mask, ids.shape)
         return self.lstm(self.dropout(self.embedding(ids)), mask, states)
 
-    def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T V"]:
+    def forward(
+        self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None
+    ) -> Float[Tensor, "B T V"]:
         """Logits of the token after each; `mask` is needed for padding that is not on the right."""
         return self.output(self.dropout(self.hidden(ids, mask)[0]))

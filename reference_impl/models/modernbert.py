@@ -5,6 +5,7 @@ layers in turn: one in three sees the whole text, the others 64 tokens to each s
 
 Not here: the released model's staged training.
 """
+
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -47,7 +48,9 @@ class ModernBertConfig(Settings):
         """Rotary positions turn pairs."""
         super().check_together()
         if (head_dim := self.hidden_size // self.num_heads) % 2:
-            raise ModelInputError(f"heads of {head_dim} numbers: rotary positions turn pairs; give another num_heads")
+            raise ModelInputError(
+                f"heads of {head_dim} numbers: rotary positions turn pairs; give another num_heads"
+            )
 
 
 class Attention(nn.Module):
@@ -60,14 +63,25 @@ class Attention(nn.Module):
         self.qkv = nn.Linear(config.hidden_size, 3 * config.hidden_size, bias=False)
         self.output = nn.Linear(config.hidden_size, config.hidden_size, bias=False)
 
-    def forward(self, x: Float[Tensor, "B T C"], rotary: Tables, mask: Bool[Tensor, "..."] | None,
-                packing: Packing | None) -> Float[Tensor, "B T C"]:
+    def forward(
+        self,
+        x: Float[Tensor, "B T C"],
+        rotary: Tables,
+        mask: Bool[Tensor, "..."] | None,
+        packing: Packing | None,
+    ) -> Float[Tensor, "B T C"]:
         """`mask` is True where a query may see a key; a packing says it of sequences that lie end to end."""
-        q, k, v = (split_heads(part, self.num_heads) for part in self.qkv(x).chunk(3, dim=-1))  # (B, H, T, D) each
+        q, k, v = (
+            split_heads(part, self.num_heads) for part in self.qkv(x).chunk(3, dim=-1)
+        )  # (B, H, T, D) each
         q, k = rotate(q, rotary), rotate(k, rotary)
         if packing is None:
             return self.output(merge_heads(attention(q, k, v, mask)))
-        return self.output(merge_heads(packed_attention(q, k, v, packing.cu_seqlens, window=packing.window)))
+        return self.output(
+            merge_heads(
+                packed_attention(q, k, v, packing.cu_seqlens, window=packing.window)
+            )
+        )
 
 
 class GeGLU(nn.Module):
@@ -75,7 +89,9 @@ class GeGLU(nn.Module):
 
     def __init__(self, config: ModernBertConfig):
         super().__init__()
-        self.gate_up = nn.Linear(config.hidden_size, 2 * config.intermediate_size, bias=False)
+        self.gate_up = nn.Linear(
+            config.hidden_size, 2 * config.intermediate_size, bias=False
+        )
         self.down = nn.Linear(config.intermediate_size, config.hidden_size, bias=False)
         self.act = activation("gelu")
 
@@ -93,13 +109,24 @@ class Block(nn.Module):
 
     def __init__(self, config: ModernBertConfig, first: bool):
         super().__init__()
-        self.attention_norm = nn.Identity() if first else LayerNorm(config.hidden_size, config.norm_eps, bias=False)
+        self.attention_norm = (
+            nn.Identity()
+            if first
+            else LayerNorm(config.hidden_size, config.norm_eps, bias=False)
+        )
         self.attention = Attention(config)
-        self.feed_forward_norm = LayerNorm(config.hidden_size, config.norm_eps, bias=False)
+        self.feed_forward_norm = LayerNorm(
+            config.hidden_size, config.norm_eps, bias=False
+        )
         self.feed_forward = GeGLU(config)
 
-    def forward(self, x: Float[Tensor, "B T C"], rotary: Tables, mask: Bool[Tensor, "..."] | None,
-                packing: Packing | None = None) -> Float[Tensor, "B T C"]:
+    def forward(
+        self,
+        x: Float[Tensor, "B T C"],
+        rotary: Tables,
+        mask: Bool[Tensor, "..."] | None,
+        packing: Packing | None = None,
+    ) -> Float[Tensor, "B T C"]:
         """`mask` is True where a query may see a key."""
         x = x + self.attention(self.attention_norm(x), rotary, mask, packing)
         return x + self.feed_forward(self.feed_forward_norm(x))
@@ -116,30 +143,61 @@ class ModernBert(Pretrained, nn.Module):
         self.config = config
         self.embedding = nn.Embedding(config.vocab_size, config.hidden_size)
         self.embedding_norm = LayerNorm(config.hidden_size, config.norm_eps, bias=False)
-        self.blocks = nn.ModuleList(Block(config, first=i == 0) for i in range(config.num_layers))
+        self.blocks = nn.ModuleList(
+            Block(config, first=i == 0) for i in range(config.num_layers)
+        )
         self.norm = LayerNorm(config.hidden_size, config.norm_eps, bias=False)
         start_normal(self)
 
-    def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None,
-                packing: Packing | None = None) -> Float[Tensor, "B T C"]:
+    def forward(
+        self,
+        ids: Int[Tensor, "B T"],
+        mask: Bool[Tensor, "B T"] | None = None,
+        packing: Packing | None = None,
+    ) -> Float[Tensor, "B T C"]:
         """A vector for each token. `mask` is True where there is a token and False for padding; None: no padding.
 
         With a packing the one row is many sequences end to end (see `layers.packing`).
         """
         config = self.config
-        check_tokens(ids, mask, packing, config.vocab_size, config.max_position_embeddings)
+        check_tokens(
+            ids, mask, packing, config.vocab_size, config.max_position_embeddings
+        )
         x = self.embedding_norm(self.embedding(ids))  # (B, T, C)
-        head_dim, side = config.hidden_size // config.num_heads, config.local_attention // 2
+        head_dim, side = (
+            config.hidden_size // config.num_heads,
+            config.local_attention // 2,
+        )
         if packing is None:
             positions = torch.arange(ids.shape[1], device=ids.device)
             everywhere = key_mask(mask), None
-            nearby = join(everywhere[0], window_mask(len(positions), before=side, after=side, device=ids.device)), None
+            nearby = (
+                join(
+                    everywhere[0],
+                    window_mask(
+                        len(positions), before=side, after=side, device=ids.device
+                    ),
+                ),
+                None,
+            )
         else:
-            positions, everywhere, nearby = packing.positions, (None, packing), (None, packing.within(side, side))
-        global_tables = rotary_tables(positions, head_dim, config.global_rope_theta, dtype=x.dtype)
-        local_tables = rotary_tables(positions, head_dim, config.local_rope_theta, dtype=x.dtype)
+            positions, everywhere, nearby = (
+                packing.positions,
+                (None, packing),
+                (None, packing.within(side, side)),
+            )
+        global_tables = rotary_tables(
+            positions, head_dim, config.global_rope_theta, dtype=x.dtype
+        )
+        local_tables = rotary_tables(
+            positions, head_dim, config.local_rope_theta, dtype=x.dtype
+        )
         for i, block in enumerate(self.blocks):
-            x = block(x, local_tables, *nearby) if i % config.global_every else block(x, global_tables, *everywhere)
+            x = (
+                block(x, local_tables, *nearby)
+                if i % config.global_every
+                else block(x, global_tables, *everywhere)
+            )
         return self.norm(x)
 
 
@@ -159,7 +217,13 @@ class ModernBertForMaskedLM(Pretrained, nn.Module):
         self.decoder.weight = self.encoder.embedding.weight
         start_normal(self)
 
-    def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None,
-                packing: Packing | None = None) -> Float[Tensor, "B T V"]:
+    def forward(
+        self,
+        ids: Int[Tensor, "B T"],
+        mask: Bool[Tensor, "B T"] | None = None,
+        packing: Packing | None = None,
+    ) -> Float[Tensor, "B T V"]:
         """Logits of each token."""
-        return self.decoder(self.norm(activation("gelu")(self.dense(self.encoder(ids, mask, packing)))))
+        return self.decoder(
+            self.norm(activation("gelu")(self.dense(self.encoder(ids, mask, packing))))
+        )

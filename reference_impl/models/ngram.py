@@ -9,6 +9,7 @@ one token, and so on. A model says only what a longer context makes of the distr
 
 Not here: modified Kneser-Ney with its three discounts, Katz's backing off, weights fitted to held-out text.
 """
+
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -52,7 +53,9 @@ def rows_of(runs: Counter[Context]) -> dict[Context, Row]:
     rows: dict[Context, dict[int, int]] = {}
     for (*context, token), count in runs.items():
         rows.setdefault(tuple(context), {})[token] = count
-    return {context: Row(counts, sum(counts.values())) for context, counts in rows.items()}
+    return {
+        context: Row(counts, sum(counts.values())) for context, counts in rows.items()
+    }
 
 
 class NGram:
@@ -66,9 +69,13 @@ class NGram:
 
     def __init__(self, texts: Sequence[Sequence[int]], vocab_size: int, order: int):
         if not isinstance(order, int) or order < 1:
-            raise NGramError(f"order is {order!r}: give 1 for tokens by themselves, 2 for pairs, and so on")
+            raise NGramError(
+                f"order is {order!r}: give 1 for tokens by themselves, 2 for pairs, and so on"
+            )
         if vocab_size < 1:
-            raise NGramError(f"vocab_size is {vocab_size!r}: give how many tokens there are")
+            raise NGramError(
+                f"vocab_size is {vocab_size!r}: give how many tokens there are"
+            )
         if not texts:
             raise NGramError("no text to count: give at least one list of ids")
         self.vocab_size, self.order = vocab_size, order
@@ -78,7 +85,9 @@ class NGram:
 
     def count(self, texts: Sequence[Sequence[int]]) -> list[dict[Context, Row]]:
         """For each length of context from 0 to order - 1, what followed each context."""
-        return [rows_of(count_runs(texts, length)) for length in range(1, self.order + 1)]
+        return [
+            rows_of(count_runs(texts, length)) for length in range(1, self.order + 1)
+        ]
 
     def level(self, length: int, count: Share, row: Row, shorter: Share) -> Share:
         """The probability after a context of `length` tokens, from that after the one that is a token `shorter`.
@@ -92,14 +101,19 @@ class NGram:
         if not len(ids):
             raise NGramError("an empty text: leave it out")
         if (low := min(ids)) < 0 or max(ids) >= self.vocab_size:
-            raise NGramError(f"id {low if low < 0 else max(ids)} but a vocabulary of {self.vocab_size}: were these "
-                             "ids made with another tokenizer?")
+            raise NGramError(
+                f"id {low if low < 0 else max(ids)} but a vocabulary of {self.vocab_size}: were these "
+                "ids made with another tokenizer?"
+            )
 
     def _rows(self, context: Sequence[int]) -> Iterator[tuple[int, Row]]:
         """The counts of the context's last 0, 1, ... order - 1 tokens."""
         padded = (START,) * (self.order - 1) + tuple(context)
         for length in range(self.order):
-            yield length, self.levels[length].get(padded[len(padded) - length:], Row({}, 0))
+            yield (
+                length,
+                self.levels[length].get(padded[len(padded) - length :], Row({}, 0)),
+            )
 
     def probability(self, token: int, context: Sequence[int] = ()) -> float:
         """p(token | context); of the context the last order - 1 tokens are read, none means a text's beginning."""
@@ -124,7 +138,7 @@ class NGram:
         self.check(text)
         reach, total = self.order - 1, 0.0
         for place, token in enumerate(text):
-            share = self.probability(token, text[max(place - reach, 0):place])
+            share = self.probability(token, text[max(place - reach, 0) : place])
             total += -log(share) if share else inf
         return total
 
@@ -136,18 +150,31 @@ class NGram:
         """-log2 p over the bytes of the text as it was before tokenizing: comparable between tokenizers."""
         return bits_per_byte(sum(map(self.nats, texts)), num_bytes)
 
-    def sample(self, num_tokens: int, generator: np.random.Generator, context: Sequence[int] = ()) -> list[int]:
+    def sample(
+        self,
+        num_tokens: int,
+        generator: np.random.Generator,
+        context: Sequence[int] = (),
+    ) -> list[int]:
         """Tokens that go on after a context, each drawn from its distribution."""
         text = list(context)
         for _ in range(num_tokens):
-            text.append(int(generator.choice(self.vocab_size, p=self.distribution(text))))
-        return text[len(context):]
+            text.append(
+                int(generator.choice(self.vocab_size, p=self.distribution(text)))
+            )
+        return text[len(context) :]
 
 
 class AddK(NGram):
     """Each token counts as if it was seen `k` times more (Lidstone; k = 1 is Laplace's rule)."""
 
-    def __init__(self, texts: Sequence[Sequence[int]], vocab_size: int, order: int, k: float = 1.0):
+    def __init__(
+        self,
+        texts: Sequence[Sequence[int]],
+        vocab_size: int,
+        order: int,
+        k: float = 1.0,
+    ):
         if k <= 0:
             raise NGramError(f"k is {k}: give more than 0, or use NGram")
         super().__init__(texts, vocab_size, order)
@@ -161,7 +188,13 @@ class AddK(NGram):
 class JelinekMercer(NGram):
     """A fixed share of what the context says, the rest of what the shorter one says."""
 
-    def __init__(self, texts: Sequence[Sequence[int]], vocab_size: int, order: int, weight: float = 0.7):
+    def __init__(
+        self,
+        texts: Sequence[Sequence[int]],
+        vocab_size: int,
+        order: int,
+        weight: float = 0.7,
+    ):
         if not 0 < weight < 1:
             raise NGramError(f"weight is {weight}: give a share between 0 and 1")
         super().__init__(texts, vocab_size, order)
@@ -169,7 +202,11 @@ class JelinekMercer(NGram):
 
     def level(self, length: int, count: Share, row: Row, shorter: Share) -> Share:
         """weight * count / total + (1 - weight) * shorter."""
-        return self.weight * count / row.total + (1 - self.weight) * shorter if row.total else shorter
+        return (
+            self.weight * count / row.total + (1 - self.weight) * shorter
+            if row.total
+            else shorter
+        )
 
 
 class AbsoluteDiscount(NGram):
@@ -179,18 +216,32 @@ class AbsoluteDiscount(NGram):
     1/2 where no run was seen once.
     """
 
-    def __init__(self, texts: Sequence[Sequence[int]], vocab_size: int, order: int, discount: float | None = None):
+    def __init__(
+        self,
+        texts: Sequence[Sequence[int]],
+        vocab_size: int,
+        order: int,
+        discount: float | None = None,
+    ):
         if discount is not None and not 0 < discount <= 1:
-            raise NGramError(f"discount is {discount}: give more than 0 and no more than 1, the smallest count")
+            raise NGramError(
+                f"discount is {discount}: give more than 0 and no more than 1, the smallest count"
+            )
         super().__init__(texts, vocab_size, order)
-        self.discounts = [estimated_discount(rows) if discount is None else discount for rows in self.levels]
+        self.discounts = [
+            estimated_discount(rows) if discount is None else discount
+            for rows in self.levels
+        ]
 
     def level(self, length: int, count: Share, row: Row, shorter: Share) -> Share:
         """(count - d) / total, plus `shorter` times d / total for each kind of token that was seen."""
         if not row.total:
             return shorter
         discount = self.discounts[length]
-        return np.maximum(count - discount, 0) / row.total + discount * len(row.counts) / row.total * shorter
+        return (
+            np.maximum(count - discount, 0) / row.total
+            + discount * len(row.counts) / row.total * shorter
+        )
 
 
 class KneserNey(AbsoluteDiscount):

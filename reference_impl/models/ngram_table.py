@@ -9,6 +9,7 @@ logarithms; a distribution is brought to sum one again after reading.
 
 Not here: choosing what to cut by entropy, writing ARPA's text.
 """
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,14 +44,25 @@ class BackoffTable:
         Raises NGramError if there is not one number for each length of context from 1 on.
         """
         if len(min_counts) != model.order - 1:
-            raise NGramError(f"{len(min_counts)} smallest counts for a model of order {model.order}: give "
-                             f"{model.order - 1}, for contexts of 1 token and more")
+            raise NGramError(
+                f"{len(min_counts)} smallest counts for a model of order {model.order}: give "
+                f"{model.order - 1}, for contexts of 1 token and more"
+            )
         everything = np.arange(model.vocab_size)
-        table = cls(model.vocab_size, model.order, [{(): Entry(1.0, everything, np.log(cls._alone(model)))}])
+        table = cls(
+            model.vocab_size,
+            model.order,
+            [{(): Entry(1.0, everything, np.log(cls._alone(model)))}],
+        )
         for length, least in enumerate(min_counts, 1):
             level: dict[Context, Entry] = {}
             for context, row in sorted(model.levels[length].items()):
-                kept = np.array(sorted(token for token, count in row.counts.items() if count >= least), dtype=int)
+                kept = np.array(
+                    sorted(
+                        token for token, count in row.counts.items() if count >= least
+                    ),
+                    dtype=int,
+                )
                 if not len(kept):
                     continue
                 true = _after(model, context)
@@ -65,7 +77,9 @@ class BackoffTable:
     def _alone(model: KneserNey) -> Float[np.ndarray, "V"]:
         return _after(model, ())
 
-    def distribution(self, context: Sequence[int] = (), reach: int | None = None) -> Float[np.ndarray, "V"]:
+    def distribution(
+        self, context: Sequence[int] = (), reach: int | None = None
+    ) -> Float[np.ndarray, "V"]:
         """p(. | context) of all tokens, from the last `reach` tokens (all that the order allows, unless given).
 
         START, which stands before a text, may be among them.
@@ -74,7 +88,7 @@ class BackoffTable:
         shares = np.exp(self.levels[0][()].logs)
         for length in range(1, (self.order - 1 if reach is None else reach) + 1):
             level = self.levels[length] if length < len(self.levels) else {}
-            if (found := level.get(padded[len(padded) - length:])) is not None:
+            if (found := level.get(padded[len(padded) - length :])) is not None:
                 shares = shares * found.backoff
                 shares[found.tokens] = np.exp(found.logs)
         return shares / shares.sum()
@@ -82,7 +96,10 @@ class BackoffTable:
     def bits_per_byte(self, text: Sequence[int], num_bytes: int) -> float:
         """-log2 p over the bytes of the text as it was before tokenizing."""
         reach = self.order - 1
-        shares = (self.distribution(text[max(place - reach, 0):place])[token] for place, token in enumerate(text))
+        shares = (
+            self.distribution(text[max(place - reach, 0) : place])[token]
+            for place, token in enumerate(text)
+        )
         return -sum(map(math.log2, shares)) / num_bytes
 
     def tensors(self) -> dict[str, Tensor]:
@@ -91,23 +108,46 @@ class BackoffTable:
         for length, level in enumerate(self.levels[1:], 1):
             entries = list(level.values())
             ends = np.cumsum([0, *(len(entry.tokens) for entry in entries)])
-            kept |= {f"contexts.{length}": torch.tensor(list(level), dtype=torch.int16).reshape(-1, length),
-                     f"backoff.{length}": torch.tensor([entry.backoff for entry in entries], dtype=torch.float64),
-                     f"offsets.{length}": torch.from_numpy(ends).int(),
-                     f"tokens.{length}": torch.from_numpy(np.concatenate([e.tokens for e in entries])).short(),
-                     f"logs.{length}": torch.from_numpy(np.concatenate([e.logs for e in entries]))}
+            kept |= {
+                f"contexts.{length}": torch.tensor(
+                    list(level), dtype=torch.int16
+                ).reshape(-1, length),
+                f"backoff.{length}": torch.tensor(
+                    [entry.backoff for entry in entries], dtype=torch.float64
+                ),
+                f"offsets.{length}": torch.from_numpy(ends).int(),
+                f"tokens.{length}": torch.from_numpy(
+                    np.concatenate([e.tokens for e in entries])
+                ).short(),
+                f"logs.{length}": torch.from_numpy(
+                    np.concatenate([e.logs for e in entries])
+                ),
+            }
         return kept
 
     @classmethod
-    def from_tensors(cls, kept: dict[str, Tensor], vocab_size: int, order: int) -> "BackoffTable":
+    def from_tensors(
+        cls, kept: dict[str, Tensor], vocab_size: int, order: int
+    ) -> "BackoffTable":
         """Read what `tensors` gave."""
-        levels = [{(): Entry(1.0, np.arange(vocab_size), kept["logs.0"].double().numpy())}]
+        levels = [
+            {(): Entry(1.0, np.arange(vocab_size), kept["logs.0"].double().numpy())}
+        ]
         for length in range(1, order):
-            contexts, backoff, ends, tokens, logs = (kept[f"{name}.{length}"].numpy() for name in
-                                                     ("contexts", "backoff", "offsets", "tokens", "logs"))
-            levels.append({tuple(context): Entry(float(backoff[row]), tokens[ends[row]:ends[row + 1]].astype(int),
-                                                 logs[ends[row]:ends[row + 1]].astype(float))
-                           for row, context in enumerate(contexts.tolist())})
+            contexts, backoff, ends, tokens, logs = (
+                kept[f"{name}.{length}"].numpy()
+                for name in ("contexts", "backoff", "offsets", "tokens", "logs")
+            )
+            levels.append(
+                {
+                    tuple(context): Entry(
+                        float(backoff[row]),
+                        tokens[ends[row] : ends[row + 1]].astype(int),
+                        logs[ends[row] : ends[row + 1]].astype(float),
+                    )
+                    for row, context in enumerate(contexts.tolist())
+                }
+            )
         return cls(vocab_size, order, levels)
 
 
@@ -115,7 +155,7 @@ def _after(model: KneserNey, context: Context) -> Float[np.ndarray, "V"]:
     """p(. | context) of a counted model by a context of any length, START allowed."""
     shares = np.full(model.vocab_size, 1 / model.vocab_size)
     for length in range(len(context) + 1):
-        row = model.levels[length].get(context[len(context) - length:])
+        row = model.levels[length].get(context[len(context) - length :])
         if row is None:
             continue
         counts = np.zeros(model.vocab_size)

@@ -7,6 +7,7 @@ query and key: rotary (Su et al. 2021, section 3.2). All scores are scaled by 1 
 
 Not here: dropout, a cache, padding. It is for comparing positions; `gpt` and `llama` are for the rest.
 """
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,8 +21,16 @@ from reference_impl.layers.feed_forward import FeedForward
 from reference_impl.layers.initial import start_normal
 from reference_impl.layers.masks import causal_mask
 from reference_impl.layers.norms import LayerNorm
-from reference_impl.layers.positions import LearnedPositions, alibi_bias, sinusoidal_positions
-from reference_impl.layers.relative import RelativeBias, distance_vectors, transformer_xl_scores
+from reference_impl.layers.positions import (
+    LearnedPositions,
+    alibi_bias,
+    sinusoidal_positions,
+)
+from reference_impl.layers.relative import (
+    RelativeBias,
+    distance_vectors,
+    transformer_xl_scores,
+)
 from reference_impl.layers.rotary import rotary_tables, rotate
 from reference_impl.layers.settings import Count, Positive, Settings
 
@@ -48,18 +57,32 @@ class XLAttention(MultiHeadAttention):
     def __init__(self, config: PlacedConfig):
         super().__init__(config.hidden_size, config.num_heads)
         self.distance = nn.Linear(config.hidden_size, config.hidden_size, bias=False)
-        self.u, self.v = (nn.Parameter(torch.zeros(config.num_heads, config.hidden_size // config.num_heads)) for _ in range(2))
+        self.u, self.v = (
+            nn.Parameter(
+                torch.zeros(config.num_heads, config.hidden_size // config.num_heads)
+            )
+            for _ in range(2)
+        )
 
     def scores(self, x: Float[Tensor, "B T C"]) -> Float[Tensor, "B H T T"]:
         """Scaled; the mask is not in it."""
         _, length, width = x.shape
-        r = split_heads(self.distance(distance_vectors(length, length, width))[None], self.num_heads)[0]  # (H, R, D)
+        r = split_heads(
+            self.distance(distance_vectors(length, length, width))[None], self.num_heads
+        )[0]  # (H, R, D)
         q, (k, _) = split_heads(self.query(x), self.num_heads), self.keys_values(x)
-        return transformer_xl_scores(q, k, r, self.u, self.v) * (width // self.num_heads) ** -0.5
+        return (
+            transformer_xl_scores(q, k, r, self.u, self.v)
+            * (width // self.num_heads) ** -0.5
+        )
 
-    def forward(self, x: Float[Tensor, "B T C"], **given: object) -> Float[Tensor, "B T C"]:
+    def forward(
+        self, x: Float[Tensor, "B T C"], **given: object
+    ) -> Float[Tensor, "B T C"]:
         """Causal, as all here."""
-        weights = self.scores(x).masked_fill(~causal_mask(x.shape[1]), -torch.inf).softmax(-1)
+        weights = (
+            self.scores(x).masked_fill(~causal_mask(x.shape[1]), -torch.inf).softmax(-1)
+        )
         return self.output(merge_heads(weights @ self.keys_values(x)[1]))
 
 
@@ -68,11 +91,16 @@ class Block(nn.Module):
 
     def __init__(self, config: PlacedConfig):
         super().__init__()
-        self.attention_norm, self.feed_forward_norm = LayerNorm(config.hidden_size), LayerNorm(config.hidden_size)
+        self.attention_norm, self.feed_forward_norm = (
+            LayerNorm(config.hidden_size),
+            LayerNorm(config.hidden_size),
+        )
         self.attention = MultiHeadAttention(config.hidden_size, config.num_heads)
         self.feed_forward = FeedForward(config.hidden_size, config.intermediate_size)
 
-    def forward(self, x: Float[Tensor, "B T C"], given: dict[str, object]) -> Float[Tensor, "B T C"]:
+    def forward(
+        self, x: Float[Tensor, "B T C"], given: dict[str, object]
+    ) -> Float[Tensor, "B T C"]:
         """`given` is what attention is told of positions."""
         x = x + self.attention(self.attention_norm(x), causal=True, **given)
         return x + self.feed_forward(self.feed_forward_norm(x))
@@ -84,7 +112,9 @@ class PlacedDecoder(nn.Module):
     def __init__(self, kind: str, config: PlacedConfig):
         super().__init__()
         if kind not in KINDS:
-            raise ModelInputError(f"positions of kind {kind!r}; there are {', '.join(KINDS)}")
+            raise ModelInputError(
+                f"positions of kind {kind!r}; there are {', '.join(KINDS)}"
+            )
         self.kind, self.config = kind, config
         self.embedding = nn.Embedding(config.vocab_size, config.hidden_size)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.num_layers))
@@ -108,7 +138,9 @@ class PlacedDecoder(nn.Module):
         if self.kind == "learned":
             return x + self.position(length)
         if self.kind == "sinusoidal":
-            return x + self.config.sinusoids_times * sinusoidal_positions(torch.arange(length), self.config.hidden_size)
+            return x + self.config.sinusoids_times * sinusoidal_positions(
+                torch.arange(length), self.config.hidden_size
+            )
         return x
 
     def given(self, length: int) -> dict[str, object]:
@@ -118,7 +150,12 @@ class PlacedDecoder(nn.Module):
         if self.kind == "ALiBi":
             return {"bias": alibi_bias(self.config.num_heads, length)}
         if self.kind == "RoPE":
-            return {"rotary": rotary_tables(torch.arange(length), self.config.hidden_size // self.config.num_heads)}
+            return {
+                "rotary": rotary_tables(
+                    torch.arange(length),
+                    self.config.hidden_size // self.config.num_heads,
+                )
+            }
         return {}
 
     def forward(self, ids: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
@@ -134,19 +171,34 @@ class PlacedDecoder(nn.Module):
         x = self.blocks[0].attention_norm(self.start(ids))
         if isinstance(attention, XLAttention):
             return attention.scores(x)
-        q, k = split_heads(attention.query(x), attention.num_heads), attention.keys_values(x)[0]
+        q, k = (
+            split_heads(attention.query(x), attention.num_heads),
+            attention.keys_values(x)[0],
+        )
         if "rotary" in given:
             q, k = rotate(q, given["rotary"]), rotate(k, given["rotary"])
         return q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5 + given.get("bias", 0)
 
     def first_weights(self, ids: Int[Tensor, "B T"]) -> Float[Tensor, "B H T T"]:
         """The same behind the causal mask and the softmax."""
-        return self.first_scores(ids).masked_fill(~causal_mask(ids.shape[1]), -torch.inf).softmax(-1)
+        return (
+            self.first_scores(ids)
+            .masked_fill(~causal_mask(ids.shape[1]), -torch.inf)
+            .softmax(-1)
+        )
 
 
 class PlacedDecoders(nn.ModuleDict):
     """One decoder of each kind, by its name."""
 
-    def __init__(self, config: PlacedConfig, decoders: Sequence[PlacedDecoder] | None = None):
-        super().__init__({one.kind: one for one in decoders or [PlacedDecoder(kind, config) for kind in config.kinds]})
+    def __init__(
+        self, config: PlacedConfig, decoders: Sequence[PlacedDecoder] | None = None
+    ):
+        super().__init__(
+            {
+                one.kind: one
+                for one in decoders
+                or [PlacedDecoder(kind, config) for kind in config.kinds]
+            }
+        )
         self.config = config

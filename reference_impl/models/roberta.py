@@ -5,6 +5,7 @@ Liu et al. 2019, sections 3 and 4. The model is BERT's; what changed is the trai
 
 Not here: tasks to fine-tune on (BERT's heads fit), the training itself.
 """
+
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -42,8 +43,10 @@ class RobertaConfig(BertConfig):
         """Positions need rows behind those that are left over."""
         super().check_together()
         if self.max_position_embeddings <= OFFSET:
-            raise ModelInputError(f"max_position_embeddings is {self.max_position_embeddings}: give more than {OFFSET}, the "
-                                  "rows that are left over")
+            raise ModelInputError(
+                f"max_position_embeddings is {self.max_position_embeddings}: give more than {OFFSET}, the "
+                "rows that are left over"
+            )
 
 
 class Embeddings(nn.Module):
@@ -52,7 +55,9 @@ class Embeddings(nn.Module):
     def __init__(self, config: RobertaConfig):
         super().__init__()
         self.word = nn.Embedding(config.vocab_size, config.hidden_size)
-        self.position = LearnedPositions(config.max_position_embeddings, config.hidden_size, OFFSET)
+        self.position = LearnedPositions(
+            config.max_position_embeddings, config.hidden_size, OFFSET
+        )
         self.segment = nn.Embedding(config.type_vocab_size, config.hidden_size)
         self.norm = LayerNorm(config.hidden_size, config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout)
@@ -60,8 +65,14 @@ class Embeddings(nn.Module):
     def forward(self, ids: Int[Tensor, "B T"]) -> Float[Tensor, "B T C"]:
         """Positions count tokens and skip padding, on whichever side it is: it is known by its id, mask or none."""
         tokens = ids != PADDING
-        positions = (tokens.cumsum(1) - 1).masked_fill(~tokens, PADDING - OFFSET)  # (B, T)
-        return self.dropout(self.norm(self.word(ids) + self.position.at(positions) + self.segment.weight[0]))
+        positions = (tokens.cumsum(1) - 1).masked_fill(
+            ~tokens, PADDING - OFFSET
+        )  # (B, T)
+        return self.dropout(
+            self.norm(
+                self.word(ids) + self.position.at(positions) + self.segment.weight[0]
+            )
+        )
 
 
 class Roberta(Pretrained, nn.Module):
@@ -77,9 +88,13 @@ class Roberta(Pretrained, nn.Module):
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.num_layers))
         start_normal(self)
 
-    def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T C"]:
+    def forward(
+        self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None
+    ) -> Float[Tensor, "B T C"]:
         """A vector for each token. `mask` is True where there is a token and False for padding; None: no padding."""
-        check_ids(ids, self.config.vocab_size, self.config.max_position_embeddings - OFFSET)
+        check_ids(
+            ids, self.config.vocab_size, self.config.max_position_embeddings - OFFSET
+        )
         check_mask(mask, ids.shape)
         x = self.embeddings(ids)  # (B, T, C)
         for block in self.blocks:
@@ -97,9 +112,16 @@ class RobertaForMaskedLM(Pretrained, nn.Module):
         super().__init__()
         self.config = config
         self.roberta = Roberta(config)
-        self.masked_lm = MaskedLMHead(self.roberta.embeddings.word, config.hidden_size, "gelu", config.layer_norm_eps)
+        self.masked_lm = MaskedLMHead(
+            self.roberta.embeddings.word,
+            config.hidden_size,
+            "gelu",
+            config.layer_norm_eps,
+        )
         start_normal(self)
 
-    def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T V"]:
+    def forward(
+        self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None
+    ) -> Float[Tensor, "B T V"]:
         """Logits of each token."""
         return self.masked_lm(self.roberta(ids, mask))

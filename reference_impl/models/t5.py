@@ -7,6 +7,7 @@ shared by its layers; before the output layer, which is the embedding, vectors a
 
 Not here: span corruption (see `objectives`), generating (see `generation`).
 """
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,7 +16,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from reference_impl.layers.attention import LayerCache, MultiHeadAttention
-from reference_impl.layers.checks import ModelInputError, check_ids, check_mask, check_memory
+from reference_impl.layers.checks import (
+    ModelInputError,
+    check_ids,
+    check_mask,
+    check_memory,
+)
 from reference_impl.layers.feed_forward import FeedForward, GatedFeedForward
 from reference_impl.layers.masks import key_mask
 from reference_impl.layers.norms import RMSNorm
@@ -51,16 +57,26 @@ class T5Config(Settings):
         """Buckets need distances to be spread over."""
         super().check_together()
         if self.num_buckets < 4:
-            raise ModelInputError(f"num_buckets is {self.num_buckets}: give 4 or more; the encoder has half of them for each "
-                                  "direction, and half of those for single distances")
+            raise ModelInputError(
+                f"num_buckets is {self.num_buckets}: give 4 or more; the encoder has half of them for each "
+                "direction, and half of those for single distances"
+            )
         if self.max_distance <= self.num_buckets // 2:
-            raise ModelInputError(f"max_distance is {self.max_distance} but {self.num_buckets // 2} of {self.num_buckets} "
-                                  "buckets are for single distances: give a larger one")
+            raise ModelInputError(
+                f"max_distance is {self.max_distance} but {self.num_buckets // 2} of {self.num_buckets} "
+                "buckets are for single distances: give a larger one"
+            )
 
 
 def _attention(config: T5Config) -> MultiHeadAttention:
-    return MultiHeadAttention(config.hidden_size, config.num_heads, head_dim=config.head_dim, bias=False, scale=1.0,
-                              dropout=config.dropout)
+    return MultiHeadAttention(
+        config.hidden_size,
+        config.num_heads,
+        head_dim=config.head_dim,
+        bias=False,
+        scale=1.0,
+        dropout=config.dropout,
+    )
 
 
 @dataclass
@@ -79,18 +95,34 @@ class Block(nn.Module):
         self.causal = decoder
         self.attention_norm = RMSNorm(config.hidden_size, config.layer_norm_eps)
         self.attention = _attention(config)
-        self.cross_norm = RMSNorm(config.hidden_size, config.layer_norm_eps) if decoder else None
+        self.cross_norm = (
+            RMSNorm(config.hidden_size, config.layer_norm_eps) if decoder else None
+        )
         self.cross_attention = _attention(config) if decoder else None
         self.feed_forward_norm = RMSNorm(config.hidden_size, config.layer_norm_eps)
-        layer, act = (GatedFeedForward, "gelu_new") if config.version_1_1 else (FeedForward, "relu")
-        self.feed_forward = layer(config.hidden_size, config.intermediate_size, act, bias=False,
-                                  dropout=config.dropout)
+        layer, act = (
+            (GatedFeedForward, "gelu_new")
+            if config.version_1_1
+            else (FeedForward, "relu")
+        )
+        self.feed_forward = layer(
+            config.hidden_size,
+            config.intermediate_size,
+            act,
+            bias=False,
+            dropout=config.dropout,
+        )
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, x: Float[Tensor, "B T C"], bias: Float[Tensor, "H T S"],
-                mask: Bool[Tensor, "B 1 1 S"] | None = None, memory: Float[Tensor, "B M C"] | None = None,
-                memory_mask: Bool[Tensor, "B 1 1 M"] | None = None,
-                cache: DecoderCache | None = None) -> Float[Tensor, "B T C"]:
+    def forward(
+        self,
+        x: Float[Tensor, "B T C"],
+        bias: Float[Tensor, "H T S"],
+        mask: Bool[Tensor, "B 1 1 S"] | None = None,
+        memory: Float[Tensor, "B M C"] | None = None,
+        memory_mask: Bool[Tensor, "B 1 1 M"] | None = None,
+        cache: DecoderCache | None = None,
+    ) -> Float[Tensor, "B T C"]:
         """Masks are True for the keys that are tokens. Attention to the memory has no positions.
 
         With a cache, x are the last T of S tokens.
@@ -98,10 +130,20 @@ class Block(nn.Module):
         normed, known, of_memory = self.attention_norm(x), None, None
         if cache is not None:
             known = cache.target.append(*self.attention.keys_values(normed))
-            of_memory = cache.memory = cache.memory or self.cross_attention.keys_values(memory)
-        x = x + self.dropout(self.attention(normed, mask=mask, bias=bias, causal=self.causal, known=known))
+            of_memory = cache.memory = cache.memory or self.cross_attention.keys_values(
+                memory
+            )
+        x = x + self.dropout(
+            self.attention(
+                normed, mask=mask, bias=bias, causal=self.causal, known=known
+            )
+        )
         if self.cross_attention is not None:
-            x = x + self.dropout(self.cross_attention(self.cross_norm(x), memory, mask=memory_mask, known=of_memory))
+            x = x + self.dropout(
+                self.cross_attention(
+                    self.cross_norm(x), memory, mask=memory_mask, known=of_memory
+                )
+            )
         return x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
 
 
@@ -110,14 +152,22 @@ class Stack(nn.Module):
 
     def __init__(self, config: T5Config, num_layers: int, decoder: bool):
         super().__init__()
-        self.positions = RelativeBias(config.num_heads, config.num_buckets, config.max_distance,
-                                      both_directions=not decoder)
+        self.positions = RelativeBias(
+            config.num_heads,
+            config.num_buckets,
+            config.max_distance,
+            both_directions=not decoder,
+        )
         self.blocks = nn.ModuleList(Block(config, decoder) for _ in range(num_layers))
         self.norm = RMSNorm(config.hidden_size, config.layer_norm_eps)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, x: Float[Tensor, "B T C"], cache: Sequence[DecoderCache] | None = None,
-                **others: Tensor | None) -> Float[Tensor, "B T C"]:
+    def forward(
+        self,
+        x: Float[Tensor, "B T C"],
+        cache: Sequence[DecoderCache] | None = None,
+        **others: Tensor | None,
+    ) -> Float[Tensor, "B T C"]:
         """x are embeddings, with a cache, one a block, of the new tokens; the rest goes to every block."""
         start = cache[0].target.length if cache else 0
         bias = self.positions(x.shape[1], start + x.shape[1])  # (H, T, S)
@@ -138,8 +188,14 @@ class T5(Pretrained, nn.Module):
         self.config = config
         self.embedding = nn.Embedding(config.vocab_size, config.hidden_size)
         self.encoder = Stack(config, config.num_layers, decoder=False)
-        self.decoder = Stack(config, config.num_decoder_layers or config.num_layers, decoder=True)
-        self.output = nn.Linear(config.hidden_size, config.vocab_size, bias=False) if config.version_1_1 else None
+        self.decoder = Stack(
+            config, config.num_decoder_layers or config.num_layers, decoder=True
+        )
+        self.output = (
+            nn.Linear(config.hidden_size, config.vocab_size, bias=False)
+            if config.version_1_1
+            else None
+        )
         self._start()
 
     def _start(self) -> None:
@@ -148,18 +204,28 @@ class T5(Pretrained, nn.Module):
             if name == "embedding.weight":
                 nn.init.normal_(weight)
             elif weight.ndim == 2:
-                width = weight.shape[1] * self.config.head_dim if name.endswith("query.weight") else weight.shape[1]
-                nn.init.normal_(weight, std=width ** -0.5)
+                width = (
+                    weight.shape[1] * self.config.head_dim
+                    if name.endswith("query.weight")
+                    else weight.shape[1]
+                )
+                nn.init.normal_(weight, std=width**-0.5)
 
-    def encode(self, source: Int[Tensor, "B S"], mask: Bool[Tensor, "B S"] | None = None) -> Float[Tensor, "B S C"]:
+    def encode(
+        self, source: Int[Tensor, "B S"], mask: Bool[Tensor, "B S"] | None = None
+    ) -> Float[Tensor, "B S C"]:
         """What the encoder makes of a source; `mask` is True where there is a token."""
         check_ids(source, self.config.vocab_size)
         check_mask(mask, source.shape)
         return self.encoder(self.embedding(source), mask=key_mask(mask))
 
-    def decode(self, target: Int[Tensor, "B T"], memory: Float[Tensor, "B S C"],
-               memory_mask: Bool[Tensor, "B S"] | None = None,
-               cache: Sequence[DecoderCache] | None = None) -> Float[Tensor, "B T V"]:
+    def decode(
+        self,
+        target: Int[Tensor, "B T"],
+        memory: Float[Tensor, "B S C"],
+        memory_mask: Bool[Tensor, "B S"] | None = None,
+        cache: Sequence[DecoderCache] | None = None,
+    ) -> Float[Tensor, "B T V"]:
         """Logits of the token after each of `target`'s, which starts with the padding's id, 0, as released.
 
         With a cache, one a layer of the decoder, `target` are the new tokens; the memory must stay the same.
@@ -167,13 +233,21 @@ class T5(Pretrained, nn.Module):
         check_ids(target, self.config.vocab_size)
         check_memory(target, memory)
         check_mask(memory_mask, memory.shape[:2])
-        x = self.decoder(self.embedding(target), cache, memory=memory,
-                         memory_mask=key_mask(memory_mask))
+        x = self.decoder(
+            self.embedding(target),
+            cache,
+            memory=memory,
+            memory_mask=key_mask(memory_mask),
+        )
         if self.output is not None:
             return self.output(x)
-        return (x * self.config.hidden_size ** -0.5) @ self.embedding.weight.T
+        return (x * self.config.hidden_size**-0.5) @ self.embedding.weight.T
 
-    def forward(self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"],
-                source_mask: Bool[Tensor, "B S"] | None = None) -> Float[Tensor, "B T V"]:
+    def forward(
+        self,
+        source: Int[Tensor, "B S"],
+        target: Int[Tensor, "B T"],
+        source_mask: Bool[Tensor, "B S"] | None = None,
+    ) -> Float[Tensor, "B T V"]:
         """Read the source, then score every prefix of the target at once."""
         return self.decode(target, self.encode(source, source_mask), source_mask)

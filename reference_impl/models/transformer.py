@@ -5,6 +5,7 @@ sublayer: Xiong et al. 2020, section 3, which trains without warm-up and ends ea
 
 Not here: beam search, label smoothing (see `objectives`), the released program's later changes.
 """
+
 from dataclasses import dataclass
 
 import torch
@@ -42,7 +43,9 @@ class Sublayer(nn.Module):
         self.norm = LayerNorm(config.hidden_size)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, x: Float[Tensor, "B T C"], *args, **kwargs) -> Float[Tensor, "B T C"]:
+    def forward(
+        self, x: Float[Tensor, "B T C"], *args, **kwargs
+    ) -> Float[Tensor, "B T C"]:
         """norm(x + layer(x)), or x + layer(norm(x)) with the norm first."""
         if self.norm_first:
             return x + self.dropout(self.layer(self.norm(x), *args, **kwargs))
@@ -54,10 +57,16 @@ class EncoderBlock(nn.Module):
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
-        self.attention = Sublayer(config, MultiHeadAttention(config.hidden_size, config.num_heads))
-        self.feed_forward = Sublayer(config, FeedForward(config.hidden_size, config.intermediate_size, "relu"))
+        self.attention = Sublayer(
+            config, MultiHeadAttention(config.hidden_size, config.num_heads)
+        )
+        self.feed_forward = Sublayer(
+            config, FeedForward(config.hidden_size, config.intermediate_size, "relu")
+        )
 
-    def forward(self, x: Float[Tensor, "B S C"], mask: Bool[Tensor, "B 1 1 S"] | None = None) -> Float[Tensor, "B S C"]:
+    def forward(
+        self, x: Float[Tensor, "B S C"], mask: Bool[Tensor, "B 1 1 S"] | None = None
+    ) -> Float[Tensor, "B S C"]:
         """`mask` is True for the keys that are tokens."""
         return self.feed_forward(self.attention(x, mask=mask))
 
@@ -67,12 +76,22 @@ class DecoderBlock(nn.Module):
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
-        self.attention = Sublayer(config, MultiHeadAttention(config.hidden_size, config.num_heads))
-        self.cross_attention = Sublayer(config, MultiHeadAttention(config.hidden_size, config.num_heads))
-        self.feed_forward = Sublayer(config, FeedForward(config.hidden_size, config.intermediate_size, "relu"))
+        self.attention = Sublayer(
+            config, MultiHeadAttention(config.hidden_size, config.num_heads)
+        )
+        self.cross_attention = Sublayer(
+            config, MultiHeadAttention(config.hidden_size, config.num_heads)
+        )
+        self.feed_forward = Sublayer(
+            config, FeedForward(config.hidden_size, config.intermediate_size, "relu")
+        )
 
-    def forward(self, x: Float[Tensor, "B T C"], memory: Float[Tensor, "B S C"],
-                memory_mask: Bool[Tensor, "B 1 1 S"] | None = None) -> Float[Tensor, "B T C"]:
+    def forward(
+        self,
+        x: Float[Tensor, "B T C"],
+        memory: Float[Tensor, "B S C"],
+        memory_mask: Bool[Tensor, "B 1 1 S"] | None = None,
+    ) -> Float[Tensor, "B T C"]:
         """`memory_mask` is True for the keys of `memory` that are tokens."""
         x = self.attention(x, causal=True)
         x = self.cross_attention(x, memory, mask=memory_mask)
@@ -86,25 +105,40 @@ class Transformer(nn.Module):
         super().__init__()
         self.config = config
         self.embedding = nn.Embedding(config.vocab_size, config.hidden_size)
-        self.encoder = nn.ModuleList(EncoderBlock(config) for _ in range(config.num_layers))
-        self.decoder = nn.ModuleList(DecoderBlock(config) for _ in range(config.num_layers))
+        self.encoder = nn.ModuleList(
+            EncoderBlock(config) for _ in range(config.num_layers)
+        )
+        self.decoder = nn.ModuleList(
+            DecoderBlock(config) for _ in range(config.num_layers)
+        )
         # A post-norm block ends with a norm; a pre-norm one with a bare sum, so the stack needs one more.
-        self.encoder_norm = LayerNorm(config.hidden_size) if config.norm_first else nn.Identity()
-        self.decoder_norm = LayerNorm(config.hidden_size) if config.norm_first else nn.Identity()
+        self.encoder_norm = (
+            LayerNorm(config.hidden_size) if config.norm_first else nn.Identity()
+        )
+        self.decoder_norm = (
+            LayerNorm(config.hidden_size) if config.norm_first else nn.Identity()
+        )
         self.dropout = nn.Dropout(config.dropout)
         for matrix in self.parameters():
             if matrix.ndim == 2:
                 nn.init.xavier_uniform_(matrix)
-        nn.init.normal_(self.embedding.weight, std=config.hidden_size ** -0.5)
+        nn.init.normal_(self.embedding.weight, std=config.hidden_size**-0.5)
 
     def embed(self, ids: Int[Tensor, "B T"]) -> Float[Tensor, "B T C"]:
         """Embeddings times sqrt(C), so that they are of the positions' size (section 3.4), plus positions."""
         check_ids(ids, self.config.vocab_size)
-        scaled = self.embedding(ids) * self.config.hidden_size ** 0.5  # (B, T, C)
+        scaled = self.embedding(ids) * self.config.hidden_size**0.5  # (B, T, C)
         positions = torch.arange(ids.shape[1], device=ids.device)
-        return self.dropout(scaled + sinusoidal_positions(positions, self.config.hidden_size, dtype=scaled.dtype))
+        return self.dropout(
+            scaled
+            + sinusoidal_positions(
+                positions, self.config.hidden_size, dtype=scaled.dtype
+            )
+        )
 
-    def encode(self, source: Int[Tensor, "B S"], mask: Bool[Tensor, "B S"] | None = None) -> Float[Tensor, "B S C"]:
+    def encode(
+        self, source: Int[Tensor, "B S"], mask: Bool[Tensor, "B S"] | None = None
+    ) -> Float[Tensor, "B S C"]:
         """What the encoder makes of a source; `mask` is True where there is a token."""
         x = self.embed(source)
         check_mask(mask, source.shape)
@@ -112,8 +146,12 @@ class Transformer(nn.Module):
             x = block(x, key_mask(mask))
         return self.encoder_norm(x)
 
-    def decode(self, target: Int[Tensor, "B T"], memory: Float[Tensor, "B S C"],
-               memory_mask: Bool[Tensor, "B S"] | None = None) -> Float[Tensor, "B T V"]:
+    def decode(
+        self,
+        target: Int[Tensor, "B T"],
+        memory: Float[Tensor, "B S C"],
+        memory_mask: Bool[Tensor, "B S"] | None = None,
+    ) -> Float[Tensor, "B T V"]:
         """Logits of the token after each of `target`'s. Padding of the target comes last, where nothing sees it."""
         x = self.embed(target)
         check_memory(target, memory)
@@ -122,7 +160,11 @@ class Transformer(nn.Module):
             x = block(x, memory, key_mask(memory_mask))
         return self.decoder_norm(x) @ self.embedding.weight.T
 
-    def forward(self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"],
-                source_mask: Bool[Tensor, "B S"] | None = None) -> Float[Tensor, "B T V"]:
+    def forward(
+        self,
+        source: Int[Tensor, "B S"],
+        target: Int[Tensor, "B T"],
+        source_mask: Bool[Tensor, "B S"] | None = None,
+    ) -> Float[Tensor, "B T V"]:
         """Read the source, then score every prefix of the target at once."""
         return self.decode(target, self.encode(source, source_mask), source_mask)

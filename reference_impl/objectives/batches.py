@@ -9,6 +9,7 @@ A batch is a dictionary of tensors. The names mean the same everywhere:
 
 Not here: batches without padding (see `layers.packing`), reading text (see `corpora`).
 """
+
 from collections.abc import Sequence
 
 import torch
@@ -60,8 +61,10 @@ def needs(batch: Batch, *names: str) -> None:
     """Refuse a batch that lacks one of these."""
     missing = [name for name in names if name not in batch]
     if missing:
-        raise ObjectiveError(f"the batch has {', '.join(sorted(batch)) or 'nothing'} but no {', '.join(missing)}: "
-                             "was it made by another objective's collator?")
+        raise ObjectiveError(
+            f"the batch has {', '.join(sorted(batch)) or 'nothing'} but no {', '.join(missing)}: "
+            "was it made by another objective's collator?"
+        )
 
 
 def check_share(name: str, value: float) -> None:
@@ -78,5 +81,11 @@ def check_labels(labels: Tensor, num_classes: int, ignored: int | None = None) -
     if ignored is not None:
         wrong &= labels != ignored
     if bool(wrong.any()):
-        raise ObjectiveError(f"label {int(labels[wrong][0])} but {num_classes} classes: labels count from 0"
-                             + ("" if ignored is None else f", and {ignored} marks what is not trained on"))
+        raise ObjectiveError(
+            f"label {int(labels[wrong][0])} but {num_classes} classes: labels count from 0"
+            + (
+                ""
+                if ignored is None
+                else f", and {ignored} marks what is not trained on"
+            )
+        )

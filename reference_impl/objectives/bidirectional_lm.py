@@ -5,6 +5,7 @@ forward, each but the last backward; texts that begin and end with marks of thei
 
 Not here: the model (see `models.elmo`), one that sees both sides at once (see `masked_lm`).
 """
+
 from torch import nn
 
 from reference_impl.objectives.batches import Batch, needs
@@ -21,5 +22,8 @@ def bidirectional_lm(model: nn.Module, batch: Batch) -> Terms:
     after, before = model(batch["characters"], batch["mask"])
     ahead = token_terms(after[:, :-1], batch["labels"][:, 1:])
     # Without the mask, the padding after a text would be asked for the text's last word.
-    behind = token_terms(before[:, 1:], batch["labels"][:, :-1].masked_fill(~batch["mask"][:, 1:], IGNORED))
+    behind = token_terms(
+        before[:, 1:],
+        batch["labels"][:, :-1].masked_fill(~batch["mask"][:, 1:], IGNORED),
+    )
     return Terms(ahead.total + behind.total, ahead.count + behind.count)

@@ -6,20 +6,29 @@ Rows of their own lengths, for texts that must not be joined, are filled up and 
 
 Not here: hiding a document from the next one in its chunk (see `layers.masks`), perplexity (see `measure`).
 """
+
 from collections.abc import Iterable, Sequence
 
 import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from reference_impl.objectives.batches import Batch, ObjectiveError, needs, pad_rows, token_mask
+from reference_impl.objectives.batches import (
+    Batch,
+    ObjectiveError,
+    needs,
+    pad_rows,
+    token_mask,
+)
 from reference_impl.objectives.terms import IGNORED, Terms, token_terms
 
 
 def join_documents(documents: Iterable[Sequence[int]], end_id: int) -> Int[Tensor, "N"]:
     """All documents one after the other, each followed by `end_id`. Empty documents are left out."""
-    return torch.tensor([token for document in documents if document for token in (*document, end_id)],
-                        dtype=torch.long)
+    return torch.tensor(
+        [token for document in documents if document for token in (*document, end_id)],
+        dtype=torch.long,
+    )
 
 
 def cut_chunks(tokens: Int[Tensor, "N"], chunk_size: int) -> Int[Tensor, "M L"]:
@@ -33,8 +42,10 @@ def cut_chunks(tokens: Int[Tensor, "N"], chunk_size: int) -> Int[Tensor, "M L"]:
     if chunk_size < 1:
         raise ObjectiveError(f"chunk_size is {chunk_size}: give 1 or more")
     if len(tokens) < chunk_size + 1:
-        raise ObjectiveError(f"{len(tokens)} tokens do not fill a chunk of {chunk_size} and the token after it: "
-                             "give more text, or a smaller chunk_size")
+        raise ObjectiveError(
+            f"{len(tokens)} tokens do not fill a chunk of {chunk_size} and the token after it: "
+            "give more text, or a smaller chunk_size"
+        )
     return tokens.unfold(0, chunk_size + 1, chunk_size)
 
 
@@ -51,7 +62,9 @@ def ragged_batch(rows: Sequence[Sequence[int]], pad_id: int = 0) -> Batch:
     ids, mask = pad_rows(rows, pad_id), token_mask(rows)
     short = next((place for place, row in enumerate(rows) if len(row) < 2), None)
     if short is not None:
-        raise ObjectiveError(f"example {short} is one token long: after it there is nothing to predict")
+        raise ObjectiveError(
+            f"example {short} is one token long: after it there is nothing to predict"
+        )
     return {"ids": ids, "mask": mask, "labels": ids.masked_fill(~mask, IGNORED)}
 
 

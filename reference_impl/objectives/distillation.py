@@ -7,6 +7,7 @@ nearly right; gradients of soft targets shrink by 1 / temperature squared, hence
 Not here: learning from the layers inside (see `layer_distillation`), starting from the teacher's weights (see
 `models.distilbert`).
 """
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -17,23 +18,33 @@ from reference_impl.objectives.masked_lm import chosen_terms
 from reference_impl.objectives.terms import Terms, mean_terms
 
 
-def soft_terms(student: Float[Tensor, "N V"], teacher: Float[Tensor, "N V"], temperature: float) -> Terms:
+def soft_terms(
+    student: Float[Tensor, "N V"], teacher: Float[Tensor, "N V"], temperature: float
+) -> Terms:
     """KL(teacher || student) of the softmax at this temperature, times its square, for each of N predictions."""
     if temperature <= 0:
         raise ObjectiveError(f"temperature is {temperature}: give more than zero")
     if student.shape != teacher.shape:
-        raise ObjectiveError(f"the student's logits have shape {tuple(student.shape)}, the teacher's "
-                             f"{tuple(teacher.shape)}: both need the same tokens and the same vocabulary")
-    found, wanted = ((logits / temperature).log_softmax(-1) for logits in (student, teacher))
+        raise ObjectiveError(
+            f"the student's logits have shape {tuple(student.shape)}, the teacher's "
+            f"{tuple(teacher.shape)}: both need the same tokens and the same vocabulary"
+        )
+    found, wanted = (
+        (logits / temperature).log_softmax(-1) for logits in (student, teacher)
+    )
     total = kl_div(found, wanted, reduction="sum", log_target=True)
-    return Terms(total * temperature ** 2, len(student))
+    return Terms(total * temperature**2, len(student))
 
 
-def direction_terms(student: Float[Tensor, "N C"], teacher: Float[Tensor, "N C"]) -> Terms:
+def direction_terms(
+    student: Float[Tensor, "N C"], teacher: Float[Tensor, "N C"]
+) -> Terms:
     """One less the cosine of the student's and the teacher's vector, for each of N tokens."""
     if student.shape != teacher.shape:
-        raise ObjectiveError(f"the student's vectors have shape {tuple(student.shape)}, the teacher's "
-                             f"{tuple(teacher.shape)}: directions are compared in one space")
+        raise ObjectiveError(
+            f"the student's vectors have shape {tuple(student.shape)}, the teacher's "
+            f"{tuple(teacher.shape)}: directions are compared in one space"
+        )
     return mean_terms(1 - cosine_similarity(student, teacher, dim=-1))
 
 
@@ -51,7 +62,9 @@ class StudentAndTeacher(nn.Module):
         return self
 
 
-def tokens_and_logits(model: nn.Module, batch: Batch) -> tuple[Float[Tensor, "B T C"], Float[Tensor, "B T V"]]:
+def tokens_and_logits(
+    model: nn.Module, batch: Batch
+) -> tuple[Float[Tensor, "B T C"], Float[Tensor, "B T V"]]:
     """A masked language model's last hidden vectors and its logits, for BERT and DistilBERT."""
     if hasattr(model, "distilbert"):
         tokens = model.distilbert(batch["ids"], mask=batch["mask"])
@@ -60,8 +73,14 @@ def tokens_and_logits(model: nn.Module, batch: Batch) -> tuple[Float[Tensor, "B 
     return tokens, model.masked_lm(tokens)
 
 
-def distil_bert(model: StudentAndTeacher, batch: Batch, temperature: float = 2.0, soft_weight: float = 5.0,
-                masked_weight: float = 2.0, direction_weight: float = 1.0) -> Terms:
+def distil_bert(
+    model: StudentAndTeacher,
+    batch: Batch,
+    temperature: float = 2.0,
+    soft_weight: float = 5.0,
+    masked_weight: float = 2.0,
+    direction_weight: float = 1.0,
+) -> Terms:
     """DistilBERT's triple loss, with the weights of its released command; counted by real tokens.
 
     Logits and directions are compared at every real token, the masked tokens predicted where there is a label. The
@@ -73,5 +92,9 @@ def distil_bert(model: StudentAndTeacher, batch: Batch, temperature: float = 2.0
         teacher_tokens, teacher_logits = tokens_and_logits(model.teacher, batch)
     tokens, logits = tokens_and_logits(model.student, batch)
     soft = soft_terms(logits[mask], teacher_logits[mask], temperature)
-    joint = Terms(soft_weight * soft.total, soft.count).plus(chosen_terms(logits, batch["labels"]), masked_weight)
-    return joint.plus(direction_terms(tokens[mask], teacher_tokens[mask]), direction_weight)
+    joint = Terms(soft_weight * soft.total, soft.count).plus(
+        chosen_terms(logits, batch["labels"]), masked_weight
+    )
+    return joint.plus(
+        direction_terms(tokens[mask], teacher_tokens[mask]), direction_weight
+    )

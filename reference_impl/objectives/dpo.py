@@ -8,6 +8,7 @@ The reference does not change: its log-probabilities are computed once, by `with
 
 Not here: other losses of the same difference (IPO, hinge), a term that keeps the chosen answer likely.
 """
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -25,20 +26,34 @@ def with_reference(reference: nn.Module, batch: Batch) -> Batch:
     return {**batch, "reference_logprobs": sequence_logprobs(reference, batch)}
 
 
-def dpo_terms(logprobs: Float[Tensor, "N"], reference: Float[Tensor, "N"], beta: float = 0.1,
-              smoothing: float = 0.0) -> Terms:
+def dpo_terms(
+    logprobs: Float[Tensor, "N"],
+    reference: Float[Tensor, "N"],
+    beta: float = 0.1,
+    smoothing: float = 0.0,
+) -> Terms:
     """The loss of each pair from log-probabilities of answers: the first half chosen, the second half rejected."""
     if beta <= 0:
         raise ObjectiveError(f"beta is {beta}: give more than zero")
     check_share("smoothing", smoothing)
     if len(logprobs) % 2:
-        raise ObjectiveError(f"{len(logprobs)} rows are no pairs: give B chosen, then B rejected")
-    chosen, rejected = (beta * (logprobs - reference)).chunk(2)  # implied rewards, (B,) each
+        raise ObjectiveError(
+            f"{len(logprobs)} rows are no pairs: give B chosen, then B rejected"
+        )
+    chosen, rejected = (beta * (logprobs - reference)).chunk(
+        2
+    )  # implied rewards, (B,) each
     margin = chosen - rejected
-    return mean_terms(-(1 - smoothing) * logsigmoid(margin) - smoothing * logsigmoid(-margin))
+    return mean_terms(
+        -(1 - smoothing) * logsigmoid(margin) - smoothing * logsigmoid(-margin)
+    )
 
 
-def dpo(model: nn.Module, batch: Batch, beta: float = 0.1, smoothing: float = 0.0) -> Terms:
+def dpo(
+    model: nn.Module, batch: Batch, beta: float = 0.1, smoothing: float = 0.0
+) -> Terms:
     """The loss of a `preference_batch` that went through `with_reference`; counted by pairs."""
     needs(batch, "reference_logprobs")
-    return dpo_terms(sequence_logprobs(model, batch), batch["reference_logprobs"], beta, smoothing)
+    return dpo_terms(
+        sequence_logprobs(model, batch), batch["reference_logprobs"], beta, smoothing
+    )

@@ -8,6 +8,7 @@ The models are not changed for it: hooks note what each block reads while the mo
 
 Not here: learning from logits (see `distillation`), making text for the tasks (section 3.2).
 """
+
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -24,8 +25,10 @@ from reference_impl.objectives.terms import Terms
 def layer_map(student_layers: int, teacher_layers: int) -> list[int]:
     """For the embeddings and each layer of the student, the teacher's layer it learns from: 0, N/M, 2N/M, ..., N."""
     if teacher_layers % student_layers:
-        raise ObjectiveError(f"{teacher_layers} layers of a teacher are not a multiple of the student's "
-                             f"{student_layers}: then no even mapping exists")
+        raise ObjectiveError(
+            f"{teacher_layers} layers of a teacher are not a multiple of the student's "
+            f"{student_layers}: then no even mapping exists"
+        )
     return list(range(0, teacher_layers + 1, teacher_layers // student_layers))
 
 
@@ -33,8 +36,13 @@ def layer_map(student_layers: int, teacher_layers: int) -> list[int]:
 def noted_layers(blocks: nn.ModuleList) -> Iterator[list[Float[Tensor, "B T C"]]]:
     """A list that is filled, while the model runs inside, with what the first block reads and what each block gives."""
     noted: list[Tensor] = []
-    hooks = [blocks[0].register_forward_pre_hook(lambda block, given: noted.append(given[0]))]
-    hooks += [block.register_forward_hook(lambda block, given, made: noted.append(made)) for block in blocks]
+    hooks = [
+        blocks[0].register_forward_pre_hook(lambda block, given: noted.append(given[0]))
+    ]
+    hooks += [
+        block.register_forward_hook(lambda block, given, made: noted.append(made))
+        for block in blocks
+    ]
     try:
         yield noted
     finally:
@@ -42,30 +50,46 @@ def noted_layers(blocks: nn.ModuleList) -> Iterator[list[Float[Tensor, "B T C"]]
             hook.remove()
 
 
-def attention_scores(attention: MultiHeadAttention, x: Float[Tensor, "B T C"]) -> Float[Tensor, "B H T T"]:
+def attention_scores(
+    attention: MultiHeadAttention, x: Float[Tensor, "B T C"]
+) -> Float[Tensor, "B H T T"]:
     """q . k / sqrt(D) of every two tokens, before mask and softmax."""
     q = split_heads(attention.query(x), attention.num_heads)  # (B, H, T, D)
     k = split_heads(attention.key(x), attention.num_heads)
     return q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5
 
 
-def hidden_terms(student: Sequence[Float[Tensor, "B T C"]], teacher: Sequence[Float[Tensor, "B T W"]],
-                 widen: nn.Linear, mask: Bool[Tensor, "B T"]) -> Terms:
+def hidden_terms(
+    student: Sequence[Float[Tensor, "B T C"]],
+    teacher: Sequence[Float[Tensor, "B T W"]],
+    widen: nn.Linear,
+    mask: Bool[Tensor, "B T"],
+) -> Terms:
     """For each real token the squared error of its vector, a mean over the width, summed over the layers."""
-    errors = [(widen(ours[mask]) - theirs[mask]).square().mean(-1)
-              for ours, theirs in zip(student, teacher, strict=True)]
+    errors = [
+        (widen(ours[mask]) - theirs[mask]).square().mean(-1)
+        for ours, theirs in zip(student, teacher, strict=True)
+    ]
     return Terms(torch.stack(errors).sum(), int(mask.sum()))
 
 
-def attention_terms(student: Sequence[Float[Tensor, "B H T T"]], teacher: Sequence[Float[Tensor, "B H T T"]],
-                    mask: Bool[Tensor, "B T"]) -> Terms:
+def attention_terms(
+    student: Sequence[Float[Tensor, "B H T T"]],
+    teacher: Sequence[Float[Tensor, "B H T T"]],
+    mask: Bool[Tensor, "B T"],
+) -> Terms:
     """For each pair of real tokens the squared error of its score, a mean over the heads, summed over the layers."""
     heads = student[0].shape[1], teacher[0].shape[1]
     if heads[0] != heads[1]:
-        raise ObjectiveError(f"the student has {heads[0]} heads and the teacher {heads[1]}: scores are compared head "
-                             "by head")
+        raise ObjectiveError(
+            f"the student has {heads[0]} heads and the teacher {heads[1]}: scores are compared head "
+            "by head"
+        )
     seen = mask[:, :, None] & mask[:, None, :]  # (B, T, T)
-    errors = [(ours - theirs).square().mean(1)[seen] for ours, theirs in zip(student, teacher, strict=True)]
+    errors = [
+        (ours - theirs).square().mean(1)[seen]
+        for ours, theirs in zip(student, teacher, strict=True)
+    ]
     return Terms(torch.stack(errors).sum(), int(seen.sum()))
 
 
@@ -78,7 +102,9 @@ class TinyBert(StudentAndTeacher):
     def __init__(self, student: nn.Module, teacher: nn.Module):
         super().__init__(student, teacher)
         self.layers = layer_map(len(student.blocks), len(teacher.blocks))
-        self.widen = nn.Linear(student.config.hidden_size, teacher.config.hidden_size, bias=False)
+        self.widen = nn.Linear(
+            student.config.hidden_size, teacher.config.hidden_size, bias=False
+        )
 
 
 def tiny_bert(model: TinyBert, batch: Batch) -> Terms:
@@ -87,9 +113,18 @@ def tiny_bert(model: TinyBert, batch: Batch) -> Terms:
     with torch.no_grad(), noted_layers(model.teacher.blocks) as all_theirs:
         model.teacher(batch["ids"], **inputs)
         theirs = [all_theirs[layer] for layer in model.layers]
-        their_scores = [attention_scores(model.teacher.blocks[layer - 1].attention, all_theirs[layer - 1])
-                        for layer in model.layers[1:]]
+        their_scores = [
+            attention_scores(
+                model.teacher.blocks[layer - 1].attention, all_theirs[layer - 1]
+            )
+            for layer in model.layers[1:]
+        ]
     with noted_layers(model.student.blocks) as ours:
         model.student(batch["ids"], **inputs)
-    scores = [attention_scores(block.attention, x) for block, x in zip(model.student.blocks, ours)]
-    return hidden_terms(ours, theirs, model.widen, mask).plus(attention_terms(scores, their_scores, mask))
+    scores = [
+        attention_scores(block.attention, x)
+        for block, x in zip(model.student.blocks, ours)
+    ]
+    return hidden_terms(ours, theirs, model.widen, mask).plus(
+        attention_terms(scores, their_scores, mask)
+    )

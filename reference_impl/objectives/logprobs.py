@@ -7,6 +7,7 @@ Rows are prompt and answer, then padding; `labels` has the answer's tokens at th
 
 Not here: padding on the left, choosing tokens by their chances (see `generation`).
 """
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -15,10 +16,15 @@ from reference_impl.objectives.batches import Batch, ObjectiveError, check_label
 from reference_impl.objectives.terms import IGNORED
 
 
-def token_logprobs(logits: Float[Tensor, "*batch V"], tokens: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+def token_logprobs(
+    logits: Float[Tensor, "*batch V"], tokens: Int[Tensor, "*batch"]
+) -> Float[Tensor, "*batch"]:
     """The logarithm of each token's probability, in nats; half precision is worked in float32."""
     check_labels(tokens, logits.shape[-1])
-    if logits.dtype in (torch.bfloat16, torch.float16):  # autocast's logits: differences of these are exponentiated
+    if logits.dtype in (
+        torch.bfloat16,
+        torch.float16,
+    ):  # autocast's logits: differences of these are exponentiated
         logits = logits.float()
     return logits.gather(-1, tokens[..., None]).squeeze(-1) - logits.logsumexp(-1)
 
@@ -26,8 +32,10 @@ def token_logprobs(logits: Float[Tensor, "*batch V"], tokens: Int[Tensor, "*batc
 def check_settled(reference: nn.Module) -> None:
     """Refuse a reference whose dropout is on."""
     if reference.training:
-        raise ObjectiveError("the reference is in training mode: dropout would make its log-probabilities noise; "
-                             "call eval() first")
+        raise ObjectiveError(
+            "the reference is in training mode: dropout would make its log-probabilities noise; "
+            "call eval() first"
+        )
 
 
 def answered(labels: Int[Tensor, "B L"]) -> Bool[Tensor, "B T"]:
@@ -38,7 +46,9 @@ def answered(labels: Int[Tensor, "B L"]) -> Bool[Tensor, "B T"]:
     mask = labels[:, 1:] != IGNORED
     if labels.device.type == "cpu" and not bool(mask.any(1).all()):
         empty = int((~mask.any(1)).nonzero()[0])
-        raise ObjectiveError(f"example {empty} has no answer after a first token: give a prompt and an answer")
+        raise ObjectiveError(
+            f"example {empty} has no answer after a first token: give a prompt and an answer"
+        )
     return mask
 
 
@@ -46,7 +56,9 @@ def answer_logprobs(model: nn.Module, batch: Batch) -> Float[Tensor, "B T"]:
     """For each token but the first the logarithm of its probability; zero where it is not the answer's."""
     needs(batch, "ids", "labels")
     mask = answered(batch["labels"])
-    found = token_logprobs(model(batch["ids"][:, :-1]), batch["labels"][:, 1:].masked_fill(~mask, 0))
+    found = token_logprobs(
+        model(batch["ids"][:, :-1]), batch["labels"][:, 1:].masked_fill(~mask, 0)
+    )
     return found.masked_fill(~mask, 0)
 
 

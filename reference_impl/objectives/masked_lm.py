@@ -12,6 +12,7 @@ token, where the release draws from the whole vocabulary.
 
 Not here: masking of spans (see `span_corruption`), computing logits at the chosen places alone.
 """
+
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -42,7 +43,9 @@ class Masking:
 
     mask_id: int
     vocab_size: int
-    special_ids: Collection[int]  # never chosen, never a replacement: [PAD], [CLS], [SEP], [MASK]
+    special_ids: Collection[
+        int
+    ]  # never chosen, never a replacement: [PAD], [CLS], [SEP], [MASK]
     pad_id: int = 0
     share: float = 0.15
     masked: float = 0.8
@@ -54,28 +57,49 @@ class Masking:
             check_share(name, getattr(self, name))
         check_share("masked + replaced", self.masked + self.replaced)
         if not 0 <= self.mask_id < self.vocab_size:
-            raise ObjectiveError(f"mask_id is {self.mask_id} but the vocabulary has {self.vocab_size} entries")
+            raise ObjectiveError(
+                f"mask_id is {self.mask_id} but the vocabulary has {self.vocab_size} entries"
+            )
         if len(set(self.special_ids)) >= self.vocab_size:
-            raise ObjectiveError("every entry of the vocabulary is special: there is nothing to predict")
+            raise ObjectiveError(
+                "every entry of the vocabulary is special: there is nothing to predict"
+            )
 
-    def __call__(self, rows: Sequence[Sequence[int]], generator: torch.Generator) -> Batch:
+    def __call__(
+        self, rows: Sequence[Sequence[int]], generator: torch.Generator
+    ) -> Batch:
         """Rows with their special tokens, as a batch of ids, mask and labels."""
         ids, mask = pad_rows(rows, self.pad_id), token_mask(rows)
         ids, labels = self.mask_tokens(ids, generator, mask)
         return {"ids": ids, "mask": mask, "labels": labels}
 
-    def mask_tokens(self, ids: Int[Tensor, "B T"], generator: torch.Generator, mask: Bool[Tensor, "B T"] | None = None
-                    ) -> tuple[Int[Tensor, "B T"], Int[Tensor, "B T"]]:
+    def mask_tokens(
+        self,
+        ids: Int[Tensor, "B T"],
+        generator: torch.Generator,
+        mask: Bool[Tensor, "B T"] | None = None,
+    ) -> tuple[Int[Tensor, "B T"], Int[Tensor, "B T"]]:
         """The ids with blanks, and what stood there: IGNORED at places that were not chosen."""
-        special = torch.isin(ids, torch.tensor(sorted(self.special_ids), dtype=ids.dtype))
+        special = torch.isin(
+            ids, torch.tensor(sorted(self.special_ids), dtype=ids.dtype)
+        )
         free = ~special if mask is None else ~special & mask
-        chosen = self._choose_words(ids, free, generator) if self.continues else self._choose(free, generator)
+        chosen = (
+            self._choose_words(ids, free, generator)
+            if self.continues
+            else self._choose(free, generator)
+        )
         fate = torch.rand(ids.shape, generator=generator)
         blank = chosen & (fate < self.masked)
         swap = chosen & ~blank & (fate < self.masked + self.replaced)
-        ordinary = torch.tensor(sorted(set(range(self.vocab_size)) - set(self.special_ids)))
+        ordinary = torch.tensor(
+            sorted(set(range(self.vocab_size)) - set(self.special_ids))
+        )
         others = ordinary[torch.randint(len(ordinary), ids.shape, generator=generator)]
-        return (torch.where(swap, others, ids).masked_fill(blank, self.mask_id), ids.masked_fill(~chosen, IGNORED))
+        return (
+            torch.where(swap, others, ids).masked_fill(blank, self.mask_id),
+            ids.masked_fill(~chosen, IGNORED),
+        )
 
     def _how_many(self, free: Bool[Tensor, "B T"]) -> Int[Tensor, "B"]:
         """The share of each row's free tokens, rounded; at least one if there are any and a share is wanted."""
@@ -84,23 +108,38 @@ class Masking:
         # In float64, as the release's Python computes it: 0.15 of 190 is 28.5 there, and rounds to 28.
         return (self.share * count.double()).round().long().maximum(least)
 
-    def _choose(self, free: Bool[Tensor, "B T"], generator: torch.Generator) -> Bool[Tensor, "B T"]:
+    def _choose(
+        self, free: Bool[Tensor, "B T"], generator: torch.Generator
+    ) -> Bool[Tensor, "B T"]:
         """Tokens of each row, all equally likely: those that a shuffle puts first."""
         order = torch.rand(free.shape, generator=generator).masked_fill(~free, 2.0)
         return order.argsort(1).argsort(1) < self._how_many(free)[:, None]
 
-    def _choose_words(self, ids: Int[Tensor, "B T"], free: Bool[Tensor, "B T"],
-                      generator: torch.Generator) -> Bool[Tensor, "B T"]:
+    def _choose_words(
+        self,
+        ids: Int[Tensor, "B T"],
+        free: Bool[Tensor, "B T"],
+        generator: torch.Generator,
+    ) -> Bool[Tensor, "B T"]:
         """Words of each row in the order of a shuffle, passing over a word that would make too many tokens."""
-        inside = torch.isin(ids, torch.tensor(sorted(self.continues), dtype=ids.dtype)) & free
-        inside[:, 1:] &= free[:, :-1]  # a piece after a special token starts a word: what came before is cut off
+        inside = (
+            torch.isin(ids, torch.tensor(sorted(self.continues), dtype=ids.dtype))
+            & free
+        )
+        inside[:, 1:] &= free[
+            :, :-1
+        ]  # a piece after a special token starts a word: what came before is cut off
         inside[:, 0] = False
-        words = (free & ~inside).cumsum(1)  # (B, T): the number of each token's word, from 1
+        words = (free & ~inside).cumsum(
+            1
+        )  # (B, T): the number of each token's word, from 1
         chosen = torch.zeros_like(free)
         for row, room in enumerate(self._how_many(free).tolist()):
             lengths = words[row][free[row]].bincount()
             taken = torch.zeros(len(lengths), dtype=torch.bool)
-            for word in (torch.randperm(max(len(lengths) - 1, 0), generator=generator) + 1).tolist():
+            for word in (
+                torch.randperm(max(len(lengths) - 1, 0), generator=generator) + 1
+            ).tolist():
                 if lengths[word] <= room:
                     taken[word] = True
                     room -= int(lengths[word])

@@ -9,6 +9,7 @@ A "sentence" is whatever list of ids the documents are made of: the releases joi
 
 Not here: that joining, splitting text into sentences.
 """
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -42,7 +43,11 @@ class Pair(NamedTuple):
 
 def _neighbours(documents: Sequence[Document]) -> list[tuple[int, int]]:
     """(document, place of the first) of every two sentences in a row."""
-    found = [(number, place) for number, document in enumerate(documents) for place in range(len(document) - 1)]
+    found = [
+        (number, place)
+        for number, document in enumerate(documents)
+        for place in range(len(document) - 1)
+    ]
     if not found:
         raise ObjectiveError("no document has two sentences: there is no pair to make")
     if any(not sentence for document in documents for sentence in document):
@@ -50,18 +55,22 @@ def _neighbours(documents: Sequence[Document]) -> list[tuple[int, int]]:
     return found
 
 
-def next_sentence_pairs(documents: Sequence[Document], generator: torch.Generator) -> list[Pair]:
+def next_sentence_pairs(
+    documents: Sequence[Document], generator: torch.Generator
+) -> list[Pair]:
     """A pair for every sentence that has one after it; by a fair coin its own, or one of another document.
 
     The other document, then its sentence, are drawn with equal chances. Raises ObjectiveError with one document only:
     a second sentence of the same document might be the right one.
     """
     if sum(bool(document) for document in documents) < 2:
-        raise ObjectiveError("sentences from elsewhere need a second document: give at least two")
+        raise ObjectiveError(
+            "sentences from elsewhere need a second document: give at least two"
+        )
     places = [number for number, document in enumerate(documents) if document]
     pairs = []
     for number, place in _neighbours(documents):
-        first, second = documents[number][place:place + 2]
+        first, second = documents[number][place : place + 2]
         elsewhere = bool(torch.rand((), generator=generator) < 0.5)
         if elsewhere:
             others = [other for other in places if other != number]
@@ -71,11 +80,13 @@ def next_sentence_pairs(documents: Sequence[Document], generator: torch.Generato
     return pairs
 
 
-def sentence_order_pairs(documents: Sequence[Document], generator: torch.Generator) -> list[Pair]:
+def sentence_order_pairs(
+    documents: Sequence[Document], generator: torch.Generator
+) -> list[Pair]:
     """Every two sentences in a row, by a fair coin as written or exchanged."""
     pairs = []
     for number, place in _neighbours(documents):
-        first, second = documents[number][place:place + 2]
+        first, second = documents[number][place : place + 2]
         exchanged = bool(torch.rand((), generator=generator) < 0.5)
         pairs.append(Pair(second, first, 1) if exchanged else Pair(first, second, 0))
     return pairs
@@ -96,19 +107,30 @@ class PairCollator:
 
     def __post_init__(self):
         if self.max_length < 5:
-            raise ObjectiveError(f"max_length is {self.max_length}: three special tokens and two texts need 5 or more")
+            raise ObjectiveError(
+                f"max_length is {self.max_length}: three special tokens and two texts need 5 or more"
+            )
 
     def __call__(self, pairs: Sequence[Pair], generator: torch.Generator) -> Batch:
         """A batch of ids, mask, segments, labels and pair_labels (B,). The longer text is cut down first."""
         rows, segments = [], []
         for first, second, _ in pairs:
-            one, other = kept_lengths(len(first), len(second), self.max_length - 3, "longest_first")
-            rows.append([self.cls_id, *first[:one], self.sep_id, *second[:other], self.sep_id])
+            one, other = kept_lengths(
+                len(first), len(second), self.max_length - 3, "longest_first"
+            )
+            rows.append(
+                [self.cls_id, *first[:one], self.sep_id, *second[:other], self.sep_id]
+            )
             segments.append([0] * (one + 2) + [1] * (other + 1))
         ids, mask = pad_rows(rows, self.masking.pad_id), token_mask(rows)
         ids, labels = self.masking.mask_tokens(ids, generator, mask)
-        return {"ids": ids, "mask": mask, "segments": pad_rows(segments, 0), "labels": labels,
-                "pair_labels": torch.tensor([pair.label for pair in pairs])}
+        return {
+            "ids": ids,
+            "mask": mask,
+            "segments": pad_rows(segments, 0),
+            "labels": labels,
+            "pair_labels": torch.tensor([pair.label for pair in pairs]),
+        }
 
 
 def masked_lm_and_pairs(model: nn.Module, batch: Batch) -> Terms:
@@ -119,4 +141,6 @@ def masked_lm_and_pairs(model: nn.Module, batch: Batch) -> Terms:
     needs(batch, "labels", "pair_labels", "segments")
     check_labels(batch["pair_labels"], 2)
     token_logits, pair_logits = model(batch["ids"], **model_inputs(batch))
-    return chosen_terms(token_logits, batch["labels"]).plus(token_terms(pair_logits, batch["pair_labels"]))
+    return chosen_terms(token_logits, batch["labels"]).plus(
+        token_terms(pair_logits, batch["pair_labels"])
+    )

@@ -14,6 +14,7 @@ stream a predicted place sees itself too; that is for the model to add.
 But: places are drawn one by one, where the release draws spans of up to five tokens; there is no recurrence between
 segments.
 """
+
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -21,7 +22,14 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
-from reference_impl.objectives.batches import Batch, ObjectiveError, check_share, needs, pad_rows, token_mask
+from reference_impl.objectives.batches import (
+    Batch,
+    ObjectiveError,
+    check_share,
+    needs,
+    pad_rows,
+    token_mask,
+)
 from reference_impl.objectives.terms import IGNORED, Terms, token_terms
 
 GIVEN = -1
@@ -38,21 +46,38 @@ class Permutation:
     def __post_init__(self):
         check_share("predicted", self.predicted)
 
-    def __call__(self, rows: Sequence[Sequence[int]], generator: torch.Generator) -> Batch:
+    def __call__(
+        self, rows: Sequence[Sequence[int]], generator: torch.Generator
+    ) -> Batch:
         """A batch of ids, mask, visible, targets and labels; M is the most predictions that a row has."""
         ids, mask = pad_rows(rows, self.pad_id), token_mask(rows)
         turns = torch.full(ids.shape, GIVEN)
         for row, tokens in enumerate(rows):
-            free = torch.tensor([place for place, token in enumerate(tokens) if token not in self.special_ids])
+            free = torch.tensor(
+                [
+                    place
+                    for place, token in enumerate(tokens)
+                    if token not in self.special_ids
+                ]
+            )
             if not len(free):
-                raise ObjectiveError(f"example {row} has special tokens only: there is nothing to predict")
+                raise ObjectiveError(
+                    f"example {row} has special tokens only: there is nothing to predict"
+                )
             last = max(round(self.predicted * len(free)), 1)
             order = free[torch.randperm(len(free), generator=generator)]
             turns[row, order[-last:]] = torch.arange(last)
-        return {"ids": ids, "mask": mask, "visible": visible(turns, mask), **_predictions(ids, turns)}
+        return {
+            "ids": ids,
+            "mask": mask,
+            "visible": visible(turns, mask),
+            **_predictions(ids, turns),
+        }
 
 
-def visible(turns: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"]) -> Bool[Tensor, "B T T"]:
+def visible(
+    turns: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"]
+) -> Bool[Tensor, "B T T"]:
     """Place i sees place j if j's turn came before i's, or j is given. Nothing sees padding."""
     earlier = turns[:, None, :] < turns[:, :, None]
     return (earlier | (turns == GIVEN)[:, None, :]) & mask[:, None, :]
@@ -69,5 +94,10 @@ def _predictions(ids: Int[Tensor, "B T"], turns: Int[Tensor, "B T"]) -> Batch:
 def permutation_lm(model: nn.Module, batch: Batch) -> Terms:
     """Cross-entropy of the predictions. The model takes ids, mask, visible and targets and gives logits (B, M, V)."""
     needs(batch, "mask", "visible", "targets", "labels")
-    logits = model(batch["ids"], mask=batch["mask"], visible=batch["visible"], targets=batch["targets"])
+    logits = model(
+        batch["ids"],
+        mask=batch["mask"],
+        visible=batch["visible"],
+        targets=batch["targets"],
+    )
     return token_terms(logits, batch["labels"])

@@ -5,6 +5,7 @@ that one pass through the model serves both.
 
 Not here: more than two answers to a prompt, how sure people were (put `margins` beside, see `reward_model`).
 """
+
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -22,8 +23,19 @@ class Preference(NamedTuple):
 
 def preference_batch(pairs: Sequence[Preference], pad_id: int = 0) -> Batch:
     """ids, mask and labels (2 B, T): rows 0 to B - 1 chosen, rows B to 2 B - 1 rejected."""
-    same = next((place for place, pair in enumerate(pairs) if list(pair.chosen) == list(pair.rejected)), None)
+    same = next(
+        (
+            place
+            for place, pair in enumerate(pairs)
+            if list(pair.chosen) == list(pair.rejected)
+        ),
+        None,
+    )
     if same is not None:
-        raise ObjectiveError(f"example {same} has the same answer twice: nothing was preferred")
+        raise ObjectiveError(
+            f"example {same} has the same answer twice: nothing was preferred"
+        )
     rows = [answer_example(pair.prompt, pair.chosen) for pair in pairs]
-    return supervised_batch(rows + [answer_example(pair.prompt, pair.rejected) for pair in pairs], pad_id)
+    return supervised_batch(
+        rows + [answer_example(pair.prompt, pair.rejected) for pair in pairs], pad_id
+    )

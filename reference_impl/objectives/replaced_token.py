@@ -6,6 +6,7 @@ generator; both losses are added, the discriminator's times 50.
 
 Not here: the models and what they share (see `models.electra`), choosing the blanks (see `masked_lm`).
 """
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -28,7 +29,9 @@ class ReplacedTokens:
 
     masking: Masking
 
-    def __call__(self, rows: Sequence[Sequence[int]], generator: torch.Generator) -> Batch:
+    def __call__(
+        self, rows: Sequence[Sequence[int]], generator: torch.Generator
+    ) -> Batch:
         """A batch of ids, mask, labels and chances (B, T): with these the objective is a function of its batch."""
         batch = self.masking(rows, generator)
         return {**batch, "chances": torch.rand(batch["ids"].shape, generator=generator)}
@@ -43,30 +46,51 @@ class GeneratorAndDiscriminator(nn.Module):
 
 
 @torch.no_grad()
-def sample(logits: Float[Tensor, "N V"], chances: Float[Tensor, "N"]) -> Int[Tensor, "N"]:
+def sample(
+    logits: Float[Tensor, "N V"], chances: Float[Tensor, "N"]
+) -> Int[Tensor, "N"]:
     """A token each from the softmax: the first at which the probabilities, summed up, pass the chance."""
     summed = logits.softmax(-1).cumsum(-1)  # (N, V)
-    return torch.searchsorted(summed, (chances.to(summed) * summed[:, -1])[:, None], right=True).squeeze(-1).clamp(
-        max=logits.shape[-1] - 1)
+    return (
+        torch.searchsorted(
+            summed, (chances.to(summed) * summed[:, -1])[:, None], right=True
+        )
+        .squeeze(-1)
+        .clamp(max=logits.shape[-1] - 1)
+    )
 
 
-def replaced_terms(logits: Float[Tensor, "B T"], replaced: Int[Tensor, "B T"], mask: Tensor) -> Terms:
+def replaced_terms(
+    logits: Float[Tensor, "B T"], replaced: Int[Tensor, "B T"], mask: Tensor
+) -> Terms:
     """Binary cross-entropy at every real token; a label of 1 says replaced."""
-    losses = binary_cross_entropy_with_logits(logits[mask], replaced[mask].to(logits.dtype), reduction="sum")
+    losses = binary_cross_entropy_with_logits(
+        logits[mask], replaced[mask].to(logits.dtype), reduction="sum"
+    )
     return Terms(losses, int(mask.sum()))
 
 
-def replaced_token(model: GeneratorAndDiscriminator, batch: Batch, weight: float = 50.0) -> Terms:
+def replaced_token(
+    model: GeneratorAndDiscriminator, batch: Batch, weight: float = 50.0
+) -> Terms:
     """The generator's mean over blanks plus `weight` times the discriminator's mean over tokens.
 
     Counted as `weight` of the discriminator's tokens, so that its mean is the joint loss.
     """
     needs(batch, "labels", "chances")
-    check_share("chances", float(batch["chances"].max()) if batch["chances"].numel() else 0.0)
+    check_share(
+        "chances", float(batch["chances"].max()) if batch["chances"].numel() else 0.0
+    )
     inputs, labels = model_inputs(batch), batch["labels"]
     chosen = labels != IGNORED
     guesses = model.generator(batch["ids"], **inputs)[chosen]  # (N, V)
     original = torch.where(chosen, labels, batch["ids"])
     filled = original.masked_scatter(chosen, sample(guesses, batch["chances"][chosen]))
-    found = replaced_terms(model.discriminator(filled, **inputs), (filled != original).long(), batch["mask"])
-    return Terms(weight * found.total, found.count).plus(token_terms(guesses, labels[chosen]))
+    found = replaced_terms(
+        model.discriminator(filled, **inputs),
+        (filled != original).long(),
+        batch["mask"],
+    )
+    return Terms(weight * found.total, found.count).plus(
+        token_terms(guesses, labels[chosen])
+    )

@@ -6,6 +6,7 @@ al. 2023 (Llama 2), section 3.2.2, ask for a larger difference where people were
 
 Not here: bringing the rewards' mean to zero, several answers ranked at once.
 """
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -36,7 +37,9 @@ class RewardModel(nn.Module):
         super().__init__()
         self.scores = TokenScores(decoder)
 
-    def forward(self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"]) -> Float[Tensor, "B"]:
+    def forward(
+        self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"]
+    ) -> Float[Tensor, "B"]:
         """Rewards of rows of prompt and answer. Raises ModelInputError for a mask of another kind or shape."""
         check_mask(mask, ids.shape)
         places = torch.arange(ids.shape[1], device=ids.device)
@@ -44,17 +47,24 @@ class RewardModel(nn.Module):
         return self.scores(ids).gather(1, last).squeeze(1)
 
 
-def bradley_terry(chosen: Float[Tensor, "B"], rejected: Float[Tensor, "B"],
-                  margins: Float[Tensor, "B"] | None = None) -> Terms:
+def bradley_terry(
+    chosen: Float[Tensor, "B"],
+    rejected: Float[Tensor, "B"],
+    margins: Float[Tensor, "B"] | None = None,
+) -> Terms:
     """-log sigmoid(chosen - rejected - margin) of each pair."""
     difference = chosen - rejected
-    return mean_terms(-logsigmoid(difference if margins is None else difference - margins))
+    return mean_terms(
+        -logsigmoid(difference if margins is None else difference - margins)
+    )
 
 
 def pairwise_reward(model: RewardModel, batch: Batch) -> Terms:
     """The loss of a `preference_batch`, which may have `margins` (B,) beside; counted by pairs."""
     needs(batch, "ids", "mask")
     if len(batch["ids"]) % 2:
-        raise ObjectiveError(f"{len(batch['ids'])} rows are no pairs: give B chosen, then B rejected")
+        raise ObjectiveError(
+            f"{len(batch['ids'])} rows are no pairs: give B chosen, then B rejected"
+        )
     chosen, rejected = model(batch["ids"], batch["mask"]).chunk(2)
     return bradley_terry(chosen, rejected, batch.get("margins"))

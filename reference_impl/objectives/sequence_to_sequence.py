@@ -5,12 +5,19 @@ to the right, behind a start token (teacher forcing); its labels end with the to
 
 Not here: producing a target (see `generation`).
 """
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torch import nn
 
-from reference_impl.objectives.batches import Batch, check_rows, needs, pad_rows, token_mask
+from reference_impl.objectives.batches import (
+    Batch,
+    check_rows,
+    needs,
+    pad_rows,
+    token_mask,
+)
 from reference_impl.objectives.terms import IGNORED, Terms, token_terms
 
 
@@ -30,16 +37,27 @@ class PairedSequences:
         check_rows([source for source, _ in pairs])
         sources = [[*source, self.end_id] for source, _ in pairs]
         targets = [[*target, self.end_id] for _, target in pairs]
-        return {"source": pad_rows(sources, self.pad_id), "source_mask": token_mask(sources),
-                "target": pad_rows([[self.start_id, *target[:-1]] for target in targets], self.pad_id),
-                "labels": pad_rows(targets, IGNORED)}
+        return {
+            "source": pad_rows(sources, self.pad_id),
+            "source_mask": token_mask(sources),
+            "target": pad_rows(
+                [[self.start_id, *target[:-1]] for target in targets], self.pad_id
+            ),
+            "labels": pad_rows(targets, IGNORED),
+        }
 
 
-def sequence_to_sequence(model: nn.Module, batch: Batch, smoothing: float = 0.0) -> Terms:
+def sequence_to_sequence(
+    model: nn.Module, batch: Batch, smoothing: float = 0.0
+) -> Terms:
     """Cross-entropy of the target's tokens. The model takes source, target and source_mask.
 
     `smoothing` is the share of a label's weight that is spread over the whole vocabulary (Vaswani et al., section 5.4:
     0.1).
     """
     needs(batch, "source", "source_mask", "target", "labels")
-    return token_terms(model(batch["source"], batch["target"], batch["source_mask"]), batch["labels"], smoothing)
+    return token_terms(
+        model(batch["source"], batch["target"], batch["source_mask"]),
+        batch["labels"],
+        smoothing,
+    )

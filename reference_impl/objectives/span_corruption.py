@@ -12,6 +12,7 @@ one first; so it always ends with a lost one, and needs no closing sentinel. Fig
 
 Not here: the loss, which is that of any `sequence_to_sequence` model.
 """
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -36,7 +37,9 @@ class SpanCorruption:
     def __post_init__(self):
         check_share("share", self.share)
         if self.mean_span < 1:
-            raise ObjectiveError(f"mean_span is {self.mean_span}: a span has one token or more")
+            raise ObjectiveError(
+                f"mean_span is {self.mean_span}: a span has one token or more"
+            )
 
     def counts(self, length: int) -> tuple[int, int]:
         """How many tokens of a text of `length` are lost, and in how many spans. At least one, and one is kept.
@@ -44,12 +47,16 @@ class SpanCorruption:
         Raises ObjectiveError for a text of one token, or one with more spans than there are sentinels.
         """
         if length < 2:
-            raise ObjectiveError(f"a text of {length} tokens: to lose one and keep one takes 2 or more")
+            raise ObjectiveError(
+                f"a text of {length} tokens: to lose one and keep one takes 2 or more"
+            )
         lost = min(max(round(length * self.share), 1), length - 1)
         spans = min(max(round(lost / self.mean_span), 1), length - lost)
         if spans > self.num_sentinels:
-            raise ObjectiveError(f"{length} tokens make {spans} spans but there are {self.num_sentinels} sentinels: "
-                                 "cut the text into shorter ones")
+            raise ObjectiveError(
+                f"{length} tokens make {spans} spans but there are {self.num_sentinels} sentinels: "
+                "cut the text into shorter ones"
+            )
         return lost, spans
 
     def lengths(self, length: int) -> tuple[int, int]:
@@ -60,7 +67,9 @@ class SpanCorruption:
     def longest_text(self, source_length: int) -> int:
         """How long a text may be for its source to have `source_length` tokens: the release's `random_spans_helper`."""
         if source_length < 3:
-            raise ObjectiveError(f"a source of {source_length}: a kept token, a sentinel and the end take 3")
+            raise ObjectiveError(
+                f"a source of {source_length}: a kept token, a sentinel and the end take 3"
+            )
         length = 2
         while self.lengths(length + 1)[0] <= source_length:
             length += 1
@@ -74,11 +83,15 @@ class SpanCorruption:
         spans = torch.tensor([size for turn in zip(kept, gone) for size in turn])
         return (torch.arange(2 * num_spans) % 2 == 1).repeat_interleave(spans)
 
-    def corrupt(self, ids: Sequence[int], generator: torch.Generator) -> tuple[list[int], list[int]]:
+    def corrupt(
+        self, ids: Sequence[int], generator: torch.Generator
+    ) -> tuple[list[int], list[int]]:
         """Source and target of a text, without end tokens."""
         if max(ids, default=0) >= self.vocab_size - self.num_sentinels:
-            raise ObjectiveError(f"id {max(ids)} is one of the sentinels, the last {self.num_sentinels} of "
-                                 f"{self.vocab_size}: a text must not have them")
+            raise ObjectiveError(
+                f"id {max(ids)} is one of the sentinels, the last {self.num_sentinels} of "
+                f"{self.vocab_size}: a text must not have them"
+            )
         source, target, before = [], [], False
         sentinel = self.vocab_size
         for token, lost in zip(ids, self.lost(len(ids), generator).tolist()):
@@ -98,18 +111,30 @@ class SpanCorruption:
             if token >= first:
                 spans[token] = []
             elif not spans:
-                raise ObjectiveError(f"the target starts with {token}, which is no sentinel")
+                raise ObjectiveError(
+                    f"the target starts with {token}, which is no sentinel"
+                )
             else:
                 spans[next(reversed(spans))].append(token)
-        return [part for token in source for part in (spans.get(token, []) if token >= first else [token])]
+        return [
+            part
+            for token in source
+            for part in (spans.get(token, []) if token >= first else [token])
+        ]
 
-    def __call__(self, rows: Sequence[Sequence[int]], generator: torch.Generator) -> Batch:
+    def __call__(
+        self, rows: Sequence[Sequence[int]], generator: torch.Generator
+    ) -> Batch:
         """Texts as ids, without end tokens, made into a batch for `sequence_to_sequence`."""
-        return PairedSequences(self.end_id)([self.corrupt(row, generator) for row in rows])
+        return PairedSequences(self.end_id)(
+            [self.corrupt(row, generator) for row in rows]
+        )
 
 
 def _cut(length: int, parts: int, generator: torch.Generator) -> list[int]:
     """Sizes of `parts` pieces, none empty, of `length`: cut at `parts - 1` of the places between, drawn at random."""
-    cuts = torch.randperm(length - 1, generator=generator)[:parts - 1].sort().values + 1
+    cuts = (
+        torch.randperm(length - 1, generator=generator)[: parts - 1].sort().values + 1
+    )
     edges = [0, *cuts.tolist(), length]
     return [after - before for before, after in zip(edges, edges[1:])]

@@ -16,11 +16,18 @@ close a message and open one of another role, whatever characters it has, if `en
 
 Not here: templates in Jinja, as published models carry them (see `tokenizers.chat`), packing conversations.
 """
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from reference_impl.objectives.batches import Batch, ObjectiveError, check_rows, pad_rows, token_mask
+from reference_impl.objectives.batches import (
+    Batch,
+    ObjectiveError,
+    check_rows,
+    pad_rows,
+    token_mask,
+)
 from reference_impl.objectives.terms import IGNORED
 
 ROLES = ("system", "user", "assistant")
@@ -61,14 +68,20 @@ class ChatML:
         Raises ObjectiveError for an unknown role, an empty message, or a conversation without an answer.
         """
         if not any(message.role == "assistant" for message in messages):
-            raise ObjectiveError("the conversation has no message of the assistant: there is nothing to learn")
+            raise ObjectiveError(
+                "the conversation has no message of the assistant: there is nothing to learn"
+            )
         line_end = self.encode("\n")
         ids, labels = [], []
         for place, (role, content) in enumerate(messages):
             if not content:
                 raise ObjectiveError(f"message {place}, of the {role}, is empty")
             said = [*self.encode(content), self.end_id]
-            parts = [(self._opening(role), False), (said, role == "assistant"), (line_end, False)]
+            parts = [
+                (self._opening(role), False),
+                (said, role == "assistant"),
+                (line_end, False),
+            ]
             for tokens, learned in parts:
                 ids += tokens
                 labels += tokens if learned else [IGNORED] * len(tokens)
@@ -78,7 +91,12 @@ class ChatML:
         """A conversation up to where the assistant is to speak: what generation starts from."""
         ids = []
         for role, content in messages:
-            ids += [*self._opening(role), *self.encode(content), self.end_id, *self.encode("\n")]
+            ids += [
+                *self._opening(role),
+                *self.encode(content),
+                self.end_id,
+                *self.encode("\n"),
+            ]
         return [*ids, *self._opening("assistant")]
 
     def _opening(self, role: str) -> list[int]:
@@ -93,8 +111,15 @@ def supervised_batch(examples: Sequence[Example], pad_id: int = 0) -> Batch:
     check_rows(rows)
     for place, (ids, labels) in enumerate(examples):
         if len(ids) != len(labels):
-            raise ObjectiveError(f"example {place} has {len(ids)} tokens but {len(labels)} labels")
+            raise ObjectiveError(
+                f"example {place} has {len(ids)} tokens but {len(labels)} labels"
+            )
         if all(label == IGNORED for label in labels):
-            raise ObjectiveError(f"example {place} has no label: was its answer cut off?")
-    return {"ids": pad_rows(rows, pad_id), "mask": token_mask(rows),
-            "labels": pad_rows([example.labels for example in examples], IGNORED)}
+            raise ObjectiveError(
+                f"example {place} has no label: was its answer cut off?"
+            )
+    return {
+        "ids": pad_rows(rows, pad_id),
+        "mask": token_mask(rows),
+        "labels": pad_rows([example.labels for example in examples], IGNORED),
+    }

@@ -6,6 +6,7 @@ cosine); Henderson et al. 2017, section 4.4 (the batch's other partners as negat
 
 Not here: metrics, finding the best span (see `measure`).
 """
+
 from collections.abc import Callable, Sequence
 
 import torch
@@ -26,14 +27,19 @@ from reference_impl.objectives.batches import (
 from reference_impl.objectives.terms import IGNORED, Terms, mean_terms, token_terms
 
 
-def text_batch(rows: Sequence[Sequence[int]], segments: Sequence[Sequence[int]] | None = None,
-               pad_id: int = 0) -> Batch:
+def text_batch(
+    rows: Sequence[Sequence[int]],
+    segments: Sequence[Sequence[int]] | None = None,
+    pad_id: int = 0,
+) -> Batch:
     """Texts, or pairs with their segments, with special tokens: ids, mask and segments. Labels are put in beside."""
     batch = {"ids": pad_rows(rows, pad_id), "mask": token_mask(rows)}
     if segments is None:
         return batch
     if [len(row) for row in rows] != [len(row) for row in segments]:
-        raise ObjectiveError("ids and segments have not the same lengths: give a segment for each token")
+        raise ObjectiveError(
+            "ids and segments have not the same lengths: give a segment for each token"
+        )
     return {**batch, "segments": pad_rows(segments, 0)}
 
 
@@ -44,19 +50,30 @@ def align_tags(word_ids: Sequence[int | None], tags: Sequence[int]) -> list[int]
     """
     highest = max((word for word in word_ids if word is not None), default=-1)
     if highest >= len(tags):
-        raise ObjectiveError(f"word {highest} but {len(tags)} tags: give a tag for each word")
-    return [IGNORED if word is None or (place and word_ids[place - 1] == word) else tags[word]
-            for place, word in enumerate(word_ids)]
+        raise ObjectiveError(
+            f"word {highest} but {len(tags)} tags: give a tag for each word"
+        )
+    return [
+        IGNORED
+        if word is None or (place and word_ids[place - 1] == word)
+        else tags[word]
+        for place, word in enumerate(word_ids)
+    ]
 
 
 def sequence_classification(model: nn.Module, batch: Batch) -> Terms:
     """Cross-entropy of labels (B,); with one output, the squared error of labels that are real numbers."""
     needs(batch, "labels")
-    logits, labels = model(batch["ids"], **model_inputs(batch)), batch["labels"]  # (B, L)
+    logits, labels = (
+        model(batch["ids"], **model_inputs(batch)),
+        batch["labels"],
+    )  # (B, L)
     if logits.shape[-1] == 1:
         if not labels.is_floating_point():
-            raise ObjectiveError(f"the model has one output, a regression, but labels are {labels.dtype}: give real "
-                                 "numbers, or make the model with num_labels=2 for two classes")
+            raise ObjectiveError(
+                f"the model has one output, a regression, but labels are {labels.dtype}: give real "
+                "numbers, or make the model with num_labels=2 for two classes"
+            )
         return mean_terms((logits.squeeze(-1) - labels).square())
     return _class_terms(logits, labels)
 
@@ -89,22 +106,30 @@ def span_answering(model: nn.Module, batch: Batch) -> Terms:
     return Terms((one.total + other.total) / 2, one.count)
 
 
-def similarity_terms(one: Float[Tensor, "B C"], other: Float[Tensor, "B C"], labels: Float[Tensor, "B"]) -> Terms:
+def similarity_terms(
+    one: Float[Tensor, "B C"], other: Float[Tensor, "B C"], labels: Float[Tensor, "B"]
+) -> Terms:
     """The squared difference between two vectors' cosine and how alike the texts are, from -1 to 1."""
     if bool((labels.abs() > 1).any()):
-        raise ObjectiveError(f"a similarity of {float(labels[labels.abs() > 1][0])}: a cosine lies between -1 and 1; "
-                             "divide scores of 0 to 5 by 5")
+        raise ObjectiveError(
+            f"a similarity of {float(labels[labels.abs() > 1][0])}: a cosine lies between -1 and 1; "
+            "divide scores of 0 to 5 by 5"
+        )
     return mean_terms((cosine_similarity(one, other, dim=-1) - labels).square())
 
 
-def in_batch_negatives(one: Float[Tensor, "B C"], other: Float[Tensor, "B C"], scale: float = 20.0) -> Terms:
+def in_batch_negatives(
+    one: Float[Tensor, "B C"], other: Float[Tensor, "B C"], scale: float = 20.0
+) -> Terms:
     """Each text should be nearer to its partner, in the same row, than to the others' partners.
 
     The cross-entropy of a softmax over the batch's B cosines, times `scale`; 20 is what Reimers and Gurevych's program
     takes. How a batch is cut matters here: a smaller one has fewer negatives.
     """
     places = torch.arange(len(one), device=one.device)
-    return mean_terms(cross_entropy(scale * similarity(one, other), places, reduction="none"))
+    return mean_terms(
+        cross_entropy(scale * similarity(one, other), places, reduction="none")
+    )
 
 
 def label_and_language(model: Callable, batch: Batch, lm_weight: float = 0.5) -> Terms:
@@ -116,7 +141,9 @@ def label_and_language(model: Callable, batch: Batch, lm_weight: float = 0.5) ->
     needs(batch, "ids", "mask", "labels")
     ids, mask = batch["ids"], batch["mask"]
     output = model(ids, mask)
-    language = token_terms(output.tokens[..., :-1, :], ids.masked_fill(~mask, IGNORED)[..., 1:])
+    language = token_terms(
+        output.tokens[..., :-1, :], ids.masked_fill(~mask, IGNORED)[..., 1:]
+    )
     return _class_terms(output.labels, batch["labels"]).plus(language, lm_weight)
 
 

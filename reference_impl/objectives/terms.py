@@ -5,6 +5,7 @@ over processes gives a short sequence's token more weight than a long one's, and
 was cut. With sum and count the training loop divides once, by the count of the whole batch: any cut gives the same
 gradient.
 """
+
 from typing import NamedTuple
 
 import torch
@@ -37,18 +38,29 @@ class Terms(NamedTuple):
         """
         if not other.count:
             return self
-        return Terms(self.total + weight * other.total * (self.count / other.count), self.count)
+        return Terms(
+            self.total + weight * other.total * (self.count / other.count), self.count
+        )
 
 
-def token_terms(logits: Float[Tensor, "*batch V"], labels: Int[Tensor, "*batch"], smoothing: float = 0.0) -> Terms:
+def token_terms(
+    logits: Float[Tensor, "*batch V"],
+    labels: Int[Tensor, "*batch"],
+    smoothing: float = 0.0,
+) -> Terms:
     """Cross-entropy in nats, summed over the positions whose label is not IGNORED.
 
     `smoothing` is the share of each label's weight that is spread over all V. Raises ObjectiveError for a label that
     is no entry of the vocabulary.
     """
     check_labels(labels, logits.shape[-1], IGNORED)
-    total = cross_entropy(logits.flatten(0, -2), labels.flatten(), ignore_index=IGNORED, reduction="sum",
-                          label_smoothing=smoothing)
+    total = cross_entropy(
+        logits.flatten(0, -2),
+        labels.flatten(),
+        ignore_index=IGNORED,
+        reduction="sum",
+        label_smoothing=smoothing,
+    )
     return Terms(total, int((labels != IGNORED).sum()))
 
 

@@ -16,6 +16,7 @@ In the order in which a text meets them:
 What only files of others need stands in modules of its own: `strict` (nothing in a file goes unread), `json_steps`,
 `file_models`, `added_tokens`, `text_normalizers`, `word_cuts`, `decoders`, `oniguruma`. This package imports no torch.
 """
+
 from reference_impl.tokenizers.vocabulary import Piece, TokenizerError, Vocabulary
 
 __all__ = ["Piece", "TokenizerError", "Vocabulary"]

@@ -12,6 +12,7 @@ Where two begin at one place, the longer is meant. First the text as written is 
 
 But: a match that `single_word` refuses is passed over whole: no shorter token is looked for inside it.
 """
+
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -41,28 +42,48 @@ class AddedTokens:
     """The added tokens of a tokenizer. TokenizerError for an empty one: it would stand everywhere in a text."""
 
     def __init__(self, tokens: Iterable[AddedToken | str], normalizer: TextNormalizer):
-        self.tokens = [AddedToken(token) if isinstance(token, str) else token for token in tokens]
+        self.tokens = [
+            AddedToken(token) if isinstance(token, str) else token for token in tokens
+        ]
         self._normalizer = normalizer
-        self.shown = {token.content: normalizer.aligned(token.content)[0] if token.normalized else token.content
-                      for token in self.tokens}
+        self.shown = {
+            token.content: normalizer.aligned(token.content)[0]
+            if token.normalized
+            else token.content
+            for token in self.tokens
+        }
         """What stands for a token in texts, and what decoding writes."""
         if "" in self.shown or "" in self.shown.values():
-            raise TokenizerError("an added or special token can't be empty: it would stand everywhere in a text")
+            raise TokenizerError(
+                "an added or special token can't be empty: it would stand everywhere in a text"
+            )
         self.special = {token.content for token in self.tokens if token.special}
         self._in_text = self._finder(normalized=False)
         self._in_normalized = self._finder(normalized=True)
 
-    def _finder(self, normalized: bool) -> tuple[regex.Pattern, dict[str, AddedToken]] | None:
-        wanted = {self.shown[token.content]: token for token in self.tokens if token.normalized == normalized}
+    def _finder(
+        self, normalized: bool
+    ) -> tuple[regex.Pattern, dict[str, AddedToken]] | None:
+        wanted = {
+            self.shown[token.content]: token
+            for token in self.tokens
+            if token.normalized == normalized
+        }
         if not wanted:
             return None
         meant = sum(token.normalized == normalized for token in self.tokens)
         if len(wanted) != meant:
-            alike = [token.content for token in self.tokens if token.normalized == normalized
-                     and wanted[self.shown[token.content]] is not token]
+            alike = [
+                token.content
+                for token in self.tokens
+                if token.normalized == normalized
+                and wanted[self.shown[token.content]] is not token
+            ]
             other = wanted[self.shown[alike[0]]].content
-            raise TokenizerError(f"the added tokens {alike[0]!r} and {other!r} are the same once normalised, so that a text "
-                                 "does not say which is meant (`tokenizers` takes one of them by chance)")
+            raise TokenizerError(
+                f"the added tokens {alike[0]!r} and {other!r} are the same once normalised, so that a text "
+                "does not say which is meant (`tokenizers` takes one of them by chance)"
+            )
         longest_first = sorted(wanted, key=len, reverse=True)
         return regex.compile("|".join(map(regex.escape, longest_first))), wanted
 
@@ -72,20 +93,30 @@ class AddedTokens:
             if token is not None:
                 yield text[start:end], range(start, end), token
                 continue
-            normalized, origins = self._normalizer.aligned(text[start:end] if start or end < len(text) else text)
+            normalized, origins = self._normalizer.aligned(
+                text[start:end] if start or end < len(text) else text
+            )
             if start:
-                origins = range(start, end) if isinstance(origins, range) and origins == range(end - start) else \
-                    [start + origin for origin in origins]
+                origins = (
+                    range(start, end)
+                    if isinstance(origins, range) and origins == range(end - start)
+                    else [start + origin for origin in origins]
+                )
             if self._in_normalized is None:
                 if normalized:
                     yield normalized, origins, None
                 continue
-            for first, last, inner in _found(self._in_normalized, normalized, specials_in_text):
+            for first, last, inner in _found(
+                self._in_normalized, normalized, specials_in_text
+            ):
                 yield normalized[first:last], origins[first:last], inner
 
 
-def _found(finder: tuple[regex.Pattern, dict[str, AddedToken]] | None, text: str,
-           specials_in_text: bool) -> Iterator[tuple[int, int, str | None]]:
+def _found(
+    finder: tuple[regex.Pattern, dict[str, AddedToken]] | None,
+    text: str,
+    specials_in_text: bool,
+) -> Iterator[tuple[int, int, str | None]]:
     """The whole text in stretches, with the token that each is."""
     done = 0
     for match in finder[0].finditer(text) if finder else ():
@@ -93,7 +124,9 @@ def _found(finder: tuple[regex.Pattern, dict[str, AddedToken]] | None, text: str
         start, end = match.span()
         if token.special and not specials_in_text:
             continue
-        if token.single_word and (start and _WORD.match(text, start - 1) or _WORD.match(text, end)):
+        if token.single_word and (
+            start and _WORD.match(text, start - 1) or _WORD.match(text, end)
+        ):
             continue
         if token.lstrip:
             start = max(len(text[:start].rstrip(WHITE_SPACE)), done)
@@ -101,7 +134,9 @@ def _found(finder: tuple[regex.Pattern, dict[str, AddedToken]] | None, text: str
             end = len(text) - len(text[end:].lstrip(WHITE_SPACE))
         if done < start:
             yield done, start, None
-        if start < end:  # nothing is left of white space that the token before has taken
+        if (
+            start < end
+        ):  # nothing is left of white space that the token before has taken
             yield start, end, token.content
         done = end
     if done < len(text):

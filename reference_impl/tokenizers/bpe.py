@@ -14,6 +14,7 @@ But:
   and from then on learn other merges.
 - Characters that training did not see have no token. Byte-level BPE (`byte_level.py`) has no such characters.
 """
+
 import heapq
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -45,7 +46,7 @@ def merge_pair(symbols: Sequence[str], pair: Pair) -> tuple[str, ...]:
     """Join every occurrence of `pair`, from the left, without overlap: ("a", "a") in "aaa" gives "aa", "a"."""
     merged, i = [], 0
     while i < len(symbols):
-        if tuple(symbols[i:i + 2]) == pair:
+        if tuple(symbols[i : i + 2]) == pair:
             merged.append(symbols[i] + symbols[i + 1])
             i += 2
         else:
@@ -61,7 +62,9 @@ def train_bpe_plain(word_counts: Mapping[str, int], num_merges: int) -> "BPE":
     words = {tuple(word): count for word, count in word_counts.items()}
     merges: list[Pair] = []
     while len(merges) < num_merges and (pairs := count_pairs(words)):
-        best = min(pairs, key=lambda pair: (-pairs[pair], id_of[pair[0]], id_of[pair[1]]))
+        best = min(
+            pairs, key=lambda pair: (-pairs[pair], id_of[pair[0]], id_of[pair[1]])
+        )
         merges.append(best)
         # Two different merges may give the same string, "a" + "bc" and "ab" + "c": it keeps its first id.
         id_of.setdefault(best[0] + best[1], len(id_of))
@@ -69,7 +72,9 @@ def train_bpe_plain(word_counts: Mapping[str, int], num_merges: int) -> "BPE":
     return BPE(Vocabulary(id_of), merges)
 
 
-def merge_by_rank(symbols: Sequence[str], rank: Callable[[str, str], int | None]) -> list[str]:
+def merge_by_rank(
+    symbols: Sequence[str], rank: Callable[[str, str], int | None]
+) -> list[str]:
     """Join, while there is one, the pair of neighbours with the lowest rank, the leftmost of equals.
 
     `rank(left, right)` is the number of the merge, None if there is no such merge. Looks at all pairs after each
@@ -77,17 +82,23 @@ def merge_by_rank(symbols: Sequence[str], rank: Callable[[str, str], int | None]
     """
     symbols = list(symbols)
     while True:
-        ranked = [(r, i) for i, pair in enumerate(pairwise(symbols)) if (r := rank(*pair)) is not None]
+        ranked = [
+            (r, i)
+            for i, pair in enumerate(pairwise(symbols))
+            if (r := rank(*pair)) is not None
+        ]
         if not ranked:
             return symbols
         _, i = min(ranked)
-        symbols[i:i + 2] = [symbols[i] + symbols[i + 1]]
+        symbols[i : i + 2] = [symbols[i] + symbols[i + 1]]
 
 
 def merge_by_table(symbols: Sequence[str], ranks: Mapping[Pair, int]) -> list[str]:
     """The same result as `merge_by_rank`, quickest for words of usual length: only the ranks around a merge change."""
     parts, rank = list(symbols), ranks.get
-    found = list(map(rank, pairwise(parts), repeat(NO_MERGE)))  # of each part with the one after it
+    found = list(
+        map(rank, pairwise(parts), repeat(NO_MERGE))
+    )  # of each part with the one after it
     while found and (lowest := min(found)) != NO_MERGE:
         i = found.index(lowest)
         parts[i] += parts.pop(i + 1)
@@ -99,13 +110,18 @@ def merge_by_table(symbols: Sequence[str], ranks: Mapping[Pair, int]) -> list[st
     return parts
 
 
-def merge_by_rank_heap(symbols: Sequence[str], rank: Callable[[str, str], int | None]) -> list[str]:
+def merge_by_rank_heap(
+    symbols: Sequence[str], rank: Callable[[str, str], int | None]
+) -> list[str]:
     """The same result as `merge_by_rank`, in n log n time: a heap of the possible merges over a linked list."""
     return [part for part, _, _ in merged_with_places(symbols, rank)]
 
 
-def merged_with_places(symbols: Sequence[str], rank: Callable[[str, str], int | None],
-                       join: Callable[[str, str], str] = str.__add__) -> list[tuple[str, int, int]]:
+def merged_with_places(
+    symbols: Sequence[str],
+    rank: Callable[[str, str], int | None],
+    join: Callable[[str, str], str] = str.__add__,
+) -> list[tuple[str, int, int]]:
     """The tokens of `merge_by_rank`, each with its first symbol and the end of its last. `join` writes a merge."""
     parts: list[str | None] = list(symbols)
     n = len(parts)
@@ -113,7 +129,11 @@ def merged_with_places(symbols: Sequence[str], rank: Callable[[str, str], int | 
     heap: list[tuple[int, int, str, str]] = []
 
     def propose(i: int) -> None:
-        if i >= 0 and (j := following[i]) < n and (r := rank(parts[i], parts[j])) is not None:
+        if (
+            i >= 0
+            and (j := following[i]) < n
+            and (r := rank(parts[i], parts[j])) is not None
+        ):
             heapq.heappush(heap, (r, i, parts[i], parts[j]))
 
     for i in range(n):
@@ -140,12 +160,26 @@ class BPE:
     such a character is an error. Raises TokenizerError if a merge joins, or gives, a token that the vocabulary lacks.
     """
 
-    def __init__(self, vocabulary: Vocabulary, merges: Sequence[Pair] | None, unknown: str | None = None):
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        merges: Sequence[Pair] | None,
+        unknown: str | None = None,
+    ):
         for left, right in merges or ():
-            if missing := [token for token in (left, right, self.join(left, right)) if token not in vocabulary]:
-                raise TokenizerError(f"the merge {left!r} + {right!r} needs {missing[0]!r}, which is not among the "
-                                     f"{len(vocabulary)} tokens of the vocabulary")
-        self.vocabulary, self.merges = vocabulary, None if merges is None else list(merges)
+            if missing := [
+                token
+                for token in (left, right, self.join(left, right))
+                if token not in vocabulary
+            ]:
+                raise TokenizerError(
+                    f"the merge {left!r} + {right!r} needs {missing[0]!r}, which is not among the "
+                    f"{len(vocabulary)} tokens of the vocabulary"
+                )
+        self.vocabulary, self.merges = (
+            vocabulary,
+            None if merges is None else list(merges),
+        )
         self.unknown_id = None if unknown is None else vocabulary.id(unknown)
         self._ranks = {pair: rank for rank, pair in enumerate(merges or ())}
 
@@ -155,7 +189,11 @@ class BPE:
 
     def rank(self, left: str, right: str) -> int | None:
         """The place of a merge in the list: the lower, the earlier it is made. None if there is no such merge."""
-        return self.vocabulary.id_of.get(left + right) if self.merges is None else self._ranks.get((left, right))
+        return (
+            self.vocabulary.id_of.get(left + right)
+            if self.merges is None
+            else self._ranks.get((left, right))
+        )
 
     def split(self, word: str) -> list[str]:
         """The word cut into tokens; together they are the word. Unknown characters stay, each by itself."""
@@ -165,7 +203,11 @@ class BPE:
         """The symbols with all merges made, by whichever of the three forms is quickest for so many."""
         if len(symbols) >= LONG_WORD:
             return merge_by_rank_heap(symbols, self.rank)
-        return merge_by_rank(symbols, self.rank) if self.merges is None else merge_by_table(symbols, self._ranks)
+        return (
+            merge_by_rank(symbols, self.rank)
+            if self.merges is None
+            else merge_by_table(symbols, self._ranks)
+        )
 
     def tokenize(self, word: str) -> list[Piece]:
         """The tokens of one word, with their places in it."""
@@ -173,8 +215,10 @@ class BPE:
         for token in self.split(word):
             id = self.vocabulary.id_of.get(token, self.unknown_id)
             if id is None:
-                raise TokenizerError(f"{token!r} in {word!r} has no token, and this vocabulary of "
-                                     f"{len(self.vocabulary)} tokens has none for unknown characters")
+                raise TokenizerError(
+                    f"{token!r} in {word!r} has no token, and this vocabulary of "
+                    f"{len(self.vocabulary)} tokens has none for unknown characters"
+                )
             pieces.append(Piece(id, start, start + len(token)))
             start += len(token)
         return pieces

@@ -13,6 +13,7 @@ Measured against `tokenizers` and against the plain form: `bench/tokenization.py
 
 But: like `tokenizers`, and unlike the 1994 compression program, a merge is never made across words.
 """
+
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,25 +24,43 @@ from reference_impl.tokenizers.vocabulary import TokenizerError, Vocabulary
 IdPair = tuple[int, int]
 
 
-def train_bpe(word_counts: Mapping[str, int], vocab_size: int, specials: Sequence[str] = (),
-              alphabet: Iterable[str] = (), min_count: int = 1, unknown: str | None = None) -> BPE:
+def train_bpe(
+    word_counts: Mapping[str, int],
+    vocab_size: int,
+    specials: Sequence[str] = (),
+    alphabet: Iterable[str] = (),
+    min_count: int = 1,
+    unknown: str | None = None,
+) -> BPE:
     """Learn merges until the vocabulary has `vocab_size` tokens, or until no pair occurs `min_count` times.
 
     The vocabulary is: `specials` in their order, then the characters of the words and of `alphabet`, sorted, then
     the merges. Raises TokenizerError if `vocab_size` is less than the specials and characters need.
     """
-    characters = sorted({*alphabet, *(character for word in word_counts for character in word)})
-    tokens = [*specials, *(character for character in characters if character not in set(specials))]
+    characters = sorted(
+        {*alphabet, *(character for word in word_counts for character in word)}
+    )
+    tokens = [
+        *specials,
+        *(character for character in characters if character not in set(specials)),
+    ]
     if vocab_size < len(tokens):
-        raise TokenizerError(f"vocab_size is {vocab_size}, but {len(specials)} special tokens and {len(characters)} "
-                             f"characters need {len(tokens)}; raise it, or train on bytes")
+        raise TokenizerError(
+            f"vocab_size is {vocab_size}, but {len(specials)} special tokens and {len(characters)} "
+            f"characters need {len(tokens)}; raise it, or train on bytes"
+        )
     words = {tuple(word): count for word, count in word_counts.items() if len(word) > 1}
     merges = learn_merges(words, tokens, vocab_size, str.__add__, min_count)
     return BPE(Vocabulary(tokens), merges, unknown)
 
 
-def learn_merges(words: Mapping[tuple[str, ...], int], tokens: list[str], vocab_size: int,
-                 join: Callable[[str, str], str], min_count: int = 1) -> list[Pair]:
+def learn_merges(
+    words: Mapping[tuple[str, ...], int],
+    tokens: list[str],
+    vocab_size: int,
+    join: Callable[[str, str], str],
+    min_count: int = 1,
+) -> list[Pair]:
     """The merges, in order. Appends the new tokens to `tokens`, which must hold every symbol of the words.
 
     `join(left, right)` writes the token that two symbols make: BPE sets them side by side, WordPiece takes off the
@@ -63,7 +82,9 @@ def learn_merges(words: Mapping[tuple[str, ...], int], tokens: list[str], vocab_
             break
         left, right = tokens[pair[0]], tokens[pair[1]]
         joined = join(left, right)
-        if joined not in id_of:  # two merges may give the same string: it keeps its first id
+        if (
+            joined not in id_of
+        ):  # two merges may give the same string: it keeps its first id
             id_of[joined] = len(tokens)
             tokens.append(joined)
         merges.append((left, right))
@@ -106,14 +127,19 @@ class IndexedWords:
 
     def _merge_in(self, index: int, pair: IdPair, new: int, grown: set[IdPair]) -> int:
         """Join the pair in one word, keep the counts right, and return how often it was joined."""
-        word, count, pair_counts, where = self.words[index], self.counts[index], self.pair_counts, self.where
+        word, count, pair_counts, where = (
+            self.words[index],
+            self.counts[index],
+            self.pair_counts,
+            self.where,
+        )
         left, right = pair
         i, before_merging = 0, len(word)
         while (i := _find(word, left, i)) >= 0 and i + 1 < len(word):
             if word[i + 1] != right:
                 i += 1
                 continue
-            word[i:i + 2] = [new]
+            word[i : i + 2] = [new]
             if i > 0:
                 before = word[i - 1]
                 pair_counts[before, left] -= count

@@ -13,6 +13,7 @@ But:
 - A Python string may hold half of a surrogate pair, which UTF-8 can't write; see `surrogates.py`.
   Bytes that are not UTF-8 keep their value through `encode_bytes` and `decode_bytes`.
 """
+
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -24,12 +25,21 @@ from reference_impl.tokenizers.bpe_training import train_bpe
 from reference_impl.tokenizers.pretokenizers import GPT2, count_words
 from reference_impl.tokenizers.streaming import words_of
 from reference_impl.tokenizers.surrogates import without_surrogates
-from reference_impl.tokenizers.vocabulary import MAX_KNOWN_WORDS, Piece, TokenizerError, Vocabulary
+from reference_impl.tokenizers.vocabulary import (
+    MAX_KNOWN_WORDS,
+    Piece,
+    TokenizerError,
+    Vocabulary,
+)
 
 
 def byte_characters() -> list[str]:
     """GPT-2's table: entry b is the character that stands for byte b."""
-    printable = {*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAC + 1), *range(0xAE, 0xFF + 1)}
+    printable = {
+        *range(ord("!"), ord("~") + 1),
+        *range(0xA1, 0xAC + 1),
+        *range(0xAE, 0xFF + 1),
+    }
     others = iter(range(0x100, 0x200))
     return [chr(b) if b in printable else chr(next(others)) for b in range(256)]
 
@@ -57,8 +67,13 @@ class ByteLevelBPE(BPE):
     is not cut, whether or not merges lead to it: LLaMA 3's rule.
     """
 
-    def __init__(self, vocabulary: Vocabulary, merges: Sequence[Pair] | None,
-                 pattern: regex.Pattern | None = GPT2, ignore_merges: bool = False):
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        merges: Sequence[Pair] | None,
+        pattern: regex.Pattern | None = GPT2,
+        ignore_merges: bool = False,
+    ):
         super().__init__(vocabulary, merges)
         self.pattern, self.ignore_merges = pattern, ignore_merges
         self._ids_of_word = _WordCache(self)
@@ -75,12 +90,17 @@ class ByteLevelBPE(BPE):
 
         Tokens that share the bytes of one character all claim the whole of it, as in `tokenizers`.
         """
-        owner = [index for index, character in enumerate(word)
-                 for _ in character.encode("utf-8", "surrogateescape")]
+        owner = [
+            index
+            for index, character in enumerate(word)
+            for _ in character.encode("utf-8", "surrogateescape")
+        ]
         pieces, start = [], 0
         for token in self.split(word):
             end = start + len(token)
-            pieces.append(Piece(self.vocabulary.id(token), owner[start], owner[end - 1] + 1))
+            pieces.append(
+                Piece(self.vocabulary.id(token), owner[start], owner[end - 1] + 1)
+            )
             start = end
         return pieces
 
@@ -99,12 +119,18 @@ class ByteLevelBPE(BPE):
         return self._encode(data.decode("utf-8", "surrogateescape"))
 
     def _encode(self, text: str) -> list[int]:
-        return list(chain.from_iterable(map(self._ids_of_word.__getitem__, self._words().findall(text))))
+        return list(
+            chain.from_iterable(
+                map(self._ids_of_word.__getitem__, self._words().findall(text))
+            )
+        )
 
     def _words(self) -> regex.Pattern:
         if self.pattern is None:
-            raise TokenizerError("this model was loaded with a row of steps that find its words; encode with the "
-                                 "tokenizer around it")
+            raise TokenizerError(
+                "this model was loaded with a row of steps that find its words; encode with the "
+                "tokenizer around it"
+            )
         return self.pattern
 
     def decode_bytes(self, ids: Sequence[int]) -> bytes:
@@ -126,12 +152,19 @@ class _WordCache(dict):
     def __missing__(self, word: str) -> list[int]:
         if len(self) >= MAX_KNOWN_WORDS:
             self.clear()
-        ids = self[word] = [self._model.vocabulary.id(token) for token in self._model.split(word)]
+        ids = self[word] = [
+            self._model.vocabulary.id(token) for token in self._model.split(word)
+        ]
         return ids
 
 
-def train_byte_level_bpe(texts: Iterable[str], vocab_size: int, specials: Sequence[str] = (), min_count: int = 1,
-                         pattern: regex.Pattern = GPT2) -> ByteLevelBPE:
+def train_byte_level_bpe(
+    texts: Iterable[str],
+    vocab_size: int,
+    specials: Sequence[str] = (),
+    min_count: int = 1,
+    pattern: regex.Pattern = GPT2,
+) -> ByteLevelBPE:
     """Learn byte-level BPE from texts. The vocabulary begins with `specials` and the 256 bytes.
 
     Where a special token stands in a text, the text is cut, so that no merge reaches into it or across it.

@@ -11,6 +11,7 @@ CANINE (Clark et al. 2022, section 3.1): id = code point. 1,114,112 ids need no 
 give eight rows of small tables, and a character's vector is the eight rows side by side. Special tokens are code
 points that Unicode leaves for private use.
 """
+
 from collections.abc import Sequence
 
 from reference_impl.tokenizers.encoding import Encoding, Template, kept_lengths
@@ -20,9 +21,20 @@ from reference_impl.tokenizers.vocabulary import TokenizerError
 BYT5_PAD, BYT5_EOS, BYT5_UNKNOWN, BYT5_OFFSET = 0, 1, 2, 3
 BYT5_NUM_SENTINELS = 125
 
-CANINE_PAD, CANINE_CLS, CANINE_SEP, CANINE_BOS, CANINE_MASK = 0, 0xE000, 0xE001, 0xE002, 0xE003
-CANINE_NAMES = {CANINE_PAD: "[PAD]", CANINE_CLS: "[CLS]", CANINE_SEP: "[SEP]", CANINE_BOS: "[BOS]",
-                CANINE_MASK: "[MASK]"}
+CANINE_PAD, CANINE_CLS, CANINE_SEP, CANINE_BOS, CANINE_MASK = (
+    0,
+    0xE000,
+    0xE001,
+    0xE002,
+    0xE003,
+)
+CANINE_NAMES = {
+    CANINE_PAD: "[PAD]",
+    CANINE_CLS: "[CLS]",
+    CANINE_SEP: "[SEP]",
+    CANINE_BOS: "[BOS]",
+    CANINE_MASK: "[MASK]",
+}
 HASH_PRIMES = (31, 43, 59, 61, 73, 97, 103, 113)
 
 
@@ -35,7 +47,9 @@ def byt5_encode(text: str, pair: str | None = None) -> list[int]:
 def byt5_sentinel(index: int) -> int:
     """The id of <extra_id_N>, which stands for the N-th span that was taken out of a text."""
     if not 0 <= index < BYT5_NUM_SENTINELS:
-        raise TokenizerError(f"there is no sentinel {index}; ByT5 has 0 to {BYT5_NUM_SENTINELS - 1}")
+        raise TokenizerError(
+            f"there is no sentinel {index}; ByT5 has 0 to {BYT5_NUM_SENTINELS - 1}"
+        )
     return 256 + BYT5_OFFSET + index
 
 
@@ -43,12 +57,18 @@ def byt5_decode(ids: Sequence[int]) -> str:
     """The text of the ids. Padding, end, unknown and sentinels show nothing; broken UTF-8 is left out, as in T5."""
     limit = 256 + BYT5_OFFSET + BYT5_NUM_SENTINELS
     if bad := [id for id in ids if not 0 <= id < limit]:
-        raise TokenizerError(f"id {bad[0]} is outside ByT5's vocabulary, whose ids are 0 to {limit - 1}")
-    data = bytes(id - BYT5_OFFSET for id in ids if BYT5_OFFSET <= id < 256 + BYT5_OFFSET)
+        raise TokenizerError(
+            f"id {bad[0]} is outside ByT5's vocabulary, whose ids are 0 to {limit - 1}"
+        )
+    data = bytes(
+        id - BYT5_OFFSET for id in ids if BYT5_OFFSET <= id < 256 + BYT5_OFFSET
+    )
     return data.decode("utf-8", "ignore")
 
 
-def canine_encode(text: str, pair: str | None = None, max_length: int = 2048) -> Encoding:
+def canine_encode(
+    text: str, pair: str | None = None, max_length: int = 2048
+) -> Encoding:
     """[CLS] text [SEP], or [CLS] text [SEP] pair [SEP], one token a code point, the longer text cut if it must be.
 
     Segment ids are BERT's: 1 from the second text on. (`transformers` 5 gives zeros there; the ids are the same.)
@@ -56,17 +76,26 @@ def canine_encode(text: str, pair: str | None = None, max_length: int = 2048) ->
     template = Template("[CLS]:0 A:0 [SEP]:0", "[CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1")
     room = max_length - template.num_added(pair is not None)
     if room < 0:
-        raise TokenizerError(f"max_length is {max_length}, but special tokens alone need {max_length - room}")
-    first, second = kept_lengths(len(text), None if pair is None else len(pair), room, "longest_first")
+        raise TokenizerError(
+            f"max_length is {max_length}, but special tokens alone need {max_length - room}"
+        )
+    first, second = kept_lengths(
+        len(text), None if pair is None else len(pair), room, "longest_first"
+    )
     id_of = {name: id for id, name in CANINE_NAMES.items()}
-    parts = [_characters(text[:first]), None if pair is None else _characters(pair[:second])]
+    parts = [
+        _characters(text[:first]),
+        None if pair is None else _characters(pair[:second]),
+    ]
     return template.fill(*parts, id_of)
 
 
 def canine_decode(ids: Sequence[int]) -> str:
     """The text of the ids, without special tokens."""
     if bad := [id for id in ids if not 0 <= id < 0x110000]:
-        raise TokenizerError(f"id {bad[0]} is no code point; Unicode's are 0 to {0x10FFFF}")
+        raise TokenizerError(
+            f"id {bad[0]} is no code point; Unicode's are 0 to {0x10FFFF}"
+        )
     return "".join(chr(id) for id in ids if id not in CANINE_NAMES)
 
 
@@ -81,8 +110,16 @@ def canine_buckets(code_point: int, num_buckets: int = 16_384) -> list[int]:
 
 def _characters(text: str) -> Encoding:
     places, n = range(len(text)), len(text)
-    return Encoding([ord(c) for c in text], list(text), [(place, place + 1) for place in places], list(places),
-                    [0] * n, [0] * n, [0] * n, [1] * n)
+    return Encoding(
+        [ord(c) for c in text],
+        list(text),
+        [(place, place + 1) for place in places],
+        list(places),
+        [0] * n,
+        [0] * n,
+        [0] * n,
+        [1] * n,
+    )
 
 
 def _utf8(text: str) -> bytes:

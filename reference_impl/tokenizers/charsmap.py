@@ -9,6 +9,7 @@ the label `b`, or there is no such step. Bits of a unit:
 
 But: only what reading needs. The table is built by SentencePiece.
 """
+
 import struct
 
 import regex
@@ -25,12 +26,16 @@ class CharsMap:
     def __init__(self, blob: bytes):
         size = struct.unpack_from("<I", blob)[0] if len(blob) >= 4 else 0
         if blob and (size % 4 or not 0 < size <= len(blob) - 4):
-            raise TokenizerError(f"the normaliser's table is damaged: it announces a trie of {size} bytes "
-                                 f"and has {max(0, len(blob) - 4)} after its header")
+            raise TokenizerError(
+                f"the normaliser's table is damaged: it announces a trie of {size} bytes "
+                f"and has {max(0, len(blob) - 4)} after its header"
+            )
         self._units = struct.unpack_from(f"<{size // 4}I", blob, 4) if blob else ()
-        self._texts = blob[4 + size:]
+        self._texts = blob[4 + size :]
 
-    def replacements(self, text: str, kept: regex.Pattern | None = None) -> list[tuple[str, int]]:
+    def replacements(
+        self, text: str, kept: regex.Pattern | None = None
+    ) -> list[tuple[str, int]]:
         """The text in parts: what each becomes, and how many characters of the text it takes.
 
         What `kept`, an expression over bytes, matches at the beginning of a part stays as it is.
@@ -42,10 +47,17 @@ class CharsMap:
             untouched = kept and kept.match(data, place)
             length, replacement = (0, "") if untouched else self._longest(data, place)
             if not length:  # no rule: one character stays as it is, or what is kept
-                length = len(untouched.group()) if untouched else next(
-                    n for n in (1, 2, 3, 4) if place + n == len(data) or data[place + n] & 0xC0 != 0x80)
-                replacement = data[place:place + length].decode()
-            parts.append((replacement, len(data[place:place + length].decode())))
+                length = (
+                    len(untouched.group())
+                    if untouched
+                    else next(
+                        n
+                        for n in (1, 2, 3, 4)
+                        if place + n == len(data) or data[place + n] & 0xC0 != 0x80
+                    )
+                )
+                replacement = data[place : place + length].decode()
+            parts.append((replacement, len(data[place : place + length].decode())))
             place += length
         return parts
 
@@ -74,9 +86,13 @@ class CharsMap:
                     if first:
                         break
         except IndexError:
-            raise TokenizerError(f"the normaliser's table is damaged: its trie points outside its "
-                                 f"{len(self._units)} units") from None
-        return length, self._texts[value:self._texts.find(b"\0", value)].decode("utf-8", "replace") if length else ""
+            raise TokenizerError(
+                f"the normaliser's table is damaged: its trie points outside its "
+                f"{len(self._units)} units"
+            ) from None
+        return length, self._texts[value : self._texts.find(b"\0", value)].decode(
+            "utf-8", "replace"
+        ) if length else ""
 
 
 def _offset(unit: int) -> int:

@@ -7,6 +7,7 @@ space becomes a space, byte tokens become characters, all is fused, and the firs
 
 A file without a decoder joins its tokens with spaces: `Decoder(spaced)`.
 """
+
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
@@ -18,8 +19,19 @@ from reference_impl.tokenizers.text_normalizers import spans
 
 Step = Callable[[list[str]], list[str]]
 _BYTE = regex.compile(r"<0x([0-9A-Fa-f]{2}|\+[0-9A-Fa-f])>")
-CLEANED = ((" .", "."), (" ?", "?"), (" !", "!"), (" ,", ","), (" ' ", "'"), (" n't", "n't"), (" 'm", "'m"),
-           (" do not", " don't"), (" 's", "'s"), (" 've", "'ve"), (" 're", "'re"))
+CLEANED = (
+    (" .", "."),
+    (" ?", "?"),
+    (" !", "!"),
+    (" ,", ","),
+    (" ' ", "'"),
+    (" n't", "n't"),
+    (" 'm", "'m"),
+    (" do not", " don't"),
+    (" 's", "'s"),
+    (" 've", "'ve"),
+    (" 're", "'re"),
+)
 """What BERT's clean-up replaces, in this order."""
 
 
@@ -55,15 +67,21 @@ def fused(tokens: list[str]) -> list[str]:
 
 def byte_level(tokens: list[str]) -> list[str]:
     """Characters of the byte table become bytes, the bytes a text. A token with other characters is its own UTF-8."""
-    data = b"".join(bytes(map(BYTE_OF.__getitem__, token)) if all(c in BYTE_OF for c in token) else token.encode()
-                    for token in tokens)
+    data = b"".join(
+        bytes(map(BYTE_OF.__getitem__, token))
+        if all(c in BYTE_OF for c in token)
+        else token.encode()
+        for token in tokens
+    )
     return [data.decode("utf-8", "replace")]
 
 
 def byte_fallback(tokens: list[str]) -> list[str]:
     """Runs of <0xNN> become the text of their bytes; if they are none, one U+FFFD a byte."""
     texts: list[str] = []
-    for is_byte, run in groupby(tokens, lambda token: _BYTE.fullmatch(token) is not None):
+    for is_byte, run in groupby(
+        tokens, lambda token: _BYTE.fullmatch(token) is not None
+    ):
         if not is_byte:
             texts += run
             continue
@@ -77,37 +95,54 @@ def byte_fallback(tokens: list[str]) -> list[str]:
 
 def metaspace(sign: str, keep_first: bool) -> Step:
     """The sign becomes a space; in the first token it goes, unless `keep_first`."""
+
     def step(tokens: list[str]) -> list[str]:
-        return [token.replace(sign, " " if i or keep_first else "") for i, token in enumerate(tokens)]
+        return [
+            token.replace(sign, " " if i or keep_first else "")
+            for i, token in enumerate(tokens)
+        ]
+
     return step
 
 
 def replaced(pattern: Finder, content: str) -> Step:
     """Matches of an expression, token by token, become `content`."""
+
     def one(token: str) -> str:
         parts, done = [], 0
         for start, end in spans(pattern, token):
             parts += [token[done:start], content]
             done = end
         return "".join(parts) + token[done:]
+
     return lambda tokens: [one(token) for token in tokens]
 
 
 def stripped(sign: str, start: int, stop: int) -> Step:
     """At most `start` signs go from the beginning of each token and at most `stop` from its end."""
+
     def one(token: str) -> str:
         first = min(start, len(token) - len(token.lstrip(sign)))
         last = len(token) - min(stop, len(token) - len(token.rstrip(sign)))
-        return token[first:max(first, last)]
+        return token[first : max(first, last)]
+
     return lambda tokens: [one(token) for token in tokens]
 
 
 def word_pieces(prefix: str, clean_up: bool) -> Step:
     """A space before each token but the first and those with the prefix, which they lose."""
+
     def step(tokens: list[str]) -> list[str]:
-        texts = [token if not i else token.removeprefix(prefix) if token.startswith(prefix) else f" {token}"
-                 for i, token in enumerate(tokens)]
+        texts = [
+            token
+            if not i
+            else token.removeprefix(prefix)
+            if token.startswith(prefix)
+            else f" {token}"
+            for i, token in enumerate(tokens)
+        ]
         return [cleaned(text) for text in texts] if clean_up else texts
+
     return step
 
 
@@ -120,16 +155,23 @@ def cleaned(text: str) -> str:
 
 def suffixed(suffix: str) -> Step:
     """The suffix that ends a word becomes a space, in the last token nothing."""
+
     def step(tokens: list[str]) -> list[str]:
-        return [token.replace(suffix, " " if i < len(tokens) - 1 else "") for i, token in enumerate(tokens)]
+        return [
+            token.replace(suffix, " " if i < len(tokens) - 1 else "")
+            for i, token in enumerate(tokens)
+        ]
+
     return step
 
 
 def ctc(pad: str, delimiter: str, clean_up: bool) -> Step:
     """A speech recogniser's row of letters: repeated ones count once, padding goes, the delimiter is a space."""
+
     def step(tokens: list[str]) -> list[str]:
         texts = [token.replace(pad, "") for token, _ in groupby(tokens)]
         if clean_up:
             texts = [cleaned(text).replace(delimiter, " ") for text in texts]
         return [text for text in texts if text]
+
     return step

@@ -12,6 +12,7 @@ never cut off; padding comes last, over a batch.
 But: the strategies are those of `tokenizers`, exactly. "longest_first" gives an odd last place to the second of two
 equally long texts; BERT's first release gave it to the first.
 """
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -53,10 +54,21 @@ class Encoding:
         return Encoding(*(getattr(self, name) + getattr(other, name) for name in LISTS))
 
 
-LISTS = ("ids", "tokens", "offsets", "word_ids", "sequence_ids", "type_ids", "special_mask", "attention_mask")
+LISTS = (
+    "ids",
+    "tokens",
+    "offsets",
+    "word_ids",
+    "sequence_ids",
+    "type_ids",
+    "special_mask",
+    "attention_mask",
+)
 
 
-def added(token: str, id: int, type_id: int = 0, attended: bool = True, count: int = 1) -> Encoding:
+def added(
+    token: str, id: int, type_id: int = 0, attended: bool = True, count: int = 1
+) -> Encoding:
     """Tokens that stand for no text: special tokens of a template, or padding."""
     one = ([id], [token], [(0, 0)], [None], [None], [type_id], [1], [int(attended)])
     return Encoding(*(values * count for values in one))
@@ -66,14 +78,19 @@ _SPACES = "\u0120" + WHITE_SPACE
 """White space, and what stands for a space in byte-level tokens."""
 
 
-def trimmed(tokens: Sequence[str], offsets: Sequence[tuple[int, int]], adds_space: bool) -> list[tuple[int, int]]:
+def trimmed(
+    tokens: Sequence[str], offsets: Sequence[tuple[int, int]], adds_space: bool
+) -> list[tuple[int, int]]:
     """The offsets without the spaces that tokens begin and end with.
 
     With `adds_space`, a single one at the beginning of a text was put there by the tokenizer and has no room to lose.
     """
     result = []
     for i, (token, (start, end)) in enumerate(zip(tokens, offsets)):
-        leading, trailing = len(token) - len(token.lstrip(_SPACES)), len(token) - len(token.rstrip(_SPACES))
+        leading, trailing = (
+            len(token) - len(token.lstrip(_SPACES)),
+            len(token) - len(token.rstrip(_SPACES)),
+        )
         if adds_space and leading == 1 and (i == 0 or start == 0):
             leading = 0
         start = min(start + leading, end)
@@ -104,34 +121,51 @@ class Template:
 
     def without_specials(self) -> "Template":
         """The template with its texts alone: their order and types stay."""
-        return Template(*(tuple(item for item in self.items(paired) if item[0] in "AB") for paired in (False, True)))
+        return Template(
+            *(
+                tuple(item for item in self.items(paired) if item[0] in "AB")
+                for paired in (False, True)
+            )
+        )
 
     def num_added(self, paired: bool) -> int:
         """How many special tokens the template adds."""
         return sum(name not in "AB" for name, _ in self.items(paired))
 
-    def fill(self, first: Encoding, second: Encoding | None, id_of: dict[str, int]) -> Encoding:
+    def fill(
+        self, first: Encoding, second: Encoding | None, id_of: dict[str, int]
+    ) -> Encoding:
         """Put the texts and special tokens in their places. `id_of` has the ids of the special tokens."""
         result = Encoding()
         for name, type_id in self.items(second is not None):
             if name in "AB":
                 text = first if name == "A" else second
-                result += replace(text, type_ids=[type_id] * len(text), sequence_ids=["AB".index(name)] * len(text))
+                result += replace(
+                    text,
+                    type_ids=[type_id] * len(text),
+                    sequence_ids=["AB".index(name)] * len(text),
+                )
             elif name in id_of:
                 result += added(name, id_of[name], type_id)
             else:
-                raise TokenizerError(f"the template adds {name!r}, which is not among the {len(id_of)} tokens of this "
-                                     "tokenizer")
+                raise TokenizerError(
+                    f"the template adds {name!r}, which is not among the {len(id_of)} tokens of this "
+                    "tokenizer"
+                )
         return result
 
 
-def kept_lengths(first: int, second: int | None, room: int, strategy: str) -> tuple[int, int]:
+def kept_lengths(
+    first: int, second: int | None, room: int, strategy: str
+) -> tuple[int, int]:
     """How many tokens of each text stay, if `room` tokens of text fit. Nothing is cut if both fit as they are.
 
     "longest_first" cuts the longer text down, and both alike when they have become equally long.
     """
     if strategy not in STRATEGIES:
-        raise TokenizerError(f"truncation is {strategy!r}; it must be one of {', '.join(STRATEGIES)}")
+        raise TokenizerError(
+            f"truncation is {strategy!r}; it must be one of {', '.join(STRATEGIES)}"
+        )
     if strategy == "only_second" and second is None:
         raise TokenizerError("truncation is 'only_second', but there is no second text")
     total = first + (second or 0)
@@ -151,20 +185,26 @@ def kept_lengths(first: int, second: int | None, room: int, strategy: str) -> tu
 
 def _cut(length: int, excess: int, which: str, room: int) -> int:
     if length <= excess:
-        raise TokenizerError(f"{excess} tokens must go for the texts to fit into {room}, and the {which} text, from "
-                             f"which alone they may be taken, has {length}: nothing would be left; "
-                             "use 'longest_first', or a larger max_length")
+        raise TokenizerError(
+            f"{excess} tokens must go for the texts to fit into {room}, and the {which} text, from "
+            f"which alone they may be taken, has {length}: nothing would be left; "
+            "use 'longest_first', or a larger max_length"
+        )
     return length - excess
 
 
-def windows(length: int, size: int, stride: int, side: str = "right") -> list[tuple[int, int]]:
+def windows(
+    length: int, size: int, stride: int, side: str = "right"
+) -> list[tuple[int, int]]:
     """Cut `length` tokens into windows of `size` that overlap by `stride`. The first window is the one that is kept.
 
     `side` says where tokens are cut off: with "left" the first window is at the end.
     """
     _check_side(side)
     if size > 0 and stride >= size:
-        raise TokenizerError(f"stride is {stride}, but only {size} tokens of text fit: windows would not move on")
+        raise TokenizerError(
+            f"stride is {stride}, but only {size} tokens of text fit: windows would not move on"
+        )
     if length <= size:
         return [(0, length)]
     if size == 0:
@@ -183,8 +223,15 @@ def _check_side(side: str) -> None:
         raise TokenizerError(f"side is {side!r}; it must be one of {', '.join(SIDES)}")
 
 
-def pad(encodings: Sequence[Encoding], pad_token: str, pad_id: int, length: int | None = None,
-        multiple_of: int = 1, side: str = "right", pad_type_id: int = 0) -> list[Encoding]:
+def pad(
+    encodings: Sequence[Encoding],
+    pad_token: str,
+    pad_id: int,
+    length: int | None = None,
+    multiple_of: int = 1,
+    side: str = "right",
+    pad_type_id: int = 0,
+) -> list[Encoding]:
     """Fill up to `length` tokens, by default the longest of the batch, rounded up to `multiple_of`.
 
     Encodings that are longer stay as they are: padding never cuts.
@@ -194,8 +241,16 @@ def pad(encodings: Sequence[Encoding], pad_token: str, pad_id: int, length: int 
     target = -(-target // multiple_of) * multiple_of
     padded = []
     for encoding in encodings:
-        filling = added(pad_token, pad_id, pad_type_id, attended=False, count=max(0, target - len(encoding)))
+        filling = added(
+            pad_token,
+            pad_id,
+            pad_type_id,
+            attended=False,
+            count=max(0, target - len(encoding)),
+        )
         whole = encoding + filling if side == "right" else filling + encoding
-        overflow = pad(encoding.overflow, pad_token, pad_id, target, 1, side, pad_type_id)
+        overflow = pad(
+            encoding.overflow, pad_token, pad_id, target, 1, side, pad_type_id
+        )
         padded.append(replace(whole, overflow=overflow))
     return padded

@@ -9,6 +9,7 @@ Each gives what `tokenizers` gives, oddities included: they stand where they are
 
 But: BPE that drops out merges is for training, and refused.
 """
+
 from collections.abc import Iterable, Sequence
 
 from reference_impl.tokenizers.bpe import BPE, Pair, merged_with_places
@@ -24,16 +25,28 @@ def byte_token(byte: int) -> str:
 class FileBPE(BPE):
     """BPE with the options of tokenizer.json. `prefix` marks symbols that go on with a word, `suffix` its last one."""
 
-    def __init__(self, vocabulary: Vocabulary, merges: Sequence[Pair], unknown: str | None = None,
-                 fuse_unknown: bool = False, byte_fallback: bool = False, ignore_merges: bool = False,
-                 prefix: str = "", suffix: str = ""):
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        merges: Sequence[Pair],
+        unknown: str | None = None,
+        fuse_unknown: bool = False,
+        byte_fallback: bool = False,
+        ignore_merges: bool = False,
+        prefix: str = "",
+        suffix: str = "",
+    ):
         self.prefix, self.suffix = prefix, suffix
         super().__init__(vocabulary, merges, unknown)
-        self.fuse_unknown, self.byte_fallback, self.ignore_merges = fuse_unknown, byte_fallback, ignore_merges
+        self.fuse_unknown, self.byte_fallback, self.ignore_merges = (
+            fuse_unknown,
+            byte_fallback,
+            ignore_merges,
+        )
 
     def join(self, left: str, right: str) -> str:
         """The token that two neighbours make: the prefix of the right one is left out."""
-        return left + right[len(self.prefix):]
+        return left + right[len(self.prefix) :]
 
     def tokenize(self, word: str) -> list[Piece]:
         """The tokens of one word, with their places in it. Tokens that share a character all claim the whole of it."""
@@ -46,7 +59,9 @@ class FileBPE(BPE):
         pieces, start = [], 0
         for token, first, last in merged_with_places(symbols, self.rank, self.join):
             end = start + sum(sizes[first:last])
-            pieces.append(Piece(self.vocabulary.id(token), owner[start], owner[end - 1] + 1))
+            pieces.append(
+                Piece(self.vocabulary.id(token), owner[start], owner[end - 1] + 1)
+            )
             start = end
         return pieces
 
@@ -60,7 +75,11 @@ class FileBPE(BPE):
         unknown_size = 0  # of unknown characters that are not written yet
         for i, character in enumerate(word):
             size = len(character.encode())
-            symbol = (self.prefix if i else "") + character + (self.suffix if i == len(word) - 1 else "")
+            symbol = (
+                (self.prefix if i else "")
+                + character
+                + (self.suffix if i == len(word) - 1 else "")
+            )
             if symbol in self.vocabulary:
                 if unknown_size:
                     symbols.append(self._unknown(word))
@@ -69,7 +88,11 @@ class FileBPE(BPE):
                 symbols.append(symbol)
                 sizes.append(size)
                 continue
-            data = [byte_token(byte) for byte in symbol.encode()] if self.byte_fallback else []
+            data = (
+                [byte_token(byte) for byte in symbol.encode()]
+                if self.byte_fallback
+                else []
+            )
             if data and all(token in self.vocabulary for token in data):
                 # An unknown character before these is written after them, as in `tokenizers`.
                 symbols += data
@@ -88,8 +111,10 @@ class FileBPE(BPE):
 
     def _unknown(self, word: str) -> str:
         if self.unknown_id is None:
-            raise TokenizerError(f"a character of {word[:80]!r} has no token, and this vocabulary of "
-                                 f"{len(self.vocabulary)} tokens has none for unknown characters")
+            raise TokenizerError(
+                f"a character of {word[:80]!r} has no token, and this vocabulary of "
+                f"{len(self.vocabulary)} tokens has none for unknown characters"
+            )
         return self.vocabulary.token(self.unknown_id)
 
 
@@ -99,7 +124,12 @@ class FileUnigram(Unigram):
     Unknown characters become one token a run, or their bytes where `byte_fallback` finds all of them in the vocabulary.
     """
 
-    def __init__(self, pieces: Iterable[tuple[str, float]], unknown: str | None, byte_fallback: bool = False):
+    def __init__(
+        self,
+        pieces: Iterable[tuple[str, float]],
+        unknown: str | None,
+        byte_fallback: bool = False,
+    ):
         super().__init__(pieces, unknown)
         self._id_of = dict(self.vocabulary.id_of)
         self._longest = max(map(len, self._id_of), default=1)
@@ -109,8 +139,14 @@ class FileUnigram(Unigram):
         """The tokens of the best path with their places."""
         pieces: list[Piece] = []
         for _, start, end in self.fuse_unknown(self.best(word)):
-            id = self._id_of.get(word[start:end])  # a run of unknown characters may be a piece all the same
-            data = [byte_token(byte) for byte in word[start:end].encode()] if self.byte_fallback else []
+            id = self._id_of.get(
+                word[start:end]
+            )  # a run of unknown characters may be a piece all the same
+            data = (
+                [byte_token(byte) for byte in word[start:end].encode()]
+                if self.byte_fallback
+                else []
+            )
             if id is None and data and all(token in self._id_of for token in data):
                 pieces += [Piece(self._id_of[token], start, end) for token in data]
             else:
@@ -127,7 +163,15 @@ class WordLevel:
     def tokenize(self, word: str) -> list[Piece]:
         """The one token of a word."""
         id = self.vocabulary.id_of.get(word)
-        return [Piece(self.vocabulary.id(self.unknown) if id is None else id, 0, len(word))] if word else []
+        return (
+            [
+                Piece(
+                    self.vocabulary.id(self.unknown) if id is None else id, 0, len(word)
+                )
+            ]
+            if word
+            else []
+        )
 
     def decode(self, ids: Sequence[int]) -> str:
         """The words of the ids with spaces between."""

@@ -7,6 +7,7 @@
 What each file lacks, its reader must know: none of them names the normaliser, the pre-tokenizer or the special
 tokens. `tokenizer_json.py` reads the format that does. A file that does not fit raises TokenizerError with the line.
 """
+
 import base64
 import binascii
 import json
@@ -41,8 +42,12 @@ def load_vocab_txt(path: str | Path) -> Vocabulary:
 def save_vocab_txt(vocabulary: Vocabulary, path: str | Path) -> None:
     """Write `vocab.txt`. A token that holds a line end can't be written."""
     if bad := [token for token in vocabulary if "\n" in token or "\r" in token]:
-        raise TokenizerError(f"{path}: the token {bad[0]!r} holds a line end, which vocab.txt can't hold")
-    Path(path).write_text("".join(token + "\n" for token in vocabulary), encoding="utf-8", newline="")
+        raise TokenizerError(
+            f"{path}: the token {bad[0]!r} holds a line end, which vocab.txt can't hold"
+        )
+    Path(path).write_text(
+        "".join(token + "\n" for token in vocabulary), encoding="utf-8", newline=""
+    )
 
 
 def load_vocab_json(path: str | Path) -> Vocabulary:
@@ -61,7 +66,9 @@ def load_vocab_json(path: str | Path) -> Vocabulary:
 
 def save_vocab_json(vocabulary: Vocabulary, path: str | Path) -> None:
     """Write `vocab.json`."""
-    Path(path).write_text(json.dumps(vocabulary.id_of, ensure_ascii=False), encoding="utf-8")
+    Path(path).write_text(
+        json.dumps(vocabulary.id_of, ensure_ascii=False), encoding="utf-8"
+    )
 
 
 def load_merges_txt(path: str | Path) -> list[Pair]:
@@ -72,7 +79,9 @@ def load_merges_txt(path: str | Path) -> list[Pair]:
             continue
         parts = line.removesuffix("\r").split(" ")
         if len(parts) != 2 or not all(parts):
-            raise TokenizerError(f"{path}, line {number}: {line!r} is not two tokens with one space between")
+            raise TokenizerError(
+                f"{path}, line {number}: {line!r} is not two tokens with one space between"
+            )
         merges.append((parts[0], parts[1]))
     return merges
 
@@ -80,7 +89,9 @@ def load_merges_txt(path: str | Path) -> list[Pair]:
 def save_merges_txt(merges: Sequence[Pair], path: str | Path) -> None:
     """Write `merges.txt`."""
     lines = ["#version: 0.2", *(f"{left} {right}" for left, right in merges)]
-    Path(path).write_text("".join(line + "\n" for line in lines), encoding="utf-8", newline="")
+    Path(path).write_text(
+        "".join(line + "\n" for line in lines), encoding="utf-8", newline=""
+    )
 
 
 def load_tiktoken(path: str | Path, specials: Mapping[str, int]) -> Vocabulary:
@@ -97,17 +108,28 @@ def load_tiktoken(path: str | Path, specials: Mapping[str, int]) -> Vocabulary:
             encoded, id = line.split()
             id_of[to_characters(base64.b64decode(encoded, validate=True))] = int(id)
         except (ValueError, binascii.Error):
-            raise TokenizerError(f"{path}, line {number}: {line[:80]!r} is not a token in base 64 and its id") from None
+            raise TokenizerError(
+                f"{path}, line {number}: {line[:80]!r} is not a token in base 64 and its id"
+            ) from None
     id_of |= specials
     used = set(id_of.values())
-    id_of |= {f"<unused {id}>": id for id in range(max(used, default=-1)) if id not in used}
+    id_of |= {
+        f"<unused {id}>": id for id in range(max(used, default=-1)) if id not in used
+    }
     return Vocabulary(id_of)
 
 
 def load_bert(vocab_txt: str | Path, lower: bool = True) -> Tokenizer:
     """BERT's tokenizer from its vocabulary. `lower=False` for the cased models, which keep capitals and accents."""
     vocabulary = load_vocab_txt(vocab_txt)
-    return Tokenizer(WordPiece(vocabulary), bert_normalizer(lower), BERT, BERT_SPECIALS, BERT_TEMPLATE, "[PAD]")
+    return Tokenizer(
+        WordPiece(vocabulary),
+        bert_normalizer(lower),
+        BERT,
+        BERT_SPECIALS,
+        BERT_TEMPLATE,
+        "[PAD]",
+    )
 
 
 def load_gpt2(vocab_json: str | Path, merges_txt: str | Path) -> Tokenizer:
@@ -118,14 +140,23 @@ def load_gpt2(vocab_json: str | Path, merges_txt: str | Path) -> Tokenizer:
 
 def load_cl100k(path: str | Path) -> Tokenizer:
     """The tokenizer of GPT-3.5 and GPT-4 from `cl100k_base.tiktoken`."""
-    specials = {GPT2_END: 100_257, "<|fim_prefix|>": 100_258, "<|fim_middle|>": 100_259, "<|fim_suffix|>": 100_260,
-                "<|endofprompt|>": 100_276}
+    specials = {
+        GPT2_END: 100_257,
+        "<|fim_prefix|>": 100_258,
+        "<|fim_middle|>": 100_259,
+        "<|fim_suffix|>": 100_260,
+        "<|endofprompt|>": 100_276,
+    }
     vocabulary = load_tiktoken(path, specials)
     return Tokenizer(ByteLevelBPE(vocabulary, None, CL100K), None, CL100K, specials)
 
 
 def _text(path: str | Path) -> str:
     try:
-        return read_bytes(path).decode()  # read_text would change line ends inside tokens
+        return read_bytes(
+            path
+        ).decode()  # read_text would change line ends inside tokens
     except UnicodeDecodeError as error:
-        raise TokenizerError(f"{path} is not UTF-8: byte {error.start} is {error.object[error.start]:#04x}") from None
+        raise TokenizerError(
+            f"{path} is not UTF-8: byte {error.start} is {error.object[error.start]:#04x}"
+        ) from None

@@ -9,6 +9,7 @@ wrong.
 
 Not here: UnicodeScripts, whose table of scripts `tokenizers` carries by itself.
 """
+
 import base64
 import binascii
 from collections.abc import Callable
@@ -36,8 +37,10 @@ def read(data: Any, kind: str, readers: dict[str, Callable[[Part], Any]]) -> Any
     """What a part becomes, by the table of its kind."""
     type_ = data.get("type") if isinstance(data, dict) else None
     if not isinstance(type_, str) or type_ not in readers:
-        raise TokenizerError(f"the {kind} is {shown(data)}, and its type is not known here; known are "
-                             f"{', '.join(sorted(readers))}")
+        raise TokenizerError(
+            f"the {kind} is {shown(data)}, and its type is not known here; known are "
+            f"{', '.join(sorted(readers))}"
+        )
     with Part(data, f"the {kind} {type_}") as part:
         part.take("type")
         return readers[type_](part)
@@ -46,17 +49,26 @@ def read(data: Any, kind: str, readers: dict[str, Callable[[Part], Any]]) -> Any
 def expression(part: Part) -> Finder:
     """The expression of a part: {"Regex": ...} or {"String": ...}, which stands for itself."""
     with Part(part.take("pattern", dict), f"the pattern of {part.name}") as pattern:
-        literal, written = pattern.take("String", str, default=None), pattern.take("Regex", str, default=None)
+        literal, written = (
+            pattern.take("String", str, default=None),
+            pattern.take("Regex", str, default=None),
+        )
     if (literal is None) == (written is None):
-        raise TokenizerError(f"the pattern of {part.name} must have one of String and Regex")
-    return compiled(written) if literal is None else regex.compile(regex.escape(literal))
+        raise TokenizerError(
+            f"the pattern of {part.name} must have one of String and Regex"
+        )
+    return (
+        compiled(written) if literal is None else regex.compile(regex.escape(literal))
+    )
 
 
 def sign(part: Part, field: str) -> str:
     """A field that holds one character."""
     value = part.take(field, str)
     if len(value) != 1:
-        raise TokenizerError(f"{field!r} of {part.name} is {shown(value)}; one character is expected")
+        raise TokenizerError(
+            f"{field!r} of {part.name} is {shown(value)}; one character is expected"
+        )
     return value
 
 
@@ -66,30 +78,45 @@ def normalizer(data: Any) -> text.TextNormalizer | None:
 
 
 def _bert(part: Part) -> norm.Normalizer:
-    return norm.bert_normalizer(part.take("lowercase", bool), part.take("strip_accents", bool, type(None)),
-                                part.take("handle_chinese_chars", bool), part.take("clean_text", bool))
+    return norm.bert_normalizer(
+        part.take("lowercase", bool),
+        part.take("strip_accents", bool, type(None)),
+        part.take("handle_chinese_chars", bool),
+        part.take("clean_text", bool),
+    )
 
 
 def _by_table(part: Part) -> text.ByTable:
     try:
         blob = base64.b64decode(part.take("precompiled_charsmap", str), validate=True)
     except binascii.Error:
-        raise TokenizerError(f"'precompiled_charsmap' of {part.name} is no base 64") from None
+        raise TokenizerError(
+            f"'precompiled_charsmap' of {part.name} is no base 64"
+        ) from None
     return text.ByTable(CharsMap(blob))
 
 
 NORMALIZERS: dict[str, Callable[[Part], text.TextNormalizer]] = {
-    "Sequence": lambda part: text.Chain(*map(normalizer, part.take("normalizers", list))),
+    "Sequence": lambda part: text.Chain(
+        *map(normalizer, part.take("normalizers", list))
+    ),
     "BertNormalizer": _bert,
     "Lowercase": lambda part: norm.Normalizer(norm.lowercase),
     "StripAccents": lambda part: norm.Normalizer(text.without_marks),
     "Nmt": lambda part: norm.Normalizer(text.nmt),
-    "ByteLevel": lambda part: norm.Normalizer(lambda character: to_characters(character.encode())),
-    "Strip": lambda part: text.Strip(part.take("strip_left", bool), part.take("strip_right", bool)),
+    "ByteLevel": lambda part: norm.Normalizer(
+        lambda character: to_characters(character.encode())
+    ),
+    "Strip": lambda part: text.Strip(
+        part.take("strip_left", bool), part.take("strip_right", bool)
+    ),
     "Prepend": lambda part: text.Prepend(part.take("prepend", str)),
     "Replace": lambda part: text.Replace(expression(part), part.take("content", str)),
     "Precompiled": _by_table,
-    **{form: lambda part, form=form: text.NormalForm(form) for form in ("NFC", "NFD", "NFKC", "NFKD")},
+    **{
+        form: lambda part, form=form: text.NormalForm(form)
+        for form in ("NFC", "NFD", "NFKC", "NFKD")
+    },
 }
 
 
@@ -99,19 +126,33 @@ def word_steps(data: Any) -> list[cuts.Step]:
 
 
 def _sequence(part: Part) -> list[cuts.Step]:
-    return [step for data in part.take("pretokenizers", list) for step in word_steps(data)]
+    return [
+        step for data in part.take("pretokenizers", list) for step in word_steps(data)
+    ]
 
 
 def _byte_level(part: Part) -> list[cuts.Step]:
-    part.take("trim_offsets", bool)  # the post-processor's work; the pre-tokenizer's own flag has no effect
+    part.take(
+        "trim_offsets", bool
+    )  # the post-processor's work; the pre-tokenizer's own flag has no effect
     before = [cuts.SpaceBefore()] if part.take("add_prefix_space", bool) else []
-    words = [cuts.Cut(pre.GPT2, "Isolated")] if part.take("use_regex", bool, default=True) else []
+    words = (
+        [cuts.Cut(pre.GPT2, "Isolated")]
+        if part.take("use_regex", bool, default=True)
+        else []
+    )
     return [*before, *words, cuts.ToBytes()]
 
 
 def _metaspace(part: Part) -> list[cuts.Step]:
     part.take("str_rep", str, default=None)  # older files write the sign twice
-    return [cuts.Metaspace(sign(part, "replacement"), _scheme(part), part.take("split", bool, default=True))]
+    return [
+        cuts.Metaspace(
+            sign(part, "replacement"),
+            _scheme(part),
+            part.take("split", bool, default=True),
+        )
+    ]
 
 
 def _scheme(part: Part) -> str:
@@ -120,14 +161,18 @@ def _scheme(part: Part) -> str:
     if part.take("add_prefix_space", bool, default=True):
         return scheme
     if scheme != "never" and "prepend_scheme" in part:
-        raise TokenizerError(f"{part.name} has add_prefix_space false and prepend_scheme {scheme!r}: which is meant?")
+        raise TokenizerError(
+            f"{part.name} has add_prefix_space false and prepend_scheme {scheme!r}: which is meant?"
+        )
     return "never"
 
 
 def _fixed_length(part: Part) -> list[cuts.Step]:
     length = part.take("length", int, default=5)
     if length < 1:
-        raise TokenizerError(f"'length' of {part.name} is {length}; words have at least one character")
+        raise TokenizerError(
+            f"'length' of {part.name} is {length}; words have at least one character"
+        )
     return [cuts.Pieces(length)]
 
 
@@ -139,14 +184,30 @@ PRE_TOKENIZERS: dict[str, Callable[[Part], list[cuts.Step]]] = {
     "Sequence": _sequence,
     "ByteLevel": _byte_level,
     "Metaspace": _metaspace,
-    "BertPreTokenizer": lambda part: [cuts.Cut(WHITE_SPACE, "Removed"), cuts.Cut(PUNCTUATION, "Isolated")],
+    "BertPreTokenizer": lambda part: [
+        cuts.Cut(WHITE_SPACE, "Removed"),
+        cuts.Cut(PUNCTUATION, "Isolated"),
+    ],
     "Whitespace": lambda part: [cuts.Cut(pre.WORDS_AND_SIGNS, "Removed", invert=True)],
     "WhitespaceSplit": lambda part: [cuts.Cut(WHITE_SPACE, "Removed")],
     "CharDelimiterSplit": _delimiter,
-    "Digits": lambda part: [cuts.Cut(NUMBER, "Isolated" if part.take("individual_digits", bool) else "Contiguous")],
-    "Punctuation": lambda part: [cuts.Cut(PUNCTUATION, part.only("behavior", *cuts.BEHAVIOURS, default="Isolated"))],
-    "Split": lambda part: [cuts.Cut(expression(part), part.only("behavior", *cuts.BEHAVIOURS),
-                                    part.take("invert", bool))],
+    "Digits": lambda part: [
+        cuts.Cut(
+            NUMBER, "Isolated" if part.take("individual_digits", bool) else "Contiguous"
+        )
+    ],
+    "Punctuation": lambda part: [
+        cuts.Cut(
+            PUNCTUATION, part.only("behavior", *cuts.BEHAVIOURS, default="Isolated")
+        )
+    ],
+    "Split": lambda part: [
+        cuts.Cut(
+            expression(part),
+            part.only("behavior", *cuts.BEHAVIOURS),
+            part.take("invert", bool),
+        )
+    ],
     "FixedLength": _fixed_length,
 }
 
@@ -162,7 +223,9 @@ def _decoding(data: Any) -> list[dec.Step]:
 
 def _byte_level_decoder(part: Part) -> list[dec.Step]:
     for field in ("add_prefix_space", "trim_offsets", "use_regex"):
-        part.take(field, bool, default=True)  # they are the pre-tokenizer's; decoding does not ask for them
+        part.take(
+            field, bool, default=True
+        )  # they are the pre-tokenizer's; decoding does not ask for them
     return [dec.byte_level]
 
 
@@ -178,15 +241,24 @@ def _strip_decoder(part: Part) -> list[dec.Step]:
 
 
 DECODERS: dict[str, Callable[[Part], list[dec.Step]]] = {
-    "Sequence": lambda part: [step for data in part.take("decoders", list) for step in _decoding(data)],
+    "Sequence": lambda part: [
+        step for data in part.take("decoders", list) for step in _decoding(data)
+    ],
     "ByteLevel": _byte_level_decoder,
     "ByteFallback": lambda part: [dec.byte_fallback],
     "Fuse": lambda part: [dec.fused],
     "Metaspace": _metaspace_decoder,
     "Replace": lambda part: [dec.replaced(expression(part), part.take("content", str))],
     "Strip": _strip_decoder,
-    "WordPiece": lambda part: [dec.word_pieces(part.take("prefix", str), part.take("cleanup", bool))],
+    "WordPiece": lambda part: [
+        dec.word_pieces(part.take("prefix", str), part.take("cleanup", bool))
+    ],
     "BPEDecoder": lambda part: [dec.suffixed(part.take("suffix", str))],
-    "CTC": lambda part: [dec.ctc(part.take("pad_token", str), part.take("word_delimiter_token", str),
-                                 part.take("cleanup", bool))],
+    "CTC": lambda part: [
+        dec.ctc(
+            part.take("pad_token", str),
+            part.take("word_delimiter_token", str),
+            part.take("cleanup", bool),
+        )
+    ],
 }

@@ -17,6 +17,7 @@ But:
 - The tables are those of the running Python. `tokenizers` carries tables of Unicode 8, so characters that were
   added later may be classed otherwise there.
 """
+
 import unicodedata
 from collections.abc import Callable, Sequence
 
@@ -24,15 +25,28 @@ Rewrite = Callable[[str], str]
 """One character in; none, one or several characters out."""
 
 # "CJK Unified Ideographs", its extensions A to E, and the two compatibility blocks, as BERT lists them.
-CJK_BLOCKS = ((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F),
-              (0x2B820, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F))
+CJK_BLOCKS = (
+    (0x4E00, 0x9FFF),
+    (0x3400, 0x4DBF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F),
+    (0x2B820, 0x2CEAF),
+    (0xF900, 0xFAFF),
+    (0x2F800, 0x2FA1F),
+)
 
 
 def clean(character: str) -> str:
     """Spaces of all kinds become " "; control, format and private characters, NUL and U+FFFD become nothing."""
     if character in "\t\n\r":  # control characters by category, but spaces to a reader
         return " "
-    if character in "\0\ufffd" or unicodedata.category(character) in ("Cc", "Cf", "Co", "Cs"):
+    if character in "\0\ufffd" or unicodedata.category(character) in (
+        "Cc",
+        "Cf",
+        "Co",
+        "Cs",
+    ):
         return ""
     return " " if character.isspace() else character
 
@@ -40,12 +54,20 @@ def clean(character: str) -> str:
 def space_cjk(character: str) -> str:
     """A space on each side of a Chinese character, so that each becomes a word. Kana and Hangul stay as they are."""
     code = ord(character)
-    return f" {character} " if any(first <= code <= last for first, last in CJK_BLOCKS) else character
+    return (
+        f" {character} "
+        if any(first <= code <= last for first, last in CJK_BLOCKS)
+        else character
+    )
 
 
 def strip_accents(character: str) -> str:
     """Take the character apart (NFD) and drop the marks that take no room of their own (category Mn)."""
-    return "".join(part for part in unicodedata.normalize("NFD", character) if unicodedata.category(part) != "Mn")
+    return "".join(
+        part
+        for part in unicodedata.normalize("NFD", character)
+        if unicodedata.category(part) != "Mn"
+    )
 
 
 def lowercase(character: str) -> str:
@@ -91,10 +113,19 @@ class _Table(dict):
         return replacement
 
 
-def bert_normalizer(lower: bool = True, accents: bool | None = None, cjk: bool = True,
-                    clean_text: bool = True) -> Normalizer:
+def bert_normalizer(
+    lower: bool = True,
+    accents: bool | None = None,
+    cjk: bool = True,
+    clean_text: bool = True,
+) -> Normalizer:
     """BERT's normaliser. `accents=None` drops accents exactly when letters are made small, as BERT's models do;
     True drops them, False keeps them."""
     drop_accents = lower if accents is None else accents
-    wanted = ((clean, clean_text), (space_cjk, cjk), (strip_accents, drop_accents), (lowercase, lower))
+    wanted = (
+        (clean, clean_text),
+        (space_cjk, cjk),
+        (strip_accents, drop_accents),
+        (lowercase, lower),
+    )
     return Normalizer(*(step for step, on in wanted if on))

@@ -10,6 +10,7 @@ refused.
 A list of characters is gone through one run after the other, 14 to 45 times slower than the class that `regex` looks up.
 But: inside brackets `\w` lacks six signs of Latin-1 (superscripts and fractions) that it has outside; so it is there.
 """
+
 import json
 from functools import cache
 from pathlib import Path
@@ -18,26 +19,100 @@ import regex
 
 END = 0x110000
 _LATIN = ((0xB2, 0xB4), (0xB9, 0xBA), (0xBC, 0xBF))
-_LONG = {"letter": "l", "uppercaseletter": "lu", "lowercaseletter": "ll", "titlecaseletter": "lt", "modifierletter": "lm",
-         "otherletter": "lo", "mark": "m", "nonspacingmark": "mn", "spacingmark": "mc", "enclosingmark": "me", "number": "n",
-         "decimalnumber": "nd", "letternumber": "nl", "othernumber": "no", "punctuation": "p", "symbol": "s",
-         "mathsymbol": "sm", "currencysymbol": "sc", "modifiersymbol": "sk", "othersymbol": "so", "separator": "z",
-         "spaceseparator": "zs", "other": "c", "control": "cc", "format": "cf", "unassigned": "cn", "digit": "nd",
-         "alphabetic": "alpha", "uppercase": "upper", "lowercase": "lower", "whitespace": "space", "cntrl": "cc"}
-_TOGETHER = {"alnum": ("alpha", "nd"), "posixpunct": ("p", "s"),
-             **{letter: tuple(letter + second for second in seconds) for letter, seconds in (
-                 ("l", "utlmo"), ("m", "nce"), ("n", "dlo"), ("p", "cdseifo"), ("s", "mcko"), ("z", "slp"))}}
-_FIXED = {"any": ((0, END),), "ascii": ((0, 0x80),), "xdigit": ((0x30, 0x3A), (0x41, 0x47), (0x61, 0x67)),
-          "space": ((9, 14), (0x20, 0x21), (0x85, 0x86), (0xA0, 0xA1), (0x1680, 0x1681), (0x2000, 0x200B),
-                    (0x2028, 0x202A), (0x202F, 0x2030), (0x205F, 0x2060), (0x3000, 0x3001))}
-CASED = frozenset({"l", "lu", "ll", "lt", "lm", "lo", "m", "mn", "mc", "me", "alpha", "upper", "lower", "c", "cn"})
+_LONG = {
+    "letter": "l",
+    "uppercaseletter": "lu",
+    "lowercaseletter": "ll",
+    "titlecaseletter": "lt",
+    "modifierletter": "lm",
+    "otherletter": "lo",
+    "mark": "m",
+    "nonspacingmark": "mn",
+    "spacingmark": "mc",
+    "enclosingmark": "me",
+    "number": "n",
+    "decimalnumber": "nd",
+    "letternumber": "nl",
+    "othernumber": "no",
+    "punctuation": "p",
+    "symbol": "s",
+    "mathsymbol": "sm",
+    "currencysymbol": "sc",
+    "modifiersymbol": "sk",
+    "othersymbol": "so",
+    "separator": "z",
+    "spaceseparator": "zs",
+    "other": "c",
+    "control": "cc",
+    "format": "cf",
+    "unassigned": "cn",
+    "digit": "nd",
+    "alphabetic": "alpha",
+    "uppercase": "upper",
+    "lowercase": "lower",
+    "whitespace": "space",
+    "cntrl": "cc",
+}
+_TOGETHER = {
+    "alnum": ("alpha", "nd"),
+    "posixpunct": ("p", "s"),
+    **{
+        letter: tuple(letter + second for second in seconds)
+        for letter, seconds in (
+            ("l", "utlmo"),
+            ("m", "nce"),
+            ("n", "dlo"),
+            ("p", "cdseifo"),
+            ("s", "mcko"),
+            ("z", "slp"),
+        )
+    },
+}
+_FIXED = {
+    "any": ((0, END),),
+    "ascii": ((0, 0x80),),
+    "xdigit": ((0x30, 0x3A), (0x41, 0x47), (0x61, 0x67)),
+    "space": (
+        (9, 14),
+        (0x20, 0x21),
+        (0x85, 0x86),
+        (0xA0, 0xA1),
+        (0x1680, 0x1681),
+        (0x2000, 0x200B),
+        (0x2028, 0x202A),
+        (0x202F, 0x2030),
+        (0x205F, 0x2060),
+        (0x3000, 0x3001),
+    ),
+}
+CASED = frozenset(
+    {
+        "l",
+        "lu",
+        "ll",
+        "lt",
+        "lm",
+        "lo",
+        "m",
+        "mn",
+        "mc",
+        "me",
+        "alpha",
+        "upper",
+        "lower",
+        "c",
+        "cn",
+    }
+)
 """Classes that a letter may be in while its other case is not."""
 Ranges = tuple[tuple[int, int], ...]
 
 
 @cache
 def _stored() -> dict[str, str]:
-    data = json.loads(Path(__file__).with_name("oniguruma_classes.json").read_text(encoding="utf-8"))
+    data = json.loads(
+        Path(__file__).with_name("oniguruma_classes.json").read_text(encoding="utf-8")
+    )
     return {name.lower(): runs for name, runs in data.items()}
 
 
@@ -91,7 +166,10 @@ def members(name: str, negated: bool = False, in_class: bool = False) -> str | N
     runs = ranges(name, in_class)
     if runs is None:
         return None
-    return "".join(rf"\U{start:08x}-\U{end - 1:08x}" for start, end in (_complement(runs) if negated else runs))
+    return "".join(
+        rf"\U{start:08x}-\U{end - 1:08x}"
+        for start, end in (_complement(runs) if negated else runs)
+    )
 
 
 @cache
@@ -111,4 +189,6 @@ def looked_up(name: str, in_class: bool = False) -> tuple[str, frozenset[str]] |
         return None
     theirs, ours = tuple(match.span() for match in found), ranges(name, in_class)
     differing = (*_without(ours, theirs), *_without(theirs, ours))
-    return written, frozenset(chr(code) for start, end in differing for code in range(start, end))
+    return written, frozenset(
+        chr(code) for start, end in differing for code in range(start, end)
+    )

@@ -17,6 +17,7 @@ Sources: BERT, `BasicTokenizer` of its release; GPT-2, `encoder.py` of its relea
 But: which characters are letters follows the Unicode version of `regex`; libraries with older tables differ on
 characters that were added since.
 """
+
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -26,18 +27,22 @@ BERT = regex.compile(r"""[!-/:-@\[-`{-~\p{P}]|[^\s!-/:-@\[-`{-~\p{P}]+""")
 r"""Runs of anything but spaces and punctuation; each punctuation mark alone. All ASCII symbols count as punctuation,
 also those that Unicode calls symbols, such as $, + and ~."""
 
-GPT2 = regex.compile(r"""'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+""")
+GPT2 = regex.compile(
+    r"""'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
+)
 r"""English endings; then runs of letters, of numbers, or of other signs, each with at most one space before;
 then spaces. `\s+(?!\S)` leaves the last space of a run to the word that follows."""
 
 GPT2_SINGLE_DIGITS = regex.compile(
-    r"""'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+(?![^\s\p{N}])|\s+""")
+    r"""'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+(?![^\s\p{N}])|\s+"""
+)
 r"""SmolLM2's: each digit is a word of its own, without the space before it. Cutting out the digits first and then
 applying `GPT2` to what is between them is the same as this one expression: to the run of spaces, a digit is an end."""
 
 CL100K = regex.compile(
     r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|"""
-    r"""\s*[\r\n]|\s+(?!\S)|\s""")
+    r"""\s*[\r\n]|\s+(?!\S)|\s"""
+)
 r"""GPT-4's: endings in either case, any one sign before a word, numbers in groups of three, line ends kept together.
 `++` and `?+` never give back what they took, which keeps the time linear."""
 
@@ -61,7 +66,9 @@ def spans(pattern: regex.Pattern, text: str) -> list[tuple[int, int]]:
     return [match.span() for match in pattern.finditer(text)]
 
 
-def count_words(pattern: regex.Pattern, texts: Iterable[str], specials: Sequence[str] = ()) -> Counter[str]:
+def count_words(
+    pattern: regex.Pattern, texts: Iterable[str], specials: Sequence[str] = ()
+) -> Counter[str]:
     """How often each word occurs in texts, to train on. `specials` that stand in a text are left out of it.
 
     A special token is no text: without this, training would learn its signs as words and join them to what stands

@@ -11,6 +11,7 @@ That is all of the format that is needed: 40 lines instead of a code generator a
 Every field is read, or stands in a list of those that only training asked for, or is refused with its number: the
 format grows, and a new field may change what a text becomes.
 """
+
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -23,25 +24,72 @@ UNIGRAM, BPE, WORD, CHAR = 1, 2, 3, 4
 UNKNOWN_SURFACE = " \u2047 "
 """What decoding writes for the unknown token: a double question mark between spaces."""
 
-TRAINER_FIELDS = {3: "model_type", 24: "treat_whitespace_as_suffix", 35: "byte_fallback", 44: "unk_surface"}
-NORMALIZER_FIELDS = {2: "precompiled_charsmap", 3: "add_dummy_prefix", 4: "remove_extra_whitespaces",
-                     5: "escape_whitespaces"}
+TRAINER_FIELDS = {
+    3: "model_type",
+    24: "treat_whitespace_as_suffix",
+    35: "byte_fallback",
+    44: "unk_surface",
+}
+NORMALIZER_FIELDS = {
+    2: "precompiled_charsmap",
+    3: "add_dummy_prefix",
+    4: "remove_extra_whitespaces",
+    5: "escape_whitespaces",
+}
 TRAINING_ONLY = {
-    1: "input", 2: "model_prefix", 4: "vocab_size", 5: "accept_language", 6: "self_test_sample_size",
-    7: "input_format", 10: "character_coverage", 11: "input_sentence_size", 12: "mining_sentence_size",
-    13: "training_sentence_size", 14: "seed_sentencepiece_size", 15: "shrinking_factor", 16: "num_threads",
-    17: "num_sub_iterations", 18: "max_sentence_length", 19: "shuffle_input_sentence", 20: "max_sentencepiece_length",
-    21: "split_by_unicode_script", 22: "split_by_whitespace", 23: "split_by_number", 25: "split_digits",
-    26: "allow_whitespace_only_pieces", 30: "control_symbols", 31: "user_defined_symbols",
-    32: "vocabulary_output_piece_score", 33: "hard_vocab_limit", 34: "use_all_vocab", 36: "required_chars",
-    40: "unk_id", 41: "bos_id", 42: "eos_id", 43: "pad_id", 45: "unk_piece", 46: "bos_piece", 47: "eos_piece",
-    48: "pad_piece", 49: "train_extremely_large_corpus", 50: "enable_differential_privacy",
-    51: "differential_privacy_noise_level", 52: "differential_privacy_clipping_threshold",
-    53: "pretokenization_delimiter", 54: "seed_sentencepieces_file", 55: "auto_character_coverage"}
+    1: "input",
+    2: "model_prefix",
+    4: "vocab_size",
+    5: "accept_language",
+    6: "self_test_sample_size",
+    7: "input_format",
+    10: "character_coverage",
+    11: "input_sentence_size",
+    12: "mining_sentence_size",
+    13: "training_sentence_size",
+    14: "seed_sentencepiece_size",
+    15: "shrinking_factor",
+    16: "num_threads",
+    17: "num_sub_iterations",
+    18: "max_sentence_length",
+    19: "shuffle_input_sentence",
+    20: "max_sentencepiece_length",
+    21: "split_by_unicode_script",
+    22: "split_by_whitespace",
+    23: "split_by_number",
+    25: "split_digits",
+    26: "allow_whitespace_only_pieces",
+    30: "control_symbols",
+    31: "user_defined_symbols",
+    32: "vocabulary_output_piece_score",
+    33: "hard_vocab_limit",
+    34: "use_all_vocab",
+    36: "required_chars",
+    40: "unk_id",
+    41: "bos_id",
+    42: "eos_id",
+    43: "pad_id",
+    45: "unk_piece",
+    46: "bos_piece",
+    47: "eos_piece",
+    48: "pad_piece",
+    49: "train_extremely_large_corpus",
+    50: "enable_differential_privacy",
+    51: "differential_privacy_noise_level",
+    52: "differential_privacy_clipping_threshold",
+    53: "pretokenization_delimiter",
+    54: "seed_sentencepieces_file",
+    55: "auto_character_coverage",
+}
 """Fields of the trainer that change no id: what they decided is in the pieces, whose kinds say which are special."""
 NORMALIZER_NAMES = {1: "name", 6: "normalization_rule_tsv"}
 """Where the table of the normaliser came from. The table itself is what counts."""
-FILE_FIELDS = {1: "pieces", 2: "trainer_spec", 3: "normalizer_spec", 5: "denormalizer_spec"}
+FILE_FIELDS = {
+    1: "pieces",
+    2: "trainer_spec",
+    3: "normalizer_spec",
+    5: "denormalizer_spec",
+}
 SELF_TEST = 4
 """Texts with their pieces, kept for a test of older versions."""
 
@@ -73,28 +121,52 @@ def load(path: str | Path) -> SentencePieceFile:
             if number == 1:
                 pieces.append(_piece(_message(value, "a piece")))
             elif number == 2:
-                trainer |= _known(_message(value, "the trainer"), TRAINER_FIELDS | TRAINING_ONLY, "the trainer")
+                trainer |= _known(
+                    _message(value, "the trainer"),
+                    TRAINER_FIELDS | TRAINING_ONLY,
+                    "the trainer",
+                )
             elif number == 3:
-                normalizer |= _known(_message(value, "the normaliser"), NORMALIZER_FIELDS | NORMALIZER_NAMES,
-                                     "the normaliser")
+                normalizer |= _known(
+                    _message(value, "the normaliser"),
+                    NORMALIZER_FIELDS | NORMALIZER_NAMES,
+                    "the normaliser",
+                )
             elif number == 5:
                 if _message(value, "the denormaliser").get(2):
-                    raise TokenizerError("the model has a table that rewrites what was decoded (denormalizer_spec), "
-                                         "which is not known here")
+                    raise TokenizerError(
+                        "the model has a table that rewrites what was decoded (denormalizer_spec), "
+                        "which is not known here"
+                    )
             elif number != SELF_TEST:
-                raise TokenizerError(f"the file has the field {number}, which is not known here")
-        flags = {name: _flag(fields, number, name, default) for fields, number, name, default in (
-            (trainer, 35, "byte_fallback", False), (trainer, 24, "treat_whitespace_as_suffix", False),
-            (normalizer, 3, "add_dummy_prefix", True), (normalizer, 4, "remove_extra_whitespaces", True),
-            (normalizer, 5, "escape_whitespaces", True))}
-        result = SentencePieceFile(pieces, _number(trainer, 3, "model_type", UNIGRAM),
-                                   charsmap=_data(normalizer, 2, "precompiled_charsmap", b""),
-                                   unk_surface=_data(trainer, 44, "unk_surface", UNKNOWN_SURFACE.encode()).decode(),
-                                   **flags)
+                raise TokenizerError(
+                    f"the file has the field {number}, which is not known here"
+                )
+        flags = {
+            name: _flag(fields, number, name, default)
+            for fields, number, name, default in (
+                (trainer, 35, "byte_fallback", False),
+                (trainer, 24, "treat_whitespace_as_suffix", False),
+                (normalizer, 3, "add_dummy_prefix", True),
+                (normalizer, 4, "remove_extra_whitespaces", True),
+                (normalizer, 5, "escape_whitespaces", True),
+            )
+        }
+        result = SentencePieceFile(
+            pieces,
+            _number(trainer, 3, "model_type", UNIGRAM),
+            charsmap=_data(normalizer, 2, "precompiled_charsmap", b""),
+            unk_surface=_data(
+                trainer, 44, "unk_surface", UNKNOWN_SURFACE.encode()
+            ).decode(),
+            **flags,
+        )
     except TokenizerError as error:
         raise TokenizerError(f"{path}: {error}") from None
     except (ValueError, struct.error) as error:
-        raise TokenizerError(f"{path} is not a SentencePiece model, or it is damaged: {error}") from error
+        raise TokenizerError(
+            f"{path} is not a SentencePiece model, or it is damaged: {error}"
+        ) from error
     if not pieces:
         raise TokenizerError(f"{path} is not a SentencePiece model: it holds no pieces")
     return result
@@ -107,24 +179,34 @@ def _message(value: int | bytes, name: str) -> dict[int, int | bytes]:
     return dict(_fields(value))
 
 
-def _known(fields: dict[int, int | bytes], names: dict[int, str], part: str) -> dict[int, int | bytes]:
+def _known(
+    fields: dict[int, int | bytes], names: dict[int, str], part: str
+) -> dict[int, int | bytes]:
     if unknown := [number for number in fields if number not in names]:
-        raise TokenizerError(f"{part} has the field {unknown[0]}, which is not known here")
+        raise TokenizerError(
+            f"{part} has the field {unknown[0]}, which is not known here"
+        )
     return fields
 
 
-def _number(fields: dict[int, int | bytes], number: int, name: str, default: int) -> int:
+def _number(
+    fields: dict[int, int | bytes], number: int, name: str, default: int
+) -> int:
     value = fields.get(number, default)
     if not isinstance(value, int):
         raise ValueError(f"{name} is {value[:20]!r} where a number is expected")
     return value
 
 
-def _flag(fields: dict[int, int | bytes], number: int, name: str, default: bool) -> bool:
+def _flag(
+    fields: dict[int, int | bytes], number: int, name: str, default: bool
+) -> bool:
     return bool(_number(fields, number, name, default))
 
 
-def _data(fields: dict[int, int | bytes], number: int, name: str, default: bytes) -> bytes:
+def _data(
+    fields: dict[int, int | bytes], number: int, name: str, default: bytes
+) -> bytes:
     value = fields.get(number, default)
     if not isinstance(value, bytes):
         raise ValueError(f"{name} is the number {value} where bytes are expected")
@@ -133,11 +215,15 @@ def _data(fields: dict[int, int | bytes], number: int, name: str, default: bytes
 
 def _piece(fields: dict[int, int | bytes]) -> tuple[str, float, int]:
     _known(fields, {1: "piece", 2: "score", 3: "type"}, "a piece")
-    token, (score,) = _data(fields, 1, "a piece", b"").decode(), struct.unpack("<f", _data(fields, 2, "a score",
-                                                                                           bytes(4)))
+    token, (score,) = (
+        _data(fields, 1, "a piece", b"").decode(),
+        struct.unpack("<f", _data(fields, 2, "a score", bytes(4))),
+    )
     kind = _number(fields, 3, "the type of a piece", NORMAL)
     if not NORMAL <= kind <= BYTE:
-        raise TokenizerError(f"the piece {token!r} is of the type {kind}; known are {NORMAL} to {BYTE}")
+        raise TokenizerError(
+            f"the piece {token!r} is of the type {kind}; known are {NORMAL} to {BYTE}"
+        )
     return token, score, kind
 
 
@@ -155,10 +241,14 @@ def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
             elif kind in (1, 5):
                 length = 8 if kind == 1 else 4
             else:
-                raise ValueError(f"byte {place} announces a field of the unknown kind {kind}")
+                raise ValueError(
+                    f"byte {place} announces a field of the unknown kind {kind}"
+                )
             if length > len(data) - place:
-                raise ValueError(f"byte {place} announces {length} bytes, but only {len(data) - place} follow")
-            value, place = data[place:place + length], place + length
+                raise ValueError(
+                    f"byte {place} announces {length} bytes, but only {len(data) - place} follow"
+                )
+            value, place = data[place : place + length], place + length
         yield number, value
 
 
@@ -176,14 +266,32 @@ def _varint(data: bytes, place: int) -> tuple[int, int]:
 def save(file: SentencePieceFile, path: str | Path) -> None:
     """Write a `.model` file that `load` and the `sentencepiece` library read."""
     ids = {kind: i for i, (_, _, kind) in enumerate(file.pieces) if kind == UNKNOWN}
-    pieces = [_bytes(1, _bytes(1, token.encode()) + _tag(2, 5) + struct.pack("<f", score) + _varint_field(3, kind))
-              for token, score, kind in file.pieces]
-    trainer = (_varint_field(3, file.model_type) + _varint_field(24, file.treat_whitespace_as_suffix)
-               + _varint_field(35, file.byte_fallback) + _varint_field(40, ids.get(UNKNOWN, 0))
-               + _bytes(44, file.unk_surface.encode()))
-    normalizer = (_bytes(2, file.charsmap) + _varint_field(3, file.add_dummy_prefix)
-                  + _varint_field(4, file.remove_extra_whitespaces) + _varint_field(5, file.escape_whitespaces))
-    Path(path).write_bytes(b"".join(pieces) + _bytes(2, trainer) + _bytes(3, normalizer))
+    pieces = [
+        _bytes(
+            1,
+            _bytes(1, token.encode())
+            + _tag(2, 5)
+            + struct.pack("<f", score)
+            + _varint_field(3, kind),
+        )
+        for token, score, kind in file.pieces
+    ]
+    trainer = (
+        _varint_field(3, file.model_type)
+        + _varint_field(24, file.treat_whitespace_as_suffix)
+        + _varint_field(35, file.byte_fallback)
+        + _varint_field(40, ids.get(UNKNOWN, 0))
+        + _bytes(44, file.unk_surface.encode())
+    )
+    normalizer = (
+        _bytes(2, file.charsmap)
+        + _varint_field(3, file.add_dummy_prefix)
+        + _varint_field(4, file.remove_extra_whitespaces)
+        + _varint_field(5, file.escape_whitespaces)
+    )
+    Path(path).write_bytes(
+        b"".join(pieces) + _bytes(2, trainer) + _bytes(3, normalizer)
+    )
 
 
 def _encode_varint(value: int) -> bytes:

@@ -11,15 +11,24 @@ the last such place is cut; the rest waits. The words are those of the text in o
 But: this holds for the expressions of `pretokenizers.py`, which look one sign ahead and never behind. For others, say
 so with an error. A word without an end is held whole: no tokenizer can cut it before it has seen it.
 """
+
 from collections.abc import Iterable, Iterator, Sequence
 
 import regex
 
-from reference_impl.tokenizers.pretokenizers import BERT, CL100K, GPT2, GPT2_SINGLE_DIGITS, WORDS_AND_SIGNS
+from reference_impl.tokenizers.pretokenizers import (
+    BERT,
+    CL100K,
+    GPT2,
+    GPT2_SINGLE_DIGITS,
+    WORDS_AND_SIGNS,
+)
 from reference_impl.tokenizers.surrogates import without_surrogates
 from reference_impl.tokenizers.vocabulary import TokenizerError
 
-_LAST_BOUNDARY = regex.compile(r"(?r)(?<=\S)(?= )|(?<=[\p{L}\p{Nd}])(?=[\s!-/:-@\[-^`{-~])")
+_LAST_BOUNDARY = regex.compile(
+    r"(?r)(?<=\S)(?= )|(?<=[\p{L}\p{Nd}])(?=[\s!-/:-@\[-^`{-~])"
+)
 """Searched from the end."""
 
 
@@ -34,16 +43,21 @@ def _words_of(chunks: Iterable[str], pattern: regex.Pattern) -> Iterator[str]:
     for chunk in whole_characters(chunks):
         held += chunk
         if boundary := _LAST_BOUNDARY.search(held):
-            yield from pattern.findall(held[:boundary.start()])
-            held = held[boundary.start():]
+            yield from pattern.findall(held[: boundary.start()])
+            held = held[boundary.start() :]
     yield from pattern.findall(held)
 
 
 def check_streams(pattern: object) -> None:
     """TokenizerError if a text in chunks can't be cut by this expression."""
-    if not any(pattern is known for known in (BERT, CL100K, GPT2, GPT2_SINGLE_DIGITS, WORDS_AND_SIGNS)):
-        raise TokenizerError("a text in chunks can be cut by the expressions of GPT-2, SmolLM2, GPT-4 and BERT; this "
-                             "tokenizer finds its words otherwise and needs the whole text")
+    if not any(
+        pattern is known
+        for known in (BERT, CL100K, GPT2, GPT2_SINGLE_DIGITS, WORDS_AND_SIGNS)
+    ):
+        raise TokenizerError(
+            "a text in chunks can be cut by the expressions of GPT-2, SmolLM2, GPT-4 and BERT; this "
+            "tokenizer finds its words otherwise and needs the whole text"
+        )
 
 
 def whole_characters(chunks: Iterable[str]) -> Iterator[str]:
@@ -52,7 +66,7 @@ def whole_characters(chunks: Iterable[str]) -> Iterator[str]:
     for chunk in chunks:
         chunk = half + chunk
         half = chunk[-1:] if "\ud800" <= chunk[-1:] <= "\udbff" else ""
-        if chunk := without_surrogates(chunk[:len(chunk) - len(half)]):
+        if chunk := without_surrogates(chunk[: len(chunk) - len(half)]):
             yield chunk
     if half:
         yield without_surrogates(half)
@@ -73,12 +87,12 @@ def cut_at(chunks: Iterable[str], tokens: Sequence[str]) -> Iterator[tuple[str, 
             if match.start() >= safe:
                 break
             if done < match.start():
-                yield held[done:match.start()], False
+                yield held[done : match.start()], False
             yield match.group(), True
             done = match.end()
         if done < safe:
             yield held[done:safe], False
-        held = held[max(done, safe):]
+        held = held[max(done, safe) :]
 
 
 def _with_last(chunks: Iterable[str]) -> Iterator[tuple[str, bool]]:

@@ -9,6 +9,7 @@ for ends in an error with its name, and so does a value that no code here can ho
 
 But: this knows nothing of tokenizers. What the fields mean stands in the readers.
 """
+
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -16,10 +17,17 @@ from typing import Any
 from reference_impl.tokenizers.vocabulary import TokenizerError
 
 _REQUIRED = object()
-_WORDS = {str: "a text", bool: "true or false", int: "a whole number", float: "a number", list: "a list",
-          dict: "an object", type(None): "null"}
+_WORDS = {
+    str: "a text",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    list: "a list",
+    dict: "an object",
+    type(None): "null",
+}
 
-WHOLE = 2 ** 64
+WHOLE = 2**64
 """Whole numbers of a file count or name things, and are below this one (unsigned, 64 bits)."""
 
 
@@ -36,9 +44,13 @@ class Part:
         return self
 
     def __exit__(self, kind: type | None, *_: Any) -> None:
-        if kind is None and (unread := [field for field in self._data if field not in self._read]):
-            raise TokenizerError(f"{self.name} has the field {unread[0]!r}, which is not known here "
-                                 f"(its value is {shown(self._data[unread[0]])})")
+        if kind is None and (
+            unread := [field for field in self._data if field not in self._read]
+        ):
+            raise TokenizerError(
+                f"{self.name} has the field {unread[0]!r}, which is not known here "
+                f"(its value is {shown(self._data[unread[0]])})"
+            )
 
     def __contains__(self, field: str) -> bool:
         return field in self._data
@@ -51,20 +63,28 @@ class Part:
                 raise TokenizerError(f"{self.name} lacks the field {field!r}")
             return default
         value = self._data[field]
-        if kinds and not (type(value) in kinds or float in kinds and type(value) is int):
+        if kinds and not (
+            type(value) in kinds or float in kinds and type(value) is int
+        ):
             expected = " or ".join(_WORDS[kind] for kind in kinds)
-            raise TokenizerError(f"{field!r} of {self.name} is {shown(value)}; {expected} is expected")
+            raise TokenizerError(
+                f"{field!r} of {self.name} is {shown(value)}; {expected} is expected"
+            )
         if int in kinds and type(value) is int and not 0 <= value < WHOLE:
-            raise TokenizerError(f"{field!r} of {self.name} is {shown(value)}; a whole number from 0 to {WHOLE - 1} is "
-                                 "expected")
+            raise TokenizerError(
+                f"{field!r} of {self.name} is {shown(value)}; a whole number from 0 to {WHOLE - 1} is "
+                "expected"
+            )
         return value
 
     def only(self, field: str, *allowed: Any, default: Any = _REQUIRED) -> Any:
         """The value of a field that must be one of `allowed`: with another the tokenizer would be a different one."""
         value = self.take(field, default=default)
         if not any(value == one and type(value) is type(one) for one in allowed):
-            raise TokenizerError(f"{field!r} of {self.name} is {shown(value)}; known here: "
-                                 f"{', '.join(map(shown, allowed))}")
+            raise TokenizerError(
+                f"{field!r} of {self.name} is {shown(value)}; known here: "
+                f"{', '.join(map(shown, allowed))}"
+            )
         return value
 
 

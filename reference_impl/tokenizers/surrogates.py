@@ -7,6 +7,7 @@ character they mean, and one alone is U+FFFD.
 But: bytes that are not UTF-8 come as halves too, in Python's "surrogateescape". `ByteLevelBPE.encode_bytes` takes
 those.
 """
+
 from collections.abc import Sequence
 
 import regex
@@ -28,5 +29,9 @@ def places_without(text: str) -> Sequence[int] | None:
     """Where each character of `without_surrogates(text)` begins in `text`, and its end; None if nothing changes."""
     if not _HALF.search(text):
         return None
-    second_halves = {match.end() - 1 for match in _READ.finditer(text) if match.end() - match.start() == 2}
+    second_halves = {
+        match.end() - 1
+        for match in _READ.finditer(text)
+        if match.end() - match.start() == 2
+    }
     return [place for place in range(len(text) + 1) if place not in second_halves]

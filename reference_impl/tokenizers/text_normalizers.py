@@ -11,6 +11,7 @@ Sources: Unicode Standard Annex 15 for the normal forms; the components of `toke
 
 But: the tables of Unicode are the running Python's.
 """
+
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Protocol, runtime_checkable
@@ -22,8 +23,9 @@ from reference_impl.tokenizers.oniguruma import Finder
 from reference_impl.tokenizers.vocabulary import TokenizerError
 
 Aligned = tuple[str, Sequence[int]]
-WHITE_SPACE = ("\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000"
-               + "".join(map(chr, range(0x2000, 0x200B))))
+WHITE_SPACE = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)
 """Unicode's property White_Space. Python's `str.isspace` counts U+001C to U+001F too."""
 
 
@@ -78,8 +80,11 @@ class NormalForm:
         if unicodedata.is_normalized(self.form, text):
             return text, range(len(text))
         compatible = "NFKD" if "K" in self.form else "NFD"
-        parts = [(part, int(i > 0)) for character in text
-                 for i, part in enumerate(unicodedata.normalize(compatible, character))]
+        parts = [
+            (part, int(i > 0))
+            for character in text
+            for i, part in enumerate(unicodedata.normalize(compatible, character))
+        ]
         _sort_marks(parts)
         return transformed(parts if self.form[-1] == "D" else _composed(parts))
 
@@ -89,7 +94,9 @@ def _sort_marks(parts: list[tuple[str, int]]) -> None:
     start = 0
     for i in range(len(parts) + 1):
         if i == len(parts) or not unicodedata.combining(parts[i][0]):
-            parts[start:i] = sorted(parts[start:i], key=lambda part: unicodedata.combining(part[0]))
+            parts[start:i] = sorted(
+                parts[start:i], key=lambda part: unicodedata.combining(part[0])
+            )
             start = i + 1
 
 
@@ -127,8 +134,10 @@ class Replace:
         parts, origins, done = [], [], 0
         for start, end in spans(self.pattern, text):
             if end == 0 and self.content:
-                raise TokenizerError(f"the normaliser Replace puts {self.content!r} before the first character of a text, "
-                                     "where `tokenizers` has no offsets for it: use Prepend")
+                raise TokenizerError(
+                    f"the normaliser Replace puts {self.content!r} before the first character of a text, "
+                    "where `tokenizers` has no offsets for it: use Prepend"
+                )
             parts += [text[done:start], self.content]
             origins += [*range(done, start), *[max(0, end - 1)] * len(self.content)]
             done = end
@@ -154,7 +163,9 @@ class Prepend:
 
     def __init__(self, content: str):
         if not content:
-            raise TokenizerError("the normaliser Prepend puts nothing before a text: leave it out of the file")
+            raise TokenizerError(
+                "the normaliser Prepend puts nothing before a text: leave it out of the file"
+            )
         self.content = content
 
     def aligned(self, text: str) -> Aligned:
@@ -190,7 +201,9 @@ class ByTable:
         """The text with its origins."""
         changes: list[tuple[str, int]] = []
         for grapheme in _GRAPHEME.findall(text):
-            whole = self.table.shortest(grapheme) if len(grapheme.encode()) < 6 else None
+            whole = (
+                self.table.shortest(grapheme) if len(grapheme.encode()) < 6 else None
+            )
             if whole is not None:
                 _put(changes, grapheme, whole)
                 continue
@@ -216,7 +229,19 @@ def _put(changes: list[tuple[str, int]], old: str, new: str) -> None:
 
 
 NMT_DROPPED = {*range(0x01, 0x09), 0x0B, *range(0x0E, 0x20), 0x7F, 0x8F, 0x9F}
-NMT_SPACES = {0x09, 0x0A, 0x0C, 0x0D, 0x1680, *range(0x200B, 0x2010), 0x2028, 0x2029, 0x2581, 0xFEFF, 0xFFFD}
+NMT_SPACES = {
+    0x09,
+    0x0A,
+    0x0C,
+    0x0D,
+    0x1680,
+    *range(0x200B, 0x2010),
+    0x2028,
+    0x2029,
+    0x2581,
+    0xFEFF,
+    0xFFFD,
+}
 
 
 def nmt(character: str) -> str:
@@ -228,4 +253,3 @@ def nmt(character: str) -> str:
 def without_marks(character: str) -> str:
     """A rewrite: combining marks of all three categories go. Accents stay on letters that carry them inside."""
     return "" if unicodedata.category(character)[0] == "M" else character
-

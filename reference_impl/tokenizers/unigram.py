@@ -16,6 +16,7 @@ But:
 - `tokenizers` raises a sample's partial sums to theta again at each node; here the drawn probability is exactly
   proportional to p ^ theta, as in the paper.
 """
+
 import heapq
 import math
 import random
@@ -42,8 +43,12 @@ class Unigram:
     Without one, a word that can't be cut is an error.
     """
 
-    def __init__(self, pieces: Iterable[tuple[str, float]], unknown: str | None = "<unk>",
-                 never_in_text: Iterable[str] = ()):
+    def __init__(
+        self,
+        pieces: Iterable[tuple[str, float]],
+        unknown: str | None = "<unk>",
+        never_in_text: Iterable[str] = (),
+    ):
         pieces = list(pieces)
         self.vocabulary = Vocabulary(token for token, _ in pieces)
         self.scores = [score for _, score in pieces]
@@ -51,7 +56,11 @@ class Unigram:
         self._unknown_score = min(self.scores, default=0.0) - UNKNOWN_PENALTY
         # Control tokens such as </s> stand for no text, so no edge may carry them.
         hidden = {*never_in_text} | ({unknown} if unknown else set())
-        self._id_of = {token: i for token, i in self.vocabulary.id_of.items() if token not in hidden}
+        self._id_of = {
+            token: i
+            for token, i in self.vocabulary.id_of.items()
+            if token not in hidden
+        }
         self._longest = max(map(len, self._id_of), default=1)
 
     def edges(self, word: str) -> list[list[Edge]]:
@@ -59,11 +68,15 @@ class Unigram:
         return [self._edges_from(word, start) for start in range(len(word))]
 
     def _edges_from(self, word: str, start: int) -> list[Edge]:
-        found = [Edge(id, start, end, self.scores[id])
-                 for end in range(start + 1, min(len(word), start + self._longest) + 1)
-                 if (id := self._id_of.get(word[start:end])) is not None]
+        found = [
+            Edge(id, start, end, self.scores[id])
+            for end in range(start + 1, min(len(word), start + self._longest) + 1)
+            if (id := self._id_of.get(word[start:end])) is not None
+        ]
         if self.unknown_id is not None and (not found or found[0].end > start + 1):
-            found.insert(0, Edge(self.unknown_id, start, start + 1, self._unknown_score))
+            found.insert(
+                0, Edge(self.unknown_id, start, start + 1, self._unknown_score)
+            )
         return found
 
     def best(self, word: str) -> list[Edge]:
@@ -72,8 +85,10 @@ class Unigram:
         path, end = [], len(word)
         while end > 0:
             if arrivals[end] is None:
-                raise TokenizerError(f"{word!r} can't be cut into the {len(self.vocabulary)} pieces of the vocabulary, "
-                                     "which has no piece for unknown characters")
+                raise TokenizerError(
+                    f"{word!r} can't be cut into the {len(self.vocabulary)} pieces of the vocabulary, "
+                    "which has no piece for unknown characters"
+                )
             path.append(arrivals[end])
             end = arrivals[end].start
         return path[::-1]
@@ -86,7 +101,11 @@ class Unigram:
         """A path as tokens, runs of unknown characters made one."""
         pieces: list[Piece] = []
         for edge in path:
-            if edge.id == self.unknown_id and pieces and pieces[-1].id == self.unknown_id:
+            if (
+                edge.id == self.unknown_id
+                and pieces
+                and pieces[-1].id == self.unknown_id
+            ):
                 pieces[-1] = Piece(edge.id, pieces[-1].start, edge.end)
             else:
                 pieces.append(Piece(edge.id, edge.start, edge.end))
@@ -94,7 +113,7 @@ class Unigram:
 
     def split(self, word: str) -> list[str]:
         """The best cut, as strings."""
-        return [word[piece.start:piece.end] for piece in self.tokenize(word)]
+        return [word[piece.start : piece.end] for piece in self.tokenize(word)]
 
     def n_best(self, word: str, n: int) -> list[tuple[list[str], float]]:
         """The n best cuts with their log probabilities, best first; fewer if there are not so many."""
@@ -102,7 +121,9 @@ class Unigram:
         scores, _ = _best_scores(edges)
         arriving = _by_end(edges, len(word))
         # An entry: minus the best total that this ending allows, its place, its own score, the pieces from there on.
-        agenda: list[tuple[float, int, float, tuple[str, ...]]] = [(-scores[-1], len(word), 0.0, ())]
+        agenda: list[tuple[float, int, float, tuple[str, ...]]] = [
+            (-scores[-1], len(word), 0.0, ())
+        ]
         found = []
         while agenda and len(found) < n:
             _, place, score, pieces = heapq.heappop(agenda)
@@ -112,7 +133,12 @@ class Unigram:
             for edge in arriving[place]:
                 so_far = edge.score + score
                 if scores[edge.start] > -math.inf:
-                    entry = (-(scores[edge.start] + so_far), edge.start, so_far, (word[edge.start:place], *pieces))
+                    entry = (
+                        -(scores[edge.start] + so_far),
+                        edge.start,
+                        so_far,
+                        (word[edge.start : place], *pieces),
+                    )
                     heapq.heappush(agenda, entry)
         return found
 
@@ -121,16 +147,22 @@ class Unigram:
 
         Kudo's subword regularisation: a model that sees a word cut in many ways learns what the pieces share.
         """
-        edges = [[edge._replace(score=theta * edge.score) for edge in starting] for starting in self.edges(word)]
+        edges = [
+            [edge._replace(score=theta * edge.score) for edge in starting]
+            for starting in self.edges(word)
+        ]
         forward = _forward(edges)
         if forward[-1] == -math.inf:
             self.best(word)  # raises the error that says so
         arriving = _by_end(edges, len(word))
         pieces, place = [], len(word)
         while place > 0:
-            weights = [math.exp(forward[edge.start] + edge.score - forward[place]) for edge in arriving[place]]
+            weights = [
+                math.exp(forward[edge.start] + edge.score - forward[place])
+                for edge in arriving[place]
+            ]
             edge = rng.choices(arriving[place], weights)[0]
-            pieces.append(word[edge.start:edge.end])
+            pieces.append(word[edge.start : edge.end])
             place = edge.start
         return pieces[::-1]
 
@@ -141,7 +173,9 @@ class Unigram:
         total = forward[-1]
         counts: dict[int, float] = {}
         for edge in (edge for starting in edges for edge in starting):
-            through = math.exp(forward[edge.start] + edge.score + backward[edge.end] - total)
+            through = math.exp(
+                forward[edge.start] + edge.score + backward[edge.end] - total
+            )
             counts[edge.id] = counts.get(edge.id, 0.0) + through
         return counts, total
 
@@ -174,7 +208,9 @@ def _forward(edges: list[list[Edge]]) -> list[float]:
     arriving = _by_end(edges, len(edges))
     sums = [0.0]
     for place in range(1, len(edges) + 1):
-        sums.append(log_sum_exp([sums[edge.start] + edge.score for edge in arriving[place]]))
+        sums.append(
+            log_sum_exp([sums[edge.start] + edge.score for edge in arriving[place]])
+        )
     return sums
 
 
@@ -182,7 +218,9 @@ def _backward(edges: list[list[Edge]]) -> list[float]:
     """The log of the summed probability of all ways from each place to the end."""
     sums = [-math.inf] * len(edges) + [0.0]
     for place in range(len(edges) - 1, -1, -1):
-        sums[place] = log_sum_exp([edge.score + sums[edge.end] for edge in edges[place]])
+        sums[place] = log_sum_exp(
+            [edge.score + sums[edge.end] for edge in edges[place]]
+        )
     return sums
 
 

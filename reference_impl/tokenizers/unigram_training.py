@@ -18,6 +18,7 @@ But:
 - Seeds and EM give what `tokenizers` gives, to eight places. After pruning, a few pieces in a hundred are others;
   the likelihood of the text is the same within half a percent.
 """
+
 import functools
 import itertools
 import math
@@ -38,9 +39,16 @@ NUM_CODES = 0x110001
 """Unicode's code points, and one more that stands for the end of a word."""
 
 
-def train_unigram(word_counts: Mapping[str, int], vocab_size: int, specials: Sequence[str] = (),
-                  unknown: str = "<unk>", max_piece_length: int = 16, shrinking: float = 0.75,
-                  em_steps: int = 2, max_seeds: int = 1_000_000) -> Unigram:
+def train_unigram(
+    word_counts: Mapping[str, int],
+    vocab_size: int,
+    specials: Sequence[str] = (),
+    unknown: str = "<unk>",
+    max_piece_length: int = 16,
+    shrinking: float = 0.75,
+    em_steps: int = 2,
+    max_seeds: int = 1_000_000,
+) -> Unigram:
     """Learn a model of at most `vocab_size` pieces from words with their counts.
 
     The vocabulary is: `specials`, `unknown` if it is not among them, then the pieces by falling score. Every
@@ -49,12 +57,16 @@ def train_unigram(word_counts: Mapping[str, int], vocab_size: int, specials: Seq
     words = {word: count for word, count in word_counts.items() if word and count > 0}
     characters = {character for word in words for character in word}
     if not words:
-        raise TokenizerError("there are no words to train on: a unigram model needs at least one")
+        raise TokenizerError(
+            "there are no words to train on: a unigram model needs at least one"
+        )
     specials = [*specials] if unknown in specials else [*specials, unknown]
     room = vocab_size - len(specials)
     if room < len(characters):
-        raise TokenizerError(f"vocab_size is {vocab_size}, but {len(specials)} special tokens, {unknown!r} among them, "
-                             f"and {len(characters)} characters need {len(specials) + len(characters)}")
+        raise TokenizerError(
+            f"vocab_size is {vocab_size}, but {len(specials)} special tokens, {unknown!r} among them, "
+            f"and {len(characters)} characters need {len(specials) + len(characters)}"
+        )
     substrings = Substrings(words, max_piece_length)
     pieces = seed_pieces(substrings, max_seeds)
     # As in `tokenizers`, whose sizes count the unknown token and not the specials.
@@ -75,16 +87,26 @@ def train_unigram(word_counts: Mapping[str, int], vocab_size: int, specials: Seq
         pieces = kept
 
 
-def _finish(pieces: Scored, characters: set[str], room: int, specials: Sequence[str], unknown: str) -> Unigram:
+def _finish(
+    pieces: Scored,
+    characters: set[str],
+    room: int,
+    specials: Sequence[str],
+    unknown: str,
+) -> Unigram:
     # A character that EM dropped comes back with the lowest score, plus a little so that no two are the same.
     lowest = min(pieces.values())
     missing = sorted(characters - pieces.keys())
     chosen = {c: pieces[c] for c in pieces if c in characters}
     chosen |= {c: lowest + 0.0001 * i for i, c in enumerate(missing)}
     others = (piece for piece in pieces if piece not in characters)
-    chosen |= {piece: pieces[piece] for piece, _ in zip(others, range(room - len(chosen)))}
+    chosen |= {
+        piece: pieces[piece] for piece, _ in zip(others, range(room - len(chosen)))
+    }
     ranked = sorted(chosen.items(), key=lambda scored: (-scored[1], scored[0]))
-    return Unigram([*((special, 0.0) for special in specials), *ranked], unknown, specials)
+    return Unigram(
+        [*((special, 0.0) for special in specials), *ranked], unknown, specials
+    )
 
 
 class Substrings:
@@ -94,21 +116,34 @@ class Substrings:
     """
 
     def __init__(self, words: Mapping[str, int], longest: int):
-        lengths = np.array([len(word) for word in words], dtype=np.int64)                                # (W,)
-        self.counts = np.array(list(words.values()), dtype=np.float64)                                   # (W,)
-        self.last = np.cumsum(lengths + 1) - 1                                                           # (W,)
-        self.first = self.last - lengths                                                                 # (W,)
+        lengths = np.array([len(word) for word in words], dtype=np.int64)  # (W,)
+        self.counts = np.array(list(words.values()), dtype=np.float64)  # (W,)
+        self.last = np.cumsum(lengths + 1) - 1  # (W,)
+        self.first = self.last - lengths  # (W,)
         spans = [_span_array(length, longest) for length in lengths.tolist()]
-        self.word = np.repeat(np.arange(len(lengths)), np.array([len(one) for one in spans], dtype=np.int64))
-        places = np.concatenate([np.zeros((0, 2), dtype=np.int64), *spans]) + self.first[self.word, None]
-        self.source, self.target = places.T                                                              # (S,), (S,)
+        self.word = np.repeat(
+            np.arange(len(lengths)),
+            np.array([len(one) for one in spans], dtype=np.int64),
+        )
+        places = (
+            np.concatenate([np.zeros((0, 2), dtype=np.int64), *spans])
+            + self.first[self.word, None]
+        )
+        self.source, self.target = places.T  # (S,), (S,)
         self.number_of: dict[str, int] = defaultdict(itertools.count().__next__)
         numbers: list[int] = []
         for word in words:
-            numbers += map(self.number_of.__getitem__, map(word.__getitem__, _slices(len(word), longest)))
-        self.number = np.array(numbers, dtype=np.int64)                                                  # (S,)
-        self.codes = np.full(len(lengths) + lengths.sum(), NUM_CODES - 1)  # the character at each place
-        self.codes[np.delete(np.arange(len(self.codes)), self.last)] = [ord(c) for word in words for c in word]
+            numbers += map(
+                self.number_of.__getitem__,
+                map(word.__getitem__, _slices(len(word), longest)),
+            )
+        self.number = np.array(numbers, dtype=np.int64)  # (S,)
+        self.codes = np.full(
+            len(lengths) + lengths.sum(), NUM_CODES - 1
+        )  # the character at each place
+        self.codes[np.delete(np.arange(len(self.codes)), self.last)] = [
+            ord(c) for word in words for c in word
+        ]
 
 
 def seed_pieces(substrings: Substrings, max_seeds: int) -> Scored:
@@ -116,15 +151,28 @@ def seed_pieces(substrings: Substrings, max_seeds: int) -> Scored:
     names, number = list(substrings.number_of), substrings.number
     occurrences = np.bincount(number).tolist()
     counts = np.bincount(number, substrings.counts[substrings.word]).tolist()
-    follower = substrings.codes[substrings.target]                                                       # (S,)
-    one, several = np.empty(len(names), dtype=np.int64), np.zeros(len(names), dtype=bool)
-    one[number] = follower  # of each substring's followers any one; then: is there another?
+    follower = substrings.codes[substrings.target]  # (S,)
+    one, several = (
+        np.empty(len(names), dtype=np.int64),
+        np.zeros(len(names), dtype=bool),
+    )
+    one[number] = (
+        follower  # of each substring's followers any one; then: is there another?
+    )
     several[number[follower != one[number]]] = True
     goes_on = several.tolist()
-    characters = [(int(counts[i]), name) for i, name in enumerate(names) if len(name) == 1]
-    longer = [(occurrences[i] * len(name), name) for i, name in enumerate(names)
-              if goes_on[i] and len(name) > 1]
-    weights = [*sorted(characters, reverse=True), *sorted(longer, reverse=True)[:max_seeds - len(characters)]]
+    characters = [
+        (int(counts[i]), name) for i, name in enumerate(names) if len(name) == 1
+    ]
+    longer = [
+        (occurrences[i] * len(name), name)
+        for i, name in enumerate(names)
+        if goes_on[i] and len(name) > 1
+    ]
+    weights = [
+        *sorted(characters, reverse=True),
+        *sorted(longer, reverse=True)[: max_seeds - len(characters)],
+    ]
     log_total = math.log(sum(weight for weight, _ in weights))
     return {piece: math.log(weight) - log_total for weight, piece in weights}
 
@@ -133,7 +181,10 @@ def m_step(expected: Mapping[str, float]) -> Scored:
     """New log probabilities from expected counts. Pieces expected less than half a time are dropped."""
     kept = {piece: count for piece, count in expected.items() if count >= 0.5}
     log_total = digamma(sum(kept.values()))
-    return {piece: float(score) for piece, score in zip(kept, digamma(list(kept.values())) - log_total)}
+    return {
+        piece: float(score)
+        for piece, score in zip(kept, digamma(list(kept.values())) - log_total)
+    }
 
 
 def prune(lattice: "Lattice", pieces: Scored, size: int) -> Scored:
@@ -141,7 +192,10 @@ def prune(lattice: "Lattice", pieces: Scored, size: int) -> Scored:
     losses = removal_losses(lattice, pieces)
     characters = [piece for piece in pieces if len(piece) == 1]
     ranked = sorted(losses, key=losses.get, reverse=True)
-    return {piece: pieces[piece] for piece in characters + ranked[:max(0, size - len(characters))]}
+    return {
+        piece: pieces[piece]
+        for piece in characters + ranked[: max(0, size - len(characters))]
+    }
 
 
 def removal_losses(lattice: "Lattice", pieces: Scored) -> dict[str, float]:
@@ -152,13 +206,25 @@ def removal_losses(lattice: "Lattice", pieces: Scored) -> dict[str, float]:
     names, scores = list(pieces), list(pieces.values())
     used = lattice.best_counts(scores)
     candidates = [i for i, name in enumerate(names) if len(name) > 1 and used[i] > 0]
-    inner = Lattice(Substrings({names[i]: 1 for i in candidates}, lattice.longest), pieces, whole_words=False)
+    inner = Lattice(
+        Substrings({names[i]: 1 for i in candidates}, lattice.longest),
+        pieces,
+        whole_words=False,
+    )
     best = inner.best_edges(scores)
-    own, part = np.array(candidates, dtype=np.int64)[inner.word[best]], inner.piece[best]
+    own, part = (
+        np.array(candidates, dtype=np.int64)[inner.word[best]],
+        inner.piece[best],
+    )
     num_parts = np.bincount(own, minlength=len(used))
     log_total_after = np.log(used.sum() + used * (num_parts - 1))
-    after = np.bincount(own, np.log(used[part] + used[own]) - log_total_after[own], len(used))
-    return {names[i]: used[i] * (math.log(used[i] / used.sum()) - after[i]) for i in candidates}
+    after = np.bincount(
+        own, np.log(used[part] + used[own]) - log_total_after[own], len(used)
+    )
+    return {
+        names[i]: used[i] * (math.log(used[i] / used.sum()) - after[i])
+        for i in candidates
+    }
 
 
 class Lattice:
@@ -168,19 +234,30 @@ class Lattice:
     character), `word`. `whole_words=False` leaves out the piece that is the whole word.
     """
 
-    def __init__(self, substrings: Substrings, pieces: Mapping[str, float], whole_words: bool = True):
-        self.first, self.last, self.counts = substrings.first, substrings.last, substrings.counts         # (W,) each
+    def __init__(
+        self,
+        substrings: Substrings,
+        pieces: Mapping[str, float],
+        whole_words: bool = True,
+    ):
+        self.first, self.last, self.counts = (
+            substrings.first,
+            substrings.last,
+            substrings.counts,
+        )  # (W,) each
         self.num_pieces = len(pieces)
         self.longest = max(map(len, pieces))
         index = {piece: i for i, piece in enumerate(pieces)}
-        piece = np.array([index.get(text, -1) for text in substrings.number_of], dtype=np.int64)[substrings.number]
+        piece = np.array(
+            [index.get(text, -1) for text in substrings.number_of], dtype=np.int64
+        )[substrings.number]
         source, target, word = substrings.source, substrings.target, substrings.word
         piece[(piece < 0) & (target == source + 1)] = self.num_pieces
         edge = piece >= 0
         if not whole_words:
             edge &= (source > self.first[word]) | (target < self.last[word])
-        self.piece, self.word = piece[edge], word[edge]                                                   # (E,), (E,)
-        self.source, self.target = source[edge], target[edge]                                             # (E,), (E,)
+        self.piece, self.word = piece[edge], word[edge]  # (E,), (E,)
+        self.source, self.target = source[edge], target[edge]  # (E,), (E,)
         # A pass forward takes all edges that end at the first place of their word, then the second, and so on.
         begin = self.first[self.word]
         self._forward = np.lexsort((self.source, self.target, self.target - begin))
@@ -203,7 +280,9 @@ class Lattice:
     def _edge_scores(self, scores: Sequence[float]) -> Float[np.ndarray, "E"]:
         return np.append(scores, min(scores) - UNKNOWN_PENALTY)[self.piece]
 
-    def _steps(self, order: np.ndarray, at: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    def _steps(
+        self, order: np.ndarray, at: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """A pass, step by step: edges sorted by the place `at`, where each place begins in them, and the places."""
         places = at[order]
         depths = places - self.first[self.word[order]]
@@ -218,12 +297,23 @@ class Lattice:
         forward, backward = np.full((2, self.last[-1] + 1), -np.inf)
         forward[self.first] = backward[self.last] = 0.0
         for edges, bounds, places in self._steps(self._forward, self.target):
-            forward[places] = _log_sums(forward[self.source[edges]] + edge_scores[edges], bounds)
+            forward[places] = _log_sums(
+                forward[self.source[edges]] + edge_scores[edges], bounds
+            )
         for edges, bounds, places in self._steps(self._backward, self.source):
-            backward[places] = _log_sums(backward[self.target[edges]] + edge_scores[edges], bounds)
+            backward[places] = _log_sums(
+                backward[self.target[edges]] + edge_scores[edges], bounds
+            )
         log_p_word = forward[self.last]
-        through = np.exp(forward[self.source] + edge_scores + backward[self.target] - log_p_word[self.word])
-        return np.bincount(self.piece, through * self.counts[self.word], self.num_pieces + 1)[:-1]
+        through = np.exp(
+            forward[self.source]
+            + edge_scores
+            + backward[self.target]
+            - log_p_word[self.word]
+        )
+        return np.bincount(
+            self.piece, through * self.counts[self.word], self.num_pieces + 1
+        )[:-1]
 
     def best_edges(self, scores: Sequence[float]) -> Int[np.ndarray, "K"]:
         """The edges of the best cut of every word (Viterbi), in no particular order."""
@@ -237,32 +327,46 @@ class Lattice:
             best[places] = highest
             lengths = np.diff(np.append(bounds, len(edges)))
             winners = np.flatnonzero(values == np.repeat(highest, lengths))[::-1]
-            arrival[self.target[edges[winners]]] = edges[winners]  # reversed: of equals the longest stays
+            arrival[self.target[edges[winners]]] = edges[
+                winners
+            ]  # reversed: of equals the longest stays
         path, places = [np.array([], dtype=np.int64)], self.last
         while len(places := places[arrival[places] >= 0]):
             path.append(arrival[places])
             places = self.source[path[-1]]
         return np.concatenate(path)
 
-    def best_counts(self, scores: Sequence[float]) -> Float[np.ndarray, "P_and_unknown"]:
+    def best_counts(
+        self, scores: Sequence[float]
+    ) -> Float[np.ndarray, "P_and_unknown"]:
         """How often each piece, and after them the unknown character, is used in the best cuts."""
         edges = self.best_edges(scores)
-        return np.bincount(self.piece[edges], self.counts[self.word[edges]], self.num_pieces + 1)
+        return np.bincount(
+            self.piece[edges], self.counts[self.word[edges]], self.num_pieces + 1
+        )
 
 
 @functools.lru_cache(maxsize=4096)
 def _slices(length: int, longest: int) -> list[slice]:
     """Every substring of at most `longest` characters of a word of `length`."""
-    return [slice(start, end) for start in range(length) for end in range(start + 1, min(length, start + longest) + 1)]
+    return [
+        slice(start, end)
+        for start in range(length)
+        for end in range(start + 1, min(length, start + longest) + 1)
+    ]
 
 
 @functools.lru_cache(maxsize=4096)
 def _span_array(length: int, longest: int) -> Int[np.ndarray, "S 2"]:
-    return np.array([(one.start, one.stop) for one in _slices(length, longest)], dtype=np.int64).reshape(-1, 2)
+    return np.array(
+        [(one.start, one.stop) for one in _slices(length, longest)], dtype=np.int64
+    ).reshape(-1, 2)
 
 
 def _log_sums(values: np.ndarray, bounds: np.ndarray) -> np.ndarray:
     """log(sum(exp)) of the runs of `values` that begin at `bounds`."""
     largest = np.maximum.reduceat(values, bounds)
     lengths = np.diff(np.append(bounds, len(values)))
-    return largest + np.log(np.add.reduceat(np.exp(values - np.repeat(largest, lengths)), bounds))
+    return largest + np.log(
+        np.add.reduceat(np.exp(values - np.repeat(largest, lengths)), bounds)
+    )

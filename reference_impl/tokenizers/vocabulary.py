@@ -3,6 +3,7 @@
 A vocabulary is a list: the id of a token is its place. Files and trainers must agree on that, so holes and repeated
 tokens are refused here, once, for all of them.
 """
+
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +21,9 @@ def read_bytes(path: str | Path) -> bytes:
     try:
         return Path(path).read_bytes()
     except OSError as error:
-        raise TokenizerError(f"{path} can't be read ({error.strerror}): give the path of a tokenizer's file") from None
+        raise TokenizerError(
+            f"{path} can't be read ({error.strerror}): give the path of a tokenizer's file"
+        ) from None
 
 
 class Piece(NamedTuple):
@@ -44,9 +47,13 @@ class Vocabulary:
         self.tokens: list[str] = list(tokens)
         self.id_of: dict[str, int] = {token: i for i, token in enumerate(self.tokens)}
         if len(self.id_of) != len(self.tokens):
-            first = next(token for i, token in enumerate(self.tokens) if self.id_of[token] != i)
-            raise TokenizerError(f"the token {first!r} stands twice in the vocabulary: as id "
-                                 f"{self.tokens.index(first)} and as id {self.id_of[first]}")
+            first = next(
+                token for i, token in enumerate(self.tokens) if self.id_of[token] != i
+            )
+            raise TokenizerError(
+                f"the token {first!r} stands twice in the vocabulary: as id "
+                f"{self.tokens.index(first)} and as id {self.id_of[first]}"
+            )
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -62,12 +69,16 @@ class Vocabulary:
         try:
             return self.id_of[token]
         except KeyError:
-            raise TokenizerError(f"the token {token!r} is not among the {len(self)} tokens of the vocabulary") from None
+            raise TokenizerError(
+                f"the token {token!r} is not among the {len(self)} tokens of the vocabulary"
+            ) from None
 
     def token(self, id: int) -> str:
         """The token of an id; TokenizerError if there is no such id. Negative ids are no short-cut for the end."""
         if not 0 <= id < len(self.tokens):
-            raise TokenizerError(f"id {id} is outside the vocabulary, whose ids are 0 to {len(self) - 1}")
+            raise TokenizerError(
+                f"id {id} is outside the vocabulary, whose ids are 0 to {len(self) - 1}"
+            )
         return self.tokens[id]
 
 
@@ -75,8 +86,10 @@ def _by_id(id_of: Mapping[str, int]) -> list[str]:
     tokens: list[str | None] = [None] * len(id_of)
     for token, i in id_of.items():
         if not 0 <= i < len(tokens):
-            raise TokenizerError(f"the id of {token!r} is {i}; {len(tokens)} tokens have the ids 0 to "
-                                 f"{len(tokens) - 1}, so there is a hole or an id is used twice")
+            raise TokenizerError(
+                f"the id of {token!r} is {i}; {len(tokens)} tokens have the ids 0 to "
+                f"{len(tokens) - 1}, so there is a hole or an id is used twice"
+            )
         if tokens[i] is not None:
             raise TokenizerError(f"id {i} is given to {tokens[i]!r} and to {token!r}")
         tokens[i] = token

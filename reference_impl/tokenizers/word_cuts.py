@@ -10,6 +10,7 @@ its own came.
 The five behaviours of `Cut` say what becomes of a match: it goes (Removed), it is a word (Isolated), it joins the
 word before it or the word after it (MergedWithPrevious, MergedWithNext), or it joins its own kind (Contiguous).
 """
+
 from collections.abc import Callable, Sequence
 
 import regex
@@ -22,7 +23,13 @@ from reference_impl.tokenizers.vocabulary import TokenizerError
 Word = tuple[str, Sequence[int]]
 """A word, and for each of its characters the place in the text that it comes from."""
 Step = Callable[[Word], list[Word]]
-BEHAVIOURS = ("Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous")
+BEHAVIOURS = (
+    "Removed",
+    "Isolated",
+    "MergedWithPrevious",
+    "MergedWithNext",
+    "Contiguous",
+)
 SCHEMES = ("always", "first", "never")
 
 
@@ -45,7 +52,9 @@ class Cut:
 
     def __init__(self, pattern: Finder, behaviour: str, invert: bool = False):
         if behaviour not in BEHAVIOURS:
-            raise TokenizerError(f"the behaviour is {behaviour!r}; it must be one of {', '.join(BEHAVIOURS)}")
+            raise TokenizerError(
+                f"the behaviour is {behaviour!r}; it must be one of {', '.join(BEHAVIOURS)}"
+            )
         self.pattern, self.behaviour, self.invert = pattern, behaviour, invert
 
     def __call__(self, word: Word) -> list[Word]:
@@ -54,7 +63,10 @@ class Cut:
         if self.behaviour == "Removed":
             kept = [(start, end) for start, end, is_match in parts if not is_match]
         elif self.behaviour == "MergedWithNext":
-            mirrored = _join([(-end, -start, is_match) for start, end, is_match in reversed(parts)], self._joins)
+            mirrored = _join(
+                [(-end, -start, is_match) for start, end, is_match in reversed(parts)],
+                self._joins,
+            )
             kept = [(-end, -start) for start, end in reversed(mirrored)]
         else:
             kept = _join(parts, self._joins)
@@ -77,7 +89,9 @@ class Cut:
         return parts if done == len(text) else [*parts, (done, len(text), self.invert)]
 
 
-def _join(parts: Sequence[tuple[int, int, bool]], joins: Callable[[bool, bool], bool]) -> list[tuple[int, int]]:
+def _join(
+    parts: Sequence[tuple[int, int, bool]], joins: Callable[[bool, bool], bool]
+) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     was_match = False
     for start, end, is_match in parts:
@@ -105,7 +119,9 @@ class Metaspace:
 
     def __init__(self, sign: str, scheme: str, cut: bool):
         self.sign, self.scheme = sign, scheme
-        self._cut = Cut(regex.compile(regex.escape(sign)), "MergedWithNext") if cut else None
+        self._cut = (
+            Cut(regex.compile(regex.escape(sign)), "MergedWithNext") if cut else None
+        )
 
     def __call__(self, word: Word) -> list[Word]:
         word = word[0].replace(" ", self.sign), word[1]
@@ -127,8 +143,10 @@ class Pieces:
 
     def __call__(self, word: Word) -> list[Word]:
         text, origins = word
-        return [(text[start:start + self.length], origins[start:start + self.length])
-                for start in range(0, len(text), self.length)]
+        return [
+            (text[start : start + self.length], origins[start : start + self.length])
+            for start in range(0, len(text), self.length)
+        ]
 
 
 class ToBytes:
@@ -137,4 +155,9 @@ class ToBytes:
     def __call__(self, word: Word) -> list[Word]:
         text, origins = word
         drawn = [to_characters(character.encode()) for character in text]
-        return [("".join(drawn), [origin for origin, part in zip(origins, drawn) for _ in part])]
+        return [
+            (
+                "".join(drawn),
+                [origin for origin, part in zip(origins, drawn) for _ in part],
+            )
+        ]

@@ -15,6 +15,7 @@ But:
 - Decoding can't restore the spaces: "it ' s" and "it's" have the same tokens.
 - Training is in `wordpiece_training.py`.
 """
+
 from collections.abc import Sequence
 
 from reference_impl.tokenizers.vocabulary import Piece, TokenizerError, Vocabulary
@@ -29,11 +30,18 @@ so its "it's" comes back as "it ' s"."""
 class WordPiece:
     """Greedy longest match first. `unknown` must be in the vocabulary: it stands for a word that can't be cut."""
 
-    def __init__(self, vocabulary: Vocabulary, unknown: str = "[UNK]", prefix: str = CONTINUES,
-                 max_characters: int = MAX_CHARACTERS):
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        unknown: str = "[UNK]",
+        prefix: str = CONTINUES,
+        max_characters: int = MAX_CHARACTERS,
+    ):
         if unknown not in vocabulary:
-            raise TokenizerError(f"WordPiece needs a token for unknown words; {unknown!r} is not among the "
-                                 f"{len(vocabulary)} tokens of the vocabulary")
+            raise TokenizerError(
+                f"WordPiece needs a token for unknown words; {unknown!r} is not among the "
+                f"{len(vocabulary)} tokens of the vocabulary"
+            )
         self.vocabulary, self.unknown_id = vocabulary, vocabulary.id(unknown)
         self.unknown, self.prefix, self.max_characters = unknown, prefix, max_characters
 

@@ -17,6 +17,7 @@ But:
 - The score loves rare pairs: two characters that occur once, and together, score 1, the highest there is. Give
   `min_count` (10, say), or the vocabulary fills with scraps of rare words.
 """
+
 import heapq
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -39,8 +40,13 @@ def join(left: str, right: str) -> str:
     return left + right.removeprefix(CONTINUES)
 
 
-def train_wordpiece(word_counts: Mapping[str, int], vocab_size: int, specials: Sequence[str] = BERT_SPECIALS,
-                    min_count: int = 1, score: Literal["likelihood", "frequency"] = "likelihood") -> WordPiece:
+def train_wordpiece(
+    word_counts: Mapping[str, int],
+    vocab_size: int,
+    specials: Sequence[str] = BERT_SPECIALS,
+    min_count: int = 1,
+    score: Literal["likelihood", "frequency"] = "likelihood",
+) -> WordPiece:
     """Learn a vocabulary of `vocab_size` tokens from words with their counts; pairs rarer than `min_count` don't join.
 
     The vocabulary is: the specials, which must hold "[UNK]"; the characters, sorted; those that continue a word,
@@ -51,8 +57,10 @@ def train_wordpiece(word_counts: Mapping[str, int], vocab_size: int, specials: S
     inside = sorted({symbol for word in words for symbol in word[1:]})
     tokens = list(dict.fromkeys([*specials, *characters, *inside]))
     if vocab_size < len(tokens):
-        raise TokenizerError(f"vocab_size is {vocab_size}, but {len(specials)} special tokens, {len(characters)} "
-                             f"characters and {len(inside)} characters with {CONTINUES} need {len(tokens)}")
+        raise TokenizerError(
+            f"vocab_size is {vocab_size}, but {len(specials)} special tokens, {len(characters)} "
+            f"characters and {len(inside)} characters with {CONTINUES} need {len(tokens)}"
+        )
     if score == "frequency":
         learn_merges(words, tokens, vocab_size, join, min_count)
     else:
@@ -60,8 +68,12 @@ def train_wordpiece(word_counts: Mapping[str, int], vocab_size: int, specials: S
     return WordPiece(Vocabulary(tokens))
 
 
-def learn_by_likelihood(words: Mapping[tuple[str, ...], int], tokens: list[str], vocab_size: int,
-                        min_count: int = 1) -> list[tuple[str, str]]:
+def learn_by_likelihood(
+    words: Mapping[tuple[str, ...], int],
+    tokens: list[str],
+    vocab_size: int,
+    min_count: int = 1,
+) -> list[tuple[str, str]]:
     """The merges in order, best score first, of equals the pair with the lower ids. Appends the pieces to `tokens`.
 
     A merge makes its two parts rarer, so every other pair that holds one of them scores higher than before. Those
@@ -73,14 +85,20 @@ def learn_by_likelihood(words: Mapping[tuple[str, ...], int], tokens: list[str],
     for pair in state.pair_counts:
         pairs_with[pair[0]].add(pair)
         pairs_with[pair[1]].add(pair)
-    heap = [(-score, pair) for pair in state.pair_counts if (score := _score(state, pair, min_count))]
+    heap = [
+        (-score, pair)
+        for pair in state.pair_counts
+        if (score := _score(state, pair, min_count))
+    ]
     heapq.heapify(heap)
     merges = []
     while len(tokens) < vocab_size and heap:
         negative, pair = heapq.heappop(heap)
         score = _score(state, pair, min_count)
         if score != -negative:
-            if 0 < score < -negative:  # it was too high: back to where it belongs; if too low, a newer entry is right
+            if (
+                0 < score < -negative
+            ):  # it was too high: back to where it belongs; if too low, a newer entry is right
                 heapq.heappush(heap, (-score, pair))
             continue
         left, right = tokens[pair[0]], tokens[pair[1]]
@@ -92,7 +110,9 @@ def learn_by_likelihood(words: Mapping[tuple[str, ...], int], tokens: list[str],
         for grown in state.merge(pair, id_of[joined]):
             pairs_with[grown[0]].add(grown)
             pairs_with[grown[1]].add(grown)
-        for changed in pairs_with[pair[0]] | pairs_with[pair[1]] | pairs_with[id_of[joined]]:
+        for changed in (
+            pairs_with[pair[0]] | pairs_with[pair[1]] | pairs_with[id_of[joined]]
+        ):
             if score := _score(state, changed, min_count):
                 heapq.heappush(heap, (-score, changed))
             elif not state.pair_counts.get(changed):
@@ -104,4 +124,8 @@ def learn_by_likelihood(words: Mapping[tuple[str, ...], int], tokens: list[str],
 def _score(state: IndexedWords, pair: IdPair, min_count: int) -> float:
     """count(ab) / (count(a) count(b)), 0 for a pair that is too rare. Equal fractions give equal floats."""
     count = state.pair_counts.get(pair, 0)
-    return count / (state.symbol_counts[pair[0]] * state.symbol_counts[pair[1]]) if count >= max(1, min_count) else 0.0
+    return (
+        count / (state.symbol_counts[pair[0]] * state.symbol_counts[pair[1]])
+        if count >= max(1, min_count)
+        else 0.0
+    )

@@ -11,6 +11,7 @@ The objective runs inside the wrapped module, so that it may call any method of 
 
 Not here: tensor and pipeline parallelism, checkpoints in shards (each process reads the whole one).
 """
+
 import contextlib
 import os
 from collections.abc import Callable
@@ -31,7 +32,11 @@ WAYS = ("ddp", "fsdp")
 class Loss(nn.Module):
     """The objective and its model as one module; calling it gives Terms."""
 
-    def __init__(self, model: nn.Module, objective: Callable[[nn.Module, dict[str, Tensor]], Terms]):
+    def __init__(
+        self,
+        model: nn.Module,
+        objective: Callable[[nn.Module, dict[str, Tensor]], Terms],
+    ):
         super().__init__()
         self.model, self.objective = model, objective
 
@@ -62,9 +67,13 @@ class Processes:
         Raises ValueError if processes would get different numbers of them.
         """
         if accumulation % self.size:
-            raise ValueError(f"accumulation {accumulation} is not a multiple of {self.size} processes: "
-                             "a step's micro-batches are shared out evenly")
-        return list(range(step * accumulation + self.rank, (step + 1) * accumulation, self.size))
+            raise ValueError(
+                f"accumulation {accumulation} is not a multiple of {self.size} processes: "
+                "a step's micro-batches are shared out evenly"
+            )
+        return list(
+            range(step * accumulation + self.rank, (step + 1) * accumulation, self.size)
+        )
 
     def wrap(self, loss: Loss, way: str) -> nn.Module:
         """Replicas or shards of the model within `loss`, which is changed in place; alone, `loss` itself."""
@@ -112,7 +121,9 @@ def resting(loss: nn.Module, model: nn.Module):
     """The model as it is looked at between steps: whole, in evaluation mode, without gradients."""
     shards = [module for module in loss.modules() if hasattr(module, "unshard")]
     model.eval()
-    for module in shards[:1]:  # blocks fetch their own when they are called; the root is not called here
+    for module in shards[
+        :1
+    ]:  # blocks fetch their own when they are called; the root is not called here
         module.unshard()
     try:
         with torch.no_grad():
@@ -130,4 +141,8 @@ def whole(tensor: Tensor) -> Tensor:
 
 def like(tensor: Tensor, model: Tensor) -> Tensor:
     """A whole tensor cut as `model` is."""
-    return distribute_tensor(tensor, model.device_mesh, model.placements) if isinstance(model, DTensor) else tensor
+    return (
+        distribute_tensor(tensor, model.device_mesh, model.placements)
+        if isinstance(model, DTensor)
+        else tensor
+    )

@@ -10,6 +10,7 @@ drawn anew from the seed and the epoch's number.
 
 Not here: the loop (see `loop`), losses (see `objectives.task_losses`), low-rank adapters (see `layers`).
 """
+
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,14 @@ from typing import Any
 import torch
 from torch import nn
 
-from reference_impl.layers.settings import AtLeastZero, Count, CountOrZero, Positive, Rate, Settings
+from reference_impl.layers.settings import (
+    AtLeastZero,
+    Count,
+    CountOrZero,
+    Positive,
+    Rate,
+    Settings,
+)
 from reference_impl.objectives.batches import Batch
 from reference_impl.objectives.terms import Terms
 from reference_impl.training.loop import TrainingConfig, TrainingResult, train
@@ -36,7 +44,9 @@ class FineTuningConfig(Settings):
     warmup_share: Rate = 0.1
     weight_decay: AtLeastZero = 0.01
     head_scale: AtLeastZero = 1.0  # how many times the body's rate the head learns at
-    layer_decay: Positive = 1.0  # each layer learns at so many times the rate of the one above it
+    layer_decay: Positive = (
+        1.0  # each layer learns at so many times the rate of the one above it
+    )
     freeze_body: bool = False
     body: str = "bert"
     seed: CountOrZero = 0
@@ -54,25 +64,45 @@ def fine_tuning_groups(model: nn.Module, config: FineTuningConfig) -> Groups:
     What is in no layer and comes after them all (a pooler, a last norm) learns as the top layer does.
     """
     body = model.get_submodule(config.body)
-    num_layers = 1 + max((number for name, _ in body.named_parameters() if (number := layer_of(name)) is not None),
-                         default=-1)
-    embeddings = {id(module.weight) for module in body.modules() if isinstance(module, nn.Embedding)}
+    num_layers = 1 + max(
+        (
+            number
+            for name, _ in body.named_parameters()
+            if (number := layer_of(name)) is not None
+        ),
+        default=-1,
+    )
+    embeddings = {
+        id(module.weight)
+        for module in body.modules()
+        if isinstance(module, nn.Embedding)
+    }
     scale_of = {}
     for name, parameter in body.named_parameters():
         layer = layer_of(name)
         if layer is None:
-            layer = -1 if "embedding" in name or id(parameter) in embeddings else num_layers - 1
+            layer = (
+                -1
+                if "embedding" in name or id(parameter) in embeddings
+                else num_layers - 1
+            )
         scale_of[id(parameter)] = config.layer_decay ** (num_layers - 1 - layer)
     groups = {}
     for group in decay_groups(model, config.weight_decay):
         for parameter in group["params"]:
             scale = scale_of.get(id(parameter), config.head_scale)
             groups.setdefault((scale, group["weight_decay"]), []).append(parameter)
-    return [{"params": parameters, "scale": scale, "weight_decay": weight_decay}
-            for (scale, weight_decay), parameters in sorted(groups.items(), key=lambda item: item[0], reverse=True)]
+    return [
+        {"params": parameters, "scale": scale, "weight_decay": weight_decay}
+        for (scale, weight_decay), parameters in sorted(
+            groups.items(), key=lambda item: item[0], reverse=True
+        )
+    ]
 
 
-def epoch_batches(num_examples: int, batch_size: int, seed: int) -> Callable[[int], list[int]]:
+def epoch_batches(
+    num_examples: int, batch_size: int, seed: int
+) -> Callable[[int], list[int]]:
     """A function from a batch's number to the places of its examples; the last of an epoch may be smaller."""
     per_epoch = math.ceil(num_examples / batch_size)
 
@@ -80,14 +110,21 @@ def epoch_batches(num_examples: int, batch_size: int, seed: int) -> Callable[[in
         epoch, place = divmod(number, per_epoch)
         generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
         order = torch.randperm(num_examples, generator=generator)
-        return order[place * batch_size:(place + 1) * batch_size].tolist()
+        return order[place * batch_size : (place + 1) * batch_size].tolist()
+
     return places
 
 
-def fine_tune(model: nn.Module, objective: Callable[[nn.Module, Batch], Terms], examples: Sequence[Any],
-              collate: Callable[[list[Any]], Batch], config: FineTuningConfig,
-              evaluate: Callable[[nn.Module], dict[str, float]] | None = None, folder: Path | str | None = None,
-              progress: bool = True) -> TrainingResult:
+def fine_tune(
+    model: nn.Module,
+    objective: Callable[[nn.Module, Batch], Terms],
+    examples: Sequence[Any],
+    collate: Callable[[list[Any]], Batch],
+    config: FineTuningConfig,
+    evaluate: Callable[[nn.Module], dict[str, float]] | None = None,
+    folder: Path | str | None = None,
+    progress: bool = True,
+) -> TrainingResult:
     """Train a body and its head on examples, the rate falling to zero in a line; evaluate after each epoch.
 
     With `freeze_body` the body's parameters require no gradient from here on, and its dropout still draws.
@@ -100,8 +137,23 @@ def fine_tune(model: nn.Module, objective: Callable[[nn.Module, Batch], Terms], 
     places = epoch_batches(len(examples), config.batch_size, config.seed)
     per_epoch = math.ceil(len(examples) / config.batch_size)
     num_steps = config.epochs * per_epoch
-    training = TrainingConfig(num_steps=num_steps, learning_rate=config.learning_rate, schedule="linear",
-                              warmup_steps=round(config.warmup_share * num_steps), weight_decay=config.weight_decay,
-                              eval_every=per_epoch, checkpoint_every=per_epoch, seed=config.seed)
-    return train(model, objective, lambda number: collate([examples[place] for place in places(number)]), training,
-                 evaluate, folder, progress, groups=lambda module: fine_tuning_groups(module, config))
+    training = TrainingConfig(
+        num_steps=num_steps,
+        learning_rate=config.learning_rate,
+        schedule="linear",
+        warmup_steps=round(config.warmup_share * num_steps),
+        weight_decay=config.weight_decay,
+        eval_every=per_epoch,
+        checkpoint_every=per_epoch,
+        seed=config.seed,
+    )
+    return train(
+        model,
+        objective,
+        lambda number: collate([examples[place] for place in places(number)]),
+        training,
+        evaluate,
+        folder,
+        progress,
+        groups=lambda module: fine_tuning_groups(module, config),
+    )

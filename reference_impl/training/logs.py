@@ -6,6 +6,7 @@ made again. The bar is for a terminal, on stderr; elsewhere there are some ten p
 
 Not here: loggers of services.
 """
+
 import csv
 import os
 import sys
@@ -24,7 +25,11 @@ def _read(path: Path, last_step: int) -> list[Row]:
         return []
     with path.open(newline="", encoding="utf-8") as file:
         header, *lines = csv.reader(file) if path.stat().st_size else [[]]
-    rows = [dict(zip(header, map(_number, line))) for line in lines if len(line) == len(header)]
+    rows = [
+        dict(zip(header, map(_number, line)))
+        for line in lines
+        if len(line) == len(header)
+    ]
     return [row for row in rows if row["step"] <= last_step]
 
 
@@ -52,7 +57,9 @@ class Table:
         if not self.rows:
             writer.writerow(row)
         elif self.rows[0].keys() != row.keys():
-            raise ValueError(f"{self.path} has columns {', '.join(self.rows[0])} but the row has {', '.join(row)}")
+            raise ValueError(
+                f"{self.path} has columns {', '.join(self.rows[0])} but the row has {', '.join(row)}"
+            )
         self.rows.append(row)
         writer.writerow(row.values())
         self.file.flush()
@@ -61,19 +68,40 @@ class Table:
 class Log:
     """All of it. `history` has a row a step, evaluation's values within."""
 
-    def __init__(self, folder: Path | str | None, done: int, num_steps: int, progress: bool):
-        self.num_steps, self.history, self.tables, self.board = num_steps, [], None, None
+    def __init__(
+        self, folder: Path | str | None, done: int, num_steps: int, progress: bool
+    ):
+        self.num_steps, self.history, self.tables, self.board = (
+            num_steps,
+            [],
+            None,
+            None,
+        )
         if folder is not None:
             folder = Path(folder)
             folder.mkdir(parents=True, exist_ok=True)
-            self.tables = [Table(folder / f"{name}.csv", done) for name in ("training", "evaluation")]
+            self.tables = [
+                Table(folder / f"{name}.csv", done)
+                for name in ("training", "evaluation")
+            ]
             evaluated = {row["step"]: row for row in self.tables[1].rows}
-            self.history = [row | evaluated.get(row["step"], {}) for row in self.tables[0].rows]
-            self.board = SummaryWriter(str(folder / "tensorboard"), purge_step=done + 1,
-                                       filename_suffix=f".{done:08d}")  # files of one second would share a name
+            self.history = [
+                row | evaluated.get(row["step"], {}) for row in self.tables[0].rows
+            ]
+            self.board = SummaryWriter(
+                str(folder / "tensorboard"),
+                purge_step=done + 1,
+                filename_suffix=f".{done:08d}",
+            )  # files of one second would share a name
         on_terminal = progress and sys.stderr.isatty()
-        self.bar = tqdm(total=num_steps, initial=done, unit="step", file=sys.stderr) if on_terminal else None
-        self.line_every = max(num_steps // 10, 1) if progress and not on_terminal else None
+        self.bar = (
+            tqdm(total=num_steps, initial=done, unit="step", file=sys.stderr)
+            if on_terminal
+            else None
+        )
+        self.line_every = (
+            max(num_steps // 10, 1) if progress and not on_terminal else None
+        )
 
     def add(self, row: Row) -> None:
         """A step's row."""
@@ -86,17 +114,27 @@ class Log:
         if self.board is not None:
             for name, value in row.items():
                 if name != "step":
-                    self.board.add_scalar(f"{'evaluation' if name in evaluation else 'training'}/{name}", value,
-                                          row["step"])
+                    self.board.add_scalar(
+                        f"{'evaluation' if name in evaluation else 'training'}/{name}",
+                        value,
+                        row["step"],
+                    )
         self._show(row, evaluation)
 
     def _show(self, row: Row, evaluation: Row) -> None:
-        told = ", ".join(f"{name} {value:.4g}" for name, value in {"loss": row["loss"], **evaluation}.items())
+        told = ", ".join(
+            f"{name} {value:.4g}"
+            for name, value in {"loss": row["loss"], **evaluation}.items()
+        )
         if self.bar is not None:
             self.bar.set_postfix_str(told, refresh=False)
             self.bar.update()
         elif self.line_every and (evaluation or row["step"] % self.line_every == 0):
-            print(f"step {row['step']} of {self.num_steps}: {told}", file=sys.stderr, flush=True)
+            print(
+                f"step {row['step']} of {self.num_steps}: {told}",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def close(self) -> None:
         """Let go of the files and of the bar's line."""

@@ -6,13 +6,20 @@ the first step's rate is zero.
 
 Not here: restarts, rates by layer (see `fine_tuning`).
 """
+
 import math
 
 SCHEDULES = ("cosine", "linear", "constant")
 
 
-def learning_rate(step: int, num_steps: int, peak: float, warmup_steps: int = 0, schedule: str = "cosine",
-                  minimum: float = 0.0) -> float:
+def learning_rate(
+    step: int,
+    num_steps: int,
+    peak: float,
+    warmup_steps: int = 0,
+    schedule: str = "cosine",
+    minimum: float = 0.0,
+) -> float:
     """The rate of step `step`, counted from 0: from 0 to `peak` over the warm-up, from there to `minimum` at the end.
 
     Raises ValueError for a schedule that is none of SCHEDULES.

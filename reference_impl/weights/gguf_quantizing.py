@@ -11,6 +11,7 @@ which numbers matter (an "importance matrix"), so its files lose less than ours.
 
 Not here: a choice of type for each matrix, as in llama.cpp's recipes ("Q4_K_M").
 """
+
 from collections.abc import Callable
 
 import numpy as np
@@ -61,7 +62,11 @@ def _q4_1(x: np.ndarray, blocks: np.ndarray) -> None:
     lowest, highest = x.min(1, keepdims=True), x.max(1, keepdims=True)
     scale = (highest - lowest) / np.float32(15)
     q = np.trunc((x - lowest) * _inverse(scale) + np.float32(0.5)).clip(0, 15)
-    blocks["scale"], blocks["minimum"], blocks["q"] = scale[:, 0], lowest[:, 0], _packed(q)
+    blocks["scale"], blocks["minimum"], blocks["q"] = (
+        scale[:, 0],
+        lowest[:, 0],
+        _packed(q),
+    )
 
 
 def _stored(scale: np.ndarray) -> np.ndarray:
@@ -73,12 +78,25 @@ def _q4_k(x: np.ndarray, blocks: np.ndarray) -> None:
     small = x.reshape(-1, 8, 32)
     lowest = np.minimum(small.min(-1), 0)  # what is subtracted cannot be negative
     scales, minima = (small.max(-1) - lowest).clip(0) / 15, -lowest  # (N, 8)
-    scale, minimum = (_stored(some.max(1, keepdims=True) / 63) for some in (scales, minima))
-    s, m = (_away(some * _inverse(one)).clip(0, 63).astype(np.uint8) for some, one in ((scales, scale), (minima, minimum)))
-    q = _away((small + (minimum * m)[..., None]) * _inverse((scale * s)[..., None])).clip(0, 15)
+    scale, minimum = (
+        _stored(some.max(1, keepdims=True) / 63) for some in (scales, minima)
+    )
+    s, m = (
+        _away(some * _inverse(one)).clip(0, 63).astype(np.uint8)
+        for some, one in ((scales, scale), (minima, minimum))
+    )
+    q = _away(
+        (small + (minimum * m)[..., None]) * _inverse((scale * s)[..., None])
+    ).clip(0, 15)
     blocks["scale"], blocks["minimum"] = scale[:, 0], minimum[:, 0]
-    blocks["s"] = np.concatenate([s[:, :4] | s[:, 4:] >> 4 << 6, m[:, :4] | m[:, 4:] >> 4 << 6,
-                                  (s[:, 4:] & 15) | m[:, 4:] << 4], axis=1)
+    blocks["s"] = np.concatenate(
+        [
+            s[:, :4] | s[:, 4:] >> 4 << 6,
+            m[:, :4] | m[:, 4:] >> 4 << 6,
+            (s[:, 4:] & 15) | m[:, 4:] << 4,
+        ],
+        axis=1,
+    )
     blocks["q"] = _packed(q.reshape(-1, 4, 64)).reshape(-1, 128)
 
 
@@ -87,14 +105,25 @@ def _q6_k(x: np.ndarray, blocks: np.ndarray) -> None:
     scales = _extreme(small)[..., 0] / np.float32(-32)  # (N, 16)
     scale = _stored(_extreme(scales) / np.float32(-128))
     s = _away(scales * _inverse(scale)).clip(-128, 127).astype(np.int8)
-    q = (_away(small * _inverse((scale * s)[..., None])).clip(-32, 31) + 32).astype(np.uint8).reshape(-1, 2, 4, 32)
+    q = (
+        (_away(small * _inverse((scale * s)[..., None])).clip(-32, 31) + 32)
+        .astype(np.uint8)
+        .reshape(-1, 2, 4, 32)
+    )
     blocks["scale"], blocks["s"] = scale[:, 0], s
     blocks["low"] = (q[:, :, :2] & 15 | q[:, :, 2:] << 4).reshape(-1, 128)
-    blocks["high"] = sum((q[:, :, row] >> 4) << 2 * row for row in range(4)).reshape(-1, 64)
+    blocks["high"] = sum((q[:, :, row] >> 4) << 2 * row for row in range(4)).reshape(
+        -1, 64
+    )
 
 
 _MAKERS: dict[str, Callable[[np.ndarray, np.ndarray], None]] = {
-    "Q8_0": _q8_0, "Q4_0": _q4_0, "Q4_1": _q4_1, "Q4_K": _q4_k, "Q6_K": _q6_k}
+    "Q8_0": _q8_0,
+    "Q4_0": _q4_0,
+    "Q4_1": _q4_1,
+    "Q4_K": _q4_k,
+    "Q6_K": _q6_k,
+}
 TYPES = tuple(_MAKERS)
 """Names that `quantize` knows."""
 
@@ -109,7 +138,9 @@ def quantize(x: Float[np.ndarray, "..."], name: str) -> tuple[np.ndarray, BlockT
     """The blocks of an array's rows, in order, and their type. WeightsError if a row is no whole number of blocks."""
     kind = BY_NAME[name]
     if x.shape[-1] % kind.numbers:
-        raise WeightsError(f"rows of {x.shape[-1]} numbers: {name} has blocks of {kind.numbers}")
+        raise WeightsError(
+            f"rows of {x.shape[-1]} numbers: {name} has blocks of {kind.numbers}"
+        )
     rows = np.ascontiguousarray(x, dtype=np.float32).reshape(-1, kind.numbers)
     blocks = np.zeros(len(rows), kind.layout)
     _MAKERS[name](rows, blocks)
@@ -118,4 +149,6 @@ def quantize(x: Float[np.ndarray, "..."], name: str) -> tuple[np.ndarray, BlockT
 
 def through(weight: Float[Tensor, "..."], name: str) -> Float[Tensor, "..."]:
     """A tensor as it comes back from a file of this type: rounded, float32."""
-    return torch.from_numpy(dequantize(*quantize(weight.detach().float().numpy(), name)).copy()).view(weight.shape)
+    return torch.from_numpy(
+        dequantize(*quantize(weight.detach().float().numpy(), name)).copy()
+    ).view(weight.shape)

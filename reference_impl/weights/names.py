@@ -7,6 +7,7 @@ carry tables that are computed (see `families.tables`).
 
 Every name of a file leads to one place or is an error; two that lead to the same place are compared in `pretrained`.
 """
+
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -51,21 +52,40 @@ class Names:
 
     def inside(self, ours: str, theirs: str) -> "Names":
         """The names of this model as a part of a larger one, where it is called `ours` and `theirs`."""
+
         def below(prefix: str, name: str) -> str:
             return f"{prefix}.{name}" if prefix else name
 
         def below_theirs(pairs: Mapping[str, str]) -> dict[str, str]:
-            return {below(theirs, one): below(theirs, other) for one, other in pairs.items()}
-        return Names({below(ours, name): below(theirs, other) for name, other in self.table.items()},
-                     frozenset(below(ours, name) for name in self.transposed), below_theirs(self.twice),
-                     below_theirs(self.files), {below(theirs, name): is_it for name, is_it in self.computed.items()},
-                     below_theirs(self.otherwise))
+            return {
+                below(theirs, one): below(theirs, other) for one, other in pairs.items()
+            }
 
-    def with_more(self, table: Mapping[str, str], twice: Mapping[str, str] | None = None,
-                  files: Mapping[str, str] | None = None) -> "Names":
+        return Names(
+            {
+                below(ours, name): below(theirs, other)
+                for name, other in self.table.items()
+            },
+            frozenset(below(ours, name) for name in self.transposed),
+            below_theirs(self.twice),
+            below_theirs(self.files),
+            {below(theirs, name): is_it for name, is_it in self.computed.items()},
+            below_theirs(self.otherwise),
+        )
+
+    def with_more(
+        self,
+        table: Mapping[str, str],
+        twice: Mapping[str, str] | None = None,
+        files: Mapping[str, str] | None = None,
+    ) -> "Names":
         """These and those of a head."""
-        return replace(self, table={**self.table, **table}, twice={**self.twice, **(twice or {})},
-                       files={**self.files, **(files or {})})
+        return replace(
+            self,
+            table={**self.table, **table},
+            twice={**self.twice, **(twice or {})},
+            files={**self.files, **(files or {})},
+        )
 
     def module_to_theirs(self, name: str) -> str:
         """Their name of one of our modules."""
@@ -76,31 +96,55 @@ class Names:
         renamed = {}
         for name, tensor in weights.items():
             entry, their_name = _translate(name, self.table.items())
-            renamed[their_name] = tensor.T.contiguous() if _turned(tensor, entry in self.transposed) else tensor
-        return {**renamed, **{second: renamed[first] for second, first in self.twice.items() if first in renamed}}
+            renamed[their_name] = (
+                tensor.T.contiguous()
+                if _turned(tensor, entry in self.transposed)
+                else tensor
+            )
+        return {
+            **renamed,
+            **{
+                second: renamed[first]
+                for second, first in self.twice.items()
+                if first in renamed
+            },
+        }
 
-    def to_ours(self, weights: Mapping[str, Tensor], config: object = None) -> list[Place]:
+    def to_ours(
+        self, weights: Mapping[str, Tensor], config: object = None
+    ) -> list[Place]:
         """Where each tensor of theirs goes; several may go to one place. An unknown name is an error."""
         entries = [(theirs, ours) for ours, theirs in self.table.items()]
         turned = {self.table[name] for name in self.transposed}
         given = list(weights.items())
-        given += [(first, weights[other]) for first, other in self.otherwise.items()
-                  if first not in weights and other in weights]
+        given += [
+            (first, weights[other])
+            for first, other in self.otherwise.items()
+            if first not in weights and other in weights
+        ]
         places = []
         for name, tensor in given:
             if self._is_computed(name, tensor, config):
                 continue
             known = self.twice.get(name, self.files.get(name, name))
             entry, our_name = _translate(_with_new_ending(known), entries)
-            places.append(Place(name, our_name, tensor.T if _turned(tensor, entry in turned) else tensor))
+            places.append(
+                Place(
+                    name,
+                    our_name,
+                    tensor.T if _turned(tensor, entry in turned) else tensor,
+                )
+            )
         return places
 
     def _is_computed(self, name: str, tensor: Tensor, config: object) -> bool:
         for pattern, is_it in self.computed.items():
             if re.fullmatch(_pattern(pattern), name):
                 if not tensor.is_meta and not is_it(tensor, config):
-                    raise WeightsError(f"{name!r} is a table that this model computes, and the checkpoint has another one: "
-                                       "it was made for another model")
+                    raise WeightsError(
+                        f"{name!r} is a table that this model computes, and the checkpoint has another one: "
+                        "it was made for another model"
+                    )
                 return True
         return False
 
@@ -130,13 +174,23 @@ class Files:
         """What of a file's tensors must be this model's."""
         prefix = f"{self.inside}."
         wrapped = bool(self.inside) and any(name.startswith(prefix) for name in weights)
-        unwrapped = bool(self.outer) and not any(name.startswith(f"{self.outer}.") for name in weights)
+        unwrapped = bool(self.outer) and not any(
+            name.startswith(f"{self.outer}.") for name in weights
+        )
         found = {}
         for name, tensor in weights.items():
-            short = name.removeprefix(prefix) if wrapped else f"{self.outer}.{name}" if unwrapped else name
+            short = (
+                name.removeprefix(prefix)
+                if wrapped
+                else f"{self.outer}.{name}"
+                if unwrapped
+                else name
+            )
             if wrapped and short == name and not name.startswith(self.leave):
-                raise WeightsError(f"{name!r} is neither a part of {self.inside!r} nor of a head that is known to be left: "
-                                   "is the checkpoint of another architecture?")
+                raise WeightsError(
+                    f"{name!r} is neither a part of {self.inside!r} nor of a head that is known to be left: "
+                    "is the checkpoint of another architecture?"
+                )
             if not short.startswith(self.leave):
                 found[short] = tensor
         return found
@@ -149,7 +203,11 @@ def _turned(tensor: Tensor, transposed: bool) -> bool:
 
 def _with_new_ending(name: str) -> str:
     stem, _, ending = name.rpartition(".")
-    return f"{stem}.{OLD_ENDINGS[ending]}" if ending in OLD_ENDINGS and "norm" in stem.lower() else name
+    return (
+        f"{stem}.{OLD_ENDINGS[ending]}"
+        if ending in OLD_ENDINGS and "norm" in stem.lower()
+        else name
+    )
 
 
 def _pattern(entry: str) -> str:
@@ -166,7 +224,9 @@ def _translate(name: str, entries: Iterable[tuple[str, str]]) -> tuple[str, str]
             *numbers, rest = fits.groups()
             best = source, _fill(target, numbers) + rest
     if best is None:
-        raise WeightsError(f"{name!r} is no parameter of this model: is the checkpoint of another architecture?")
+        raise WeightsError(
+            f"{name!r} is no parameter of this model: is the checkpoint of another architecture?"
+        )
     return best
 
 

@@ -9,6 +9,7 @@ go to one place must be equal, or one of them would be lost in silence.
 A configuration is as little trusted as the weights: the model is first built without memory and its shapes compared
 with those of the file, so that no file makes us allocate more than it brings itself.
 """
+
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
@@ -45,8 +46,13 @@ class Pretrained:
         return self.files.names_for(self.config)
 
     @classmethod
-    def from_pretrained(cls: type[Model], path: Path | str, *, dtype: torch.dtype = torch.float32,
-                        **arguments: Any) -> Model:
+    def from_pretrained(
+        cls: type[Model],
+        path: Path | str,
+        *,
+        dtype: torch.dtype = torch.float32,
+        **arguments: Any,
+    ) -> Model:
         """Build the model that a folder's config.json describes and load its weights, in evaluation mode.
 
         Weights are safetensors or PyTorch's files, single or sharded; whatever numbers they hold become `dtype`. Of a
@@ -54,7 +60,9 @@ class Pretrained:
         Raises WeightsError, naming the key or the tensor, for a file that does not give this very model.
         """
         if dtype not in DTYPES:
-            raise WeightsError(f"dtype is {dtype!r}: give one of {', '.join(map(str, DTYPES))}")
+            raise WeightsError(
+                f"dtype is {dtype!r}: give one of {', '.join(map(str, DTYPES))}"
+            )
         folder = Path(path)
         published = read_json(folder / "config.json")
         config = config_from(cls.config_class, published)
@@ -73,27 +81,43 @@ def model_types(config_class: type) -> tuple[str, ...]:
 def config_from(config_class: type, published: Mapping) -> object:
     """Our configuration from the object in a config.json. Settings that the file leaves out are the library's."""
     kind = published.get("model_type")
-    form: Published | None = next((one for one in config_class.formats if one.model_type == kind), None)
+    form: Published | None = next(
+        (one for one in config_class.formats if one.model_type == kind), None
+    )
     if form is None:
-        raise WeightsError(f"config.json is of model_type {kind!r}, but {config_class.__name__} reads "
-                           f"{' or '.join(map(repr, model_types(config_class)))}")
+        raise WeightsError(
+            f"config.json is of model_type {kind!r}, but {config_class.__name__} reads "
+            f"{' or '.join(map(repr, model_types(config_class)))}"
+        )
     given = form.settings_from(published)
     annotations = {field.name: field.type for field in fields(config_class)}
     for name, value in given.items():
-        limit = MAX_LAYERS if name.endswith("layers") else 2 ** 31
+        limit = MAX_LAYERS if name.endswith("layers") else 2**31
         if isinstance(value, int) and value >= limit:
-            raise WeightsError(f"config.json sets {name} to {value!r}: {config_class.__name__} expects int, below {limit:,}")
+            raise WeightsError(
+                f"config.json sets {name} to {value!r}: {config_class.__name__} expects int, below {limit:,}"
+            )
         if not is_of(value, annotations[name]):
-            raise WeightsError(f"config.json sets {name} to {value!r}: {config_class.__name__} expects "
-                               f"{described(annotations[name])}")
+            raise WeightsError(
+                f"config.json sets {name} to {value!r}: {config_class.__name__} expects "
+                f"{described(annotations[name])}"
+            )
     try:
         return config_class(**given)
     except (TypeError, ValueError) as error:
-        raise WeightsError(f"config.json does not make a {config_class.__name__}: {error}") from error
+        raise WeightsError(
+            f"config.json does not make a {config_class.__name__}: {error}"
+        ) from error
 
 
-def build(model_class: type[Model], config: object, weights: Mapping[str, Tensor], *,
-          dtype: torch.dtype = torch.float32, **arguments: Any) -> Model:
+def build(
+    model_class: type[Model],
+    config: object,
+    weights: Mapping[str, Tensor],
+    *,
+    dtype: torch.dtype = torch.float32,
+    **arguments: Any,
+) -> Model:
     """The model of a configuration, once it is sure that `weights` (shapes are enough) are of this model.
 
     Its parameters hold anything: load them.
@@ -102,7 +126,9 @@ def build(model_class: type[Model], config: object, weights: Mapping[str, Tensor
         with torch.device("meta"), _NoRandomStart():
             model = model_class(config, **arguments)
     except (ValueError, RuntimeError, ArithmeticError) as error:
-        raise WeightsError(f"config.json does not make a {model_class.__name__}: {error}") from error
+        raise WeightsError(
+            f"config.json does not make a {model_class.__name__}: {error}"
+        ) from error
     _matched(model, weights)
     with _made_in(dtype), _NoRandomStart():
         return model_class(config, **arguments)
@@ -122,8 +148,15 @@ def _made_in(dtype: torch.dtype) -> Iterator[None]:
 class _NoRandomStart(TorchFunctionMode):
     """No random numbers into parameters that are about to be loaded: they take most of the time of loading."""
 
-    SKIPPED = {"normal_", "uniform_", "trunc_normal_", "kaiming_uniform_", "kaiming_normal_", "xavier_uniform_",
-               "xavier_normal_"}
+    SKIPPED = {
+        "normal_",
+        "uniform_",
+        "trunc_normal_",
+        "kaiming_uniform_",
+        "kaiming_normal_",
+        "xavier_uniform_",
+        "xavier_normal_",
+    }
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -152,11 +185,17 @@ def _matched(model: nn.Module, weights: Mapping[str, Tensor]) -> list[Place]:
         _check_fits(place, wanted, type(model).__name__)
         first = taken.setdefault(id(wanted[place.ours]), place)
         if first is not place and not _equal(first.tensor, place.tensor):
-            raise WeightsError(f"{first.theirs!r} and {place.theirs!r} differ in the checkpoint, and are one parameter of "
-                               f"this {type(model).__name__}, {place.ours!r}: one of the two would be lost")
-    if missing := [name for name, parameter in wanted.items() if id(parameter) not in taken]:
-        raise WeightsError(f"the checkpoint lacks {missing[0]!r} and {len(missing) - 1} more of this "
-                           f"{type(model).__name__}: is it of another architecture, or without this head?")
+            raise WeightsError(
+                f"{first.theirs!r} and {place.theirs!r} differ in the checkpoint, and are one parameter of "
+                f"this {type(model).__name__}, {place.ours!r}: one of the two would be lost"
+            )
+    if missing := [
+        name for name, parameter in wanted.items() if id(parameter) not in taken
+    ]:
+        raise WeightsError(
+            f"the checkpoint lacks {missing[0]!r} and {len(missing) - 1} more of this "
+            f"{type(model).__name__}: is it of another architecture, or without this head?"
+        )
     return list(taken.values())
 
 
@@ -164,28 +203,47 @@ def _equal(one: Tensor, other: Tensor) -> bool:
     """Whether two tensors of one shape hold the same numbers, in whichever dtypes; so far, if they have none yet."""
     if one.is_meta or other.is_meta:
         return True
-    return torch.equal(one, other) if one.dtype == other.dtype else torch.equal(one.double(), other.double())
+    return (
+        torch.equal(one, other)
+        if one.dtype == other.dtype
+        else torch.equal(one.double(), other.double())
+    )
 
 
 def _check_fits(place: Place, wanted: Mapping[str, Tensor], model: str) -> None:
     if place.ours not in wanted:
-        raise WeightsError(f"the checkpoint has {place.ours!r}, there {place.theirs!r}, which this {model} lacks: do its "
-                           "config.json and its weights belong together?")
+        raise WeightsError(
+            f"the checkpoint has {place.ours!r}, there {place.theirs!r}, which this {model} lacks: do its "
+            "config.json and its weights belong together?"
+        )
     if place.tensor.dtype not in DTYPES:
-        raise WeightsError(f"{place.theirs!r} holds {place.tensor.dtype}: is the checkpoint quantised? Numbers of "
-                           f"{', '.join(map(str, DTYPES))} can be read")
+        raise WeightsError(
+            f"{place.theirs!r} holds {place.tensor.dtype}: is the checkpoint quantised? Numbers of "
+            f"{', '.join(map(str, DTYPES))} can be read"
+        )
     if place.tensor.shape != wanted[place.ours].shape:
-        raise WeightsError(f"{place.ours} has shape {tuple(place.tensor.shape)} in the checkpoint but "
-                           f"{tuple(wanted[place.ours].shape)} in this {model}")
+        raise WeightsError(
+            f"{place.ours} has shape {tuple(place.tensor.shape)} in the checkpoint but "
+            f"{tuple(wanted[place.ours].shape)} in this {model}"
+        )
 
 
 def hugging_face_state(model: nn.Module) -> dict[str, Tensor]:
     """The model's parameters under Hugging Face's names, tied ones under each of theirs."""
-    return model.names.to_theirs({name: p.detach() for name, p in model.named_parameters(remove_duplicate=False)})
+    return model.names.to_theirs(
+        {name: p.detach() for name, p in model.named_parameters(remove_duplicate=False)}
+    )
 
 
 def _read_weights(folder: Path) -> dict[str, Tensor]:
     """A folder's safetensors; where there are none, PyTorch's files."""
-    safe = any((folder / name).exists() for name in (safetensors_files.SINGLE, safetensors_files.INDEX))
-    pickled = any((folder / name).exists() for name in (pytorch_files.SINGLE, pytorch_files.INDEX))
-    return (pytorch_files if pickled and not safe else safetensors_files).read_weights(folder)
+    safe = any(
+        (folder / name).exists()
+        for name in (safetensors_files.SINGLE, safetensors_files.INDEX)
+    )
+    pickled = any(
+        (folder / name).exists() for name in (pytorch_files.SINGLE, pytorch_files.INDEX)
+    )
+    return (pytorch_files if pickled and not safe else safetensors_files).read_weights(
+        folder
+    )

@@ -8,6 +8,7 @@ ids a tokenizer adds and how text is generated are such keys.
 
 Not here: building the model (see `pretrained`), names of tensors (see `names`).
 """
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +18,8 @@ from reference_impl.weights.shards import WeightsError
 Only = Mapping[str, tuple[Any, str]]
 """Published keys that must have one value, each with the reason."""
 
-FREE = frozenset("""
+FREE = frozenset(
+    """
     architectures name_or_path _name_or_path _commit_hash transformers_version transformers.js_config tokenizer_class
     torch_dtype dtype torchscript use_bfloat16 tf_legacy_loss attn_implementation _attn_implementation
     _attn_implementation_autoset chunk_size_feed_forward gradient_checkpointing initializer_range
@@ -30,17 +32,25 @@ FREE = frozenset("""
     no_repeat_ngram_size num_assistant_tokens num_assistant_tokens_schedule num_beam_groups num_beams
     num_return_sequences output_scores penalty_alpha remove_invalid_values repetition_penalty return_dict_in_generate
     suppress_tokens target_lookbehind temperature top_k top_p typical_p
-""".split())
+""".split()
+)
 """Keys that change no number, of every family."""
 
-ENCODER: Only = {"is_decoder": (False, "it is an encoder"), "add_cross_attention": (False, "it is an encoder"),
-                 "is_encoder_decoder": (False, "it is an encoder"), "pruned_heads": ({}, "all heads are there"),
-                 "cross_attention_hidden_size": (None, "it is an encoder"),
-                 "tie_encoder_decoder": (False, "it is an encoder")}
-DECODER: Only = {"is_encoder_decoder": (False, "there is no encoder"), "pruned_heads": ({}, "all heads are there"),
-                 "add_cross_attention": (False, "there is no encoder"),
-                 "cross_attention_hidden_size": (None, "there is no encoder"),
-                 "tie_encoder_decoder": (False, "there is no encoder")}
+ENCODER: Only = {
+    "is_decoder": (False, "it is an encoder"),
+    "add_cross_attention": (False, "it is an encoder"),
+    "is_encoder_decoder": (False, "it is an encoder"),
+    "pruned_heads": ({}, "all heads are there"),
+    "cross_attention_hidden_size": (None, "it is an encoder"),
+    "tie_encoder_decoder": (False, "it is an encoder"),
+}
+DECODER: Only = {
+    "is_encoder_decoder": (False, "there is no encoder"),
+    "pruned_heads": ({}, "all heads are there"),
+    "add_cross_attention": (False, "there is no encoder"),
+    "cross_attention_hidden_size": (None, "there is no encoder"),
+    "tie_encoder_decoder": (False, "there is no encoder"),
+}
 TIED: Only = {"tie_word_embeddings": (True, "the output layer is the embedding")}
 
 
@@ -74,19 +84,33 @@ class Published:
         except (TypeError, KeyError, AttributeError, IndexError, ValueError) as error:
             if isinstance(error, WeightsError):
                 raise
-            raise WeightsError(f"config.json is not one of a {self.model_type} that is understood: {error!r}") from error
+            raise WeightsError(
+                f"config.json is not one of a {self.model_type} that is understood: {error!r}"
+            ) from error
         check_only(self.only, flat, config)
         known = {"model_type", *self.settings.values(), *self.only, *self.free, *FREE}
         if unknown := sorted(key for key in flat if key not in known):
-            raise WeightsError(f"config.json sets {unknown[0]} to {flat[unknown[0]]!r}, which is not known here of a "
-                               f"{self.model_type}: it might change every number. If you know that it doesn't, take it "
-                               "out of the file")
-        return {ours: flat[theirs] for ours, theirs in self.settings.items() if theirs in flat}
+            raise WeightsError(
+                f"config.json sets {unknown[0]} to {flat[unknown[0]]!r}, which is not known here of a "
+                f"{self.model_type}: it might change every number. If you know that it doesn't, take it "
+                "out of the file"
+            )
+        return {
+            ours: flat[theirs]
+            for ours, theirs in self.settings.items()
+            if theirs in flat
+        }
 
 
 def check_only(only: Only, flat: Mapping[str, Any], config: Mapping[str, Any]) -> None:
     """WeightsError for a key whose value is not the one that can be followed."""
     for name, (value, why) in only.items():
         if name in flat and flat[name] != value:
-            said = f"sets {name} to {config[name]!r}" if name in config else f"has {name} at {flat[name]!r}"
-            raise WeightsError(f"config.json {said}: only {value!r} can be read, since {why}")
+            said = (
+                f"sets {name} to {config[name]!r}"
+                if name in config
+                else f"has {name} at {flat[name]!r}"
+            )
+            raise WeightsError(
+                f"config.json {said}: only {value!r} can be read, since {why}"
+            )

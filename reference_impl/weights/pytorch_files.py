@@ -11,6 +11,7 @@ torch's short list has functions that allocate as much as they are told.
 Not here: files from before PyTorch 1.6, which are bare pickles and say nothing of their sizes in advance; optimiser
 states; writing (see `safetensors_files`).
 """
+
 import pickletools
 import zipfile
 from pathlib import Path
@@ -22,9 +23,24 @@ from reference_impl.weights.shards import WeightsError, read_folder
 
 SINGLE, INDEX = "pytorch_model.bin", "pytorch_model.bin.index.json"
 
-STORAGES = ("Double", "Float", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool")
-NEEDED = {"collections OrderedDict", "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_parameter",
-          *(f"torch {kind}Storage" for kind in STORAGES)}
+STORAGES = (
+    "Double",
+    "Float",
+    "Half",
+    "BFloat16",
+    "Long",
+    "Int",
+    "Short",
+    "Char",
+    "Byte",
+    "Bool",
+)
+NEEDED = {
+    "collections OrderedDict",
+    "torch._utils _rebuild_tensor_v2",
+    "torch._utils _rebuild_parameter",
+    *(f"torch {kind}Storage" for kind in STORAGES),
+}
 """All that the pickle of a dictionary of tensors names."""
 
 
@@ -33,8 +49,10 @@ def read_file(path: Path) -> dict[str, Tensor]:
     try:
         if not zipfile.is_zipfile(path):
             with path.open("rb"):
-                raise WeightsError(f"{path} is damaged, or from before PyTorch 1.6: a zip archive is expected. If you "
-                                   "trust an old one, load it with torch.load(weights_only=True) and save it again")
+                raise WeightsError(
+                    f"{path} is damaged, or from before PyTorch 1.6: a zip archive is expected. If you "
+                    "trust an old one, load it with torch.load(weights_only=True) and save it again"
+                )
         _check_archive(path)
         weights = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except WeightsError:
@@ -45,7 +63,9 @@ def read_file(path: Path) -> dict[str, Tensor]:
     # whichever exception, is the file's fault.
     except Exception as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise WeightsError(f"{path} is damaged or not a PyTorch file: {reason}") from error
+        raise WeightsError(
+            f"{path} is damaged or not a PyTorch file: {reason}"
+        ) from error
     _check_tensors(path, weights)
     return dict(weights)
 
@@ -55,34 +75,59 @@ def _check_archive(path: Path) -> None:
     size = path.stat().st_size
     with zipfile.ZipFile(path) as archive:
         parts = archive.infolist()
-        if any(part.compress_type != zipfile.ZIP_STORED for part in parts) or sum(p.file_size for p in parts) > size:
-            raise WeightsError(f"{path} is a compressed zip archive: PyTorch writes its parts as they are, and a "
-                               "compressed one can fill the memory")
+        if (
+            any(part.compress_type != zipfile.ZIP_STORED for part in parts)
+            or sum(p.file_size for p in parts) > size
+        ):
+            raise WeightsError(
+                f"{path} is a compressed zip archive: PyTorch writes its parts as they are, and a "
+                "compressed one can fill the memory"
+            )
         # torch takes a part's name in capitals for the same name, and of two parts of one name its own choice.
         pickles = [part for part in parts if part.filename.lower().endswith(".pkl")]
         if len(pickles) != 1 or not pickles[0].filename.endswith("/data.pkl"):
-            raise WeightsError(f"{path} holds the pickles {[p.filename for p in pickles]}: one data.pkl is expected")
+            raise WeightsError(
+                f"{path} holds the pickles {[p.filename for p in pickles]}: one data.pkl is expected"
+            )
         program = archive.read(pickles[0])
     for instruction, argument, _ in pickletools.genops(program):
-        if instruction.name in ("STACK_GLOBAL", "INST", "OBJ", "EXT1", "EXT2", "EXT4") or (
-                instruction.name == "GLOBAL" and argument not in NEEDED):
-            named = str(argument).replace(" ", ".") if argument else f"something by {instruction.name}"
-            raise WeightsError(f"{path} asks to call {named}, which no tensor needs. It was not called: this file is "
-                               "malicious, or holds more than a dictionary of tensors")
+        if instruction.name in (
+            "STACK_GLOBAL",
+            "INST",
+            "OBJ",
+            "EXT1",
+            "EXT2",
+            "EXT4",
+        ) or (instruction.name == "GLOBAL" and argument not in NEEDED):
+            named = (
+                str(argument).replace(" ", ".")
+                if argument
+                else f"something by {instruction.name}"
+            )
+            raise WeightsError(
+                f"{path} asks to call {named}, which no tensor needs. It was not called: this file is "
+                "malicious, or holds more than a dictionary of tensors"
+            )
 
 
 def _check_tensors(path: Path, weights: object) -> None:
     if not isinstance(weights, dict):
-        raise WeightsError(f"{path} holds a {type(weights).__name__}: a dictionary of tensors is expected")
+        raise WeightsError(
+            f"{path} holds a {type(weights).__name__}: a dictionary of tensors is expected"
+        )
     size = path.stat().st_size
     for name, tensor in weights.items():
         if not isinstance(name, str) or not isinstance(tensor, Tensor):
-            raise WeightsError(f"{path} holds {name!r}, a {type(tensor).__name__}: tensors by name are expected. If it "
-                               "is a checkpoint of a training run, save its model's state_dict alone")
+            raise WeightsError(
+                f"{path} holds {name!r}, a {type(tensor).__name__}: tensors by name are expected. If it "
+                "is a checkpoint of a training run, save its model's state_dict alone"
+            )
         # A stride of zero lets one number stand for any shape.
         if tensor.nbytes > size:
-            raise WeightsError(f"{path} says that {name!r} has shape {tuple(tensor.shape)}: it takes {tensor.nbytes:,} "
-                               f"bytes, and the file has {size:,}")
+            raise WeightsError(
+                f"{path} says that {name!r} has shape {tuple(tensor.shape)}: it takes {tensor.nbytes:,} "
+                f"bytes, and the file has {size:,}"
+            )
 
 
 def read_weights(folder: Path | str) -> dict[str, Tensor]:

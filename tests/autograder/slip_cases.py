@@ -3,6 +3,7 @@
 `slipping(function, change)` answers as `function` does, with every part of its answers changed so; of a class, with
 every part of what its methods return.
 """
+
 import functools
 import inspect
 from collections.abc import Callable
@@ -12,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-Change = Callable[[object], object]      # of one part of an answer; it gives back what it leaves alone
+Change = Callable[[object], object]  # of one part of an answer; it gives back what it leaves alone
 
 
 def _tensor(fits: Callable[[Tensor], bool], change: Change) -> Change:
@@ -26,13 +27,21 @@ def _number(kind: type, change: Change) -> Change:
 def _of_tensors(values: object) -> object:
     """A list of numbers as a tensor."""
     plain = type(values) is list and values and all(type(one) in (int, float) for one in values)
-    return torch.tensor(values, dtype=torch.float64 if float in map(type, values) else None) if plain else values
+    return (
+        torch.tensor(values, dtype=torch.float64 if float in map(type, values) else None)
+        if plain
+        else values
+    )
 
 
 CHANGES: dict[str, Change] = {
     "float64 for float32": _tensor(lambda x: x.dtype == torch.float32, Tensor.double),
-    "int32 for int64": _tensor(lambda x: x.dtype == torch.int64 and torch.equal(x, x.int()), Tensor.int),
-    "floats for integers": _tensor(lambda x: x.dtype == torch.int64 and torch.equal(x, x.double().long()), Tensor.double),
+    "int32 for int64": _tensor(
+        lambda x: x.dtype == torch.int64 and torch.equal(x, x.int()), Tensor.int
+    ),
+    "floats for integers": _tensor(
+        lambda x: x.dtype == torch.int64 and torch.equal(x, x.double().long()), Tensor.double
+    ),
     "integers for bools": _tensor(lambda x: x.dtype == torch.bool, Tensor.int),
     "floats for bools": _tensor(lambda x: x.dtype == torch.bool, Tensor.float),
     "an axis too many in front": _tensor(lambda x: True, lambda x: x[None]),
@@ -64,6 +73,7 @@ def slipping(right: Callable, change: Change, made: list) -> Callable:
         if inspect.isgenerator(value):
             return (changed(one, change, made) for one in value)
         return changed(value, change, made)
+
     return answer
 
 
@@ -75,7 +85,7 @@ def changed(value: object, change: Change, made: list) -> object:
         inner = {key: changed(one, change, made) for key, one in value.items()}
     else:
         inner = value
-    with suppress(OverflowError):       # an int that no int64 holds
+    with suppress(OverflowError):  # an int that no int64 holds
         inner = change(inner) if type(inner) is type(value) else inner
     if type(inner) is not type(value) or isinstance(value, Tensor) and inner is not value:
         made.append(inner)
@@ -95,8 +105,15 @@ def _class(right: type, change: Change, made: list) -> type:
             finally:
                 depth[0] -= 1
             return value if depth[0] else changed(value, change, made)
+
         return answer
-    names = [name for name, one in vars(right).items() if inspect.isfunction(one)
-             and (not name.startswith("_") or name == "__call__") and not inspect.isgeneratorfunction(one)]
+
+    names = [
+        name
+        for name, one in vars(right).items()
+        if inspect.isfunction(one)
+        and (not name.startswith("_") or name == "__call__")
+        and not inspect.isgeneratorfunction(one)
+    ]
     kept = {name: outermost(vars(right)[name]) for name in names}
     return type(right)(right.__name__, (right,), {**kept, "__module__": right.__module__})

@@ -1,4 +1,5 @@
 """Checks pass what the signature in the notebook declares: no int for a float, no other dtype or rank, no int beyond 64 bits."""
+
 import functools
 import inspect
 import types
@@ -16,8 +17,10 @@ from autograder.authoring.implementations import reference
 from autograder.checks.local_student import OurNamespace
 from autograder.checks.protocol import LocalStudent, run_exercise
 
-CHECKED = [one for assignment in assignments() for one in assignment.exercises.values() if one.stages]
-Found = dict[str, None]      # what was wrong, each once
+CHECKED = [
+    one for assignment in assignments() for one in assignment.exercises.values() if one.stages
+]
+Found = dict[str, None]  # what was wrong, each once
 
 
 def fits(value: object, hint: object) -> bool:
@@ -53,7 +56,9 @@ def _array_fits(value: object, hint: type) -> bool:
     dims = hint.dim_str.split()
     ranks = None if any("..." in one or one.startswith("*") for one in dims) else len(dims)
     dtypes = hint.dtypes if isinstance(hint.dtypes, (list, tuple)) else None
-    if type(value) not in (torch.Tensor, nn.Parameter, np.ndarray) or not issubclass(type(value), hint.array_type):
+    if type(value) not in (torch.Tensor, nn.Parameter, np.ndarray) or not issubclass(
+        type(value), hint.array_type
+    ):
         return False
     dtype = str(value.dtype).removeprefix("torch.")
     return (dtypes is None or dtype in dtypes) and (ranks is None or value.ndim == ranks)
@@ -73,11 +78,14 @@ def watching(function: Callable, label: str, found: Found) -> Callable:
             if not all(fits(one, hint) for one in parts):
                 found[f"{label}({name}: {hint}) got {_told(value)}"] = None
         return function(*args, **more)
+
     return watched
 
 
 def _told(value: object) -> str:
-    shown = f"{value.dtype} of shape {tuple(value.shape)}" if hasattr(value, "dtype") else repr(value)
+    shown = (
+        f"{value.dtype} of shape {tuple(value.shape)}" if hasattr(value, "dtype") else repr(value)
+    )
     return f"{type(value).__name__} {shown:.80}"
 
 
@@ -89,25 +97,49 @@ def watched_class(kind: type, found: Found) -> type:
 
 def _methods(kind: type) -> Iterator[tuple[str, Callable]]:
     for name, one in vars(kind).items():
-        if inspect.isfunction(one) and (not name.startswith("_") or name in ("__init__", "__call__")):
+        if inspect.isfunction(one) and (
+            not name.startswith("_") or name in ("__init__", "__call__")
+        ):
             yield name, one
 
 
 @pytest.mark.parametrize("exercise", CHECKED, ids=lambda one: one.id)
 def test_every_argument_of_every_stage_is_of_its_declared_type(exercise):
     names, found = reference(exercise.id[:2]), {}
-    wrapped = {name: watched_class(names[name], found) if inspect.isclass(names[name]) else watching(names[name], name, found)
-               for name in (exercise.function, *exercise.also) if callable(names.get(name))}
+    wrapped = {
+        name: watched_class(names[name], found)
+        if inspect.isclass(names[name])
+        else watching(names[name], name, found)
+        for name in (exercise.function, *exercise.also)
+        if callable(names.get(name))
+    }
     run_exercise(exercise, LocalStudent(OurNamespace({**names, **wrapped})), mistakes=[])
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize(("value", "hint", "right"), [
-    (3, float, False), (3.0, float, True), (True, int, False), (2**63, int, False), (-5, int, True), (3, int | None, True),
-    (None, int | None, True), ([1, 2], list[int], True), ([1, 2.0], list[int], False), ({"a": 1}, dict[str, float], False),
-    ((1, "a"), tuple[int, str], True), ((1, 2), tuple[int, ...], True), ([1], tuple[int, ...], False),
-    (torch.zeros(2), jaxtyping.Float[torch.Tensor, "N"], True), (torch.zeros(2), jaxtyping.Int[torch.Tensor, "N"], False),
-    (torch.zeros(2), jaxtyping.Float[torch.Tensor, "N D"], False), (torch.zeros(2, 3), jaxtyping.Float[torch.Tensor, "... D"], True),
-    (torch.zeros(()), jaxtyping.Float[torch.Tensor, ""], True), (1.0, jaxtyping.Float[torch.Tensor, ""], False)])
+@pytest.mark.parametrize(
+    ("value", "hint", "right"),
+    [
+        (3, float, False),
+        (3.0, float, True),
+        (True, int, False),
+        (2**63, int, False),
+        (-5, int, True),
+        (3, int | None, True),
+        (None, int | None, True),
+        ([1, 2], list[int], True),
+        ([1, 2.0], list[int], False),
+        ({"a": 1}, dict[str, float], False),
+        ((1, "a"), tuple[int, str], True),
+        ((1, 2), tuple[int, ...], True),
+        ([1], tuple[int, ...], False),
+        (torch.zeros(2), jaxtyping.Float[torch.Tensor, "N"], True),
+        (torch.zeros(2), jaxtyping.Int[torch.Tensor, "N"], False),
+        (torch.zeros(2), jaxtyping.Float[torch.Tensor, "N D"], False),
+        (torch.zeros(2, 3), jaxtyping.Float[torch.Tensor, "... D"], True),
+        (torch.zeros(()), jaxtyping.Float[torch.Tensor, ""], True),
+        (1.0, jaxtyping.Float[torch.Tensor, ""], False),
+    ],
+)
 def test_an_argument_fits_only_its_own_type(value, hint, right):
     assert fits(value, hint) is right

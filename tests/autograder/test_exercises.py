@@ -7,6 +7,7 @@ cases, one mistake in eight and one of four of what is expensive otherwise are t
 are tried where the exercise's own code is as it was and the frame is not, or kernels are interpreted; four times as many where
 its own code has changed. Then `course author prove` should follow, which tries every case.
 """
+
 import inspect
 import os
 import random
@@ -43,16 +44,27 @@ SECRETS = [b""] + [f"secret {number}".encode() for number in range(5)]
 FEW, FEWER = SECRETS[:3], SECRETS[:2]
 MANY = [b"", *(f"secret {number}".encode() for number in range(SEEDS - 1))]
 # The same three each time: a test that draws others could fail for what nobody changed.
-MANY_OR_DRAWN = [pytest.param(MANY, id="forty seeds")] if os.environ.get(EVERY) else [
-    pytest.param(random.Random("three").sample(MANY, 3), id="three seeds"), pytest.param(MANY, id="forty seeds", marks=pytest.mark.long)]
+MANY_OR_DRAWN = (
+    [pytest.param(MANY, id="forty seeds")]
+    if os.environ.get(EVERY)
+    else [
+        pytest.param(random.Random("three").sample(MANY, 3), id="three seeds"),
+        pytest.param(MANY, id="forty seeds", marks=pytest.mark.long),
+    ]
+)
 PROVEN = {id for assignment in ASSIGNMENTS for id in proven(assignment)}
-KERNELS = {one.number for one in ASSIGNMENTS if has_kernels(one)}      # one case takes many seconds
+KERNELS = {one.number for one in ASSIGNMENTS if has_kernels(one)}  # one case takes many seconds
 OWN_PROVEN = {id for assignment in ASSIGNMENTS for id in own_proven(assignment)}
 
 
 def each_seed(few: list[bytes]):
-    return pytest.mark.parametrize("secrets", [pytest.param(few, id=f"{len(few)} seeds"), pytest.param(
-        SECRETS, id="all seeds", marks=pytest.mark.long)])
+    return pytest.mark.parametrize(
+        "secrets",
+        [
+            pytest.param(few, id=f"{len(few)} seeds"),
+            pytest.param(SECRETS, id="all seeds", marks=pytest.mark.long),
+        ],
+    )
 
 
 each_exercise = pytest.mark.parametrize("exercise", CHECKED, ids=lambda one: one.id)
@@ -69,11 +81,18 @@ def marks(exercise, case: str, share: int) -> tuple:
 
 def of_each_exercise(case: str):
     """Parametrizes a dear test."""
-    return pytest.mark.parametrize("exercise", [pytest.param(one, id=one.id, marks=marks(one, case, 4)) for one in CHECKED])
+    return pytest.mark.parametrize(
+        "exercise", [pytest.param(one, id=one.id, marks=marks(one, case, 4)) for one in CHECKED]
+    )
 
 
 def named(pairs, share: int = 8) -> list:
-    return [pytest.param(*pair, id=f"{pair[0].id} {pair[1].name}", marks=marks(pair[0], pair[1].name, share)) for pair in pairs]
+    return [
+        pytest.param(
+            *pair, id=f"{pair[0].id} {pair[1].name}", marks=marks(pair[0], pair[1].name, share)
+        )
+        for pair in pairs
+    ]
 
 
 def seeded(exercise, secret: bytes):
@@ -83,7 +102,10 @@ def seeded(exercise, secret: bytes):
 
 def results(exercise, namespace, secrets) -> list:
     """One result per secret; b"" is the visible seed."""
-    return [run_exercise(exercise, LocalStudent(namespace), seeded(exercise, secret)) for secret in secrets]
+    return [
+        run_exercise(exercise, LocalStudent(namespace), seeded(exercise, secret))
+        for secret in secrets
+    ]
 
 
 @cache
@@ -133,9 +155,13 @@ def test_the_table_of_parts_and_the_sentence_above_it_add_up_the_cards(assignmen
     table = re.findall(r"\| (\d+)(?: to (\d+))? \| (\d+) \| (\d+) \|", text)
     cards = [card(assignment, id) for id in assignment.exercises]
     for first, last, minutes, points in table:
-        part = cards[int(first) - 1:int(last or first)]
-        assert sum(int(re.search(r"\*\*Time\*\* (\d+)", text).group(1)) for text in part) == int(minutes)
-        assert sum(int(re.search(r"\*\*Points\*\* (\d+)", text).group(1)) for text in part) == int(points)
+        part = cards[int(first) - 1 : int(last or first)]
+        assert sum(int(re.search(r"\*\*Time\*\* (\d+)", text).group(1)) for text in part) == int(
+            minutes
+        )
+        assert sum(int(re.search(r"\*\*Points\*\* (\d+)", text).group(1)) for text in part) == int(
+            points
+        )
     assert int(table[-1][1] or table[-1][0]) == len(cards)
     assert f"There are {len(cards)} exercises and {assignment.points:g} points" in text
 
@@ -144,7 +170,9 @@ def test_the_table_of_parts_and_the_sentence_above_it_add_up_the_cards(assignmen
 def test_every_exercise_links_a_heading_that_its_page_has(assignment):
     for id, exercise in assignment.exercises.items():
         page, _, anchor = exercise.see.partition("#")
-        headings = re.findall(r"^#+ (.*)$", (ROOT / "book" / f"{page}.md").read_text(encoding="utf-8"), re.MULTILINE)
+        headings = re.findall(
+            r"^#+ (.*)$", (ROOT / "book" / f"{page}.md").read_text(encoding="utf-8"), re.MULTILINE
+        )
         assert anchor in {make_id(heading.replace("*", "")) for heading in headings} | {""}, id
 
 
@@ -168,7 +196,9 @@ def test_a_mistake_is_caught_first_by_its_stage_and_loses_its_points(exercise, m
         failed = [stage for stage in result.stages if stage.status not in ("passed", "capped")]
         assert failed and failed[0].name == mistake.caught_by, result
         assert result.points - result.earned == pytest.approx(mistake.loses), result
-        assert all(stage.status in ("slip", "wrong", "error") and stage.cause for stage in failed), result
+        assert all(
+            stage.status in ("slip", "wrong", "error") and stage.cause for stage in failed
+        ), result
 
 
 def draws(exercise) -> bool:
@@ -176,7 +206,9 @@ def draws(exercise) -> bool:
     return any("rng" in inspect.signature(stage.function).parameters for stage in exercise.stages)
 
 
-@pytest.mark.parametrize(("exercise", "mistake"), named((one, mistake) for one, mistake in MISTAKES if draws(one)))
+@pytest.mark.parametrize(
+    ("exercise", "mistake"), named((one, mistake) for one, mistake in MISTAKES if draws(one))
+)
 @pytest.mark.parametrize("secrets", MANY_OR_DRAWN)
 def test_a_mistake_earns_the_same_points_under_every_seed(exercise, mistake, secrets):
     lost = {}
@@ -184,12 +216,16 @@ def test_a_mistake_earns_the_same_points_under_every_seed(exercise, mistake, sec
         answers = LocalStudent(namespace_of(f"mistake:{mistake.name}", exercise))
         result = run_exercise(exercise, answers, seeded(exercise, secret), mistakes=[])
         lost[secret] = round(result.points - result.earned, 6)
-    other = {secret: points for secret, points in lost.items() if points != pytest.approx(mistake.loses)}
+    other = {
+        secret: points for secret, points in lost.items() if points != pytest.approx(mistake.loses)
+    }
     assert not other, f"registered: {mistake.loses:g}; otherwise with {other}"
 
 
-@pytest.mark.parametrize(("exercise", "mistake"), named(
-    (one, mistake) for one, mistake in MISTAKES if one.kind != "write-test"))
+@pytest.mark.parametrize(
+    ("exercise", "mistake"),
+    named((one, mistake) for one, mistake in MISTAKES if one.kind != "write-test"),
+)
 def test_a_mistake_is_told_its_own_misconception_and_no_other(exercise, mistake):
     """So no two registered mistakes of an exercise answer alike on all of its inputs."""
     for result in verdicts(exercise, mistake, FEWER):
@@ -201,9 +237,13 @@ def test_a_mistake_is_told_its_own_misconception_and_no_other(exercise, mistake)
 @pytest.mark.long
 @each_assignment
 def test_the_committed_matrix_is_what_the_mistakes_give(assignment):
-    table = as_table(assignment, lambda exercise, mistake: verdict(exercise.id, mistake.name, SECRETS[0]))
+    table = as_table(
+        assignment, lambda exercise, mistake: verdict(exercise.id, mistake.name, SECRETS[0])
+    )
     path = folder_of(assignment.number) / "matrix.md"
-    assert path.read_text(encoding="utf-8") == table, f"run `course author matrix {assignment.number}`"
+    assert path.read_text(encoding="utf-8") == table, (
+        f"run `course author matrix {assignment.number}`"
+    )
 
 
 @pytest.mark.parametrize("exercise", FUNCTIONS, ids=lambda one: one.id)
@@ -215,8 +255,10 @@ def test_a_function_exercise_has_six_mistakes_and_two_other_right_answers(exerci
 def stubs(tmp_path_factory) -> dict:
     """By assignment number: the namespace of a student notebook in which nothing is written yet."""
     folder = tmp_path_factory.mktemp("stubs")
-    return {one.number: from_file(build(one, folder / "build", folder / "exercises"))
-            for one in ASSIGNMENTS}
+    return {
+        one.number: from_file(build(one, folder / "build", folder / "exercises"))
+        for one in ASSIGNMENTS
+    }
 
 
 @each_exercise
@@ -224,7 +266,10 @@ def test_an_empty_stub_earns_nothing_and_is_told_so_in_a_sentence(exercise, stub
     result = results(exercise, stubs[exercise.id[:2]], SECRETS[:1])[0]
     assert result.earned == 0
     for stage in result.stages:
-        assert stage.status == "not_attempted" and "is not written yet: replace this line" in stage.cause, stage
+        assert (
+            stage.status == "not_attempted"
+            and "is not written yet: replace this line" in stage.cause
+        ), stage
 
 
 class EqualsEverything(torch.Tensor):
@@ -236,18 +281,47 @@ class EqualsEverything(torch.Tensor):
         return True
 
 
-JUNK = [None, True, 10**5000, -1, 0.0, float("nan"), "text", [], (), {}, (None, None, None, None), [[1.0]], {"parameters": None},
-        torch.tensor(0.0), torch.zeros(0), torch.zeros(3), torch.full((3, 3), torch.nan), torch.ones(2, 2, dtype=torch.int64),
-        torch.ones(3).double(), np.zeros(3), np.float32(1), object(), EqualsEverything(), torch.ones(2, 2).to_sparse()]
+JUNK = [
+    None,
+    True,
+    10**5000,
+    -1,
+    0.0,
+    float("nan"),
+    "text",
+    [],
+    (),
+    {},
+    (None, None, None, None),
+    [[1.0]],
+    {"parameters": None},
+    torch.tensor(0.0),
+    torch.zeros(0),
+    torch.zeros(3),
+    torch.full((3, 3), torch.nan),
+    torch.ones(2, 2, dtype=torch.int64),
+    torch.ones(3).double(),
+    np.zeros(3),
+    np.float32(1),
+    object(),
+    EqualsEverything(),
+    torch.ones(2, 2).to_sparse(),
+]
 
 
 @of_each_exercise("junk")
 def test_junk_earns_nothing_and_never_trips_a_check(exercise):
     for junk in JUNK:
-        functions = {name: lambda *args, junk=junk, **kwargs: junk for name in (exercise.function, *exercise.also)}
+        functions = {
+            name: lambda *args, junk=junk, **kwargs: junk
+            for name in (exercise.function, *exercise.also)
+        }
         result = results(exercise, functions, SECRETS[:1])[0]
         assert result.earned == 0, (type(junk), result)
-        assert all(stage.status == "wrong" and stage.cause for stage in result.stages), (type(junk), result)
+        assert all(stage.status == "wrong" and stage.cause for stage in result.stages), (
+            type(junk),
+            result,
+        )
 
 
 @of_each_exercise("idle")
@@ -270,26 +344,39 @@ def test_code_for_one_size_only_earns_at_most_half(exercise):
 def test_a_slip_of_type_or_memory_or_a_changed_argument_costs_a_fifth_at_most(exercise):
     source, calls = solution_of(assignment(exercise.id[:2]), exercise), asked(exercise)
     for name in {call.name for call in calls}:
-        for mutant in wrapped(source, name, [(call.args, call.value) for call in calls if call.name == name]):
+        for mutant in wrapped(
+            source, name, [(call.args, call.value) for call in calls if call.name == name]
+        ):
             if mutant.wrapper in ("double", "tensor", "writes", "whole", "buffer"):
                 names = namespace_of("reference", exercise)
                 ours = OurNamespace({**names, name: WRAPPERS[mutant.wrapper][-1](names[name])})
                 for result in results(exercise, ours, SECRETS[:2]):
                     lost = result.points - result.earned
                     assert 0 < lost <= exercise.points / 5 + 1e-9, (mutant.name, result)
-                    assert [stage.status for stage in result.stages].count("slip") == 1, (mutant.name, result)
+                    assert [stage.status for stage in result.stages].count("slip") == 1, (
+                        mutant.name,
+                        result,
+                    )
 
 
 NUMBER = re.compile(r"\d(?:[\d.,]*\d)?")
-WRITTEN = {number for folder in (ROOT / "autograder" / "checks", ROOT / "autograder" / "chapters")
-           for path in folder.rglob("*.py") for number in NUMBER.findall(path.read_text(encoding="utf-8"))}
+WRITTEN = {
+    number
+    for folder in (ROOT / "autograder" / "checks", ROOT / "autograder" / "chapters")
+    for path in folder.rglob("*.py")
+    for number in NUMBER.findall(path.read_text(encoding="utf-8"))
+}
 
 
 @pytest.mark.parametrize(("exercise", "mistake"), named(MISTAKES))
 def test_what_is_said_of_a_mistake_holds_no_drawn_number(exercise, mistake):
     """In grading the causes are shown and the details are not: each number in a cause was written by an author."""
-    said = {text for result in verdicts(exercise, mistake, FEWER) for stage in result.stages
-            for text in (stage.cause, stage.misconception)}
+    said = {
+        text
+        for result in verdicts(exercise, mistake, FEWER)
+        for stage in result.stages
+        for text in (stage.cause, stage.misconception)
+    }
     told = {number for text in said for number in NUMBER.findall(text)}
     assert told <= WRITTEN, told - WRITTEN
     # What is seen may differ with the seed, and so the sentence; the same sentence with another number holds a drawn one.
@@ -297,12 +384,33 @@ def test_what_is_said_of_a_mistake_holds_no_drawn_number(exercise, mistake):
 
 
 def run_pytest(number: str, impl: str) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder_of(number)), "--impl", impl],
-                          cwd=ROOT, capture_output=True, text=True, timeout=300, env=os.environ)
+    return subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            str(folder_of(number)),
+            "--impl",
+            impl,
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=os.environ,
+    )
 
 
-@pytest.mark.parametrize("assignment", [pytest.param(one, id=one.name, marks=pytest.mark.long if one is not ASSIGNMENTS[0] else ())
-                                        for one in ASSIGNMENTS])
+@pytest.mark.parametrize(
+    "assignment",
+    [
+        pytest.param(one, id=one.name, marks=pytest.mark.long if one is not ASSIGNMENTS[0] else ())
+        for one in ASSIGNMENTS
+    ],
+)
 def test_the_checks_are_ordinary_pytest_tests(assignment):
     done = run_pytest(assignment.number, "reference")
     assert done.returncode == 0, done.stdout
@@ -313,6 +421,10 @@ def test_pytest_fails_on_a_mistake_and_skips_the_exercises_it_is_not_of():
     exercise, mistake = MISTAKES[0]
     done = run_pytest(exercise.id[:2], f"mistake:{mistake.name}")
     assert done.returncode == 1 and "passed" in done.stdout
-    others = sum(len(one.stages) for one in CHECKED if one.id[:2] == exercise.id[:2]
-                 and mistake.name not in {other.name for other in mistakes_of(one.id)})
+    others = sum(
+        len(one.stages)
+        for one in CHECKED
+        if one.id[:2] == exercise.id[:2]
+        and mistake.name not in {other.name for other in mistakes_of(one.id)}
+    )
     assert f"{others} skipped" in done.stdout, done.stdout

@@ -1,4 +1,5 @@
 """What is particular to chapter 12's exercises: cards, libraries as rivals, the real thing."""
+
 import re
 
 import pytest
@@ -23,7 +24,15 @@ from reference_impl.weights.pretrained import load_hugging_face
 
 TWELVE = assignment("12")
 OURS = reference("12")
-SIZES = {"vocab_size": 40, "hidden_size": 12, "intermediate_size": 20, "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 6}
+SIZES = {
+    "vocab_size": 40,
+    "hidden_size": 12,
+    "intermediate_size": 20,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 6,
+}
 
 
 def theirs(tied: bool = False) -> LlamaForCausalLM:
@@ -38,27 +47,59 @@ def theirs(tied: bool = False) -> LlamaForCausalLM:
 
 def test_the_assignment_is_worth_fifty_points_and_takes_less_than_three_hours():
     assert TWELVE.points == 50
-    minutes = [int(re.search(r"\*\*Time\*\* (\d+) minutes", cell.source)[1]) for name, cells in TWELVE.cells.items() if name.endswith("-card") for cell in cells[:1]]
+    minutes = [
+        int(re.search(r"\*\*Time\*\* (\d+) minutes", cell.source)[1])
+        for name, cells in TWELVE.cells.items()
+        if name.endswith("-card")
+        for cell in cells[:1]
+    ]
     assert len(minutes) == 10 and sum(minutes) <= 180
 
 
 def test_the_numbers_worked_out_on_the_cards_are_what_the_reference_gives():
     x = torch.tensor([1.0, 7.0, 1.0, 7.0])
-    assert_close(OURS["rms_norm"](x, torch.tensor([1.0, 1.0, 2.0, 0.0]), 1e-12), torch.tensor([0.2, 1.4, 0.4, 0.0]))
+    assert_close(
+        OURS["rms_norm"](x, torch.tensor([1.0, 1.0, 2.0, 0.0]), 1e-12),
+        torch.tensor([0.2, 1.4, 0.4, 0.0]),
+    )
     assert_close(OURS["rms_norm"](x, torch.ones(4), 11.0)[0], torch.tensor(1 / 6))
-    gate, up, down = (torch.tensor(rows) for rows in ([[1.0, 1.0], [0.0, -1.0]], [[2.0, 0.0], [0.0, 2.0]], [[1.0, 0.0], [1.0, 1.0]]))
+    gate, up, down = (
+        torch.tensor(rows)
+        for rows in ([[1.0, 1.0], [0.0, -1.0]], [[2.0, 0.0], [0.0, 2.0]], [[1.0, 0.0], [1.0, 1.0]])
+    )
     token = torch.tensor([1.0, 2.0])
     assert [f"{one:.3f}" for one in silu(gate @ token).tolist()] == ["2.858", "-0.238"]
-    assert [f"{one:.3f}" for one in (silu(gate @ token) * (up @ token)).tolist()] == ["5.715", "-0.954"]
-    assert [f"{one:.3f}" for one in OURS["swiglu"](token, gate, up, down).tolist()] == ["5.715", "4.762"]
-    assert OURS["predict_llama"](10, 4, 2, 2, 1, 3, 5, False) == {"embedding": 40, "attention": 144, "feed_forward": 120, "norms": 20, "output": 40, "total": 364}
+    assert [f"{one:.3f}" for one in (silu(gate @ token) * (up @ token)).tolist()] == [
+        "5.715",
+        "-0.954",
+    ]
+    assert [f"{one:.3f}" for one in OURS["swiglu"](token, gate, up, down).tolist()] == [
+        "5.715",
+        "4.762",
+    ]
+    assert OURS["predict_llama"](10, 4, 2, 2, 1, 3, 5, False) == {
+        "embedding": 40,
+        "attention": 144,
+        "feed_forward": 120,
+        "norms": 20,
+        "output": 40,
+        "total": 364,
+    }
     assert OURS["predict_llama"](10, 4, 2, 2, 1, 3, 5, True)["total"] == 324
     said = torch.tensor([[2.0, -1.0, -3.0], [-1.0, -2.0, 0.0]])
-    assert f"{OURS['dead_units'](said, 0.0):.3f}" == "0.667" and OURS["dead_units"](said, 0.01) == 0.0
+    assert (
+        f"{OURS['dead_units'](said, 0.0):.3f}" == "0.667" and OURS["dead_units"](said, 0.01) == 0.0
+    )
     values = torch.tensor([[3.0, 6.0, 9.0], [30.0, 60.0, 90.0]])[None, :, :, None]
     found = OURS["grouped_attention"](torch.zeros(1, 4, 2, 1), torch.zeros(1, 2, 3, 1), values)
-    assert_close(found[0, :, :, 0], torch.tensor([[4.5, 6.0], [4.5, 6.0], [45.0, 60.0], [45.0, 60.0]]))
-    assert OURS["predict_cache"](2, 4, 1, 8, 16, 1000, 1) == {"token": 64, "text": 64_000, "texts": 16_777}
+    assert_close(
+        found[0, :, :, 0], torch.tensor([[4.5, 6.0], [4.5, 6.0], [45.0, 60.0], [45.0, 60.0]])
+    )
+    assert OURS["predict_cache"](2, 4, 1, 8, 16, 1000, 1) == {
+        "token": 64,
+        "text": 64_000,
+        "texts": 16_777,
+    }
     assert OURS["to_halves"](torch.arange(6.0), 1).tolist() == [0, 2, 4, 1, 3, 5]
     assert OURS["to_halves"](torch.arange(8.0), 2).tolist() == [0, 2, 1, 3, 4, 6, 5, 7]
     cache = OURS["KVCache"](1, 1, 4, 1)
@@ -78,31 +119,59 @@ def test_the_numbers_worked_out_on_the_cards_are_what_the_reference_gives():
 def test_the_short_answers_numbers_hold():
     found = OURS["predict_cache"](80, 64, 8, 128, 16, 4096, 50)
     assert found == {"token": 327_680, "text": 1.25 * 2**30, "texts": 40}
-    assert [OURS["predict_cache"](*sizes)["texts"] for sizes in ((80, 64, 8, 128, 8, 4096, 50), (80, 64, 8, 128, 16, 1024, 50), (80, 64, 4, 128, 16, 4096, 50), (80, 64, 8, 128, 16, 4096, 100),
-                                                                (80, 64, 64, 128, 16, 4096, 50), (80, 64, 8, 128, 16, 608, 50))] == [80, 160, 80, 80, 5, 269]
+    assert [
+        OURS["predict_cache"](*sizes)["texts"]
+        for sizes in (
+            (80, 64, 8, 128, 8, 4096, 50),
+            (80, 64, 8, 128, 16, 1024, 50),
+            (80, 64, 4, 128, 16, 4096, 50),
+            (80, 64, 8, 128, 16, 4096, 100),
+            (80, 64, 64, 128, 16, 4096, 50),
+            (80, 64, 8, 128, 16, 608, 50),
+        )
+    ] == [80, 160, 80, 80, 5, 269]
 
 
 def test_the_norm_and_the_gate_are_transformers_and_torchs():
     torch.manual_seed(1)
-    for dtype, close in ((torch.float32, {"rtol": 1e-5, "atol": 1e-6}), (torch.float16, {"rtol": 1e-2, "atol": 1e-3})):
+    for dtype, close in (
+        (torch.float32, {"rtol": 1e-5, "atol": 1e-6}),
+        (torch.float16, {"rtol": 1e-2, "atol": 1e-3}),
+    ):
         norm = LlamaRMSNorm(30, eps=1e-5).to(dtype)
         norm.weight.data.normal_()
         for size in (1, 0.001, 300):
             x = (size * torch.randn(2, 5, 30)).to(dtype)
             assert_close(OURS["rms_norm"](x, norm.weight, 1e-5), norm(x), **close)
             if dtype == torch.float32:
-                assert_close(OURS["rms_norm"](x, norm.weight, 1e-5), torch.nn.functional.rms_norm(x, (30,), norm.weight, 1e-5), **close)
+                assert_close(
+                    OURS["rms_norm"](x, norm.weight, 1e-5),
+                    torch.nn.functional.rms_norm(x, (30,), norm.weight, 1e-5),
+                    **close,
+                )
     layer = LlamaMLP(LlamaConfig(**SIZES))
     x = torch.randn(2, 5, 12)
-    assert_close(OURS["swiglu"](x, layer.gate_proj.weight, layer.up_proj.weight, layer.down_proj.weight), layer(x))
-    assert_close(OURS["swiglu"](x, torch.zeros(3, 12), torch.randn(3, 12), torch.randn(12, 3)), torch.zeros(2, 5, 12))
+    assert_close(
+        OURS["swiglu"](x, layer.gate_proj.weight, layer.up_proj.weight, layer.down_proj.weight),
+        layer(x),
+    )
+    assert_close(
+        OURS["swiglu"](x, torch.zeros(3, 12), torch.randn(3, 12), torch.randn(12, 3)),
+        torch.zeros(2, 5, 12),
+    )
 
 
 def test_the_parameters_are_those_of_the_librarys_model_and_of_published_ones():
     for tied in (False, True):
-        assert OURS["predict_llama"](40, 12, 3, 4, 2, 6, 20, tied)["total"] == sum(one.numel() for one in theirs(tied).parameters())
-    for sizes, total in (((32000, 4096, 32, 32, 32, 128, 11008, False), 6_738_415_616), ((32000, 8192, 80, 64, 64, 128, 22016, False), 65_285_660_672),
-                         ((32000, 8192, 80, 64, 8, 128, 28672, False), 68_976_648_192), ((49152, 576, 30, 9, 3, 64, 1536, True), 134_515_008)):
+        assert OURS["predict_llama"](40, 12, 3, 4, 2, 6, 20, tied)["total"] == sum(
+            one.numel() for one in theirs(tied).parameters()
+        )
+    for sizes, total in (
+        ((32000, 4096, 32, 32, 32, 128, 11008, False), 6_738_415_616),
+        ((32000, 8192, 80, 64, 64, 128, 22016, False), 65_285_660_672),
+        ((32000, 8192, 80, 64, 8, 128, 28672, False), 68_976_648_192),
+        ((49152, 576, 30, 9, 3, 64, 1536, True), 134_515_008),
+    ):
         assert OURS["predict_llama"](*sizes)["total"] == total
 
 
@@ -111,7 +180,10 @@ def test_groups_attend_as_torchs_fused_operator_does():
     for H, K, T, S in ((4, 2, 3, 3), (6, 3, 1, 5), (9, 3, 4, 9), (4, 4, 2, 3), (5, 1, 1, 1)):
         q, k, v = torch.randn(2, H, T, 8), torch.randn(2, K, S, 8), torch.randn(2, K, S, 8)
         seen = torch.ones(T, S, dtype=torch.bool).tril(S - T)
-        assert_close(OURS["grouped_attention"](q, k, v), scaled_dot_product_attention(q, k, v, seen, enable_gqa=True))
+        assert_close(
+            OURS["grouped_attention"](q, k, v),
+            scaled_dot_product_attention(q, k, v, seen, enable_gqa=True),
+        )
 
 
 def test_a_dead_unit_is_one_that_autograd_leaves_alone():
@@ -134,14 +206,16 @@ def test_the_cache_is_the_librarys_and_the_courses_bytes():
         k, v = torch.randn(2, 2, 3, T, 4)
         for one, other in zip(own.append(k, v), kept.update(k, v, 0), strict=True):
             assert torch.equal(one, other)
-    kept.crop(3 - kept.get_seq_length())             # a negative number: so many are removed
+    kept.crop(3 - kept.get_seq_length())  # a negative number: so many are removed
     own.truncate(3)
     k, v = torch.randn(2, 2, 3, 2, 4)
     for one, other in zip(own.append(k, v), kept.update(k, v, 0), strict=True):
         assert torch.equal(one, other)
     assert own.length == kept.get_seq_length()
     for bits, dtype in ((8, torch.int8), (16, torch.float16), (32, torch.float32)):
-        assert OURS["predict_cache"](30, 9, 3, 64, bits, 7, 1)["token"] == bytes_per_token(30, 3, 64, dtype)
+        assert OURS["predict_cache"](30, 9, 3, 64, bits, 7, 1)["token"] == bytes_per_token(
+            30, 3, 64, dtype
+        )
 
 
 def test_rows_are_moved_as_the_course_moves_them():
@@ -160,7 +234,13 @@ def test_the_loop_writes_what_the_library_writes():
         return model(torch.tensor([ids]), past_key_values=cache, use_cache=True).logits[0]
 
     found = OURS["cached_generate"](step, prompt, 12)
-    whole = model.generate(torch.tensor([prompt]), max_new_tokens=12, do_sample=False, eos_token_id=None, pad_token_id=0)[0, 4:].tolist()
+    whole = model.generate(
+        torch.tensor([prompt]),
+        max_new_tokens=12,
+        do_sample=False,
+        eos_token_id=None,
+        pad_token_id=0,
+    )[0, 4:].tolist()
     assert found == whole and cache.get_seq_length() == 15
 
 
@@ -170,10 +250,14 @@ def test_the_code_in_the_third_hints_runs_and_solves_its_own_problem():
         for code in re.findall(r"```python\n(.*?)```", TWELVE.hints(id)[2].text, re.DOTALL):
             exec(code, names)
     assert names["by_largest"](torch.tensor([[1.0, -4.0]])).tolist() == [[0.25, -1.0]]
-    assert names["stepped"](torch.tensor([2.0]), torch.tensor([[1.0], [-1.0]]), torch.ones(2, 1), torch.ones(1, 2)).tolist() == [2.0]
+    assert names["stepped"](
+        torch.tensor([2.0]), torch.tensor([[1.0], [-1.0]]), torch.ones(2, 1), torch.ones(1, 2)
+    ).tolist() == [2.0]
     assert names["openings"](3, 2, 2, 4, False)["total"] == 31
     assert names["poor_shops"]([[3, 9], [5, 1]]) == 0.5
-    assert names["tastes"](torch.ones(6, 2), torch.tensor([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])).tolist() == [2, 2, 4, 4, 6, 6]
+    assert names["tastes"](
+        torch.ones(6, 2), torch.tensor([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])
+    ).tolist() == [2, 2, 4, 4, 6, 6]
     assert names["films"](128_000, 90, 1) == {"film": 172_800_000, "films": 5787}
     assert names["nights_first"]([1, 10, 2, 20, 3, 30, 4, 40], 2) == [1, 2, 10, 20, 3, 4, 30, 40]
     assert names["receipts"](lambda portion, before: before + sum(portion), [2, 5], 3) == [7, 9, 12]
@@ -187,7 +271,9 @@ def test_the_code_in_the_third_hints_runs_and_solves_its_own_problem():
 def through(name: str, function) -> float:
     """What an answer earns in which `function` does the work."""
     exercise = TWELVE.exercise(name)
-    result = run_exercise(exercise, LocalStudent({**OURS, exercise.function: function}), mistakes=[])
+    result = run_exercise(
+        exercise, LocalStudent({**OURS, exercise.function: function}), mistakes=[]
+    )
     assert any("withheld here" in f"{stage.cause} {stage.detail}" for stage in result.stages)
     return result.earned
 
@@ -195,10 +281,21 @@ def through(name: str, function) -> float:
 def test_the_courses_answers_are_refused_in_words():
     from reference_impl.generation.cache import PreallocatedCache
     from reference_impl.layers import attention, norms
+
     assert through("rms_norm", norms.rms_norm) == 0
-    assert through("rms_norm", lambda x, w, eps: torch.nn.functional.rms_norm(x, w.shape, w, eps)) == 0
-    assert through("grouped_attention", lambda q, k, v: attention.attention(q, k, v, causal=True)) == 0
-    assert through("grouped_attention", lambda q, k, v: scaled_dot_product_attention(q, k, v, enable_gqa=True)) == 0
+    assert (
+        through("rms_norm", lambda x, w, eps: torch.nn.functional.rms_norm(x, w.shape, w, eps)) == 0
+    )
+    assert (
+        through("grouped_attention", lambda q, k, v: attention.attention(q, k, v, causal=True)) == 0
+    )
+    assert (
+        through(
+            "grouped_attention",
+            lambda q, k, v: scaled_dot_product_attention(q, k, v, enable_gqa=True),
+        )
+        == 0
+    )
     assert through("to_halves", rotary.to_halves) == 0
     assert through("KVCache", lambda B, K, room, D: PreallocatedCache(room)) == 0
 
@@ -213,26 +310,57 @@ def real_names() -> dict:
 
 def pairs_of(model) -> object:
     """The rows of a model's queries and keys as a file for pairs has them: what `to_halves` undoes."""
+
     def pairs(layer, name):
         attention = model.blocks[layer].attention
         weight = {"q": attention.query, "k": attention.key}[name].weight
         heads = {"q": model.config.num_heads, "k": model.config.num_kv_heads}[name]
-        return weight.detach().reshape(heads, 2, -1, weight.shape[1]).transpose(1, 2).reshape(weight.shape)
+        return (
+            weight.detach()
+            .reshape(heads, 2, -1, weight.shape[1])
+            .transpose(1, 2)
+            .reshape(weight.shape)
+        )
+
     return pairs
 
 
 def test_a_library_model_speaks_through_the_students_functions_token_for_token():
     library, names = theirs(), real_names()
-    model = Llama(OurConfig(vocab_size=40, hidden_size=12, intermediate_size=20, num_layers=3, num_heads=4, num_kv_heads=2, head_dim=6)).eval()
+    model = Llama(
+        OurConfig(
+            vocab_size=40,
+            hidden_size=12,
+            intermediate_size=20,
+            num_layers=3,
+            num_heads=4,
+            num_kv_heads=2,
+            head_dim=6,
+        )
+    ).eval()
     load_hugging_face(model, dict(library.state_dict()))
     prompt = [5, 30, 2]
     step = names["speaker"](model, pairs_of(model), names["yours"](), 20)
     logits = step(prompt, 0)
     with torch.no_grad():
         assert_close(logits, library(torch.tensor([prompt])).logits[0, -1:], rtol=1e-4, atol=1e-4)
-    right = library.generate(torch.tensor([prompt]), max_new_tokens=10, do_sample=False, eos_token_id=None, pad_token_id=0)[0, 3:].tolist()
-    assert names["cached_generate"](names["speaker"](model, pairs_of(model), names["yours"](), 20), prompt, 10) == right
-    assert names["without_a_cache"](model, pairs_of(model), prompt, 10) == (right, sum(range(3, 13)))
+    right = library.generate(
+        torch.tensor([prompt]),
+        max_new_tokens=10,
+        do_sample=False,
+        eos_token_id=None,
+        pad_token_id=0,
+    )[0, 3:].tolist()
+    assert (
+        names["cached_generate"](
+            names["speaker"](model, pairs_of(model), names["yours"](), 20), prompt, 10
+        )
+        == right
+    )
+    assert names["without_a_cache"](model, pairs_of(model), prompt, 10) == (
+        right,
+        sum(range(3, 13)),
+    )
     for name, change in names["wrong_versions"]().items():
         parts = names["yours"]() | change
         said = parts["write"](names["speaker"](model, pairs_of(model), parts, 600), prompt, 10)
@@ -244,11 +372,15 @@ def test_the_bibles_llama_speaks_through_them_too_and_goes_on_after_something_wa
     prompt = list(small.tokenizer.encode("And the king said unto "))
     step = names["speaker"](small.model, pairs_of(small.model), names["yours"](), 80)
     said = names["cached_generate"](step, prompt, 24)
-    right = list(generate(small.model, [prompt], SamplingParams(temperature=0.0, max_tokens=24))[0].ids)
+    right = list(
+        generate(small.model, [prompt], SamplingParams(temperature=0.0, max_tokens=24))[0].ids
+    )
     assert said == right
     for cache in step.kept:
         cache.truncate(len(prompt) + 5)
-    again = names["cached_generate"](lambda ids, start: step(ids, start + len(prompt) + 5), said[5:6], 10)
+    again = names["cached_generate"](
+        lambda ids, start: step(ids, start + len(prompt) + 5), said[5:6], 10
+    )
     assert again == right[6:16]
 
 
@@ -260,6 +392,11 @@ def test_smollm2_says_through_them_what_it_says():
     names = real_names()
     model, tokenizer, file = names["opened"]()
     prompt = list(tokenizer.encode("We sat on the bank of the").ids)
-    step = names["speaker"](model, lambda layer, name: file.tensor(f"blk.{layer}.attn_{name}.weight"), names["yours"](), 32)
+    step = names["speaker"](
+        model,
+        lambda layer, name: file.tensor(f"blk.{layer}.attn_{name}.weight"),
+        names["yours"](),
+        32,
+    )
     said = names["cached_generate"](step, prompt, 8)
     assert tokenizer.decode(said).startswith(" river, surrounded by the ancient ruins")

@@ -1,4 +1,5 @@
 """What is particular to chapter 15's exercises: cards, the reference engine and openai's own parser as oracles, the real thing."""
+
 import json
 import random
 import re
@@ -38,45 +39,95 @@ def test_the_assignment_is_worth_fifty_four_points():
 
 
 def test_the_numbers_worked_out_on_the_cards_are_what_the_reference_gives(ours):
-    assert ours["predict_steps"]([8, 4, 3, 1], 2) == {"static": 11, "idle": 6, "continuous": 8, "wait": 7}
-    states = [{"tokens": tokens, "computed": computed, "blocks": blocks} for tokens, computed, blocks in ((11, 4, 3), (9, 8, 2), (6, 5, 2), (10, 0, 0), (2, 0, 0))]
-    assert ours["plan"](states, 9, 3, 4) == ours["plan"](states, 14, 3, 4) == [(0, 7), (1, 1), (2, 1)]
+    assert ours["predict_steps"]([8, 4, 3, 1], 2) == {
+        "static": 11,
+        "idle": 6,
+        "continuous": 8,
+        "wait": 7,
+    }
+    states = [
+        {"tokens": tokens, "computed": computed, "blocks": blocks}
+        for tokens, computed, blocks in ((11, 4, 3), (9, 8, 2), (6, 5, 2), (10, 0, 0), (2, 0, 0))
+    ]
+    assert (
+        ours["plan"](states, 9, 3, 4) == ours["plan"](states, 14, 3, 4) == [(0, 7), (1, 1), (2, 1)]
+    )
     assert ours["plan"](states, 14, 5, 4) == [(0, 7), (1, 1), (2, 1), (3, 5)]
     queue = ours["Queue"](4, 2)
     for name, prompt in (("a", 3), ("b", 2), ("c", 1)):
         queue.add(name, prompt)
     seen = [(queue.step(), queue.running, queue.waiting, queue.free) for _ in range(4)]
-    assert seen == [([("a", 3), ("b", 2), ("c", 1)], ["a", "b", "c"], [], 0), ([("a", 1), ("b", 1)], ["a", "b"], ["c"], 0), ([("a", 1)], ["a"], ["b", "c"], 1), ([("a", 1)], ["a"], ["b", "c"], 1)]
+    assert seen == [
+        ([("a", 3), ("b", 2), ("c", 1)], ["a", "b", "c"], [], 0),
+        ([("a", 1), ("b", 1)], ["a", "b"], ["c"], 0),
+        ([("a", 1)], ["a"], ["b", "c"], 1),
+        ([("a", 1)], ["a"], ["b", "c"], 1),
+    ]
     assert queue.finish("a") == 4 and queue.step() == [("b", 4), ("c", 2)]
-    rows = ours["prepare"]([{"ids": [3, 1, 4, 1, 5, 9], "computed": 2, "count": 4, "table": [1, 3]}, {"ids": [7, 9, 8, 7, 2], "computed": 4, "count": 1, "table": [2, 0]}], 4)
-    assert [row.tolist() for row in rows] == [[2, 4, 1, 5, 9], [4, 2, 3, 4, 5], [0, 6, 7, 12, 13], [5, 6], [0, 1, 5]]
+    rows = ours["prepare"](
+        [
+            {"ids": [3, 1, 4, 1, 5, 9], "computed": 2, "count": 4, "table": [1, 3]},
+            {"ids": [7, 9, 8, 7, 2], "computed": 4, "count": 1, "table": [2, 0]},
+        ],
+        4,
+    )
+    assert [row.tolist() for row in rows] == [
+        [2, 4, 1, 5, 9],
+        [4, 2, 3, 4, 5],
+        [0, 6, 7, 12, 13],
+        [5, 6],
+        [0, 1, 5],
+    ]
     p, q = torch.tensor([[0.5, 0.25, 0.25], [0.25, 0.25, 0.5]]), torch.tensor([[0.25, 0.5, 0.25]])
-    assert ours["verify"](p, q, [1], torch.tensor([0.4, 0.6])) == [1, 2] and ours["verify"](p, q, [1], torch.tensor([0.6, 0.9])) == [0]
+    assert ours["verify"](p, q, [1], torch.tensor([0.4, 0.6])) == [1, 2] and ours["verify"](
+        p, q, [1], torch.tensor([0.6, 0.9])
+    ) == [0]
     streamer = ours["Streamer"]([b"Hi", b" Us", b"er:", b"\xc3", b"\xa9"], ["User:"])
-    assert [streamer.add(id) for id in (0, 1, 3, 4, 1)] == ["Hi", " ", "", "Usé", " "] and not streamer.stopped
+    assert [streamer.add(id) for id in (0, 1, 3, 4, 1)] == [
+        "Hi",
+        " ",
+        "",
+        "Usé",
+        " ",
+    ] and not streamer.stopped
     assert streamer.add(2) == "" and streamer.stopped
     tokens = iter([("Hé", None), ("", "stop")])
     assert len(list(ours["sse"]({"id": "1"}, lambda: next(tokens), None))) == 4
     one = {"due": 1.0, "sent": 3.0, "first": 4.0, "last": 6.0, "tokens": 5, "places": 8}
     for report in load_reports.RIGHT:
-        assert report([one], 0.0) == pytest.approx({"first_p95": 3.0, "per_token": 0.5, "per_second": 1.0}, rel=1e-9)
+        assert report([one], 0.0) == pytest.approx(
+            {"first_p95": 3.0, "per_token": 0.5, "per_second": 1.0}, rel=1e-9
+        )
     assert load_reports.making(start="sent")([one], 0.0)["first_p95"] == 1.0
 
 
 def test_the_oracles_of_the_checks_agree_with_the_reference_on_drawn_cases(ours):
     chance = random.Random(1)
     for _ in range(300):
-        answers, slots = [chance.randint(1, 12) for _ in range(chance.randint(0, 20))], chance.randint(1, 9)
+        answers, slots = (
+            [chance.randint(1, 12) for _ in range(chance.randint(0, 20))],
+            chance.randint(1, 9),
+        )
         assert ours["predict_steps"](answers, slots) == walked(answers, slots)
         size, states = chance.randint(1, 5), []
         for _ in range(chance.randint(0, 9)):
             tokens = chance.randint(1, 30)
             computed = chance.choice([0, tokens - 1, chance.randint(0, tokens - 1)])
-            blocks = max(1, -(-(tokens if tokens - computed > 1 else computed) // size)) if computed or chance.random() < 0.5 else 0
+            blocks = (
+                max(1, -(-(tokens if tokens - computed > 1 else computed) // size))
+                if computed or chance.random() < 0.5
+                else 0
+            )
             states.append({"tokens": tokens, "computed": computed, "blocks": blocks})
-        budget, free = max(1, sum(one["blocks"] > 0 for one in states)) + chance.randint(0, 30), chance.randint(0, 12)
+        budget, free = (
+            max(1, sum(one["blocks"] > 0 for one in states)) + chance.randint(0, 30),
+            chance.randint(0, 12),
+        )
         given = ours["plan"](states, budget, free, size)
-        assert given == planned(states, budget, free, size) and sum(tokens for _, tokens in given) <= budget
+        assert (
+            given == planned(states, budget, free, size)
+            and sum(tokens for _, tokens in given) <= budget
+        )
         blocks, size = chance.randint(1, 12), chance.randint(1, 4)
         queue, mirror = ours["Queue"](blocks, size), Mirror(blocks, size)
         for turn in range(25):
@@ -85,7 +136,11 @@ def test_the_oracles_of_the_checks_agree_with_the_reference_on_drawn_cases(ours)
             if chance.random() < 0.4:
                 prompt = chance.randint(1, max(1, blocks * size // 2))
                 queue.add(str(turn), prompt), mirror.add(str(turn), prompt)
-            assert queue.step() == mirror.step() and (queue.free, queue.running, queue.waiting) == (mirror.free, mirror.running, mirror.waiting)
+            assert queue.step() == mirror.step() and (queue.free, queue.running, queue.waiting) == (
+                mirror.free,
+                mirror.running,
+                mirror.waiting,
+            )
 
 
 def test_the_longest_running_request_is_never_put_back_and_nothing_is_lost(ours):
@@ -112,18 +167,44 @@ def test_the_longest_running_request_is_never_put_back_and_nothing_is_lost(ours)
 def test_the_rows_are_the_model_runner_s(ours):
     gpt = small_model("gpt_kjv").model
     blocks, chance = BlockManager(60, 4, prefix_caching=False), random.Random(6)
-    scheduler, runner = Scheduler(SchedulerConfig(max_num_seqs=8, max_num_batched_tokens=11, max_model_len=90), blocks), ModelRunner(gpt, 60, 4)
+    scheduler, runner = (
+        Scheduler(
+            SchedulerConfig(max_num_seqs=8, max_num_batched_tokens=11, max_model_len=90), blocks
+        ),
+        ModelRunner(gpt, 60, 4),
+    )
     for number in range(4):
-        scheduler.add(Sequence(str(number), [chance.randint(0, 300) for _ in range(5 + 4 * number)], SamplingParams(max_tokens=9)))
+        scheduler.add(
+            Sequence(
+                str(number),
+                [chance.randint(0, 300) for _ in range(5 + 4 * number)],
+                SamplingParams(max_tokens=9),
+            )
+        )
     kinds = set()
     for _ in range(12):
         step = scheduler.schedule()
         prepared = runner.prepare(step)
-        many = [{"ids": list(one.sequence.ids), "computed": one.sequence.num_computed_tokens, "count": one.num_tokens, "table": list(one.sequence.block_table)} for one in step.scheduled]
+        many = [
+            {
+                "ids": list(one.sequence.ids),
+                "computed": one.sequence.num_computed_tokens,
+                "count": one.num_tokens,
+                "table": list(one.sequence.block_table),
+            }
+            for one in step.scheduled
+        ]
         ids, positions, slots, lengths, ends = ours["prepare"](many, 4)
-        assert [row.tolist() for row in (ids, positions, slots, lengths, ends)] == list(map(list, laid_out(many, 4)))
+        assert [row.tolist() for row in (ids, positions, slots, lengths, ends)] == list(
+            map(list, laid_out(many, 4))
+        )
         layout, n = prepared.layout, prepared.layout.num_decodes
-        assert ids.tolist() == prepared.ids and torch.equal(positions, prepared.positions) and torch.equal(slots, layout.slot_mapping) and lengths.tolist() == layout.context_lens.tolist()
+        assert (
+            ids.tolist() == prepared.ids
+            and torch.equal(positions, prepared.positions)
+            and torch.equal(slots, layout.slot_mapping)
+            and lengths.tolist() == layout.context_lens.tolist()
+        )
         if n < len(many):
             assert (ends[n:] - ends[n]).tolist() == layout.cu_seqlens_prefill.tolist()
         kinds.add((n > 0, n < len(many)))
@@ -155,10 +236,15 @@ def test_greedy_verdicts_are_the_engine_s(ours):
     chance = random.Random(3)
     for _ in range(100):
         k, V = chance.randint(0, 5), chance.randint(1, 6)
-        best, guesses = [chance.randrange(V) for _ in range(k + 1)], [chance.randrange(V) for _ in range(k)]
+        best, guesses = (
+            [chance.randrange(V) for _ in range(k + 1)],
+            [chance.randrange(V) for _ in range(k)],
+        )
         p = torch.nn.functional.one_hot(torch.tensor(best), V).float()
         q = torch.nn.functional.one_hot(torch.tensor(guesses, dtype=torch.int64), V).float()
-        assert ours["verify"](p, q, guesses, torch.rand(k + 1).clamp(max=0.999)) == engine_verify(p, Draft(guesses), None)
+        assert ours["verify"](p, q, guesses, torch.rand(k + 1).clamp(max=0.999)) == engine_verify(
+            p, Draft(guesses), None
+        )
 
 
 class Bytes:
@@ -173,10 +259,15 @@ def test_the_streamer_shows_what_the_course_s_stopping_shows(ours):
     for stop in (["ab", "bca"], ["é", "aé"], ["\n\n"], ["aaab", "b"]):
         for _ in range(40):
             data = "".join(chance.choice("abcé\n") for _ in range(15)).encode()
-            streamer, theirs = ours["Streamer"]([bytes([byte]) for byte in range(256)], stop), Stopping(SamplingParams(max_tokens=1000, stop=tuple(stop)), (), Bytes())
+            streamer, theirs = (
+                ours["Streamer"]([bytes([byte]) for byte in range(256)], stop),
+                Stopping(SamplingParams(max_tokens=1000, stop=tuple(stop)), (), Bytes()),
+            )
             for byte in data:
                 step = theirs.add(byte)
-                assert streamer.add(byte) == step.text and streamer.stopped == (step.reason == "stop")
+                assert streamer.add(byte) == step.text and streamer.stopped == (
+                    step.reason == "stop"
+                )
                 if streamer.stopped:
                     break
 
@@ -184,16 +275,29 @@ def test_the_streamer_shows_what_the_course_s_stopping_shows(ours):
 def test_openai_s_own_parser_reads_the_events_and_its_types_take_them(ours):
     from openai._streaming import SSEDecoder
     from openai.types.chat import ChatCompletionChunk
+
     tokens = iter([("Hé", None), ("", None), ('\n"x"', None), ("", "length")])
     head = {"id": "1", "object": "chat.completion.chunk", "created": 3, "model": "small"}
     data = b"".join(ours["sse"](head, lambda: next(tokens), 7))
     events = list(SSEDecoder().iter_bytes(iter([data[:37], data[37:]])))
     assert events[-1].data == "[DONE]" and not any(event.event or event.id for event in events)
-    chunks = [ChatCompletionChunk.model_validate(json.loads(event.data), strict=True) for event in events[:-1]]
-    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices) == 'Hé\n"x"'
-    assert chunks[0].choices[0].delta.role == "assistant" and chunks[-2].choices[0].finish_reason == "length" and chunks[-1].usage.total_tokens == 11
+    chunks = [
+        ChatCompletionChunk.model_validate(json.loads(event.data), strict=True)
+        for event in events[:-1]
+    ]
+    assert (
+        "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+        == 'Hé\n"x"'
+    )
+    assert (
+        chunks[0].choices[0].delta.role == "assistant"
+        and chunks[-2].choices[0].finish_reason == "length"
+        and chunks[-1].usage.total_tokens == 11
+    )
     broken = b"".join(event[:-1] for event in ours["sse"](head, lambda: ("x", "stop"), None))
-    assert len(list(SSEDecoder().iter_bytes(iter([broken])))) < 2                  # one line break: no event is ever complete
+    assert (
+        len(list(SSEDecoder().iter_bytes(iter([broken])))) < 2
+    )  # one line break: no event is ever complete
 
 
 def test_the_code_in_the_third_hints_runs_and_solves_its_own_problem():
@@ -202,7 +306,10 @@ def test_the_code_in_the_third_hints_runs_and_solves_its_own_problem():
         for code in re.findall(r"```python\n(.*?)```", FIFTEEN.hints(id)[2].text, re.DOTALL):
             exec(compile(code, id, "exec"), names)
     assert names["empty_again"]([2, 2, 5], 2) == 7
-    assert names["eggs"]([{"regular": False, "wants": 3}, {"regular": True, "wants": 1}], 3) == [(0, 2), (1, 1)]
+    assert names["eggs"]([{"regular": False, "wants": 3}, {"regular": True, "wants": 1}], 3) == [
+        (0, 2),
+        (1, 1),
+    ]
     park = names["CarPark"](3)
     for name, size in (("lorry", 2), ("bus", 2), ("car", 1)):
         park.arrive(name, size)
@@ -214,7 +321,13 @@ def test_the_code_in_the_third_hints_runs_and_solves_its_own_problem():
     assert (lines.add("one\r"), lines.add("\ntwo")) == ("one", "\ntwo")
     left = iter([(20, False), (21, True)])
     assert len(list(names["log"]({"at": "hill"}, lambda: next(left)))) == 3
-    names["test_mean_mark"](lambda marks: sum(there) / len(there) if (there := [mark for mark in marks if mark is not None]) else 0.0)
+    names["test_mean_mark"](
+        lambda marks: (
+            sum(there) / len(there)
+            if (there := [mark for mark in marks if mark is not None])
+            else 0.0
+        )
+    )
     with pytest.raises(AssertionError):
         names["test_mean_mark"](lambda marks: sum(mark or 0 for mark in marks) / len(marks))
 
@@ -231,7 +344,9 @@ def test_the_write_tests_candidates_keep_and_break_what_the_card_says(ours):
 def through(name: str, function) -> float:
     """What an answer earns in which `function` does the work."""
     exercise = FIFTEEN.exercise(name)
-    result = run_exercise(exercise, LocalStudent({**reference("15"), exercise.function: function}), mistakes=[])
+    result = run_exercise(
+        exercise, LocalStudent({**reference("15"), exercise.function: function}), mistakes=[]
+    )
     assert any("withheld here" in f"{stage.cause} {stage.detail}" for stage in result.stages)
     return result.earned
 
@@ -240,23 +355,43 @@ def test_the_courses_answers_are_refused_in_words():
     class ByTheCourse:
         def __init__(self, pieces, stop):
             from reference_impl.generation.stopping import StopStrings
+
             self.strings = StopStrings(stop)
 
         def add(self, id):
             return self.strings.add("x")[0]
+
     assert through("Streamer", ByTheCourse) == 0
-    assert through("verify", lambda p, q, guesses, u: engine_verify(p, Draft(guesses, q), None)) == 0
+    assert (
+        through("verify", lambda p, q, guesses, u: engine_verify(p, Draft(guesses, q), None)) == 0
+    )
 
 
 def test_the_students_queue_serves_verses_in_little_memory():
     names = dict(reference("15"))
     exec(FIFTEEN.cells["real-queue"][0].source, names)
     gpt, params = small_model("gpt_kjv"), SamplingParams(temperature=0.0, max_tokens=16)
-    prompts = [list(gpt.tokenizer.encode(text)) for text in ("In the beginning ", "The river ", "Blessed ")]
-    engine = Engine(gpt.model, EngineConfig(num_blocks=9, block_size=4, prefix_caching=False, scheduler=SchedulerConfig(max_num_batched_tokens=256, max_model_len=36)))
+    prompts = [
+        list(gpt.tokenizer.encode(text)) for text in ("In the beginning ", "The river ", "Blessed ")
+    ]
+    engine = Engine(
+        gpt.model,
+        EngineConfig(
+            num_blocks=9,
+            block_size=4,
+            prefix_caching=False,
+            scheduler=SchedulerConfig(max_num_batched_tokens=256, max_model_len=36),
+        ),
+    )
     engine.scheduler = names["ByYourQueue"](engine.config.scheduler, engine.blocks)
-    assert [each[0].ids for each in engine.generate(prompts, params)] == [list(reference_generate(gpt.model, [prompt], params)[0].ids) for prompt in prompts]
-    assert engine.num_preemptions and engine.blocks.num_free_blocks == 9 and not engine.scheduler.queue.running
+    assert [each[0].ids for each in engine.generate(prompts, params)] == [
+        list(reference_generate(gpt.model, [prompt], params)[0].ids) for prompt in prompts
+    ]
+    assert (
+        engine.num_preemptions
+        and engine.blocks.num_free_blocks == 9
+        and not engine.scheduler.queue.running
+    )
 
 
 def test_the_students_parts_serve_smollm2_to_two_clients():
@@ -265,12 +400,43 @@ def test_the_students_parts_serve_smollm2_to_two_clients():
     for cell in ("real-queue", "real-server", "real-client"):
         exec(FIFTEEN.cells[cell][0].source, names)
     assert names["ask"] is names["by_openai"]
-    served, questions = names["load_served"](next(path("smollm2").glob("*.gguf"))), ["Name three trees.", "Say hello."]
-    with names["serving"](served, served.render_chat) as (engine, address), ThreadPoolExecutor(2) as clients:
-        answers = [list(clients.map(lambda question: names[ask](address, question, 4), questions)) for ask in ("by_openai", "by_urllib")]
+    served, questions = (
+        names["load_served"](next(path("smollm2").glob("*.gguf"))),
+        ["Name three trees.", "Say hello."],
+    )
+    with (
+        names["serving"](served, served.render_chat) as (engine, address),
+        ThreadPoolExecutor(2) as clients,
+    ):
+        answers = [
+            list(clients.map(lambda question: names[ask](address, question, 4), questions))
+            for ask in ("by_openai", "by_urllib")
+        ]
     assert answers[0] == answers[1] and [count for _, count in answers[0]] == [4, 4]
-    prompts = [list(served.tokenizer.encode(served.render_chat([{"role": "user", "content": question}]), add_specials=False).ids) for question in questions]
-    theirs = [list(reference_generate(served.model, [prompt], SamplingParams(temperature=0.0, max_tokens=4), eos_ids=served.eos_ids)[0].ids) for prompt in prompts]
+    prompts = [
+        list(
+            served.tokenizer.encode(
+                served.render_chat([{"role": "user", "content": question}]), add_specials=False
+            ).ids
+        )
+        for question in questions
+    ]
+    theirs = [
+        list(
+            reference_generate(
+                served.model,
+                [prompt],
+                SamplingParams(temperature=0.0, max_tokens=4),
+                eos_ids=served.eos_ids,
+            )[0].ids
+        )
+        for prompt in prompts
+    ]
     assert sorted(names["YourText"].seen) == sorted(2 * theirs)
-    assert ["".join(pieces) for pieces, _ in answers[0]] == [served.tokenizer.decode(ids) for ids in theirs]
-    assert any(row["num_tokens"] == 32 for row in engine.trace.rows) and engine.blocks.num_free_blocks == 64
+    assert ["".join(pieces) for pieces, _ in answers[0]] == [
+        served.tokenizer.decode(ids) for ids in theirs
+    ]
+    assert (
+        any(row["num_tokens"] == 32 for row in engine.trace.rows)
+        and engine.blocks.num_free_blocks == 64
+    )

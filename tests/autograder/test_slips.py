@@ -1,4 +1,5 @@
 """A right answer with one slip of type, dtype or an axis of length 1 earns four fifths, in every exercise."""
+
 import inspect
 
 import pytest
@@ -11,15 +12,31 @@ from autograder.checks.local_student import OurNamespace
 from autograder.checks.protocol import LocalStudent, run_exercise
 from tests.autograder.slip_cases import CHANGES, changed, slipping
 
-CHECKED = {one.id: one for assignment in assignments() for one in assignment.exercises.values()
-           if one.stages and one.kind != "write-test"}
-DETACHED = ("a number for a tensor", "a list for a tensor", "an array for a tensor")     # no gradient passes through these
-SAMPLE = [("08.next_token_loss", "an axis too many in front"), ("05.mlm_loss", "an axis too many at the end"),
-          ("10.sequence_logprobs", "an axis too many at the end"), ("09.repair_padding", "integers for bools"),
-          ("08.task_rows", "floats for integers"), ("10.predict_lora", "a float for an int"),
-          ("10.LoRALinear", "float64 for float32"), ("01.ppmi", "a list for a tensor"),
-          ("02.train_bpe", "a tuple for a list"), ("04.masks", "integers for bools"),
-          ("06.mean_pool", "axes of length 1 dropped"), ("16.step_bytes", "a tensor for an int")]
+CHECKED = {
+    one.id: one
+    for assignment in assignments()
+    for one in assignment.exercises.values()
+    if one.stages and one.kind != "write-test"
+}
+DETACHED = (
+    "a number for a tensor",
+    "a list for a tensor",
+    "an array for a tensor",
+)  # no gradient passes through these
+SAMPLE = [
+    ("08.next_token_loss", "an axis too many in front"),
+    ("05.mlm_loss", "an axis too many at the end"),
+    ("10.sequence_logprobs", "an axis too many at the end"),
+    ("09.repair_padding", "integers for bools"),
+    ("08.task_rows", "floats for integers"),
+    ("10.predict_lora", "a float for an int"),
+    ("10.LoRALinear", "float64 for float32"),
+    ("01.ppmi", "a list for a tensor"),
+    ("02.train_bpe", "a tuple for a list"),
+    ("04.masks", "integers for bools"),
+    ("06.mean_pool", "axes of length 1 dropped"),
+    ("16.step_bytes", "a tensor for an int"),
+]
 
 
 def earned(exercise, name: str, change) -> tuple[float, list]:
@@ -49,7 +66,11 @@ def applicable(exercise, name: str) -> list[str]:
 
 
 def functions_of(exercise) -> list[str]:
-    return [name for name in (exercise.function, *exercise.also) if callable(reference(exercise.id[:2]).get(name))]
+    return [
+        name
+        for name in (exercise.function, *exercise.also)
+        if callable(reference(exercise.id[:2]).get(name))
+    ]
 
 
 @pytest.mark.parametrize(("id", "title"), SAMPLE)

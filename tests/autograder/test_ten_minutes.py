@@ -1,4 +1,5 @@
 """CONTRIBUTING's "An exercise in ten minutes", followed to the letter in a copy of the repository."""
+
 import os
 import re
 import shlex
@@ -11,8 +12,17 @@ import pytest
 
 from autograder.authoring.catalogue import ROOT
 
-COPIED = ("autograder", "course", "solutions", "exercises", "tests/autograder", "tests/conftest.py", "tests/signatures.py",
-          "pyproject.toml", "requirements.lock")
+COPIED = (
+    "autograder",
+    "course",
+    "solutions",
+    "exercises",
+    "tests/autograder",
+    "tests/conftest.py",
+    "tests/signatures.py",
+    "pyproject.toml",
+    "requirements.lock",
+)
 PIECES = 4
 RUN = """
 import shlex, sys
@@ -57,8 +67,13 @@ def copy(tmp_path_factory) -> Path:
 
 
 def run(folder: Path, *arguments: str) -> str:
-    done = subprocess.run([sys.executable, *arguments], cwd=folder, env=os.environ | {"PYTHONPATH": str(folder)},
-                          capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
     return done.stdout
 
@@ -67,9 +82,15 @@ def test_what_is_printed_there_builds_and_is_judged_as_it_says(copy):
     """All but the sweep for importable answers, which has tests of its own."""
     [shell] = re.findall(r"```sh\n(.*?)```", section(), re.DOTALL)
     lines = [shlex.split(line, comments=True) for line in shell.strip().split("\n")]
-    course = [shlex.join(words[1:]) for words in lines if words[0] == ".venv/bin/course" and "withheld" not in words]
+    course = [
+        shlex.join(words[1:])
+        for words in lines
+        if words[0] == ".venv/bin/course" and "withheld" not in words
+    ]
     assert len(course) == 4
     said = run(copy, "-c", RUN, *course)
     assert "2 of 2" in said and "0 of " in said.rpartition("mutants survive")[0].rpartition("\n")[2]
     [tests] = [words[1:] for words in lines if words[0] == ".venv/bin/python"]
-    assert re.search(r"\d\d passed", run(copy, *tests, "-q", "-p", "no:cacheprovider", "-p", "no:xdist"))
+    assert re.search(
+        r"\d\d passed", run(copy, *tests, "-q", "-p", "no:cacheprovider", "-p", "no:xdist")
+    )

@@ -1,4 +1,5 @@
 """The built book, and a browser that may read it but not the network."""
+
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +13,7 @@ SIZES = {"desktop": {"width": 1440, "height": 900}, "phone": {"width": 390, "hei
 
 def page_names() -> list[str]:
     """Every page of the table of contents, and the search page."""
+
     def walk(entry):
         if isinstance(entry, dict):
             yield from (value for key, value in entry.items() if key in ("root", "file"))
@@ -19,6 +21,7 @@ def page_names() -> list[str]:
         if isinstance(entry, list):
             for item in entry:
                 yield from walk(item)
+
     return [*walk(yaml.safe_load((ROOT / "book" / "_toc.yml").read_text())), "search"]
 
 
@@ -26,12 +29,14 @@ def page_names() -> list[str]:
 def html() -> Path:
     """The folder of the built book; built here if anything has changed since."""
     from course.book.build import build_book
+
     return build_book(ROOT, jobs=2).parent
 
 
 @dataclass
 class Heard:
     """What a page asked of the network and complained about."""
+
     requests: list = field(default_factory=list)
     complaints: list = field(default_factory=list)
 
@@ -43,11 +48,20 @@ def open_page(browser, url: str, size="desktop", scheme="light", maths=True, **s
     """
     context = browser.new_context(viewport=SIZES[size], color_scheme=scheme, **settings)
     if not maths:
-        context.route("**/mathjax/**", lambda route: route.fulfill(body="", content_type="text/javascript"))
+        context.route(
+            "**/mathjax/**", lambda route: route.fulfill(body="", content_type="text/javascript")
+        )
     page = context.new_page()
     page.scripted = settings.get("java_script_enabled", True)
     page.on("request", lambda request: page.heard.requests.append(request.url))
-    page.on("console", lambda message: page.heard.complaints.append(message.text) if message.type in ("error", "warning") else None)
+    page.on(
+        "console",
+        lambda message: (
+            page.heard.complaints.append(message.text)
+            if message.type in ("error", "warning")
+            else None
+        ),
+    )
     page.on("pageerror", lambda error: page.heard.complaints.append(str(error)))
     return visit(page, url)
 
@@ -61,7 +75,9 @@ def visit(page, url: str):
     return page
 
 
-MATHS_SET = "!window.MathJax || !window.MathJax.startup || window.MathJax.startup.promise.then(() => true)"
+MATHS_SET = (
+    "!window.MathJax || !window.MathJax.startup || window.MathJax.startup.promise.then(() => true)"
+)
 DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
@@ -98,6 +114,7 @@ def look(browser, opened):
         page.set_viewport_size(SIZES[size])
         page.emulate_media(media="null", color_scheme=scheme)
         return visit(page, url)
+
     yield load
     for page in further:
         page.context.close()
@@ -106,7 +123,9 @@ def look(browser, opened):
 @pytest.fixture
 def reader(look, html):
     """`reader("01-static-embeddings/counting", size="phone")` shows a page of the book, unless told with unset formulas."""
-    return lambda name, maths=False, **settings: look((html / f"{name}.html").as_uri(), maths=maths, **settings)
+    return lambda name, maths=False, **settings: look(
+        (html / f"{name}.html").as_uri(), maths=maths, **settings
+    )
 
 
 @pytest.fixture(scope="session")
@@ -115,6 +134,7 @@ def stills_root(tmp_path_factory):
     from course.book import stills
     from course.book.figures import figure
     from tests.book.figure_data import DATA
+
     root = tmp_path_factory.mktemp("stills")
     stills.draw_ahead([figure(name, data, "C", "A").to_html() for name, data in DATA.items()], root)
     return root
@@ -124,10 +144,15 @@ def violations(page, context=None, **options):
     """A line for each element at which axe finds a rule broken, on the page or inside `context`, a selector."""
     if not page.evaluate("() => Boolean(window.axe)"):
         page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate("([where, options]) => axe.run(where || document, options)",
-                          [context, {"resultTypes": ["violations"], "preload": False, **options}])
-    return [f"{rule['id']} at {node['target']}: {node['failureSummary'][:200]}"
-            for rule in found["violations"] for node in rule["nodes"]]
+    found = page.evaluate(
+        "([where, options]) => axe.run(where || document, options)",
+        [context, {"resultTypes": ["violations"], "preload": False, **options}],
+    )
+    return [
+        f"{rule['id']} at {node['target']}: {node['failureSummary'][:200]}"
+        for rule in found["violations"]
+        for node in rule["nodes"]
+    ]
 
 
 AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
@@ -135,4 +160,3 @@ COLOUR_RULES = {"runOnly": ["color-contrast", "link-in-text-block"]}
 STRUCTURE = """() => [...document.querySelectorAll('body *')].map((one) => one.tagName + one.id + one.getAttribute('role')
     + one.getAttribute('aria-hidden') + one.hidden + (one.checkVisibility ? one.checkVisibility() : '')).join('|')"""
 """What axe's rules but those of colour depend on: while this stays, their findings stay."""
-

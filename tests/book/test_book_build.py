@@ -1,4 +1,5 @@
 """The cache of executed pages and the questions `has anything changed?` and `is this page in order?`."""
+
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,9 @@ from autograder.errors import CourseError
 from course.book import build as book_build
 
 ROOT = Path(__file__).resolve().parents[2]
-HEAD = "---\nfile_format: mystnb\nkernelspec: {name: python3, display_name: Python 3}\n---\n# Page\n\n"
+HEAD = (
+    "---\nfile_format: mystnb\nkernelspec: {name: python3, display_name: Python 3}\n---\n# Page\n\n"
+)
 
 
 @pytest.fixture
@@ -19,8 +22,11 @@ def course(tmp_path):
     (tmp_path / "_config.yml").write_text("title: t\n")
 
     def write(code, name="page"):
-        (tmp_path / "book" / f"{name}.md").write_text(f"{HEAD}```{{code-cell}} python\n{code}\n```\n")
+        (tmp_path / "book" / f"{name}.md").write_text(
+            f"{HEAD}```{{code-cell}} python\n{code}\n```\n"
+        )
         return tmp_path
+
     return write
 
 
@@ -81,6 +87,7 @@ def test_the_plain_command_writes_the_book_without_a_warning_and_runs_no_page_ag
 
 def test_a_line_that_a_busy_kernel_sent_in_pieces_is_one_line(course):
     from jupyter_cache import get_cache
+
     pieces = "import sys, time\nfor piece in ('right of 16:', ' 8', chr(10), 'next'):\n    print(piece, end='', flush=True)\n    time.sleep(0.3)"
     root = course(pieces)
     assert book_build.execute_pages(root, 1, quiet) == []

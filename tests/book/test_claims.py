@@ -1,4 +1,5 @@
 """A claim stops the page when its condition fails, and only one truth value will do as a condition."""
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +8,9 @@ from course.book.claims import ClaimError, claim
 from course.book.predictions import revealed
 
 
-@pytest.mark.parametrize("true", [True, np.bool_(True), torch.tensor(True), torch.tensor([[1.0]]) > 0, np.array([2]) > 1])
+@pytest.mark.parametrize(
+    "true", [True, np.bool_(True), torch.tensor(True), torch.tensor([[1.0]]) > 0, np.array([2]) > 1]
+)
 def test_a_true_condition_says_nothing(true, capsys):
     assert claim("two is more than one", true) is None
     assert capsys.readouterr().out == ""
@@ -19,8 +22,22 @@ def test_a_false_condition_stops_with_the_sentence(false):
         claim("two is more than three", false)
 
 
-@pytest.mark.parametrize("no_truth", ["yes", 1, 0.5, [True], (), None, torch.tensor([True, True]), np.array([]), torch.tensor(3.0),
-                                      (x for x in [True]), claim])
+@pytest.mark.parametrize(
+    "no_truth",
+    [
+        "yes",
+        1,
+        0.5,
+        [True],
+        (),
+        None,
+        torch.tensor([True, True]),
+        np.array([]),
+        torch.tensor(3.0),
+        (x for x in [True]),
+        claim,
+    ],
+)
 def test_what_is_not_one_truth_value_is_refused(no_truth):
     with pytest.raises(TypeError, match="not one truth value"):
         claim("anything", no_truth)

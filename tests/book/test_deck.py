@@ -1,4 +1,5 @@
 """The flashcards for other programs: Anki's own library reads the package."""
+
 import csv
 import re
 import sqlite3
@@ -12,7 +13,11 @@ from course.book.spacing import NEW, review
 from tests.book.conftest import ROOT
 
 CARDS = deck.all_cards(ROOT / "book")
-FIRST = {"01.card-pmi": "P~d9>jC@pu", "02.card-byt5-canine": "C!*KnJXwt>", "13.memory-intensity": "t2l>V7@-P@"}
+FIRST = {
+    "01.card-pmi": "P~d9>jC@pu",
+    "02.card-byt5-canine": "C!*KnJXwt>",
+    "13.memory-intensity": "t2l>V7@-P@",
+}
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +30,7 @@ def package(tmp_path_factory):
 @pytest.fixture
 def collection(tmp_path):
     from anki.collection import Collection
+
     one = Collection(str(tmp_path / "learner.anki2"))
     yield one
     one.close()
@@ -33,8 +39,13 @@ def collection(tmp_path):
 def take(collection, path):
     from anki.collection import ImportAnkiPackageOptions, ImportAnkiPackageRequest
     from anki.import_export_pb2 import ImportAnkiPackageUpdateCondition as When
-    options = ImportAnkiPackageOptions(update_notes=When.IMPORT_ANKI_PACKAGE_UPDATE_CONDITION_ALWAYS)
-    return collection.import_anki_package(ImportAnkiPackageRequest(package_path=str(path), options=options)).log
+
+    options = ImportAnkiPackageOptions(
+        update_notes=When.IMPORT_ANKI_PACKAGE_UPDATE_CONDITION_ALWAYS
+    )
+    return collection.import_anki_package(
+        ImportAnkiPackageRequest(package_path=str(path), options=options)
+    ).log
 
 
 def test_anki_finds_a_note_for_each_card_and_a_second_import_adds_none(package, collection):
@@ -53,7 +64,16 @@ def test_anki_finds_a_note_for_each_card_and_a_second_import_adds_none(package, 
 def test_a_mended_card_is_the_same_note_with_the_new_text(package, collection, tmp_path):
     take(collection, package)
     before = {note: collection.get_note(note).guid for note in collection.find_notes("")}
-    mended = [DeckCard(card.key, card.chapter, card.title, card.front, f"{card.back} Mended." if n == 0 else card.back) for n, card in enumerate(CARDS)]
+    mended = [
+        DeckCard(
+            card.key,
+            card.chapter,
+            card.title,
+            card.front,
+            f"{card.back} Mended." if n == 0 else card.back,
+        )
+        for n, card in enumerate(CARDS)
+    ]
     deck.write_package(mended[::-1], tmp_path / "next.apkg")
     take(collection, tmp_path / "next.apkg")
     assert {note: collection.get_note(note).guid for note in collection.find_notes("")} == before
@@ -71,25 +91,43 @@ def test_ids_are_those_that_learners_have(package, tmp_path):
     with zipfile.ZipFile(package) as file:
         file.extract("collection.anki2", tmp_path)
     with sqlite3.connect(tmp_path / "collection.anki2") as base:
-        guids = dict(zip([card.key for card in CARDS], [row[0] for row in base.execute("select guid from notes order by id")]))
+        guids = dict(
+            zip(
+                [card.key for card in CARDS],
+                [row[0] for row in base.execute("select guid from notes order by id")],
+            )
+        )
     assert len(set(guids.values())) == len(CARDS)
     assert {key: guids[key] for key in FIRST} == FIRST
 
 
 def test_formulas_are_in_anki_s_brackets_and_everything_else_is_html():
-    assert deck.to_html(r"*One* of $a_1 < b$ & `x<y`") == r"<em>One</em> of \(a_1 &lt; b\) &amp; <code>x&lt;y</code>"
+    assert (
+        deck.to_html(r"*One* of $a_1 < b$ & `x<y`")
+        == r"<em>One</em> of \(a_1 &lt; b\) &amp; <code>x&lt;y</code>"
+    )
     for card in CARDS:
         for text in (card.front, card.back):
             made = deck.to_html(text)
-            assert "$" not in made.replace("\\$", "") or "\\$" in text or text.count("$") % 2, card.key
+            assert "$" not in made.replace("\\$", "") or "\\$" in text or text.count("$") % 2, (
+                card.key
+            )
             assert made.count("\\(") == made.count("\\)") and "{" + "cite}" not in made
 
 
 def test_the_table_has_a_line_for_each_card():
     lines = deck.as_table(CARDS).splitlines()
     assert lines[:2] == ["#separator:tab", "#html:true"]
-    rows = list(csv.reader([line for line in lines if not line.startswith("#")], delimiter="\t", quoting=csv.QUOTE_NONE))
-    assert [row[0] for row in rows] == [card.key for card in CARDS] and all(len(row) == 4 for row in rows)
+    rows = list(
+        csv.reader(
+            [line for line in lines if not line.startswith("#")],
+            delimiter="\t",
+            quoting=csv.QUOTE_NONE,
+        )
+    )
+    assert [row[0] for row in rows] == [card.key for card in CARDS] and all(
+        len(row) == 4 for row in rows
+    )
 
 
 def test_the_notes_have_a_paragraph_for_each_card_under_its_chapter():

@@ -1,4 +1,5 @@
 """What two pieces of code differ in."""
+
 import pytest
 
 from course.book.differences import difference
@@ -25,7 +26,14 @@ def renamed(x):
 
 
 def test_only_code_that_differs_is_shown_with_a_line_around_it():
-    assert difference(one, other).splitlines() == ["-def one(x):", "+def other(x):", "     y = x + 1", "-    z = 2 * y", "+    z = 3 * y", "     return z"]
+    assert difference(one, other).splitlines() == [
+        "-def one(x):",
+        "+def other(x):",
+        "     y = x + 1",
+        "-    z = 2 * y",
+        "+    z = 3 * y",
+        "     return z",
+    ]
 
 
 def test_texts_comments_and_shapes_are_no_difference():

@@ -1,4 +1,5 @@
 """The Sphinx extension `figures` by itself, with a plain theme: stills, scripts in their order, and models."""
+
 import re
 import subprocess
 import sys
@@ -19,21 +20,33 @@ def site(tmp_path_factory):
     source = tmp_path_factory.mktemp("source")
     (source / "conf.py").write_text(
         f"import sys\nsys.path[:0] = [{str(ROOT)!r}, {str(ROOT / 'book' / '_ext')!r}]\nextensions = ['figures']\n"
-        f"html_theme = 'basic'\nhtml_static_path = [{str(ROOT / 'book' / 'assets')!r}]\nhtml_copy_source = False\n")
+        f"html_theme = 'basic'\nhtml_static_path = [{str(ROOT / 'book' / 'assets')!r}]\nhtml_copy_source = False\n"
+    )
 
     def raw(name):
         html = figure(name, DATA[name], caption="C", alt="A").to_html()
         return f".. raw:: html\n\n   {html}\n\n"
-    (source / "index.rst").write_text(f"Figures\n=======\n\n{raw('window-counts')}{raw('word-mixtures')}.. toctree::\n\n   plain\n")
+
+    (source / "index.rst").write_text(
+        f"Figures\n=======\n\n{raw('window-counts')}{raw('word-mixtures')}.. toctree::\n\n   plain\n"
+    )
     (source / "plain.rst").write_text("Plain\n=====\n\nNo figure.\n")
-    done = subprocess.run([sys.executable, "-m", "sphinx", "-q", "-W", str(source), str(source / "out")],
-                          capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-q", "-W", str(source), str(source / "out")],
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     return source / "out"
 
 
 def scripts(page):
-    return [name for name in re.findall(r'<script[^>]* src="_static/((?:figures|models)/[^"?]+)', page.read_text())]
+    return [
+        name
+        for name in re.findall(
+            r'<script[^>]* src="_static/((?:figures|models)/[^"?]+)', page.read_text()
+        )
+    ]
 
 
 def test_a_page_asks_for_the_scripts_of_its_figures_in_order_and_others_for_none(site):
@@ -47,10 +60,16 @@ def test_a_page_asks_for_the_scripts_of_its_figures_in_order_and_others_for_none
 
 
 def test_every_figure_of_a_page_has_its_still(site):
-    stills = re.findall(r'<div class="w2s-still" role="img" aria-label="A">(.*?)</div><script', (site / "index.html").read_text(), re.S)
+    stills = re.findall(
+        r'<div class="w2s-still" role="img" aria-label="A">(.*?)</div><script',
+        (site / "index.html").read_text(),
+        re.S,
+    )
     assert len(stills) == 2
     assert "w2s-matrix" in stills[0] and "w2s-bars" in stills[1]
 
 
 def test_only_the_models_that_pages_offer_are_beside_the_runtime(site):
-    assert [path.name for path in (site / "_static" / "models" / "weights").iterdir()] == ["skipgram_glosses.js"]
+    assert [path.name for path in (site / "_static" / "models" / "weights").iterdir()] == [
+        "skipgram_glosses.js"
+    ]

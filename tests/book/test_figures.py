@@ -1,4 +1,5 @@
 """figure() and picture(): what they refuse, and what they give a page and a notebook."""
+
 import json
 import re
 
@@ -16,13 +17,20 @@ def make(**change):
     return figure(**{"name": "window-counts", "data": DATA, "caption": "C", "alt": "A", **change})
 
 
-@pytest.mark.parametrize("change, message", [
-    ({"name": "window-count"}, "there is no figure 'window-count'; choose one of .*bank-neighbours, .*window-counts"),
-    ({"data": {"sentences": []}}, "lacks vocabulary, window; the format stands at the top"),
-    ({"caption": " "}, "caption is ' '"), ({"alt": ""}, "alt is ''"),
-    ({"data": {**DATA, "window": float("nan")}}, "holds nan"),
-    ({"data": {**DATA, "window": {1, 2}}}, "holds a set"),
-])
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (
+            {"name": "window-count"},
+            "there is no figure 'window-count'; choose one of .*bank-neighbours, .*window-counts",
+        ),
+        ({"data": {"sentences": []}}, "lacks vocabulary, window; the format stands at the top"),
+        ({"caption": " "}, "caption is ' '"),
+        ({"alt": ""}, "alt is ''"),
+        ({"data": {**DATA, "window": float("nan")}}, "holds nan"),
+        ({"data": {**DATA, "window": {1, 2}}}, "holds a set"),
+    ],
+)
 def test_a_figure_that_cannot_be_made_is_refused_with_the_reason(change, message):
     with pytest.raises(FigureError, match=message):
         make(**change)
@@ -31,14 +39,20 @@ def test_a_figure_that_cannot_be_made_is_refused_with_the_reason(change, message
 def test_tensors_and_arrays_become_numbers():
     import numpy as np
     import torch
+
     made = make(data={**DATA, "window": np.int64(1), "extra": torch.tensor([[1.0, 2.0]])})
     assert made.data["window"] == 1 and made.data["extra"] == [[1.0, 2.0]]
 
 
 def test_a_word_cannot_end_the_data_or_the_label_early():
-    html = make(data={**DATA, "vocabulary": ["</script><b>", "b"]}, alt='say "x" & <y>', caption="a < b").to_html()
+    html = make(
+        data={**DATA, "vocabulary": ["</script><b>", "b"]}, alt='say "x" & <y>', caption="a < b"
+    ).to_html()
     assert html.count("</script>") == 1
-    assert json.loads(re.search(r'application/json">(.*?)</script>', html)[1])["vocabulary"][0] == "</script><b>"
+    assert (
+        json.loads(re.search(r'application/json">(.*?)</script>', html)[1])["vocabulary"][0]
+        == "</script><b>"
+    )
     assert 'aria-label="say &quot;x&quot; &amp; &lt;y&gt;"' in html and "a &lt; b" in html
 
 
@@ -65,8 +79,10 @@ def test_a_figure_is_named_by_its_id_where_one_drawing_stands_twice_in_the_book(
 
 def drawing():
     import matplotlib
+
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+
     with plt.rc_context(course_style()):
         canvas, axes = plt.subplots()
         axes.plot([0, 1], [0, 1], label="one")

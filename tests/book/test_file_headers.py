@@ -1,4 +1,5 @@
 """Headers as the figure shows them, against files written by the safetensors library and by the `gguf` package."""
+
 import gguf
 import numpy as np
 import pytest
@@ -11,25 +12,42 @@ from course.book.file_headers import gguf_file, safetensors_file
 def test_places_of_a_safetensors_file_hold_the_tensors(tmp_path):
     tensors = {"b": torch.arange(6.0).view(2, 3), "a": torch.tensor([1.0, 2.0, -0.5, 4.0]).half()}
     save_file(tensors, tmp_path / "x.safetensors", metadata={"format": "pt"})
-    found = safetensors_file("one", tmp_path / "x.safetensors", ["a", "b"], lambda name: f"ours.{name}")
+    found = safetensors_file(
+        "one", tmp_path / "x.safetensors", ["a", "b"], lambda name: f"ours.{name}"
+    )
     content = (tmp_path / "x.safetensors").read_bytes()
     assert (found["bytes"], found["count"]) == (len(content), 2)
     assert found["header"] == min(tensor["start"] for tensor in found["tensors"])
     for tensor in found["tensors"]:
-        assert content[tensor["start"]:tensor["end"]] == tensors[tensor["name"]].numpy().tobytes()
-        assert tensor["ours"] == f"ours.{tensor['name']}" and tensor["entry"].startswith(f'"{tensor["name"]}": {{"dtype"')
+        assert content[tensor["start"] : tensor["end"]] == tensors[tensor["name"]].numpy().tobytes()
+        assert tensor["ours"] == f"ours.{tensor['name']}" and tensor["entry"].startswith(
+            f'"{tensor["name"]}": {{"dtype"'
+        )
     half = next(tensor for tensor in found["tensors"] if tensor["name"] == "a")
-    assert [(one["bytes"], one["value"]) for one in half["first"]] == [("00 3c", "1"), ("00 40", "2"), ("00 b8", "-0.5"), ("00 44", "4")]
+    assert [(one["bytes"], one["value"]) for one in half["first"]] == [
+        ("00 3c", "1"),
+        ("00 40", "2"),
+        ("00 b8", "-0.5"),
+        ("00 44", "4"),
+    ]
 
 
 @pytest.fixture
 def written(tmp_path):
     """A file with a tensor of each kind, and the tensors' bytes."""
     x = np.random.default_rng(0).standard_normal((2, 64)).astype(np.float32)
-    tensors = {"plain": x, **{kind.name: gguf.quants.quantize(x, kind) for kind in (gguf.GGMLQuantizationType.Q4_1, gguf.GGMLQuantizationType.Q8_0)}}
+    tensors = {
+        "plain": x,
+        **{
+            kind.name: gguf.quants.quantize(x, kind)
+            for kind in (gguf.GGMLQuantizationType.Q4_1, gguf.GGMLQuantizationType.Q8_0)
+        },
+    }
     writer = gguf.GGUFWriter(tmp_path / "x.gguf", "llama")
     for name, tensor in tensors.items():
-        writer.add_tensor(name, tensor, raw_dtype=None if name == "plain" else gguf.GGMLQuantizationType[name])
+        writer.add_tensor(
+            name, tensor, raw_dtype=None if name == "plain" else gguf.GGMLQuantizationType[name]
+        )
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -40,12 +58,14 @@ def written(tmp_path):
 def test_places_and_first_blocks_of_a_gguf_are_those_of_the_gguf_package(written):
     path, _, tensors = written
     content, found = path.read_bytes(), gguf_file("G", path, list(tensors), str)
-    assert found["count"] == 3 and [tensor["start"] for tensor in found["tensors"]] == sorted(tensor["start"] for tensor in found["tensors"])
+    assert found["count"] == 3 and [tensor["start"] for tensor in found["tensors"]] == sorted(
+        tensor["start"] for tensor in found["tensors"]
+    )
     for tensor in found["tensors"]:
-        assert content[tensor["start"]:tensor["end"]] == tensors[tensor["name"]].tobytes()
+        assert content[tensor["start"] : tensor["end"]] == tensors[tensor["name"]].tobytes()
         assert tensor["shape"] == [2, 64] and "sizes, fastest first: 64, 2\n" in tensor["entry"]
         first = bytes.fromhex("".join(one["bytes"] for one in tensor["first"]))
-        assert content[tensor["start"]:].startswith(first)
+        assert content[tensor["start"] :].startswith(first)
 
 
 @pytest.mark.parametrize("name", ["Q4_1", "Q8_0"])

@@ -1,4 +1,5 @@
 """The frame of the book in a browser that has no network: search, notes, navigation, code, print."""
+
 import re
 import shutil
 
@@ -25,7 +26,9 @@ def test_the_search_shows_each_place_once_with_the_words_around(reader):
     found = search(page, "window")
     links = [link.get_attribute("href") for link in page.locator("#search-results a").all()]
     assert len(links) == found.count() >= 3 and len(set(links)) == len(links)
-    assert all("window" in text.lower() for text in page.locator("#search-results li").all_inner_texts())
+    assert all(
+        "window" in text.lower() for text in page.locator("#search-results li").all_inner_texts()
+    )
     assert page.locator("#search-results .excerpt mark").count() >= 3
     boxes = [result.bounding_box() for result in found.all()]
     assert all(one["y"] + one["height"] <= other["y"] + 1 for one, other in zip(boxes, boxes[1:]))
@@ -35,7 +38,11 @@ def test_the_search_shows_each_place_once_with_the_words_around(reader):
 def test_a_glossary_term_is_one_result_and_leads_to_its_entry(reader):
     page = reader(PAGE)
     search(page, "alias table")
-    entries = [link for link in page.locator("#search-results a").all() if "glossary.html#" in link.get_attribute("href")]
+    entries = [
+        link
+        for link in page.locator("#search-results a").all()
+        if "glossary.html#" in link.get_attribute("href")
+    ]
     assert [link.inner_text() for link in entries[:1]] == ["alias table"]
     entries[0].click()
     page.wait_for_url("**/glossary.html#term-*")
@@ -48,7 +55,9 @@ def test_the_search_forgives_a_slip_and_says_when_it_finds_nothing(reader):
     page.wait_for_selector("#search-results li")
     assert "analog" in page.locator("#search-results").inner_text().lower()
     page.locator("#search-input").fill("zzzzzz")
-    page.wait_for_function("document.getElementById('search-progress').textContent.startsWith('Nothing found')")
+    page.wait_for_function(
+        "document.getElementById('search-progress').textContent.startsWith('Nothing found')"
+    )
     assert page.locator("#search-results li").count() == 0
 
 
@@ -104,7 +113,9 @@ def test_the_navigation_shows_the_pages_of_the_open_chapter_only(reader):
     assert outside.locator("#book-nav a[href*='01-static-embeddings/index.html']").count() == 1
 
 
-def test_the_sections_stand_at_the_right_on_a_wide_screen_and_in_the_contents_on_a_phone(browser, html):
+def test_the_sections_stand_at_the_right_on_a_wide_screen_and_in_the_contents_on_a_phone(
+    browser, html
+):
     page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
     page.goto((html / f"{PAGE}.html").as_uri())
     text, sections = page.locator("article").bounding_box(), page.locator("#on-page").bounding_box()
@@ -128,7 +139,9 @@ def test_a_phone_keeps_its_place_behind_the_contents(reader):
     assert page.locator("#book-nav").is_visible()
     panel, header = page.locator("#panels").bounding_box(), page.locator(".top").bounding_box()
     assert panel["y"] >= header["height"] - 1 and panel["y"] + panel["height"] <= 844
-    assert 844 / 4 < page.locator("#book-nav a[aria-current='page']").bounding_box()["y"] < 844 * 3 / 4
+    assert (
+        844 / 4 < page.locator("#book-nav a[aria-current='page']").bounding_box()["y"] < 844 * 3 / 4
+    )
     page.locator("#book-nav a").last.scroll_into_view_if_needed()
     assert page.locator("#book-nav a").last.bounding_box()["y"] < 844
     page.mouse.wheel(0, 300)
@@ -164,7 +177,12 @@ def test_the_exercises_page_offers_the_notebook_that_students_get(html):
     text = (html / "01-static-embeddings" / "exercises.html").read_text(encoding="utf-8")
     address = re.search(r'href="([^"]+01-static-embeddings\.ipynb)"', text)[1]
     given = (html / "01-static-embeddings" / address).resolve().read_bytes()
-    assert given == (html.parents[1] / "exercises" / "01-static-embeddings" / "01-static-embeddings.ipynb").read_bytes()
+    assert (
+        given
+        == (
+            html.parents[1] / "exercises" / "01-static-embeddings" / "01-static-embeddings.ipynb"
+        ).read_bytes()
+    )
 
 
 def test_print_shows_the_text_without_the_frame(reader):
@@ -173,21 +191,34 @@ def test_print_shows_the_text_without_the_frame(reader):
     for part in (".top", "#book-nav", "#on-page", ".prev-next", ".copy"):
         assert not page.locator(part).first.is_visible(), part
     assert page.locator("article h1").is_visible()
-    assert page.locator("details.hide summary").count() > 5 and not page.locator("details.hide summary").first.is_visible()
-    page.set_viewport_size({"width": 700, "height": 1000})  # a sheet: no room is kept for a button that is not printed
-    pads = page.locator(".cell_input pre").evaluate_all("all => all.map(one => parseFloat(getComputedStyle(one).paddingTop))")
+    assert (
+        page.locator("details.hide summary").count() > 5
+        and not page.locator("details.hide summary").first.is_visible()
+    )
+    page.set_viewport_size(
+        {"width": 700, "height": 1000}
+    )  # a sheet: no room is kept for a button that is not printed
+    pads = page.locator(".cell_input pre").evaluate_all(
+        "all => all.map(one => parseFloat(getComputedStyle(one).paddingTop))"
+    )
     assert max(pads) < 20
 
 
 def test_the_joined_book_has_unique_ids_and_only_links_that_lead_somewhere(html):
     from course.book.checks import PageFacts
+
     root = html.parents[1]
     text = pdf.joined(root, html)
     facts = PageFacts(text)
     names = [name for name, _ in facts.ids]
     assert sorted({name for name in names if names.count(name) > 1}) == []
     lost = [url for url, _ in facts.links if url.startswith("#") and url[1:] not in set(names)]
-    lost += [url for url, _ in facts.links + facts.loads if url.startswith("../html/") and not (root / "_build" / url.removeprefix("../").split("#")[0]).is_file()]
+    lost += [
+        url
+        for url, _ in facts.links + facts.loads
+        if url.startswith("../html/")
+        and not (root / "_build" / url.removeprefix("../").split("#")[0]).is_file()
+    ]
     assert lost == []
     assert text.count('class="printed-page"') == len(pdf.contents(root / "book" / "_toc.yml"))
 
@@ -210,7 +241,9 @@ def of_its_own(html, tmp_path):
 
 def test_pages_are_printed_into_one_pdf(html, of_its_own):
     """Three pages; the whole book, which takes as many seconds as it has pages, in the sweeps."""
-    (of_its_own / "book" / "_toc.yml").write_text(f"root: intro\nchapters: [{{file: {PAGE}}}, {{file: set-up}}]\n")
+    (of_its_own / "book" / "_toc.yml").write_text(
+        f"root: intro\nchapters: [{{file: {PAGE}}}, {{file: set-up}}]\n"
+    )
     assert 3 <= printed_pages(of_its_own, html) < 60
 
 
@@ -222,6 +255,7 @@ def test_the_book_is_printed_into_one_pdf(html, of_its_own):
 
 def test_a_machine_without_a_browser_is_told_what_to_install(html, monkeypatch):
     from autograder.errors import CourseError
+
     monkeypatch.setenv("PATH", "")
     with pytest.raises(CourseError, match="install Chromium"):
         pdf.print_book(html.parents[1], html)

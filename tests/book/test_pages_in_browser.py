@@ -5,9 +5,18 @@ Each page is loaded once, every other one on a phone in the dark, seen at both w
 rules but those of colour; each third page is asked all rules in all four looks. `make sweeps` asks all rules of every
 page in all four, loaded at both widths.
 """
+
 import pytest
 
-from tests.book.conftest import COLOUR_RULES, DRAWN, MATHS_SET, SIZES, STRUCTURE, page_names, violations
+from tests.book.conftest import (
+    COLOUR_RULES,
+    DRAWN,
+    MATHS_SET,
+    SIZES,
+    STRUCTURE,
+    page_names,
+    violations,
+)
 
 pytestmark = pytest.mark.browser
 LOADED = [("desktop", "light"), ("phone", "dark")]
@@ -53,7 +62,11 @@ def faults(look, html, name, size, scheme, colours):
         page.emulate_media(color_scheme=scheme)
         found += [f"{OTHER[size]}, {scheme}: {text}" for text in violations(page, **COLOUR_RULES)]
     found += [f"console, when its look changed: {text}" for text in page.heard.complaints[quiet:]]
-    return found + [f"asked for {url}" for url in page.heard.requests if not url.startswith(("file://", "data:"))]
+    return found + [
+        f"asked for {url}"
+        for url in page.heard.requests
+        if not url.startswith(("file://", "data:"))
+    ]
 
 
 def too_wide(page):
@@ -78,7 +91,12 @@ def test_a_violation_would_be_seen(look, tmp_path):
 
 
 def test_a_colour_that_is_pale_only_after_the_colours_change_would_be_seen(look, tmp_path):
-    page = look(_written(tmp_path, "<style>@media (prefers-color-scheme: dark) { p { color: #bbb } }</style><p>pale</p>"))
+    page = look(
+        _written(
+            tmp_path,
+            "<style>@media (prefers-color-scheme: dark) { p { color: #bbb } }</style><p>pale</p>",
+        )
+    )
     before = page.evaluate(STRUCTURE)
     assert violations(page, **COLOUR_RULES) == []
     page.emulate_media(color_scheme="dark")
@@ -87,7 +105,12 @@ def test_a_colour_that_is_pale_only_after_the_colours_change_would_be_seen(look,
 
 
 def test_an_element_that_only_dark_colours_show_would_be_seen(look, tmp_path):
-    page = look(_written(tmp_path, "<style>@media (prefers-color-scheme: dark) { p { display: none } }</style><p>x</p>"))
+    page = look(
+        _written(
+            tmp_path,
+            "<style>@media (prefers-color-scheme: dark) { p { display: none } }</style><p>x</p>",
+        )
+    )
     before = page.evaluate(STRUCTURE)
     page.emulate_media(color_scheme="dark")
     assert page.evaluate(STRUCTURE) != before
@@ -95,7 +118,9 @@ def test_an_element_that_only_dark_colours_show_would_be_seen(look, tmp_path):
 
 def _written(folder, body):
     path = folder / "page.html"
-    path.write_text(f'<!doctype html><html lang="en"><title>t</title><body style="background:#fff">{body}</body></html>')
+    path.write_text(
+        f'<!doctype html><html lang="en"><title>t</title><body style="background:#fff">{body}</body></html>'
+    )
     return path.as_uri()
 
 

@@ -1,4 +1,5 @@
 """Predictions as a reader meets them: by keyboard, remembered, without storage, without scripts, in print, wrong input."""
+
 import pytest
 
 from tests.book.conftest import open_page, visit
@@ -31,8 +32,14 @@ def test_the_output_waits_until_the_reader_has_answered(reader):
     assert page.evaluate("document.activeElement.className").startswith("w2s-said")
 
 
-@pytest.mark.parametrize(("typed", "told"), [("16", "You said 16. Exactly right."), (" 16.0 ", "You said 16. Exactly right."),
-                                             ("15", "You said 15. It is 16: you are 1 below, 6 %. Close enough.")])
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("16", "You said 16. Exactly right."),
+        (" 16.0 ", "You said 16. Exactly right."),
+        ("15", "You said 15. It is 16: you are 1 below, 6 %. Close enough."),
+    ],
+)
 def test_a_number_is_read_as_people_write_it_and_judged(reader, typed, told):
     assert answer(reader(PAGE), typed)[0].inner_text() == told
 
@@ -64,7 +71,9 @@ def test_the_output_can_be_shown_without_predicting_and_is_not_counted(reader):
 
 def test_where_storage_is_refused_it_works_until_the_page_is_left(browser, html):
     page = open_page(browser, "about:blank", maths=False)
-    page.context.add_init_script("Object.defineProperty(window, 'localStorage', {get() { throw new DOMException('no', 'SecurityError'); }})")
+    page.context.add_init_script(
+        "Object.defineProperty(window, 'localStorage', {get() { throw new DOMException('no', 'SecurityError'); }})"
+    )
     visit(page, (html / f"{PAGE}.html").as_uri())
     said, output = answer(page, "20")
     assert output.is_visible() and said.inner_text().startswith("You said 20.")
@@ -91,7 +100,11 @@ def test_a_choice_is_made_by_arrow_keys_and_judged(reader):
     host.get_by_role("radio").first.focus()
     page.keyboard.press("ArrowDown")
     host.get_by_role("button", name="Compare").click()
-    assert output.is_visible() and host.locator(".w2s-said").inner_text() == 'You chose "it stays the same". That is right.'
+    assert (
+        output.is_visible()
+        and host.locator(".w2s-said").inner_text()
+        == 'You chose "it stays the same". That is right.'
+    )
 
 
 def test_the_last_page_shows_how_well_the_reader_predicts(reader):
@@ -102,13 +115,17 @@ def test_the_last_page_shows_how_well_the_reader_predicts(reader):
     shown = page.locator(".w2s-calibration")
     total = shown.locator("li").count()
     assert total >= 4
-    assert shown.get_by_role("status").inner_text().startswith(f"You predicted 1 of {total}; 1 right")
+    assert (
+        shown.get_by_role("status").inner_text().startswith(f"You predicted 1 of {total}; 1 right")
+    )
     assert 'Of 1 you called "sure", 1 was right' in shown.get_by_role("status").inner_text()
     shown.get_by_role("button", name="Forget my predictions").click()
     assert "not predicted anything yet" in shown.get_by_role("status").inner_text()
 
 
-def test_a_screen_reader_hears_the_question_as_the_name_of_the_region_and_the_result_as_a_status(reader):
+def test_a_screen_reader_hears_the_question_as_the_name_of_the_region_and_the_result_as_a_status(
+    reader,
+):
     page = reader(PAGE)
     region = page.get_by_role("region", name="Predict. How many")
     assert region.count() == 1

@@ -1,4 +1,5 @@
 """The quiz and the flashcards as they stand in the book: by keyboard, without scripts, remembered in this browser."""
+
 import pytest
 
 from course.book.questions import load_questions
@@ -12,7 +13,9 @@ SCORE = ".w2s-score-text"
 def choose(page, number, right):
     """Answer question `number` by keyboard, rightly or wrongly."""
     question = page.locator(".w2s-question").nth(number)
-    wanted = question.locator(".w2s-option[data-correct]" if right else ".w2s-option:not([data-correct])").first
+    wanted = question.locator(
+        ".w2s-option[data-correct]" if right else ".w2s-option:not([data-correct])"
+    ).first
     wanted.locator("input").focus()
     page.keyboard.press("Space")
     return question, wanted
@@ -64,7 +67,9 @@ def test_progress_is_kept_and_can_be_thrown_away(reader):
 
 def test_the_quiz_works_where_nothing_may_be_remembered(browser, html):
     page = open_page(browser, "about:blank", maths=False)
-    page.add_init_script("Object.defineProperty(window, 'localStorage', {configurable: true, get() { throw new Error('switched off'); }})")
+    page.add_init_script(
+        "Object.defineProperty(window, 'localStorage', {configurable: true, get() { throw new Error('switched off'); }})"
+    )
     visit(page, (html / f"{QUIZ}.html").as_uri())
     choose(page, 0, right=True)
     assert page.locator(SCORE).inner_text().startswith("1 of ")
@@ -74,8 +79,13 @@ def test_the_quiz_works_where_nothing_may_be_remembered(browser, html):
 
 def test_the_right_option_is_not_always_the_first(reader):
     page = reader(QUIZ)
-    places = [page.locator(".w2s-question").nth(k).locator(".w2s-option").evaluate_all(
-        "nodes => nodes.findIndex(node => node.dataset.correct)") for k in range(page.locator(".w2s-question").count())]
+    places = [
+        page.locator(".w2s-question")
+        .nth(k)
+        .locator(".w2s-option")
+        .evaluate_all("nodes => nodes.findIndex(node => node.dataset.correct)")
+        for k in range(page.locator(".w2s-question").count())
+    ]
     everywhere = load_questions(ROOT / "book" / "01-static-embeddings" / "questions.yml")
     assert all(place >= 0 for place in places) and len(everywhere.quiz) >= 8
     assert set(places) != {0}
@@ -90,7 +100,9 @@ def test_an_answered_quiz_has_no_axe_violation(reader):
     page.emulate_media(color_scheme="dark")
     assert violations(page, ".w2s-quiz", **COLOUR_RULES) == []
     page.evaluate("document.querySelector('.w2s-why').style.color = '#777'")
-    assert {line.split()[0] for line in violations(page, ".w2s-quiz", **COLOUR_RULES)} == {"color-contrast"}
+    assert {line.split()[0] for line in violations(page, ".w2s-quiz", **COLOUR_RULES)} == {
+        "color-contrast"
+    }
 
 
 def test_without_scripts_every_answer_can_be_opened(reader):
@@ -121,7 +133,9 @@ def test_shuffling_keeps_every_card_and_puts_known_ones_last(reader):
     page.locator(".w2s-card summary").first.click()
     page.locator(".w2s-known button").first.click()
     page.get_by_role("button", name="Shuffle").click()
-    after = page.locator(".w2s-deck > li").evaluate_all("nodes => nodes.map(node => node.dataset.id)")
+    after = page.locator(".w2s-deck > li").evaluate_all(
+        "nodes => nodes.map(node => node.dataset.id)"
+    )
     assert sorted(after) == sorted(ids) and len(ids) >= 12
     assert after[-1] == ids[0] and after != ids
     assert page.locator(".w2s-card[open]").count() == 0

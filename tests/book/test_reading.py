@@ -1,4 +1,5 @@
 """Minutes and counts come from the sources."""
+
 import re
 
 import pytest
@@ -17,10 +18,19 @@ def page(tmp_path, text):
 
 
 def test_words_code_figures_and_formulas_are_counted_apart(tmp_path):
-    text = "# Two words\n\nThree more $x$.\n\n$$ a = b $$\n\n```{code-cell} python\nx = 1\n\ny = 2\n```\n\n" \
-           "```{code-cell} python\n:tags: [hide-input]\nfigure('a')\npicture(b)\n```\n\n```{predict} name\nHow many?\n```\n"
-    assert reading.amounts(page(tmp_path, text)) == {"word": 7, "code line": 2, "formula": 1, "figure": 2, "prediction": 1,
-                                                     "question": 0, "card": 0}
+    text = (
+        "# Two words\n\nThree more $x$.\n\n$$ a = b $$\n\n```{code-cell} python\nx = 1\n\ny = 2\n```\n\n"
+        "```{code-cell} python\n:tags: [hide-input]\nfigure('a')\npicture(b)\n```\n\n```{predict} name\nHow many?\n```\n"
+    )
+    assert reading.amounts(page(tmp_path, text)) == {
+        "word": 7,
+        "code line": 2,
+        "formula": 1,
+        "figure": 2,
+        "prediction": 1,
+        "question": 0,
+        "card": 0,
+    }
 
 
 def test_a_longer_page_takes_longer(tmp_path):
@@ -40,35 +50,62 @@ def test_an_unknown_count_lists_what_there_is():
 
 def test_the_notebook_and_the_book_agree_on_exercises_points_and_minutes():
     from autograder.authoring.catalogue import assignment
+
     chapter = assignment("01")
     intro = next(cell.source for cell in chapter.notebook.cells if "exercises and" in cell.source)
-    count, points, total = map(float, re.search(r"(\d+) exercises and ([\d.]+) points\. Plan about (\d+) minutes", intro).groups())
-    assert (count, points) == (reading.counted("exercises 01", CHAPTER), reading.counted("points 01", CHAPTER))
+    count, points, total = map(
+        float,
+        re.search(
+            r"(\d+) exercises and ([\d.]+) points\. Plan about (\d+) minutes", intro
+        ).groups(),
+    )
+    assert (count, points) == (
+        reading.counted("exercises 01", CHAPTER),
+        reading.counted("points 01", CHAPTER),
+    )
     rows = [int(row) for row in re.findall(r"^\| .+ \| .+ \| (\d+) \| [\d.]+ \|$", intro, re.M)]
-    assert sum(rows) - rows[-1] == reading.counted("exercise-minutes 01", CHAPTER)  # the last row trains, nothing to write
+    assert sum(rows) - rows[-1] == reading.counted(
+        "exercise-minutes 01", CHAPTER
+    )  # the last row trains, nothing to write
     assert abs(total - sum(rows)) <= 5
 
 
 def test_no_page_types_its_own_minutes():
-    typed = [path.name for path in (ROOT / "book").rglob("*.md") if re.search(r"^minutes:", path.read_text(encoding="utf-8"), re.M)]
+    typed = [
+        path.name
+        for path in (ROOT / "book").rglob("*.md")
+        if re.search(r"^minutes:", path.read_text(encoding="utf-8"), re.M)
+    ]
     assert typed == []
 
 
 def test_no_input_is_removed_from_a_page():
-    removed = [path.name for path in (ROOT / "book").rglob("*.md") if "remove-input" in path.read_text(encoding="utf-8")
-               or "remove-cell" in path.read_text(encoding="utf-8")]
+    removed = [
+        path.name
+        for path in (ROOT / "book").rglob("*.md")
+        if "remove-input" in path.read_text(encoding="utf-8")
+        or "remove-cell" in path.read_text(encoding="utf-8")
+    ]
     assert removed == []
 
 
 def test_every_reference_has_an_address():
-    entries = re.findall(r"@\w+\{(\w+),(.*?)\n\}", (ROOT / "book" / "references.bib").read_text(encoding="utf-8"), re.S)
+    entries = re.findall(
+        r"@\w+\{(\w+),(.*?)\n\}",
+        (ROOT / "book" / "references.bib").read_text(encoding="utf-8"),
+        re.S,
+    )
     assert len(entries) > 30
-    assert [key for key, body in entries if not re.search(r"^\s*(doi|url)\s*=\s*\{\S+\}", body, re.M)] == []
+    assert [
+        key for key, body in entries if not re.search(r"^\s*(doi|url)\s*=\s*\{\S+\}", body, re.M)
+    ] == []
 
 
 def test_every_glossary_entry_names_chapter_and_page():
     text = (ROOT / "book" / "glossary.md").read_text(encoding="utf-8")
-    entries = re.split(r"\n\n(?=\S)", re.search(r"```\{glossary\}\n(.*?)```", text, re.S)[1].strip())
+    entries = re.split(
+        r"\n\n(?=\S)", re.search(r"```\{glossary\}\n(.*?)```", text, re.S)[1].strip()
+    )
     assert len(entries) > 30
     for entry in entries:
         found = re.search(r"Chapter\s+(\d+):\s+\[\]\((\d+)-[\w-]+/([\w-]+)\.md\)", entry)
@@ -82,7 +119,9 @@ def test_flashcards_carry_the_chapter_of_their_folder(tmp_path):
     assert load_questions(other).chapter is None
 
 
-@pytest.mark.parametrize("folder", sorted(path.parent.name for path in (ROOT / "book").glob("[0-9]*/index.md")))
+@pytest.mark.parametrize(
+    "folder", sorted(path.parent.name for path in (ROOT / "book").glob("[0-9]*/index.md"))
+)
 def test_a_chapter_is_linked_on_the_first_page_and_ends_with_what_its_reader_predicted(folder):
     pages = [path.read_text(encoding="utf-8") for path in (ROOT / "book" / folder).glob("*.md")]
     assert f"({folder}/index.md)" in (ROOT / "book" / "intro.md").read_text(encoding="utf-8")

@@ -1,4 +1,5 @@
 """The review chapter as a reader works it: the exam against a clock that the test sets, cards over days, what can't be done yet."""
+
 import json
 import re
 from dataclasses import asdict
@@ -19,12 +20,15 @@ def timed(browser, html):
     pages = []
 
     def load(name, **settings):
-        page = open_page(browser, "about:blank", maths=False, timezone_id="Europe/Berlin", **settings)
+        page = open_page(
+            browser, "about:blank", maths=False, timezone_id="Europe/Berlin", **settings
+        )
         pages.append(page)
         page.clock.install(time=START / 1000)
         page.clock.pause_at(START / 1000 + 1)
         page.goto((html / f"{name}.html").as_uri())
         return page
+
     yield load
     for page in pages:
         page.context.close()
@@ -52,7 +56,9 @@ def stored(page, key="w2s-exam"):
 def answer(page, rightly=lambda n: True):
     """Answer every question of the running exam, those that `rightly` names as they should be."""
     items = {item["key"]: item for item in bank(page)["items"]}
-    sheet = {one["key"]: one for one in page.evaluate(f"window.w2sExam.draw({stored(page)['seed']})")}
+    sheet = {
+        one["key"]: one for one in page.evaluate(f"window.w2sExam.draw({stored(page)['seed']})")
+    }
     for n, field in enumerate(page.locator(".w2s-review .w2s-question").all()):
         item = items[field.get_attribute("data-key")]
         if item.get("variants"):
@@ -60,25 +66,47 @@ def answer(page, rightly=lambda n: True):
             field.locator("input").fill(repr(value) if rightly(n) else repr(2 * value + 1))
         else:
             right = next(k for k, option in enumerate(item["options"]) if option["right"])
-            field.locator(f"input[value='{right if rightly(n) else (right + 1) % len(item['options'])}']").check()
+            field.locator(
+                f"input[value='{right if rightly(n) else (right + 1) % len(item['options'])}']"
+            ).check()
 
 
 def test_the_browser_draws_the_sheets_that_python_draws(reader):
     page = reader(EXAM)
     shown = [one["key"] for one in bank(page)["items"]]
-    items = [one for one in exam.exam_bank(ROOT / "book") if one.key in shown]      # a question that no page shows yet cannot be asked
+    items = [
+        one for one in exam.exam_bank(ROOT / "book") if one.key in shown
+    ]  # a question that no page shows yet cannot be asked
     assert shown == [one.key for one in items] and len(items) > 190
     for seed in (0, 1, 4711, 123_456_789):
-        ours = [{**asdict(one), "order": list(one.order)} for one in exam.draw_exam(items, exam.blueprint(items), seed)]
+        ours = [
+            {**asdict(one), "order": list(one.order)}
+            for one in exam.draw_exam(items, exam.blueprint(items), seed)
+        ]
         assert page.evaluate(f"window.w2sExam.draw({seed})") == ours
 
 
 def test_typed_numbers_are_read_as_people_write_them(reader):
     page = reader(EXAM)
-    read = {"1,200": 1200, "1 200": 1200, "0.5": 0.5, "0,5": 0.5, "12,5": 12.5, "1,234,567.5": 1234567.5, "3/4": 0.75, "25 %": 0.25, "6.7B": 6.7e9, "2k": 2000, "1.2e3": 1200,
-            "−3": -3, "0,125": 0.125}
+    read = {
+        "1,200": 1200,
+        "1 200": 1200,
+        "0.5": 0.5,
+        "0,5": 0.5,
+        "12,5": 12.5,
+        "1,234,567.5": 1234567.5,
+        "3/4": 0.75,
+        "25 %": 0.25,
+        "6.7B": 6.7e9,
+        "2k": 2000,
+        "1.2e3": 1200,
+        "−3": -3,
+        "0,125": 0.125,
+    }
     for text, value in read.items():
-        assert page.evaluate("(text) => window.w2sReview.typed(text)", text) == pytest.approx(value), text
+        assert page.evaluate("(text) => window.w2sReview.typed(text)", text) == pytest.approx(
+            value
+        ), text
     for text in ("", "twelve", "1/2/3", "..", "5 apples"):
         assert page.evaluate("(text) => Number.isNaN(window.w2sReview.typed(text))", text), text
 
@@ -86,35 +114,64 @@ def test_typed_numbers_are_read_as_people_write_them(reader):
 def test_a_whole_exam_by_the_clock(timed):
     page = timed(EXAM)
     begin(page)
-    assert page.locator(".w2s-review .w2s-question").count() == 30 and page.url.endswith("#exam=4711")
+    assert page.locator(".w2s-review .w2s-question").count() == 30 and page.url.endswith(
+        "#exam=4711"
+    )
     assert page.locator(".w2s-clock").inner_text() == "45:00"
     answer(page, rightly=lambda n: n % 3 > 0)
     page.clock.run_for(20 * 60_000)
-    assert page.locator(".w2s-clock").inner_text() == "25:00" and page.locator(".w2s-count").inner_text() == "30 of 30 answered"
+    assert (
+        page.locator(".w2s-clock").inner_text() == "25:00"
+        and page.locator(".w2s-count").inner_text() == "30 of 30 answered"
+    )
     page.get_by_role("button", name="Hand in").click()
-    assert page.locator("h3", has_text="20 of 30: passed").evaluate("node => node === document.activeElement")
+    assert page.locator("h3", has_text="20 of 30: passed").evaluate(
+        "node => node === document.activeElement"
+    )
     rows = page.locator(".w2s-review .w2s-bars tbody tr")
-    told = [tuple(map(int, re.findall(r"\d+", cell))) for cell in rows.locator("td:last-child").all_inner_texts()]
+    told = [
+        tuple(map(int, re.findall(r"\d+", cell)))
+        for cell in rows.locator("td:last-child").all_inner_texts()
+    ]
     assert sum(right for right, _ in told) == 20 and sum(of for _, of in told) == 30
     assert page.locator(".w2s-review .w2s-verdict.is-wrong").count() == 10
     for question in page.locator(".w2s-review section.w2s-question").all():
         options = question.locator(".w2s-option").count()
-        assert question.locator(".w2s-why").count() == options and (options or question.locator(".w2s-worked").count() == 1)
+        assert question.locator(".w2s-why").count() == options and (
+            options or question.locator(".w2s-worked").count() == 1
+        )
         assert question.locator(".w2s-again-at a").get_attribute("href").endswith(".html")
     result = stored(page, "w2s-exam-results")[-1]
-    assert (result["right"], result["of"], result["minutes"], len(result["wrong"])) == (20, 30, 20, 10)
-    assert page.heard.complaints == [] and all(url.startswith(("file:", "about:")) for url in page.heard.requests)
+    assert (result["right"], result["of"], result["minutes"], len(result["wrong"])) == (
+        20,
+        30,
+        20,
+        10,
+    )
+    assert page.heard.complaints == [] and all(
+        url.startswith(("file:", "about:")) for url in page.heard.requests
+    )
 
 
 def test_a_reload_goes_on_where_it_was(timed):
     page = timed(EXAM)
     begin(page, 12)
-    keys = page.locator(".w2s-review .w2s-question").evaluate_all("nodes => nodes.map(node => node.dataset.key)")
+    keys = page.locator(".w2s-review .w2s-question").evaluate_all(
+        "nodes => nodes.map(node => node.dataset.key)"
+    )
     page.locator(".w2s-review .w2s-question input[type=radio]").first.check()
     page.clock.run_for(10 * 60_000)
     page.reload()
-    assert page.locator(".w2s-review .w2s-question").evaluate_all("nodes => nodes.map(node => node.dataset.key)") == keys
-    assert page.locator(".w2s-review .w2s-question input:checked").count() == 1 and page.locator(".w2s-count").inner_text() == "1 of 30 answered"
+    assert (
+        page.locator(".w2s-review .w2s-question").evaluate_all(
+            "nodes => nodes.map(node => node.dataset.key)"
+        )
+        == keys
+    )
+    assert (
+        page.locator(".w2s-review .w2s-question input:checked").count() == 1
+        and page.locator(".w2s-count").inner_text() == "1 of 30 answered"
+    )
     assert int(page.locator(".w2s-clock").inner_text().split(":")[0]) in (34, 35)
 
 
@@ -128,7 +185,10 @@ def test_time_that_has_passed_hands_in_what_is_there(timed):
     assert page.locator("h3", has_text="0 of 30: not passed yet").count() == 1
     assert page.locator(".w2s-review .w2s-verdict", has_text="Not answered.").count() == 30
     page.reload()
-    assert page.locator("h3", has_text="0 of 30").count() == 1 and len(stored(page, "w2s-exam-results")) == 1
+    assert (
+        page.locator("h3", has_text="0 of 30").count() == 1
+        and len(stored(page, "w2s-exam-results")) == 1
+    )
 
 
 def test_an_address_gives_its_exam_and_open_questions_are_asked_about_once(timed):
@@ -162,19 +222,29 @@ def test_without_scripts_each_written_question_has_its_worked_answer(reader):
     page = reader(EXAM, java_script_enabled=False)
     page.locator(".w2s-written > summary").click()
     questions = page.locator(".w2s-written .w2s-question")
-    assert questions.count() >= 26 and "needs JavaScript" in page.locator(".w2s-review").inner_text()
+    assert (
+        questions.count() >= 26 and "needs JavaScript" in page.locator(".w2s-review").inner_text()
+    )
     questions.first.locator("summary").click()
-    assert questions.first.locator(".w2s-worked").is_visible() and "{" not in questions.first.inner_text()
+    assert (
+        questions.first.locator(".w2s-worked").is_visible()
+        and "{" not in questions.first.inner_text()
+    )
 
 
 # Cards
 
+
 def test_the_browser_spaces_cards_as_python_does(reader):
     page = reader(CARDS)
     card, theirs = spacing.NEW, page.evaluate("window.w2sRepeat.fresh()")
-    for n, grade in enumerate(["good", "good", "hard", "easy", "again", "again", "hard", "good", "easy", "good"]):
+    for n, grade in enumerate(
+        ["good", "good", "hard", "easy", "again", "again", "hard", "good", "easy", "good"]
+    ):
         card = spacing.review(card, grade, n)
-        theirs = page.evaluate("([card, grade, day]) => window.w2sRepeat.review(card, grade, day)", [theirs, grade, n])
+        theirs = page.evaluate(
+            "([card, grade, day]) => window.w2sRepeat.review(card, grade, day)", [theirs, grade, n]
+        )
         assert theirs == pytest.approx(asdict(card))
 
 
@@ -189,14 +259,22 @@ def test_cards_come_again_on_their_days(timed):
         page.get_by_role("button", name="Show the answer").click()
         assert page.locator(".w2s-repeat-card .w2s-back").is_visible()
         page.keyboard.press("1" if n == 0 else "3")
-    assert seen[2] == first and len(set(seen)) == 10       # what did not come is asked again, after another card
-    assert "Nothing is due. The next card comes in 1 day." in status.inner_text() and page.locator(".w2s-repeat-card").count() == 0
+    assert (
+        seen[2] == first and len(set(seen)) == 10
+    )  # what did not come is asked again, after another card
+    assert (
+        "Nothing is due. The next card comes in 1 day." in status.inner_text()
+        and page.locator(".w2s-repeat-card").count() == 0
+    )
     page.clock.run_for(24 * 3_600_000)
     page.reload()
     assert "10 due, 10 new today." in status.inner_text()
     page.get_by_role("button", name="Show the answer").click()
-    assert page.get_by_role("button", name="Good: 3 days").is_visible()      # 2.5, rounded
-    assert stored(page, "w2s-repeat")["cards"][first]["answers"] == 2 and stored(page, "w2s-repeat")["met"] == 10
+    assert page.get_by_role("button", name="Good: 3 days").is_visible()  # 2.5, rounded
+    assert (
+        stored(page, "w2s-repeat")["cards"][first]["answers"] == 2
+        and stored(page, "w2s-repeat")["met"] == 10
+    )
 
 
 def test_one_chapter_s_cards_and_forgetting_all(timed):
@@ -215,38 +293,84 @@ def test_the_files_lie_in_the_book(reader, html):
     page = reader(CARDS)
     for link in page.locator(".w2s-files a").all():
         file = (html / "16-review" / link.get_attribute("href")).resolve()
-        assert file.is_file() and file.stat().st_size > 10_000 and link.get_attribute("download") is not None
+        assert (
+            file.is_file()
+            and file.stat().st_size > 10_000
+            and link.get_attribute("download") is not None
+        )
     cards = deck.all_cards(ROOT / "book")
     assert (html / "cards" / "word2serve-cards.md").read_text() == deck.as_notes(cards)
-    assert {one["key"] for one in bank(page)["cards"]} <= {card.key for card in cards} and len(bank(page)["cards"]) > 250
+    assert {one["key"] for one in bank(page)["cards"]} <= {card.key for card in cards} and len(
+        bank(page)["cards"]
+    ) > 250
 
 
 # What I can't yet do
+
 
 def test_answers_of_all_pages_come_together(timed, tmp_path):
     page = timed(NEXT)
     assert "remembers no answers yet" in page.locator(".w2s-next-first").inner_text()
     chapters = {chapter["number"]: chapter for chapter in bank(page)["chapters"]}
-    asked, other = (next(one for one in chapters[number]["pages"] if len(one["quiz"]) > 2) for number in (2, 4))
+    asked, other = (
+        next(one for one in chapters[number]["pages"] if len(one["quiz"]) > 2) for number in (2, 4)
+    )
     predicted = next(one for one in chapters[1]["pages"] if one["predictions"])
     name = next(iter(predicted["predictions"]))
-    page.evaluate("([pages, said]) => { for (const [page, first] of pages) localStorage.setItem('w2s-quiz:' + page.replaceAll('/', '-'), JSON.stringify(first)); localStorage.setItem('w2s-predictions', JSON.stringify(said)); }",
-                  [[[asked["page"], dict.fromkeys(asked["quiz"][:3], False)], [other["page"], {other["quiz"][0]: True}]],
-                   {f"{predicted['page']}#{name}": {"kind": "number", "said": 105, "value": "100", "sure": 0.8}}])
+    page.evaluate(
+        "([pages, said]) => { for (const [page, first] of pages) localStorage.setItem('w2s-quiz:' + page.replaceAll('/', '-'), JSON.stringify(first)); localStorage.setItem('w2s-predictions', JSON.stringify(said)); }",
+        [
+            [
+                [asked["page"], dict.fromkeys(asked["quiz"][:3], False)],
+                [other["page"], {other["quiz"][0]: True}],
+            ],
+            {
+                f"{predicted['page']}#{name}": {
+                    "kind": "number",
+                    "said": 105,
+                    "value": "100",
+                    "sure": 0.8,
+                }
+            },
+        ],
+    )
     exercise = chapters[1]["exercises"][0]
-    notebook = {"cells": [{"cell_type": "code", "metadata": {"nbgrader": {"grade_id": exercise["id"].split(".")[1] + "-check"}},
-                           "outputs": [{"output_type": "execute_result", "data": {"text/plain": [f"{exercise['points']:.1f}"]}}]}]}
+    notebook = {
+        "cells": [
+            {
+                "cell_type": "code",
+                "metadata": {"nbgrader": {"grade_id": exercise["id"].split(".")[1] + "-check"}},
+                "outputs": [
+                    {
+                        "output_type": "execute_result",
+                        "data": {"text/plain": [f"{exercise['points']:.1f}"]},
+                    }
+                ],
+            }
+        ]
+    }
     (tmp_path / "01-static-embeddings.ipynb").write_text(json.dumps(notebook))
     (tmp_path / "holiday.ipynb").write_text("{")
     page.reload()
     lines = page.locator(".w2s-next-first li").all_inner_texts()
-    assert lines[0].startswith("2. ") and "0 of 3 right; expect 20 % of the next ones" in lines[0] and asked["title"] in lines[0]
+    assert (
+        lines[0].startswith("2. ")
+        and "0 of 3 right; expect 20 % of the next ones" in lines[0]
+        and asked["title"] in lines[0]
+    )
     assert any(line.startswith("4. ") and "expect 67 %" in line for line in lines)
     assert "1 predictions, 100 % right" in page.locator(".w2s-review").inner_text()
-    open_before = int(re.search(r"(\d+) open exercises", page.locator(".w2s-review").inner_text())[1])
-    page.get_by_label("Your notebooks").set_input_files([tmp_path / "01-static-embeddings.ipynb", tmp_path / "holiday.ipynb"])
+    open_before = int(
+        re.search(r"(\d+) open exercises", page.locator(".w2s-review").inner_text())[1]
+    )
+    page.get_by_label("Your notebooks").set_input_files(
+        [tmp_path / "01-static-embeddings.ipynb", tmp_path / "holiday.ipynb"]
+    )
     page.get_by_text(f"{open_before - 1} open exercises").wait_for()
-    assert "Read 1 results. Nothing was found in holiday.ipynb" in page.locator(".w2s-review [role=status]").inner_text()
+    assert (
+        "Read 1 results. Nothing was found in holiday.ipynb"
+        in page.locator(".w2s-review [role=status]").inner_text()
+    )
     assert flaws(page) == [] and page.heard.complaints == []
 
 
@@ -256,4 +380,6 @@ def test_what_the_exam_missed_counts(timed):
     page.clock.run_for(46 * 60_000)
     page.goto(page.url.replace("exam.html", "what-next.html").split("#")[0])
     lines = page.locator(".w2s-next-first li").all_inner_texts()
-    assert len(lines) == 3 and all(re.search("0 of [23] right; expect 2[05] %", line) for line in lines)
+    assert len(lines) == 3 and all(
+        re.search("0 of [23] right; expect 2[05] %", line) for line in lines
+    )

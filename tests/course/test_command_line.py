@@ -1,4 +1,5 @@
 """What holds for every command: exit codes in the help, JSON for results, completion, and an answer to slips."""
+
 import argparse
 import json
 import shutil
@@ -14,7 +15,14 @@ def every_help(capsys):
     """What --help says, by command, those of parts such as `author build` included."""
     found = {}
     for command in COMMANDS:
-        parts = next((action.choices for action in parser_of(command)._actions if isinstance(action, argparse._SubParsersAction)), {})
+        parts = next(
+            (
+                action.choices
+                for action in parser_of(command)._actions
+                if isinstance(action, argparse._SubParsersAction)
+            ),
+            {},
+        )
         for words in [[command], *([command, part] for part in parts)]:
             with pytest.raises(SystemExit) as end:
                 main([*words, "--help"])
@@ -24,7 +32,11 @@ def every_help(capsys):
 
 
 def parser_of(command):
-    [commands] = [action for action in build_parser(command)._actions if isinstance(action, argparse._SubParsersAction)]
+    [commands] = [
+        action
+        for action in build_parser(command)._actions
+        if isinstance(action, argparse._SubParsersAction)
+    ]
     return commands.choices[command]
 
 
@@ -36,18 +48,33 @@ def test_the_help_of_every_command_says_its_exit_codes_and_that_it_speaks_json(c
         assert "--json" in text or command == "author", command
 
 
-@pytest.mark.parametrize("words", [["completion", "--json"], ["hint", "01.ppmi", "--json"], ["hint", "ppmi", "--json"], ["author", "build", "01", "--check", "--json"],
-                                   ["fetch", "--list", "--json"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["completion", "--json"],
+        ["hint", "01.ppmi", "--json"],
+        ["hint", "ppmi", "--json"],
+        ["author", "build", "01", "--check", "--json"],
+        ["fetch", "--list", "--json"],
+    ],
+)
 def test_what_is_said_as_json_is_json_and_nothing_else(words, capsys):
     assert main(words) == 0
     assert json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize(("words", "said"), [(["grade", "--jbos", "2"], "did you mean --jobs?"),
-                                             (["report", "--course-rot=x"], "did you mean --course-root?"),
-                                             (["gradee"], "did you mean `course grade`?"),
-                                             (["export", "mooodle"], "did you mean moodle?"), (["author", "buidl"], "did you mean build?"),
-                                             (["hint", "01.ppmu"], "did you mean ppmi?"), (["release", "01-static-embeding"], "did you mean 01-static-embeddings?")])
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["grade", "--jbos", "2"], "did you mean --jobs?"),
+        (["report", "--course-rot=x"], "did you mean --course-root?"),
+        (["gradee"], "did you mean `course grade`?"),
+        (["export", "mooodle"], "did you mean moodle?"),
+        (["author", "buidl"], "did you mean build?"),
+        (["hint", "01.ppmu"], "did you mean ppmi?"),
+        (["release", "01-static-embeding"], "did you mean 01-static-embeddings?"),
+    ],
+)
 def test_a_mistyped_word_is_answered_with_what_was_probably_meant(words, said, capsys):
     try:
         code = main(words)
@@ -56,9 +83,21 @@ def test_a_mistyped_word_is_answered_with_what_was_probably_meant(words, said, c
     assert code == 2 and said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("data", "said"), [(b"null", "JSON, but not a notebook"), (b"", "the file is empty"), (b'{"cells": [', "broken JSON"),
-                                             (b'\xef\xbb\xbf{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}', "begins with a byte-order mark")])
-def test_a_student_is_told_before_handing_in_what_the_grader_or_jupyter_cannot_read(data, said, tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"null", "JSON, but not a notebook"),
+        (b"", "the file is empty"),
+        (b'{"cells": [', "broken JSON"),
+        (
+            b'\xef\xbb\xbf{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}',
+            "begins with a byte-order mark",
+        ),
+    ],
+)
+def test_a_student_is_told_before_handing_in_what_the_grader_or_jupyter_cannot_read(
+    data, said, tmp_path, capsys
+):
     (tmp_path / "01-mine.ipynb").write_bytes(data)
     assert main(["check", str(tmp_path / "01-mine.ipynb")]) == 2 and said in capsys.readouterr().err
 
@@ -68,9 +107,16 @@ def commands():
     return described(COMMANDS, build_parser)
 
 
-@pytest.mark.parametrize(("line", "offered"), [
-    (["course", "reg"], ["regrade"]), (["course", "grade", "--jo"], ["--jobs"]), (["course", "export", "mo"], ["moodle"]),
-    (["course", "grade", "exp"], []), (["course", "report", "--assignment", "01", "--js"], ["--json"])])
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        (["course", "reg"], ["regrade"]),
+        (["course", "grade", "--jo"], ["--jobs"]),
+        (["course", "export", "mo"], ["moodle"]),
+        (["course", "grade", "exp"], []),
+        (["course", "report", "--assignment", "01", "--js"], ["--json"]),
+    ],
+)
 def test_bash_completes_commands_options_and_choices(commands, tmp_path, line, offered):
     asked = " ".join(f"'{word}'" for word in line)
     program = f'{script("bash", commands)}\nCOMP_WORDS=({asked})\nCOMP_CWORD={len(line) - 1}\n_course\nprintf "%s\\n" "${{COMPREPLY[@]}}"'
@@ -79,7 +125,9 @@ def test_bash_completes_commands_options_and_choices(commands, tmp_path, line, o
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_the_script_for_another_shell_names_everything_and_is_a_program_of_that_shell(commands, shell, tmp_path):
+def test_the_script_for_another_shell_names_everything_and_is_a_program_of_that_shell(
+    commands, shell, tmp_path
+):
     text = script(shell, commands)
     for one in commands:
         assert one.name in text and all(option.removeprefix("--") in text for option in one.options)

@@ -1,4 +1,5 @@
 """What requirements.lock promises for each Python, without asking an index (.ci/check-lock asks one)."""
+
 import re
 import tomllib
 from pathlib import Path
@@ -20,8 +21,11 @@ def pins(python: str) -> dict[str, str]:
     """Versions by package that the lock installs on a Python."""
     lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
     locked = [Requirement(line) for line in lines]
-    return {one.name: str(one.specifier).removeprefix("==") for one in locked
-            if one.marker is None or one.marker.evaluate(environment(python))}
+    return {
+        one.name: str(one.specifier).removeprefix("==")
+        for one in locked
+        if one.marker is None or one.marker.evaluate(environment(python))
+    }
 
 
 @pytest.mark.parametrize("python", PYTHONS)

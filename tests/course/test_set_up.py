@@ -2,6 +2,7 @@
 
 The real programs run on a tiny project whose packages are made here, so that no index is asked.
 """
+
 import importlib.util
 import os
 import shutil
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-BACKEND = '''
+BACKEND = """
 import os, zipfile
 def _wheel(folder):
     name = "tiny_course-1-py3-none-any.whl"
@@ -25,7 +26,7 @@ def _wheel(folder):
     return name
 def build_wheel(folder, config_settings=None, metadata_directory=None): return _wheel(folder)
 def build_editable(folder, config_settings=None, metadata_directory=None): return _wheel(folder)
-'''
+"""
 
 
 def put_wheel(folder: Path, version: str) -> None:
@@ -34,8 +35,13 @@ def put_wheel(folder: Path, version: str) -> None:
     info = f"tinytool-{version}.dist-info"
     with zipfile.ZipFile(folder / f"tinytool-{version}-py3-none-any.whl", "w") as wheel:
         wheel.writestr("tinytool.py", f"def main():\n    print('tinytool {version}')\n")
-        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: tinytool\nVersion: {version}\n")
-        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(
+            f"{info}/METADATA", f"Metadata-Version: 2.1\nName: tinytool\nVersion: {version}\n"
+        )
+        wheel.writestr(
+            f"{info}/WHEEL",
+            "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
         wheel.writestr(f"{info}/entry_points.txt", "[console_scripts]\ntinytool = tinytool:main\n")
         wheel.writestr(f"{info}/RECORD", "")
 
@@ -48,8 +54,10 @@ def project(tmp_path_factory) -> Path:
     for name in ("bootstrap.py", "uninstall.py"):
         shutil.copy(ROOT / "course" / name, folder / "course" / name)
     (folder / "tiny_backend.py").write_text(BACKEND)
-    (folder / "pyproject.toml").write_text('[build-system]\nrequires = []\nbuild-backend = "tiny_backend"\n'
-                                           'backend-path = ["."]\n[project]\nname = "tiny-course"\nversion = "1"\n')
+    (folder / "pyproject.toml").write_text(
+        '[build-system]\nrequires = []\nbuild-backend = "tiny_backend"\n'
+        'backend-path = ["."]\n[project]\nname = "tiny-course"\nversion = "1"\n'
+    )
     (folder / "requirements.lock").write_text("tinytool==1\n")
     put_wheel(folder.parent / "wheels", "1")
     put_wheel(folder.parent / "wheels", "2")
@@ -60,23 +68,41 @@ def project(tmp_path_factory) -> Path:
 
 def set_up(folder: Path, **settings: str) -> subprocess.CompletedProcess:
     """Run the real set-up, with pip's own settings pointing at the wheels made here."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "PYTHON", "W2S_"))}
-    environment |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(folder.parent / "wheels"), "PIP_CONFIG_FILE": os.devnull,
-                    "PATH": os.environ["PATH"], **settings}
-    return subprocess.run([sys.executable, "course/bootstrap.py"], cwd=folder, env=environment, text=True,
-                          capture_output=True)
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PIP_", "PYTHON", "W2S_"))
+    }
+    environment |= {
+        "PIP_NO_INDEX": "1",
+        "PIP_FIND_LINKS": str(folder.parent / "wheels"),
+        "PIP_CONFIG_FILE": os.devnull,
+        "PATH": os.environ["PATH"],
+        **settings,
+    }
+    return subprocess.run(
+        [sys.executable, "course/bootstrap.py"],
+        cwd=folder,
+        env=environment,
+        text=True,
+        capture_output=True,
+    )
 
 
 def says(folder: Path) -> str:
     """What the installed script prints, run by its own first line."""
-    return subprocess.run([folder / ".venv" / "bin" / "tinytool"], capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        [folder / ".venv" / "bin" / "tinytool"], capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def test_a_second_set_up_says_and_does_nothing(project):
     before = (project / ".venv" / "word2serve-setup").stat().st_mtime_ns
     again = set_up(project)
     assert (again.returncode, again.stdout) == (0, "")
-    assert (project / ".venv" / "word2serve-setup").stat().st_mtime_ns == before and says(project) == "tinytool 1"
+    assert (project / ".venv" / "word2serve-setup").stat().st_mtime_ns == before and says(
+        project
+    ) == "tinytool 1"
 
 
 @pytest.fixture
@@ -87,8 +113,12 @@ def bootstrap(tmp_path, monkeypatch):
     spec.loader.exec_module(module)
     monkeypatch.setattr(module, "LOG", tmp_path / "setup.log")
     module.commands = []
-    monkeypatch.setattr(module, "run_logged", lambda command, environment=None: module.commands.append(command) or 0)
-    monkeypatch.setattr(module, "make_environment", lambda python: module.commands.append(["environment"]))
+    monkeypatch.setattr(
+        module, "run_logged", lambda command, environment=None: module.commands.append(command) or 0
+    )
+    monkeypatch.setattr(
+        module, "make_environment", lambda python: module.commands.append(["environment"])
+    )
     monkeypatch.setattr(module, "is_debian", lambda: True)
     return module
 
@@ -102,16 +132,33 @@ def run_as(bootstrap, monkeypatch, uid: int, there: set[str], *arguments: str) -
     return bootstrap.commands
 
 
-@pytest.mark.parametrize("there, missing", [(set(), ["bubblewrap", "libseccomp2", "chromium"]), ({"bwrap", "google-chrome"}, ["libseccomp2"]),
-                                            ({"bwrap", "chromium", "libseccomp.so.2"}, [])])
-def test_as_root_on_debian_set_up_installs_what_grading_and_the_book_lack_and_nothing_of_the_tests(bootstrap, monkeypatch, there, missing):
-    installs = [["apt-get", "update"], ["apt-get", "install", "-y", "--no-install-recommends", *missing]] if missing else []
+@pytest.mark.parametrize(
+    "there, missing",
+    [
+        (set(), ["bubblewrap", "libseccomp2", "chromium"]),
+        ({"bwrap", "google-chrome"}, ["libseccomp2"]),
+        ({"bwrap", "chromium", "libseccomp.so.2"}, []),
+    ],
+)
+def test_as_root_on_debian_set_up_installs_what_grading_and_the_book_lack_and_nothing_of_the_tests(
+    bootstrap, monkeypatch, there, missing
+):
+    installs = (
+        [["apt-get", "update"], ["apt-get", "install", "-y", "--no-install-recommends", *missing]]
+        if missing
+        else []
+    )
     assert run_as(bootstrap, monkeypatch, 0, there) == [*installs, ["environment"]]
 
 
-def test_before_the_tests_it_installs_what_only_they_need_and_makes_no_environment(bootstrap, monkeypatch):
+def test_before_the_tests_it_installs_what_only_they_need_and_makes_no_environment(
+    bootstrap, monkeypatch
+):
     done = run_as(bootstrap, monkeypatch, 0, {"/usr/lib/postgresql/*/bin/initdb"}, "--tests")
-    assert done == [["apt-get", "update"], ["apt-get", "install", "-y", "--no-install-recommends", "faketime"]]
+    assert done == [
+        ["apt-get", "update"],
+        ["apt-get", "install", "-y", "--no-install-recommends", "faketime"],
+    ]
 
 
 def test_a_user_is_told_the_command_and_set_up_goes_on(bootstrap, monkeypatch, capsys):
@@ -132,26 +179,38 @@ def test_programs_libraries_and_files_are_found_where_they_are(bootstrap, tmp_pa
     (tmp_path / "12").mkdir()
     (tmp_path / "12" / "initdb").touch()
     assert bootstrap.is_there("sh") and bootstrap.is_there(f"{tmp_path}/*/initdb")
-    assert not any(map(bootstrap.is_there, ("no-such-program", "libnosuchthing.so.7", f"{tmp_path}/*/pg_ctl")))
+    assert not any(
+        map(bootstrap.is_there, ("no-such-program", "libnosuchthing.so.7", f"{tmp_path}/*/pg_ctl"))
+    )
     if sys.platform == "linux":
         assert bootstrap.is_there("libc.so.6")
 
 
 def test_readme_and_make_name_what_set_up_may_install(bootstrap):
     needs = (ROOT / "README.md").read_text().split("## What it needs")[1].split("\n## ")[0].lower()
-    assert [name for name in (*bootstrap.SYSTEM_PACKAGES, *bootstrap.TEST_PACKAGES) if name not in needs] == []
+    assert [
+        name for name in (*bootstrap.SYSTEM_PACKAGES, *bootstrap.TEST_PACKAGES) if name not in needs
+    ] == []
     made = (ROOT / "Makefile").read_text()
     assert "test: course for-tests\n" in made and "course/bootstrap.py --tests" in made
 
 
 def test_large_packages_are_named_with_their_size_where_no_terminal_is(bootstrap, tmp_path):
-    text = ("Collecting torch==2.13.0\n  Downloading torch-2.13.0-cp311-cp311-linux_x86_64.whl (197.9 MB)\n"
-            "Processing /wheels/numpy-2.3.1-cp311-cp311-linux_x86_64.whl (from -r requirements.lock (line 3))\n"
-            "Installing collected packages: a, b, torch\n  Downloading half-of-a-li")
+    text = (
+        "Collecting torch==2.13.0\n  Downloading torch-2.13.0-cp311-cp311-linux_x86_64.whl (197.9 MB)\n"
+        "Processing /wheels/numpy-2.3.1-cp311-cp311-linux_x86_64.whl (from -r requirements.lock (line 3))\n"
+        "Installing collected packages: a, b, torch\n  Downloading half-of-a-li"
+    )
     (tmp_path / "setup.log").write_text(text)
     lines, position = bootstrap.progress_since(0)
-    assert lines == ["torch 2.13.0 (197.9 MB)", "numpy 2.3.1", "installing all 3 packages into the environment"]
-    assert text[position:] == "  Downloading half-of-a-li", "an unfinished line is read again when it is whole"
+    assert lines == [
+        "torch 2.13.0 (197.9 MB)",
+        "numpy 2.3.1",
+        "installing all 3 packages into the environment",
+    ]
+    assert text[position:] == "  Downloading half-of-a-li", (
+        "an unfinished line is read again when it is whole"
+    )
 
 
 def test_an_install_that_fails_leaves_the_old_environment_working_and_says_what_pip_said(project):
@@ -161,35 +220,51 @@ def test_an_install_that_fails_leaves_the_old_environment_working_and_says_what_
     assert failed.returncode != 0 and "tinytool==3" in failed.stderr
     assert "requirements.lock changed" in failed.stdout and says(project) == "tinytool 1"
     lock.write_text("tinytool==1\n")
-    assert set_up(project).stdout == "", "what failed must not have touched the environment that was there"
+    assert set_up(project).stdout == "", (
+        "what failed must not have touched the environment that was there"
+    )
 
 
 def test_a_set_up_killed_between_the_two_steps_of_the_swap_is_mended_by_the_next(project):
     (project / ".venv").rename(project / ".venv.old")
     again = set_up(project)
-    assert again.returncode == 0 and says(project) == "tinytool 1" and not (project / ".venv.old").exists()
+    assert (
+        again.returncode == 0
+        and says(project) == "tinytool 1"
+        and not (project / ".venv.old").exists()
+    )
 
 
 def test_a_copied_folder_runs_its_own_code_without_installing_the_packages_again(project, tmp_path):
     copy = tmp_path / "copy-of-the-course"
     shutil.copytree(project, copy, symlinks=True)
     shutil.copytree(project.parent / "wheels", copy.parent / "wheels")
-    (copy.parent / "wheels" / "tinytool-1-py3-none-any.whl").unlink()       # a second install of it could not succeed
+    (
+        copy.parent / "wheels" / "tinytool-1-py3-none-any.whl"
+    ).unlink()  # a second install of it could not succeed
     moved = set_up(copy)
     assert moved.returncode == 0 and "moved or copied" in moved.stdout, moved.stdout + moved.stderr
     script = (copy / ".venv" / "bin" / "tinytool").read_text()
     assert str(copy) in script and str(project) not in script and says(copy) == "tinytool 1"
-    where = subprocess.run([copy / ".venv" / "bin" / "python", "-c", "import sys; print(*sys.path, sep='\\n')"],
-                           capture_output=True, text=True, cwd="/").stdout
+    where = subprocess.run(
+        [copy / ".venv" / "bin" / "python", "-c", "import sys; print(*sys.path, sep='\\n')"],
+        capture_output=True,
+        text=True,
+        cwd="/",
+    ).stdout
     assert str(copy) in where.splitlines() and str(project) not in where.splitlines()
 
 
 @pytest.mark.parametrize("name", ["with a space", "long/" * 30], ids=["space", "long"])
-def test_a_folder_whose_name_fits_no_first_line_of_a_script_gets_scripts_that_run(project, tmp_path, name):
+def test_a_folder_whose_name_fits_no_first_line_of_a_script_gets_scripts_that_run(
+    project, tmp_path, name
+):
     copy, wheels = tmp_path / name / "course", str(project.parent / "wheels")
     shutil.copytree(project, copy, symlinks=True)
     made = set_up(copy, PIP_FIND_LINKS=wheels)
-    assert made.returncode == 0 and "has a space now or is very long" in made.stdout, made.stdout + made.stderr
+    assert made.returncode == 0 and "has a space now or is very long" in made.stdout, (
+        made.stdout + made.stderr
+    )
     assert says(copy) == "tinytool 1" and set_up(copy, PIP_FIND_LINKS=wheels).stdout == ""
 
 
@@ -209,15 +284,29 @@ def test_a_changed_lock_brings_the_new_packages(project):
     (project / "requirements.lock").write_text("tinytool==2\n")
     made = set_up(project)
     assert made.returncode == 0 and "requirements.lock changed" in made.stdout
-    assert says(project) == "tinytool 2" and not (project / ".venv.new").exists() and not (project / ".venv.old").exists()
+    assert (
+        says(project) == "tinytool 2"
+        and not (project / ".venv.new").exists()
+        and not (project / ".venv.old").exists()
+    )
 
 
 def test_uninstall_removes_what_set_up_made_and_keeps_work_and_grades(project):
     for name in ("mywork", "class"):
         (project / name).mkdir()
         (project / name / "precious").write_text("mine")
-    done = subprocess.run([sys.executable, "course/uninstall.py"], cwd=project, capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL, env={**os.environ, "W2S_CACHE": "/somebody/elses/folder"})
-    assert done.returncode == 0 and f"{project}/.venv" in done.stdout and "/somebody/elses/folder" in done.stdout
+    done = subprocess.run(
+        [sys.executable, "course/uninstall.py"],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "W2S_CACHE": "/somebody/elses/folder"},
+    )
+    assert (
+        done.returncode == 0
+        and f"{project}/.venv" in done.stdout
+        and "/somebody/elses/folder" in done.stdout
+    )
     assert not (project / ".venv").exists() and not (project / "_build").exists()
     assert all((project / name / "precious").read_text() == "mine" for name in ("mywork", "class"))

@@ -1,4 +1,5 @@
 """A student on Windows or macOS: check, submit, save, use and hint, with the parts of Linux taken away before ours is imported."""
+
 import json
 import os
 import subprocess
@@ -12,7 +13,7 @@ from autograder.grading.assignment import load_assignment
 
 NAME = "03-context-before-attention"
 # What others bring is imported while the system is what it is; then it is another one, and ours is imported.
-PROGRAM = '''
+PROGRAM = """
 import contextlib, io, json, os, signal, subprocess, sys
 import jupytext, nbformat, numpy, scipy, torch, jinja2, pygments.lexers, torch.func
 import nbgrader.api, nbgrader.utils, jaxtyping, multiprocessing.connection, concurrent.futures, asyncio
@@ -49,7 +50,7 @@ for words in calls:
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main(words)
     print(json.dumps({"words": words, "code": code, "out": out.getvalue(), "err": err.getvalue()[-3000:]}))
-'''
+"""
 
 
 @pytest.fixture(scope="module", params=["win32", "darwin"])
@@ -61,17 +62,31 @@ def said(request, tmp_path_factory):
         cell["id"] = "same"
     (folder / f"{NAME}.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
     path = f"{NAME}.ipynb"
-    calls = [["check", "03.judge", path, "--json"], ["check", "03.lstm_step", path, "--json"], ["submit", path, "--dry-run", "--json"], ["submit", path],
-             ["save", "03", path, "--json"], ["use", "reference", "03", "--json"], ["hint", "03.judge", "--json"]]
-    ran = subprocess.run([sys.executable, "-c", PROGRAM, request.param, str(folder), json.dumps(calls)], capture_output=True, text=True,
-                         env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"})
+    calls = [
+        ["check", "03.judge", path, "--json"],
+        ["check", "03.lstm_step", path, "--json"],
+        ["submit", path, "--dry-run", "--json"],
+        ["submit", path],
+        ["save", "03", path, "--json"],
+        ["use", "reference", "03", "--json"],
+        ["hint", "03.judge", "--json"],
+    ]
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM, request.param, str(folder), json.dumps(calls)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+    )
     assert ran.returncode == 0, ran.stderr[-4000:]
     return {" ".join(one["words"]): one for one in map(json.loads, ran.stdout.splitlines())}, folder
 
 
 def test_check_says_what_is_right_and_what_is_not_written(said):
     found, _ = said
-    right, empty = found[f"check 03.judge {NAME}.ipynb --json"], found[f"check 03.lstm_step {NAME}.ipynb --json"]
+    right, empty = (
+        found[f"check 03.judge {NAME}.ipynb --json"],
+        found[f"check 03.lstm_step {NAME}.ipynb --json"],
+    )
     assert (right["code"], empty["code"]) == (0, 1), right["err"]
     assert json.loads(right["out"])["earned"] == json.loads(right["out"])["points"]
     assert json.loads(empty["out"])["exercises"][0]["stages"][0]["status"] == "not_attempted"
@@ -81,17 +96,36 @@ def test_submit_judges_the_whole_notebook_and_mends_ids(said):
     found, folder = said
     looked = json.loads(found[f"submit {NAME}.ipynb --dry-run --json"]["out"])
     earned = {one["exercise"]: (one["earned"], one["points"]) for one in looked["results"]}
-    assert earned["03.judge"][0] == earned["03.judge"][1] and earned["03.bigram_counts"][0] == earned["03.bigram_counts"][1]
-    assert sum(have for have, _ in earned.values()) == earned["03.judge"][1] + earned["03.bigram_counts"][1]
+    assert (
+        earned["03.judge"][0] == earned["03.judge"][1]
+        and earned["03.bigram_counts"][0] == earned["03.bigram_counts"][1]
+    )
+    assert (
+        sum(have for have, _ in earned.values())
+        == earned["03.judge"][1] + earned["03.bigram_counts"][1]
+    )
     assert looked["tier"] == {"win32": "none", "darwin": "process"}[folder.name[:-1]]
-    assert looked["doubled"] == ["'same' names 4 cells; Jupyter wants one name a cell"] and looked["human"] == []
-    ids = [cell["id"] for cell in json.loads((folder / "hand-in" / f"{NAME}.ipynb").read_text(encoding="utf-8"))["cells"]]
+    assert (
+        looked["doubled"] == ["'same' names 4 cells; Jupyter wants one name a cell"]
+        and looked["human"] == []
+    )
+    ids = [
+        cell["id"]
+        for cell in json.loads((folder / "hand-in" / f"{NAME}.ipynb").read_text(encoding="utf-8"))[
+            "cells"
+        ]
+    ]
     assert len(set(ids)) == len(ids) and "(3 ids are new)" in found[f"submit {NAME}.ipynb"]["out"]
 
 
 def test_save_use_and_hint_work(said):
     found, folder = said
     saved = json.loads(found[f"save 03 {NAME}.ipynb --json"]["out"])
-    assert {"bigram_counts", "judge"} <= set(saved["saved"]) and saved["path"].startswith(str(folder))
-    assert json.loads(found["use reference 03 --json"]["out"])["borrowed"] == ["03"] and found["use reference 03 --json"]["code"] == 0
+    assert {"bigram_counts", "judge"} <= set(saved["saved"]) and saved["path"].startswith(
+        str(folder)
+    )
+    assert (
+        json.loads(found["use reference 03 --json"]["out"])["borrowed"] == ["03"]
+        and found["use reference 03 --json"]["code"] == 0
+    )
     assert json.loads(found["hint 03.judge --json"]["out"])["step"] == 1

@@ -1,4 +1,5 @@
 """The instructor's journey: grade a class, read an answer in formgrader in a real browser, give points, report."""
+
 import csv
 import shutil
 import subprocess
@@ -17,8 +18,12 @@ STUDENTS = ("mistakes-01", "perfect", "script-in-an-answer")
 
 def course(*arguments):
     """One `course` command; returns what it printed."""
-    return subprocess.run([sys.executable, "-m", "course.cli", *map(str, arguments)], check=True,
-                          capture_output=True, text=True).stdout
+    return subprocess.run(
+        [sys.executable, "-m", "course.cli", *map(str, arguments)],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +33,9 @@ def graded_root(tmp_path_factory):
     submitted = make_sample_class(folder / "sample")
     for student in STUDENTS:
         shutil.copytree(submitted / student, folder / "class" / student)
-    said = course("grade", folder / "class", "--course-root", folder / "course", "--report", folder / "report")
+    said = course(
+        "grade", folder / "class", "--course-root", folder / "course", "--report", folder / "report"
+    )
     assert f"graded     3 submissions of {NAME}" in said
     return folder / "course"
 
@@ -56,23 +63,30 @@ def open_submission(page, url, student):
     page.wait_for_selector("td.name a.name-hidden")
     page.get_by_role("button", name="Show All Names").click()
     page.get_by_role("link", name=student, exact=True).click()
-    page.wait_for_selector("input#ppmi-check[placeholder]")     # the grades have arrived
+    page.wait_for_selector("input#ppmi-check[placeholder]")  # the grades have arrived
 
 
 def test_an_answer_is_graded_by_hand_in_formgrader_and_reaches_the_students_feedback(
-        graded_root, url, browser, tmp_path):
+    graded_root, url, browser, tmp_path
+):
     assert manual_score(graded_root, "perfect") == (None, True, None)
     errors = []
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.on("pageerror", lambda error: errors.append(str(error)))
     open_submission(page, url, "perfect")
-    assert page.locator("input#ppmi-check").get_attribute("placeholder") == "5"     # the automatic points
+    assert (
+        page.locator("input#ppmi-check").get_attribute("placeholder") == "5"
+    )  # the automatic points
     assert page.get_by_role("table").filter(has_text="01.ppmi: 5 of 5 points").count() == 1
     page.screenshot(path=tmp_path / "formgrader.png")
-    with page.expect_response(lambda reply: "/api/grade/" in reply.url and reply.request.method == "PUT"):
+    with page.expect_response(
+        lambda reply: "/api/grade/" in reply.url and reply.request.method == "PUT"
+    ):
         page.locator("input#bank").fill("4")
         page.keyboard.press("Tab")
-    with page.expect_response(lambda reply: "/api/comment/" in reply.url and reply.request.method == "PUT"):
+    with page.expect_response(
+        lambda reply: "/api/comment/" in reply.url and reply.request.method == "PUT"
+    ):
         page.locator("textarea#bank-comment").fill("Say what is left of the river.")
         page.keyboard.press("Tab")
     page.locator("input#bank").scroll_into_view_if_needed()
@@ -83,8 +97,10 @@ def test_an_answer_is_graded_by_hand_in_formgrader_and_reaches_the_students_feed
     course("report", "--course-root", graded_root, "--report", tmp_path / "report")
     with (tmp_path / "report" / "grades.csv").open(newline="") as file:
         assert {row["student"]: row["total"] for row in csv.DictReader(file)}["perfect"] == "49"
-    assert "Say what is left of the river." in (
-        graded_root / "feedback" / "perfect" / NAME / f"{NAME}.html").read_text()
+    assert (
+        "Say what is left of the river."
+        in (graded_root / "feedback" / "perfect" / NAME / f"{NAME}.html").read_text()
+    )
 
 
 def test_a_students_script_is_inert_in_formgrader_and_nothing_leaves_the_machine(url, browser):

@@ -1,4 +1,5 @@
 """After set-up nothing needs a network: the reader's and the student's journeys, in a network namespace with loopback only."""
+
 import os
 import re
 import subprocess
@@ -15,9 +16,16 @@ CUT = ["bwrap", "--dev-bind", "/", "/", "--unshare-net", "--die-with-parent", "-
 
 def run_cut(command: list[str]) -> subprocess.CompletedProcess:
     """Run a command where the only network interface is loopback."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    return subprocess.run([*CUT, *command], capture_output=True, text=True, cwd=FOLDER.parents[1],
-                          env={**environment, "W2S_OFFLINE_JOURNEY": "1"})
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")
+    }
+    return subprocess.run(
+        [*CUT, *command],
+        capture_output=True,
+        text=True,
+        cwd=FOLDER.parents[1],
+        env={**environment, "W2S_OFFLINE_JOURNEY": "1"},
+    )
 
 
 @pytest.mark.sandbox
@@ -31,7 +39,18 @@ def test_there_is_no_way_out_of_the_cut_network():
 @pytest.fixture(scope="module")
 def journeys():
     """What pytest says of both journeys, run one after the other in one process."""
-    return run_cut([sys.executable, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", *(str(FOLDER / name) for name in JOURNEYS)])
+    return run_cut(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-rA",
+            "-p",
+            "no:cacheprovider",
+            *(str(FOLDER / name) for name in JOURNEYS),
+        ]
+    )
 
 
 @pytest.mark.sandbox

@@ -1,4 +1,5 @@
 """A reader's journey: from the landing page through chapter 1, its figures, quiz and flashcards, with the network cut."""
+
 from pathlib import Path
 
 import pytest
@@ -7,21 +8,31 @@ import yaml
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).resolve().parents[2]
 TOC = ROOT / "book" / "_toc.yml"
-FIGURES = {"window-counts": "button:has-text('Step')", "skipgram-training": "button:has-text('Step')",
-           "bank-neighbours": ".w2s-segment input:not(:checked)", "word-mixtures": ".w2s-segment input:not(:checked)"}
+FIGURES = {
+    "window-counts": "button:has-text('Step')",
+    "skipgram-training": "button:has-text('Step')",
+    "bank-neighbours": ".w2s-segment input:not(:checked)",
+    "word-mixtures": ".w2s-segment input:not(:checked)",
+}
 
 
 @pytest.fixture
 def page(browser):
     """A browser that may open files and nothing else; at the end it must have asked for and complained of nothing."""
     from course.book.build import build_book
+
     landing = build_book(ROOT, jobs=2)
     context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
     context.set_offline(True)
     asked, complaints = [], []
     context.on("request", lambda request: asked.append(request.url))
     page = context.new_page()
-    page.on("console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None)
+    page.on(
+        "console",
+        lambda message: (
+            complaints.append(message.text) if message.type in ("error", "warning") else None
+        ),
+    )
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.goto(landing.as_uri())
     page.wait_for_url("**/intro.html")
@@ -43,8 +54,12 @@ def test_a_reader_goes_from_the_landing_page_to_the_end_of_chapter_1(page):
         cards += open_first_card(page)
         page.locator(".prev-next .next").click()
         page.wait_for_load_state()
-    chapter = next(one for part in yaml.safe_load(TOC.read_text())["parts"] for one in part["chapters"]
-                   if one["file"] == "01-static-embeddings/index")
+    chapter = next(
+        one
+        for part in yaml.safe_load(TOC.read_text())["parts"]
+        for one in part["chapters"]
+        if one["file"] == "01-static-embeddings/index"
+    )
     assert pages == ["index", *(Path(section["file"]).name for section in chapter["sections"])]
     assert moved == set(FIGURES)
     assert answered >= 8
@@ -70,7 +85,10 @@ def answer_quiz(page):
         question.locator(".w2s-option[data-correct] input").check()
         assert question.locator(".w2s-verdict").inner_text().startswith("Right.")
     if questions:
-        assert f"{len(questions)} right at the first try" in page.locator(".w2s-score-text").inner_text()
+        assert (
+            f"{len(questions)} right at the first try"
+            in page.locator(".w2s-score-text").inner_text()
+        )
     return len(questions)
 
 

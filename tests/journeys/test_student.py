@@ -1,4 +1,5 @@
 """A student opens the notebook of chapter 1 in a browser, fails, reads why, mends it, and sees the points."""
+
 import shutil
 from pathlib import Path
 
@@ -8,12 +9,12 @@ from autograder.checks.registry import mistakes_of
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "exercises" / "01-static-embeddings" / "01-static-embeddings.ipynb"
-WRONG = '''
+WRONG = """
 def ppmi(counts):
     joint = counts / counts.sum()
     by_chance = joint.sum(1, keepdim=True) * joint.sum(0, keepdim=True)
     return torch.where(joint > 0, (joint / by_chance).log2(), 0.0).clamp(min=0).float()
-'''
+"""
 RIGHT = WRONG.replace("log2", "log")
 
 
@@ -25,7 +26,11 @@ class Page:
 
     def code_cell(self, beginning: str):
         """The code cell whose source begins so, scrolled into view (cells far away are not in the page yet)."""
-        cell = self.page.locator(".jp-CodeCell").filter(has=self.page.locator(".cm-content", has_text=beginning)).first
+        cell = (
+            self.page.locator(".jp-CodeCell")
+            .filter(has=self.page.locator(".cm-content", has_text=beginning))
+            .first
+        )
         for _ in range(60):
             if cell.count():
                 break
@@ -63,13 +68,17 @@ def notebook(browser, jupyter_server, tmp_path):
         page.goto(url(f"notebooks/{NOTEBOOK.name}"))
         page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=60_000)
         # Until the kernel is idle for the first time, a cell that is run is silently not sent.
-        page.wait_for_selector('.jp-Notebook-ExecutionIndicator[data-status="idle"]', timeout=60_000)
+        page.wait_for_selector(
+            '.jp-Notebook-ExecutionIndicator[data-status="idle"]', timeout=60_000
+        )
         yield Page(page)
         context.close()
 
 
 @pytest.mark.browser
-def test_a_student_is_told_what_is_wrong_and_where_and_sees_the_points_when_it_is_right(notebook, tmp_path):
+def test_a_student_is_told_what_is_wrong_and_where_and_sees_the_points_when_it_is_right(
+    notebook, tmp_path
+):
     notebook.run("import math")
     notebook.run("def ppmi")
     untouched = notebook.run("check(ppmi)")
@@ -87,7 +96,9 @@ def test_a_student_is_told_what_is_wrong_and_where_and_sees_the_points_when_it_i
     assert "5 of 5 points" in passing and "start here" not in passing
     notebook.page.screenshot(path=tmp_path / "passing.png")
 
-    notebook.run("def ppmi", "def ppmi(counts):\n    total = counts.sum()\n    return total.no_such_method()")
+    notebook.run(
+        "def ppmi", "def ppmi(counts):\n    total = counts.sum()\n    return total.no_such_method()"
+    )
     raising = notebook.run("check(ppmi)")
     assert "return total.no_such_method()" in raising and "AttributeError" in raising
     assert "autograder" not in raising and "runner.py" not in raising

@@ -7,8 +7,7 @@ EQUIVALENT = {
     "01.window_counts": {
         "max(0, i - window)  =>  max(i - window, 0)": SAME,
         "min(len(sentence), i + window + 1)  =>  min(i + window + 1, len(sentence))": SAME,
-        "counts[center, sentence[j]]  =>  counts[sentence[j], center]":
-            "each pair of positions is counted in both directions, so the table is symmetric",
+        "counts[center, sentence[j]]  =>  counts[sentence[j], center]": "each pair of positions is counted in both directions, so the table is symmetric",
     },
     "01.predict_pairs": {
         "min(i, window)  =>  min(window, i)": SAME,
@@ -21,10 +20,8 @@ EQUIVALENT = {
         "torch.ones_like(joint)  =>  joint": "where nothing was seen the count is 0, and its logarithm is cut to 0",
     },
     "01.test_keep": {
-        "torch.allclose(answer, right, atol=0.0001)  =>  torch.allclose(right, answer, atol=0.0001)":
-            "the relative part of the tolerance is taken of nearly the same number",
-        "torch.allclose(answer, right, atol=0.0001)  =>  torch.allclose(answer, right)":
-            "torch's own tolerance of 1e-5 is looser than the last digit too",
+        "torch.allclose(answer, right, atol=0.0001)  =>  torch.allclose(right, answer, atol=0.0001)": "the relative part of the tolerance is taken of nearly the same number",
+        "torch.allclose(answer, right, atol=0.0001)  =>  torch.allclose(answer, right)": "torch's own tolerance of 1e-5 is looser than the last digit too",
     },
     "01.sgns_loss": {
         "-1  =>  1": LAST,
@@ -32,8 +29,7 @@ EQUIVALENT = {
     },
     "01.sgns_gradients": {"-1  =>  1": LAST},
     "01.cbow_scores": {
-        "contexts.clamp(min=0)  =>  contexts":
-            "an empty slot then takes the vector of the last word for a moment, and the next line takes it out",
+        "contexts.clamp(min=0)  =>  contexts": "an empty slot then takes the vector of the last word for a moment, and the next line takes it out",
     },
     "01.analogy": {
         "[a, b, c]  =>  [b, a, c]": "all three rows are left out, in any order",

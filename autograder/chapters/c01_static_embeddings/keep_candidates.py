@@ -3,6 +3,7 @@
 Each has the signature `(counts, threshold)` and returns a float32 tensor of the shape of `counts`. RIGHT holds two
 correct ones, WRONG the mistakes by kind. A student never sees this code.
 """
+
 from collections.abc import Callable
 
 import torch
@@ -27,10 +28,18 @@ def exponential(counts: Tensor, threshold: float) -> Tensor:
     Also at the limit itself, as a root of rounded numbers may. Raises ValueError for what the exercise rules out: counts with
     more than one axis or without one above 0, a threshold that is no number or not above 0.
     """
-    if not isinstance(threshold, (int, float)) or counts.dim() != 1 or not (bool((counts >= 0).all()) and bool((counts > 0).any()) and threshold > 0):
-        raise ValueError(f"counts (V) of at least 0, one of them above 0, and a threshold above 0 are needed, not {counts} and {threshold}")
+    if (
+        not isinstance(threshold, (int, float))
+        or counts.dim() != 1
+        or not (bool((counts >= 0).all()) and bool((counts > 0).any()) and threshold > 0)
+    ):
+        raise ValueError(
+            f"counts (V) of at least 0, one of them above 0, and a threshold above 0 are needed, not {counts} and {threshold}"
+        )
     share = counts.double() / counts.double().sum()
-    kept = torch.exp(0.5 * (torch.tensor(threshold, dtype=torch.float64).log() - share.log()).clamp(max=0))
+    kept = torch.exp(
+        0.5 * (torch.tensor(threshold, dtype=torch.float64).log() - share.log()).clamp(max=0)
+    )
     return torch.where(share > 0.999 * threshold, kept * (1 - 3e-7), kept).float()
 
 

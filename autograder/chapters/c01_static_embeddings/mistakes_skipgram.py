@@ -1,4 +1,5 @@
 """Plausible wrong solutions of chapter 1, part 2: the skip-gram loss, its gradient, and CBOW."""
+
 import math
 
 import torch
@@ -13,93 +14,168 @@ def _scores(center, context, negatives):
     return (center * context).sum(-1), torch.einsum("bd,bkd->bk", center, negatives)
 
 
-@mistake(LOSS, "sum-over-batch", caught_by="batch", loses=1,
-         misconception="You sum over the batch. The loss is the mean over its pairs.")
+@mistake(
+    LOSS,
+    "sum-over-batch",
+    caught_by="batch",
+    loses=1,
+    misconception="You sum over the batch. The loss is the mean over its pairs.",
+)
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
-    return -(torch.nn.functional.logsigmoid(good) + torch.nn.functional.logsigmoid(-bad).sum(-1)).sum()
+    return -(
+        torch.nn.functional.logsigmoid(good) + torch.nn.functional.logsigmoid(-bad).sum(-1)
+    ).sum()
 
 
-@mistake(LOSS, "mean-over-negatives", caught_by="untrained", loses=1.5,
-         misconception="You average over the K negatives. Inside one pair they are summed; only the batch is averaged.")
+@mistake(
+    LOSS,
+    "mean-over-negatives",
+    caught_by="untrained",
+    loses=1.5,
+    misconception="You average over the K negatives. Inside one pair they are summed; only the batch is averaged.",
+)
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
-    return -(torch.nn.functional.logsigmoid(good) + torch.nn.functional.logsigmoid(-bad).mean(-1)).mean()
+    return -(
+        torch.nn.functional.logsigmoid(good) + torch.nn.functional.logsigmoid(-bad).mean(-1)
+    ).mean()
 
 
-@mistake(LOSS, "negatives-pulled", caught_by="negatives", loses=2,
-         misconception="You treat negatives like true contexts. Their score belongs into the sigmoid with a minus.")
+@mistake(
+    LOSS,
+    "negatives-pulled",
+    caught_by="negatives",
+    loses=2,
+    misconception="You treat negatives like true contexts. Their score belongs into the sigmoid with a minus.",
+)
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
-    return -(torch.nn.functional.logsigmoid(good) + torch.nn.functional.logsigmoid(bad).sum(-1)).mean()
+    return -(
+        torch.nn.functional.logsigmoid(good) + torch.nn.functional.logsigmoid(bad).sum(-1)
+    ).mean()
 
 
-@mistake(LOSS, "one-minus-log", caught_by="negatives", loses=2,
-         misconception="You subtract the negatives' log-sigmoid as a whole. The minus belongs inside the sigmoid, in "
-                       "front of the score.")
+@mistake(
+    LOSS,
+    "one-minus-log",
+    caught_by="negatives",
+    loses=2,
+    misconception="You subtract the negatives' log-sigmoid as a whole. The minus belongs inside the sigmoid, in "
+    "front of the score.",
+)
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
     log_two = math.log(2)
-    return (-torch.nn.functional.logsigmoid(good) + (2 * log_two + torch.nn.functional.logsigmoid(bad)).sum(-1)).mean()
+    return (
+        -torch.nn.functional.logsigmoid(good)
+        + (2 * log_two + torch.nn.functional.logsigmoid(bad)).sum(-1)
+    ).mean()
 
 
-@mistake(LOSS, "maximises", caught_by="untrained", loses=5,
-         misconception="You return what the paper maximises. The loss is its negative, so that smaller is better.")
+@mistake(
+    LOSS,
+    "maximises",
+    caught_by="untrained",
+    loses=5,
+    misconception="You return what the paper maximises. The loss is its negative, so that smaller is better.",
+)
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
-    return (torch.nn.functional.logsigmoid(good) + torch.nn.functional.logsigmoid(-bad).sum(-1)).mean()
+    return (
+        torch.nn.functional.logsigmoid(good) + torch.nn.functional.logsigmoid(-bad).sum(-1)
+    ).mean()
 
 
-@mistake(LOSS, "negatives-against-context", caught_by="negatives", loses=2,
-         misconception="You compare the negatives with the context. They are compared with the centre.")
+@mistake(
+    LOSS,
+    "negatives-against-context",
+    caught_by="negatives",
+    loses=2,
+    misconception="You compare the negatives with the context. They are compared with the centre.",
+)
 def _(center, context, negatives):
     good, _ = _scores(center, context, negatives)
     bad = torch.einsum("bd,bkd->bk", context, negatives)
-    return -(torch.nn.functional.logsigmoid(good) + torch.nn.functional.logsigmoid(-bad).sum(-1)).mean()
+    return -(
+        torch.nn.functional.logsigmoid(good) + torch.nn.functional.logsigmoid(-bad).sum(-1)
+    ).mean()
 
 
-@mistake(LOSS, "log-of-sigmoid", caught_by="large-scores", loses=1,
-         misconception="You take exp or the sigmoid first and the logarithm of it afterwards. In float32 exp of 89 is infinite: the "
-                       "sigmoid of -89 is 0, and log 0 is minus infinity. Take both in one step.")
+@mistake(
+    LOSS,
+    "log-of-sigmoid",
+    caught_by="large-scores",
+    loses=1,
+    misconception="You take exp or the sigmoid first and the logarithm of it afterwards. In float32 exp of 89 is infinite: the "
+    "sigmoid of -89 is 0, and log 0 is minus infinity. Take both in one step.",
+)
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
     return -(torch.sigmoid(good).log() + torch.sigmoid(-bad).log().sum(-1)).mean()
 
 
-@mistake(LOSS, "epsilon", caught_by="large-scores", loses=1,
-         misconception="A small number inside the log keeps it finite, but then no score can cost more than minus the "
-                       "logarithm of it. The true cost of -200 is 200.")
+@mistake(
+    LOSS,
+    "epsilon",
+    caught_by="large-scores",
+    loses=1,
+    misconception="A small number inside the log keeps it finite, but then no score can cost more than minus the "
+    "logarithm of it. The true cost of -200 is 200.",
+)
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
-    return -((torch.sigmoid(good) + 1e-10).log() + (torch.sigmoid(-bad) + 1e-10).log().sum(-1)).mean()
+    return -(
+        (torch.sigmoid(good) + 1e-10).log() + (torch.sigmoid(-bad) + 1e-10).log().sum(-1)
+    ).mean()
 
 
-@mistake(LOSS, "first-pair-only", caught_by="every-pair", loses=2.5,
-         misconception="You return the loss of the first pair; the others play no part. Take the mean over the batch.")
+@mistake(
+    LOSS,
+    "first-pair-only",
+    caught_by="every-pair",
+    loses=2.5,
+    misconception="You return the loss of the first pair; the others play no part. Take the mean over the batch.",
+)
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
     return -(torch.nn.functional.logsigmoid(good) + torch.nn.functional.logsigmoid(-bad).sum(-1))[0]
 
 
-@mistake(LOSS, "exp-over-one-plus-exp", caught_by="large-scores", loses=1,
-         misconception="You write the sigmoid as exp(x) / (1 + exp(x)). In float32 exp(90) is infinite, and infinity "
-                       "divided by infinity is NaN.")
+@mistake(
+    LOSS,
+    "exp-over-one-plus-exp",
+    caught_by="large-scores",
+    loses=1,
+    misconception="You write the sigmoid as exp(x) / (1 + exp(x)). In float32 exp(90) is infinite, and infinity "
+    "divided by infinity is NaN.",
+)
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
     loss = good.exp() / (1 + good.exp())
     return -(loss.log() + ((-bad).exp() / (1 + (-bad).exp())).log().sum(-1)).mean()
 
 
-@mistake(LOSS, "one-minus-sigmoid", caught_by="large-scores", loses=1,
-         misconception="You take the logarithm of 1 - sigmoid. In float32 that is log 0 from a score of 17 on: the same number is "
-                       "the log-sigmoid of minus the score.")
+@mistake(
+    LOSS,
+    "one-minus-sigmoid",
+    caught_by="large-scores",
+    loses=1,
+    misconception="You take the logarithm of 1 - sigmoid. In float32 that is log 0 from a score of 17 on: the same number is "
+    "the log-sigmoid of minus the score.",
+)
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
     return -(torch.nn.functional.logsigmoid(good) + (1 - torch.sigmoid(bad)).log().sum(-1)).mean()
 
 
-@mistake(LOSS, "scores-clamped", caught_by="large-scores", loses=1,
-         misconception="You cut the scores at 50. The cost stays finite, but a score of -200 then costs 50 and not 200.")
+@mistake(
+    LOSS,
+    "scores-clamped",
+    caught_by="large-scores",
+    loses=1,
+    misconception="You cut the scores at 50. The cost stays finite, but a score of -200 then costs 50 and not 200.",
+)
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
     log_sigmoid = torch.nn.functional.logsigmoid
@@ -114,154 +190,270 @@ def _gradients(center, context, negatives, pull=None, push=None):
     good, bad = _scores(center, context, negatives)
     pull = (torch.sigmoid(good) - 1) / len(center) if pull is None else pull(good) / len(center)
     push = torch.sigmoid(bad) / len(center) if push is None else push(bad) / len(center)
-    return (pull[:, None] * context + torch.einsum("bk,bkd->bd", push, negatives), pull[:, None] * center,
-            push[:, :, None] * center[:, None])
+    return (
+        pull[:, None] * context + torch.einsum("bk,bkd->bd", push, negatives),
+        pull[:, None] * center,
+        push[:, :, None] * center[:, None],
+    )
 
 
-@mistake(GRADIENTS, "batch-forgotten", caught_by="batch", loses=1,
-         misconception="These are the gradients of the sum over the batch. The loss is a mean: divide by B.")
+@mistake(
+    GRADIENTS,
+    "batch-forgotten",
+    caught_by="batch",
+    loses=1,
+    misconception="These are the gradients of the sum over the batch. The loss is a mean: divide by B.",
+)
 def _(center, context, negatives):
     return tuple(len(center) * part for part in _gradients(center, context, negatives))
 
 
-@mistake(GRADIENTS, "sigmoid-without-minus-one", caught_by="context", loses=3.5,
-         misconception="For the true context the error is sigmoid(s) - 1, not sigmoid(s): a good score must leave "
-                       "little to do.")
+@mistake(
+    GRADIENTS,
+    "sigmoid-without-minus-one",
+    caught_by="context",
+    loses=3.5,
+    misconception="For the true context the error is sigmoid(s) - 1, not sigmoid(s): a good score must leave "
+    "little to do.",
+)
 def _(center, context, negatives):
     return _gradients(center, context, negatives, pull=torch.sigmoid)
 
 
-@mistake(GRADIENTS, "minus-one-everywhere", caught_by="negatives", loses=2,
-         misconception="You use sigmoid(s) - 1 for the negatives too. They should score low: their error is "
-                       "sigmoid(s).")
+@mistake(
+    GRADIENTS,
+    "minus-one-everywhere",
+    caught_by="negatives",
+    loses=2,
+    misconception="You use sigmoid(s) - 1 for the negatives too. They should score low: their error is "
+    "sigmoid(s).",
+)
 def _(center, context, negatives):
     return _gradients(center, context, negatives, push=lambda score: torch.sigmoid(score) - 1)
 
 
-@mistake(GRADIENTS, "centre-forgets-negatives", caught_by="centre-from-negatives", loses=1,
-         misconception="The centre takes part in every negative's score too, so its gradient also has the sum over "
-                       "the negatives.")
+@mistake(
+    GRADIENTS,
+    "centre-forgets-negatives",
+    caught_by="centre-from-negatives",
+    loses=1,
+    misconception="The centre takes part in every negative's score too, so its gradient also has the sum over "
+    "the negatives.",
+)
 def _(center, context, negatives):
     _, d_context, d_negatives = _gradients(center, context, negatives)
     good, _ = _scores(center, context, negatives)
     return (torch.sigmoid(good) - 1)[:, None] * context / len(center), d_context, d_negatives
 
 
-@mistake(GRADIENTS, "first-negative-only", caught_by="centre-from-negatives", loses=0.5,
-         misconception="The centre's gradient takes only the first negative. All K are summed.")
+@mistake(
+    GRADIENTS,
+    "first-negative-only",
+    caught_by="centre-from-negatives",
+    loses=0.5,
+    misconception="The centre's gradient takes only the first negative. All K are summed.",
+)
 def _(center, context, negatives):
     _, d_context, d_negatives = _gradients(center, context, negatives)
     return _gradients(center, context, negatives[:, :1])[0], d_context, d_negatives
 
 
-@mistake(GRADIENTS, "uphill", caught_by="context", loses=5,
-         misconception="All signs are turned round: this is the direction of the step, not the gradient of the loss.")
+@mistake(
+    GRADIENTS,
+    "uphill",
+    caught_by="context",
+    loses=5,
+    misconception="All signs are turned round: this is the direction of the step, not the gradient of the loss.",
+)
 def _(center, context, negatives):
     return tuple(-part for part in _gradients(center, context, negatives))
 
 
-@mistake(GRADIENTS, "centre-and-context-swapped", caught_by="context", loses=4,
-         misconception="The gradients of centre and context are swapped: each vector receives the *other* one, times "
-                       "the error.")
+@mistake(
+    GRADIENTS,
+    "centre-and-context-swapped",
+    caught_by="context",
+    loses=4,
+    misconception="The gradients of centre and context are swapped: each vector receives the *other* one, times "
+    "the error.",
+)
 def _(center, context, negatives):
     d_center, d_context, d_negatives = _gradients(center, context, negatives)
     return d_context, d_center, d_negatives
 
 
-@mistake(GRADIENTS, "negatives-averaged", caught_by="negatives", loses=1.5,
-         misconception="You divide by K as well. Inside one pair the negatives are summed, only the batch is averaged.")
+@mistake(
+    GRADIENTS,
+    "negatives-averaged",
+    caught_by="negatives",
+    loses=1.5,
+    misconception="You divide by K as well. Inside one pair the negatives are summed, only the batch is averaged.",
+)
 def _(center, context, negatives):
-    return _gradients(center, context, negatives, push=lambda score: torch.sigmoid(score) / score.shape[1])
+    return _gradients(
+        center, context, negatives, push=lambda score: torch.sigmoid(score) / score.shape[1]
+    )
 
 
-@mistake(GRADIENTS, "own-vector", caught_by="context", loses=5,
-         misconception="You multiply each error by the vector itself. A dot product passes on the *other* vector.")
+@mistake(
+    GRADIENTS,
+    "own-vector",
+    caught_by="context",
+    loses=5,
+    misconception="You multiply each error by the vector itself. A dot product passes on the *other* vector.",
+)
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
-    pull, push = (torch.sigmoid(good) - 1)[:, None] / len(center), torch.sigmoid(bad)[:, :, None] / len(center)
+    pull, push = (
+        (torch.sigmoid(good) - 1)[:, None] / len(center),
+        torch.sigmoid(bad)[:, :, None] / len(center),
+    )
     return pull * center + (push * center[:, None]).sum(1), pull * context, push * negatives
 
 
-@mistake(GRADIENTS, "exp-over-one-plus-exp", caught_by="large-scores", loses=0.5,
-         misconception="You write the sigmoid as exp(x) / (1 + exp(x)). In float32 exp(90) is infinite, and infinity "
-                       "divided by infinity is NaN.")
+@mistake(
+    GRADIENTS,
+    "exp-over-one-plus-exp",
+    caught_by="large-scores",
+    loses=0.5,
+    misconception="You write the sigmoid as exp(x) / (1 + exp(x)). In float32 exp(90) is infinite, and infinity "
+    "divided by infinity is NaN.",
+)
 def _(center, context, negatives):
-    return _gradients(center, context, negatives, pull=lambda score: score.exp() / (1 + score.exp()) - 1,
-                      push=lambda score: score.exp() / (1 + score.exp()))
+    return _gradients(
+        center,
+        context,
+        negatives,
+        pull=lambda score: score.exp() / (1 + score.exp()) - 1,
+        push=lambda score: score.exp() / (1 + score.exp()),
+    )
 
 
 CBOW = "01.cbow_scores"
 
 
-@mistake(CBOW, "not-repaired", caught_by="repaired", loses=2,
-         misconception="This is still the function of the statement: it divides by the number of slots, empty ones "
-                       "included.")
+@mistake(
+    CBOW,
+    "not-repaired",
+    caught_by="repaired",
+    loses=2,
+    misconception="This is still the function of the statement: it divides by the number of slots, empty ones "
+    "included.",
+)
 def _(word_vectors, output_vectors, contexts):
     rows = word_vectors[contexts.clamp(min=0)] * (contexts >= 0).unsqueeze(-1)
     return rows.sum(1) / contexts.shape[1] @ output_vectors.T
 
 
-@mistake(CBOW, "sum-instead", caught_by="repaired", loses=2,
-         misconception="You took the division away. CBOW averages, so that a long context does not score higher than "
-                       "a short one.")
+@mistake(
+    CBOW,
+    "sum-instead",
+    caught_by="repaired",
+    loses=2,
+    misconception="You took the division away. CBOW averages, so that a long context does not score higher than "
+    "a short one.",
+)
 def _(word_vectors, output_vectors, contexts):
     rows = word_vectors[contexts.clamp(min=0)] * (contexts >= 0).unsqueeze(-1)
     return rows.sum(1) @ output_vectors.T
 
 
-@mistake(CBOW, "word-zero-is-empty", caught_by="repaired", loses=2,
-         misconception="You count slots with a number above 0. Word 0 is a word like any other; only -1 is empty.")
+@mistake(
+    CBOW,
+    "word-zero-is-empty",
+    caught_by="repaired",
+    loses=2,
+    misconception="You count slots with a number above 0. Word 0 is a word like any other; only -1 is empty.",
+)
 def _(word_vectors, output_vectors, contexts):
     rows = word_vectors[contexts.clamp(min=0)] * (contexts >= 0).unsqueeze(-1)
     return rows.sum(1) / (contexts > 0).sum(1, keepdim=True).clamp(min=1) @ output_vectors.T
 
 
-@mistake(CBOW, "batch-average", caught_by="repaired", loses=2,
-         misconception="You divide every row by the same number. Each row has its own number of words: sum over the "
-                       "slots only.")
+@mistake(
+    CBOW,
+    "batch-average",
+    caught_by="repaired",
+    loses=2,
+    misconception="You divide every row by the same number. Each row has its own number of words: sum over the "
+    "slots only.",
+)
 def _(word_vectors, output_vectors, contexts):
     present = (contexts >= 0).unsqueeze(-1)
     rows = word_vectors[contexts.clamp(min=0)] * present
     return rows.sum(1) / (present.sum() / len(contexts)) @ output_vectors.T
 
 
-@mistake(CBOW, "mask-removed", caught_by="repaired", loses=2,
-         misconception="Empty slots must play no part. Without the mask of line 3 each of them adds the vector of "
-                       "word 0.")
+@mistake(
+    CBOW,
+    "mask-removed",
+    caught_by="repaired",
+    loses=2,
+    misconception="Empty slots must play no part. Without the mask of line 3 each of them adds the vector of "
+    "word 0.",
+)
 def _(word_vectors, output_vectors, contexts):
     present = (contexts >= 0).unsqueeze(-1)
     return word_vectors[contexts.clamp(min=0)].sum(1) / present.sum(1) @ output_vectors.T
 
 
-@mistake(CBOW, "empty-slots-at-the-end", caught_by="repaired", loses=2,
-         misconception="You take the first slots of each row for the filled ones. An empty slot may stand anywhere.")
+@mistake(
+    CBOW,
+    "empty-slots-at-the-end",
+    caught_by="repaired",
+    loses=2,
+    misconception="You take the first slots of each row for the filled ones. An empty slot may stand anywhere.",
+)
 def _(word_vectors, output_vectors, contexts):
     number = (contexts >= 0).sum(1)
     rows = [word_vectors[row[:n].clamp(min=0)].mean(0) for row, n in zip(contexts, number)]
     return torch.stack(rows) @ output_vectors.T
 
 
-@mistake(CBOW, "zero-vectors-not-counted", caught_by="repaired", loses=2,
-         misconception="You count the vectors that are not zero. A word whose vector is zero is there all the same.")
+@mistake(
+    CBOW,
+    "zero-vectors-not-counted",
+    caught_by="repaired",
+    loses=2,
+    misconception="You count the vectors that are not zero. A word whose vector is zero is there all the same.",
+)
 def _(word_vectors, output_vectors, contexts):
     rows = word_vectors[contexts.clamp(min=0)] * (contexts >= 0).unsqueeze(-1)
     return rows.sum(1) / (rows != 0).any(-1).sum(1, keepdim=True).clamp(min=1) @ output_vectors.T
 
 
-@mistake(CBOW, "line-three", caught_by="line", loses=1, replaces="wrong_line",
-         misconception="Line 3 is right: it sets the rows of empty slots to zero, so that they add nothing to the sum.")
+@mistake(
+    CBOW,
+    "line-three",
+    caught_by="line",
+    loses=1,
+    replaces="wrong_line",
+    misconception="Line 3 is right: it sets the rows of empty slots to zero, so that they add nothing to the sum.",
+)
 def _():
     return 3
 
 
-@mistake(CBOW, "line-two", caught_by="line", loses=1, replaces="wrong_line",
-         misconception="Line 2 is right: an empty slot takes the vector of word 0 for a moment, and line 3 takes it "
-                       "out again.")
+@mistake(
+    CBOW,
+    "line-two",
+    caught_by="line",
+    loses=1,
+    replaces="wrong_line",
+    misconception="Line 2 is right: an empty slot takes the vector of word 0 for a moment, and line 3 takes it "
+    "out again.",
+)
 def _():
     return 2
 
 
-@mistake(CBOW, "line-four", caught_by="line", loses=1, replaces="wrong_line",
-         misconception="Line 4 is right: it sums over the slots (axis 1), and the batch (axis 0) stays.")
+@mistake(
+    CBOW,
+    "line-four",
+    caught_by="line",
+    loses=1,
+    replaces="wrong_line",
+    misconception="Line 4 is right: it sums over the slots (axis 1), and the batch (axis 0) stays.",
+)
 def _():
     return 4

@@ -1,4 +1,5 @@
 """Checks of chapter 1, part 1: window counts, their number, PPMI, and what each method costs in memory."""
+
 import scipy.sparse
 import torch
 
@@ -7,70 +8,120 @@ from autograder.checks.draws import counts, distinct, look_alike, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
 COUNTING = "01-static-embeddings/counting"
-LOG = {"rtol": 1e-4, "atol": 1e-5}      # a logarithm of a ratio, or a sum of four logarithms: both are right
-COUNTS = ["reference_impl.embeddings.counts", "reference_impl.embeddings.windows.pairs_plain", "reference_impl.embeddings.windows.window_mask"]
+LOG = {
+    "rtol": 1e-4,
+    "atol": 1e-5,
+}  # a logarithm of a ratio, or a sum of four logarithms: both are right
+COUNTS = [
+    "reference_impl.embeddings.counts",
+    "reference_impl.embeddings.windows.pairs_plain",
+    "reference_impl.embeddings.windows.window_mask",
+]
 
-window_counts = exercise("01.window_counts", function="window_counts", points=4, see=f"{COUNTING}#four-headlines",
-                         withhold=COUNTS)
+window_counts = exercise(
+    "01.window_counts",
+    function="window_counts",
+    points=4,
+    see=f"{COUNTING}#four-headlines",
+    withhold=COUNTS,
+)
 
 
 def by_positions(sentence: list[int], vocab_size: int, window: int) -> torch.Tensor:
     """The right table of one sentence, from a mask over pairs of positions instead of loops."""
     place = torch.arange(len(sentence))
-    near = ((place[:, None] - place).abs() <= window) & (place[:, None] != place)      # (T, T)
-    rows = torch.nn.functional.one_hot(torch.tensor(sentence, dtype=torch.int64), vocab_size).float()   # (T, V)
+    near = ((place[:, None] - place).abs() <= window) & (place[:, None] != place)  # (T, T)
+    rows = torch.nn.functional.one_hot(
+        torch.tensor(sentence, dtype=torch.int64), vocab_size
+    ).float()  # (T, V)
     return rows.T @ near.float() @ rows
 
 
 @window_counts.stage("middle", points=1)
 def test_a_word_in_the_middle_counts_its_neighbours_on_both_sides(student, rng):
     reach, more = whole(rng, 2, 4), whole(rng, 2, 4)
-    size = 3 * reach + 2 + more                 # the same for both windows; the last words never occur
+    size = 3 * reach + 2 + more  # the same for both windows; the last words never occur
     for window in (1, reach):
         sentence = distinct(rng, 3 * window + 2, size - 1)
         table = expect(student.window_counts([sentence], size, window)).is_tensor(
-            shape=(size, size), dtype=torch.float32)
+            shape=(size, size), dtype=torch.float32
+        )
         middle = sentence[window:-window]
         expect(table.diagonal()[middle], "The diagonal").equals(
-            torch.zeros(len(middle)), cause="In a sentence of different words the diagonal should be 0: a position is not "
-                                            "its own context.")
+            torch.zeros(len(middle)),
+            cause="In a sentence of different words the diagonal should be 0: a position is not "
+            "its own context.",
+        )
         left, centre, after = sentence[window - 1], sentence[window], sentence[window + 1]
         expect(table[centre, [left, after]], "The cell of a next-door neighbour").equals(
-            torch.ones(2), cause="Contexts stand on both sides of the centre: one step left and one step right both "
-                                 "count 1.")
+            torch.ones(2),
+            cause="Contexts stand on both sides of the centre: one step left and one step right both "
+            "count 1.",
+        )
         expect(table[middle], "The rows of words with a full window").equals(
             by_positions(sentence, size, window)[middle],
             cause="Every word from 1 to `window` steps away should count exactly 1, near or far; words further away should "
-                  "count 0.")
+            "count 0.",
+        )
     longer = [0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0, 0]
-    table = expect(student.window_counts([longer], 3, 5)).is_tensor(shape=(3, 3), dtype=torch.float32)
-    expect(table[[1, 2], [2, 1]], "The cells of two words 4 steps apart", f"the sentence {longer}, 3 words, window 5").equals(
-        torch.ones(2), cause="The window is counted in words of the sentence. How many words the vocabulary has does not limit it: "
-                             "a sentence can be longer.")
+    table = expect(student.window_counts([longer], 3, 5)).is_tensor(
+        shape=(3, 3), dtype=torch.float32
+    )
+    expect(
+        table[[1, 2], [2, 1]],
+        "The cells of two words 4 steps apart",
+        f"the sentence {longer}, 3 words, window 5",
+    ).equals(
+        torch.ones(2),
+        cause="The window is counted in words of the sentence. How many words the vocabulary has does not limit it: "
+        "a sentence can be longer.",
+    )
 
 
 @window_counts.stage("ends", points=1)
 def test_the_window_is_cut_at_the_ends_of_a_sentence(student, rng):
     window = whole(rng, 3, 5)
-    for length, window in (*((length, window) for length in (2 * window + whole(rng, 1, 4), window + 1, window, window - 1, 2, 1)),
-                           (30, 26), (5, 1000), (150, 149), (300, 2)):
+    for length, window in (
+        *(
+            (length, window)
+            for length in (2 * window + whole(rng, 1, 4), window + 1, window, window - 1, 2, 1)
+        ),
+        (30, 26),
+        (5, 1000),
+        (150, 149),
+        (300, 2),
+    ):
         size = max(31, length + 1)
         sentence = distinct(rng, length, size - 1)
-        expect(student.window_counts([sentence], size, window), given=f"{length} words, window {window}").equals(
+        expect(
+            student.window_counts([sentence], size, window),
+            given=f"{length} words, window {window}",
+        ).equals(
             by_positions(sentence, size, window),
             cause="Near the ends of a sentence, and in a sentence no longer than the window, a word should have as contexts "
-                  "the words within `window` steps that are there: none is lost, none comes from elsewhere.")
+            "the words within `window` steps that are there: none is lost, none comes from elsewhere.",
+        )
     for window in (1, 2):
-        expect(student.window_counts([[0, 1, 2, 3]], 4, window), given=f"the same sentence with window {window}").equals(
-            by_positions([0, 1, 2, 3], 4, window), cause="The same sentence has another table with another window.")
+        expect(
+            student.window_counts([[0, 1, 2, 3]], 4, window),
+            given=f"the same sentence with window {window}",
+        ).equals(
+            by_positions([0, 1, 2, 3], 4, window),
+            cause="The same sentence has another table with another window.",
+        )
     for sentence in ([0, 1, 2, 3, 4], [0, 2, 1, 3, 4]):
         expect(student.window_counts([sentence], 5, 2), given=f"the sentence {sentence}").equals(
-            by_positions(sentence, 5, 2), cause="The same words in another order have another table.")
+            by_positions(sentence, 5, 2),
+            cause="The same words in another order have another table.",
+        )
     high = [398, 5, 399, 0, 397]
     expect(student.window_counts([high], 400, 1), given=f"the sentence {high}, 400 words").equals(
-        by_positions(high, 400, 1), cause="Each of some hundred words has a row and a column of its own.")
+        by_positions(high, 400, 1),
+        cause="Each of some hundred words has a row and a column of its own.",
+    )
     expect(student.window_counts([], 3, 2), given="no sentence at all").equals(
-        torch.zeros(3, 3), cause="Without any sentence the table should be V by V zeros.")
+        torch.zeros(3, 3), cause="Without any sentence the table should be V by V zeros."
+    )
 
 
 @window_counts.stage("repeats", points=1)
@@ -78,59 +129,111 @@ def test_a_word_that_stands_twice_counts_twice(student, rng):
     for size in (21, 24):
         fill, word = distinct(rng, 10, 20), 20
         sentence = fill[:4] + [word, fill[4], word] + fill[5:]
-        table = expect(student.window_counts([sentence], size, 3)).is_tensor(shape=(size, size), dtype=torch.float32)
+        table = expect(student.window_counts([sentence], size, 3)).is_tensor(
+            shape=(size, size), dtype=torch.float32
+        )
         expect(table[fill[4], word], "A cell whose pair stands there twice").equals(
-            torch.tensor(2.0), cause="A context that stands twice in a window should count twice: each pair of positions adds 1 "
-                                     "to its cell.")
-        expect(table[word, word], "The cell (word, same word) for two places two steps apart").equals(
+            torch.tensor(2.0),
+            cause="A context that stands twice in a window should count twice: each pair of positions adds 1 "
+            "to its cell.",
+        )
+        expect(
+            table[word, word], "The cell (word, same word) for two places two steps apart"
+        ).equals(
             torch.tensor(2.0),
             cause="The same word at another position is a context like any other, and each of the two places is the other's "
-                  "context: the cell should be 2.")
+            "context: the cell should be 2.",
+        )
         again = [word, word, fill[0], word, word]
         expect(student.window_counts([again], size, 1)).equals(
             by_positions(again, size, 1),
-            cause="Each position should count for itself, also where the same word stands next to itself.")
-    expect(student.window_counts([[0, 0, 0]], 1, 1), given="a vocabulary of one word, three times").equals(
-        torch.tensor([[4.0]]), cause="With one word the table should be 1 by 1, and each pair of positions counts.")
-    table = expect(student.window_counts([[0, *[1] * 23, 0]] * 50, 2, 1), given="the same sentence, 50 times").is_tensor(
-        shape=(2, 2), dtype=torch.float32)
-    ends = {255: ", and 8 bits end at 255", 2048: ", and half precision cannot add 1 to 2,048"}.get(float(table[1, 1]), "")
+            cause="Each position should count for itself, also where the same word stands next to itself.",
+        )
+    expect(
+        student.window_counts([[0, 0, 0]], 1, 1), given="a vocabulary of one word, three times"
+    ).equals(
+        torch.tensor([[4.0]]),
+        cause="With one word the table should be 1 by 1, and each pair of positions counts.",
+    )
+    table = expect(
+        student.window_counts([[0, *[1] * 23, 0]] * 50, 2, 1), given="the same sentence, 50 times"
+    ).is_tensor(shape=(2, 2), dtype=torch.float32)
+    ends = {255: ", and 8 bits end at 255", 2048: ", and half precision cannot add 1 to 2,048"}.get(
+        float(table[1, 1]), ""
+    )
     expect(table[1, 1], "The cell of a word that stands 23 times in a row").equals(
-        torch.tensor(2200.0), cause=f"A sentence that comes again counts again: a cell may grow to thousands{ends}.")
+        torch.tensor(2200.0),
+        cause=f"A sentence that comes again counts again: a cell may grow to thousands{ends}.",
+    )
 
 
 @window_counts.stage("sentences", points=1, after="middle")
 def test_a_window_never_crosses_into_the_next_sentence(student, rng):
-    drawn = [[distinct(rng, whole(rng, 3, 6), 8), [], distinct(rng, 1, 8), distinct(rng, 5, 8), distinct(rng, 6, 8)] for _ in range(2)]
-    for size, sentences in ((8, drawn[0]), (9, drawn[1]), (4, [[0, 1], [2, 3]]), (4, [[0, 2], [1, 3]])):
-        table = expect(student.window_counts(sentences, size, 2)).is_tensor(shape=(size, size), dtype=torch.float32)
+    drawn = [
+        [
+            distinct(rng, whole(rng, 3, 6), 8),
+            [],
+            distinct(rng, 1, 8),
+            distinct(rng, 5, 8),
+            distinct(rng, 6, 8),
+        ]
+        for _ in range(2)
+    ]
+    for size, sentences in (
+        (8, drawn[0]),
+        (9, drawn[1]),
+        (4, [[0, 1], [2, 3]]),
+        (4, [[0, 2], [1, 3]]),
+    ):
+        table = expect(student.window_counts(sentences, size, 2)).is_tensor(
+            shape=(size, size), dtype=torch.float32
+        )
         expect(bool(table.sum() > 0)).is_true(cause="The table of several sentences is empty.")
-        alone = [expect(student.window_counts([sentence], size, 2)).is_tensor(shape=(size, size), dtype=torch.float32)
-                 for sentence in sentences]
+        alone = [
+            expect(student.window_counts([sentence], size, 2)).is_tensor(
+                shape=(size, size), dtype=torch.float32
+            )
+            for sentence in sentences
+        ]
         expect(table, "The table of all sentences").equals(
             torch.stack(alone).sum(0),
             cause="The table of several sentences should be the sum of the tables of each alone: no pair across a "
-                  "border, none lost.")
-    pair, three = ([expect(student.window_counts([sentence], 3, 1)).is_tensor(shape=(3, 3), dtype=torch.float32)
-                    for sentence in ([0, 1], [1, 2, 0])])
-    expect(student.window_counts([[0, 1]] * 270 + [[1, 2, 0]] * 229, 3, 1), given="499 sentences").equals(
-        270 * pair + 229 * three, cause="There may be some hundred sentences, and each of them counts.")
+            "border, none lost.",
+        )
+    pair, three = [
+        expect(student.window_counts([sentence], 3, 1)).is_tensor(shape=(3, 3), dtype=torch.float32)
+        for sentence in ([0, 1], [1, 2, 0])
+    ]
+    expect(
+        student.window_counts([[0, 1]] * 270 + [[1, 2, 0]] * 229, 3, 1), given="499 sentences"
+    ).equals(
+        270 * pair + 229 * three,
+        cause="There may be some hundred sentences, and each of them counts.",
+    )
 
 
-predict_pairs = exercise("01.predict_pairs", function="predict_pairs", points=2, kind="predict",
-                         see=f"{COUNTING}#four-headlines", withhold=COUNTS)
+predict_pairs = exercise(
+    "01.predict_pairs",
+    function="predict_pairs",
+    points=2,
+    kind="predict",
+    see=f"{COUNTING}#four-headlines",
+    withhold=COUNTS,
+)
 
 
 def count_pairs(num_words: int, window: int) -> int:
     """Count what the real code gives for one sentence."""
     from reference_impl.embeddings.counts import window_counts_plain
+
     return int(window_counts_plain([list(range(num_words))], max(num_words, 1), window).sum())
 
 
 def ask_pairs(student, num_words: int, window: int, cause: str) -> None:
     """Compare one prediction with what was counted."""
-    expect(student.predict_pairs(num_words, window), given=f"{num_words} words, window {window}").equals(
-        count_pairs(num_words, window), cause=f"Not the number that was counted: {cause}")
+    expect(
+        student.predict_pairs(num_words, window), given=f"{num_words} words, window {window}"
+    ).equals(count_pairs(num_words, window), cause=f"Not the number that was counted: {cause}")
 
 
 def pairs_of_a_book(num_words: int, window: int) -> int:
@@ -140,20 +243,37 @@ def pairs_of_a_book(num_words: int, window: int) -> int:
 
 def ask_book(student, num_words: int, window: int) -> None:
     """Compare one prediction about a long sentence, or a long window, exactly."""
-    expect(student.predict_pairs(num_words, window), given=f"{num_words:,} words, window {window:,}").equals(
-        pairs_of_a_book(num_words, window), cause="The pairs of a book should come out exactly, to the last of ten digits, and those of one "
-                                                  "word or none are 0; book and window may have 50,000 words.")
+    expect(
+        student.predict_pairs(num_words, window), given=f"{num_words:,} words, window {window:,}"
+    ).equals(
+        pairs_of_a_book(num_words, window),
+        cause="The pairs of a book should come out exactly, to the last of ten digits, and those of one "
+        "word or none are 0; book and window may have 50,000 words.",
+    )
 
 
 @predict_pairs.stage("long", points=1)
 def test_a_sentence_longer_than_its_window(student, rng):
     window = whole(rng, 2, 6)
-    for num_words, reach in ((2 * window + whole(rng, 3, 30), window), (2 * window, window), (whole(rng, 4, 20), 1),
-                             (window + 1, window)):
-        ask_pairs(student, num_words, reach, "every inner word has 2 * window contexts, the words near the two ends have "
-                                             "fewer.")
+    for num_words, reach in (
+        (2 * window + whole(rng, 3, 30), window),
+        (2 * window, window),
+        (whole(rng, 4, 20), 1),
+        (window + 1, window),
+    ):
+        ask_pairs(
+            student,
+            num_words,
+            reach,
+            "every inner word has 2 * window contexts, the words near the two ends have fewer.",
+        )
     for num_words, reach in ((words, reach) for words in range(2, 9) for reach in range(1, words)):
-        ask_pairs(student, num_words, reach, "every inner word has 2 * window contexts, the words near the two ends have fewer.")
+        ask_pairs(
+            student,
+            num_words,
+            reach,
+            "every inner word has 2 * window contexts, the words near the two ends have fewer.",
+        )
     for num_words, reach in ((50_000, 49_997), (14, 1), (104, 1), (1004, 1)):
         ask_book(student, num_words, reach)
 
@@ -161,22 +281,46 @@ def test_a_sentence_longer_than_its_window(student, rng):
 @predict_pairs.stage("short", points=1)
 def test_a_sentence_shorter_than_its_window(student, rng):
     for num_words in (whole(rng, 3, 6), 2):
-        ask_pairs(student, num_words, whole(rng, 8, 12), "in a sentence shorter than the window every other word of the "
-                                                         "sentence is a context, and there are no more.")
-    for num_words, reach in ((words, reach) for words in range(2, 7) for reach in range(words, words + 3)):
-        ask_pairs(student, num_words, reach, "in a sentence no longer than the window every other word is a context, and there are no more.")
-    for num_words, reach in ((3, 12), (3, 102), (3, 1002), (49_999, 50_000), (2, 50_000), (1, 50_000), (0, 50_000)):
+        ask_pairs(
+            student,
+            num_words,
+            whole(rng, 8, 12),
+            "in a sentence shorter than the window every other word of the "
+            "sentence is a context, and there are no more.",
+        )
+    for num_words, reach in (
+        (words, reach) for words in range(2, 7) for reach in range(words, words + 3)
+    ):
+        ask_pairs(
+            student,
+            num_words,
+            reach,
+            "in a sentence no longer than the window every other word is a context, and there are no more.",
+        )
+    for num_words, reach in (
+        (3, 12),
+        (3, 102),
+        (3, 1002),
+        (49_999, 50_000),
+        (2, 50_000),
+        (1, 50_000),
+        (0, 50_000),
+    ):
         ask_book(student, num_words, reach)
     ask_pairs(student, 1, whole(rng, 8, 12), "a sentence of one word has no pair.")
     ask_pairs(student, 0, whole(rng, 8, 12), "a sentence without words has no pair.")
 
 
-ppmi = exercise("01.ppmi", function="ppmi", points=5, see=f"{COUNTING}#pmi-compare-with-chance", withhold=COUNTS)
+ppmi = exercise(
+    "01.ppmi", function="ppmi", points=5, see=f"{COUNTING}#pmi-compare-with-chance", withhold=COUNTS
+)
 
 
 def preferring(rng: torch.Generator, size: int) -> torch.Tensor:
     """A table (size, size + 1) in which row i prefers column i: above chance there, below chance elsewhere, no zero."""
-    return torch.cat([torch.eye(size), torch.zeros(size, 1)], 1) * 80 + counts(rng, 6, 12, size, size + 1)
+    return torch.cat([torch.eye(size), torch.zeros(size, 1)], 1) * 80 + counts(
+        rng, 6, 12, size, size + 1
+    )
 
 
 def information(table: torch.Tensor) -> torch.Tensor:
@@ -195,68 +339,119 @@ def test_independent_words_score_zero(student, rng):
     size = whole(rng, 3, 5)
     shapes = ((size, size), (size, size + 1), (size + 2, size), (1, size), (size, 1), (1, 1))
     for rows, columns in shapes:
-        table = torch.outer(counts(rng, 1, 9, rows), counts(rng, 2, 6, columns)).float()     # rank one: no association
+        table = torch.outer(
+            counts(rng, 1, 9, rows), counts(rng, 2, 6, columns)
+        ).float()  # rank one: no association
         expect(student.ppmi(table), given=f"a table of shape {(rows, columns)}").close(
-            torch.zeros(rows, columns), **LOG,
+            torch.zeros(rows, columns),
+            **LOG,
             cause="Words that meet exactly as often as by chance should score 0: "
-                  "P(w) is a row's sum, P(c) a column's; both and P(w, c) need the same total, the sum of the whole table, with nothing added to a count or "
-                  "to a ratio, and nothing rounded.")
+            "P(w) is a row's sum, P(c) a column's; both and P(w, c) need the same total, the sum of the whole table, with nothing added to a count or "
+            "to a ratio, and nothing rounded.",
+        )
     few = torch.tensor([[0.3, 0.15], [0.1, 0.05]])
     for table in (few, few / 20, torch.ones(101, 2), torch.ones(2, 130)):
-        expect(student.ppmi(table), given=f"a table of shape {tuple(table.shape)} with the sum {float(table.sum()):.3g}").close(
-            torch.zeros(table.shape), **LOG, cause="Words that meet exactly as often as by chance should score 0, whatever the sum of the table is.")
+        expect(
+            student.ppmi(table),
+            given=f"a table of shape {tuple(table.shape)} with the sum {float(table.sum()):.3g}",
+        ).close(
+            torch.zeros(table.shape),
+            **LOG,
+            cause="Words that meet exactly as often as by chance should score 0, whatever the sum of the table is.",
+        )
     for rows, columns in shapes[:2]:
         table = torch.outer(uniform(rng, 1, 9, rows), uniform(rng, 1, 5, columns))
         table = table * 1.9 / table[0, 0]
         near = bool((ask_ppmi(student, table).abs() < 0.001).all())
         expect(student.ppmi(table), given="counts that are no whole numbers").close(
-            torch.zeros(rows, columns), **LOG,
+            torch.zeros(rows, columns),
+            **LOG,
             cause="Counts may be fractions, as from weighted windows. These meet exactly as often as by chance and should score 0. "
-            + ("Your scores come near 0 and stay away from it by more than float32 does: are digits lost, as in half precision?"
-               if near else "Counts that are cut or rounded to whole numbers no longer do."))
+            + (
+                "Your scores come near 0 and stay away from it by more than float32 does: are digits lost, as in half precision?"
+                if near
+                else "Counts that are cut or rounded to whole numbers no longer do."
+            ),
+        )
     scores = ask_ppmi(student, torch.eye(4) * 5 + 1)
-    expect(bool((scores.diagonal() > 0).all())).is_true(cause="Words that meet more often than by chance should score above 0.")
+    expect(bool((scores.diagonal() > 0).all())).is_true(
+        cause="Words that meet more often than by chance should score above 0."
+    )
 
 
 @ppmi.stage("logarithm", points=1)
 def test_more_than_chance_scores_the_natural_logarithm(student, rng):
     large = preferring(rng, whole(rng, 3, 6))
-    large[0, 0] = 3e7                           # as in a real text: the total is large, and a cell may hold 1
+    large[0, 0] = 3e7  # as in a real text: the total is large, and a cell may hold 1
     large[1, 1:] = 1.0
     halves = large.clone()
     halves[1, 1:] = 0.5
-    scarce = preferring(rng, 3) / 5000          # what is above 0 is at least 0.001
+    scarce = preferring(rng, 3) / 5000  # what is above 0 is at least 0.001
     widest = torch.full((2, 2), 0.001)
-    widest[1, 1] = 4e9                          # the largest score that two by two cells can have, 27.6
+    widest[1, 1] = 4e9  # the largest score that two by two cells can have, 27.6
     first = preferring(rng, 4)
     first[0, 1:3] = torch.tensor([7.0, 11.0])
     for table, cause in (
-            (preferring(rng, whole(rng, 3, 6)),
-             "A pair above chance should score the natural logarithm of P(w, c) / (P(w) P(c)), and nothing else."),
-            (large, "The rare pairs of a large text should score the same logarithm, as large as it is: their P(w) P(c) is far below 1e-6, so "
-                    "that a floor or a small number added there changes the score."),
-            (halves, "Counts may be fractions: one half is a count like any other, also beside counts of millions."),
-            (scarce, "Counts may be fractions, down to 0.001: only a count of 0 is none, and the total is their sum as it is."),
-            (widest, "A cell of 0.001 may stand beside one of billions: its score is large, and no score is cut."),
-            (first, "A pair above chance should score the natural logarithm of P(w, c) / (P(w) P(c))."),
-            (look_alike(first), "Other counts have other scores, also where the sum of the table and its corners are the same."),
-            (counts(rng, 1, 9, LONG, 3).float(), "Every row takes part in the sums of the columns, in a table of many rows too."),
-            (counts(rng, 1, 9, 3, LONG).float(), "Every column takes part in the sums of the rows, in a table of many columns too."),
-            ((torch.eye(140) + 1) * 2e9, "Many cells of billions each should score the same logarithm: no product may become infinite.")):
+        (
+            preferring(rng, whole(rng, 3, 6)),
+            "A pair above chance should score the natural logarithm of P(w, c) / (P(w) P(c)), and nothing else.",
+        ),
+        (
+            large,
+            "The rare pairs of a large text should score the same logarithm, as large as it is: their P(w) P(c) is far below 1e-6, so "
+            "that a floor or a small number added there changes the score.",
+        ),
+        (
+            halves,
+            "Counts may be fractions: one half is a count like any other, also beside counts of millions.",
+        ),
+        (
+            scarce,
+            "Counts may be fractions, down to 0.001: only a count of 0 is none, and the total is their sum as it is.",
+        ),
+        (
+            widest,
+            "A cell of 0.001 may stand beside one of billions: its score is large, and no score is cut.",
+        ),
+        (first, "A pair above chance should score the natural logarithm of P(w, c) / (P(w) P(c))."),
+        (
+            look_alike(first),
+            "Other counts have other scores, also where the sum of the table and its corners are the same.",
+        ),
+        (
+            counts(rng, 1, 9, LONG, 3).float(),
+            "Every row takes part in the sums of the columns, in a table of many rows too.",
+        ),
+        (
+            counts(rng, 1, 9, 3, LONG).float(),
+            "Every column takes part in the sums of the rows, in a table of many columns too.",
+        ),
+        (
+            (torch.eye(140) + 1) * 2e9,
+            "Many cells of billions each should score the same logarithm: no product may become infinite.",
+        ),
+    ):
         above = information(table) > 0.01
         expect(ask_ppmi(student, table)[above], "The score of the pairs above chance").close(
-            information(table)[above].float(), **LOG, cause=cause)
+            information(table)[above].float(), **LOG, cause=cause
+        )
 
 
 @ppmi.stage("positive", points=1)
 def test_less_than_chance_scores_zero(student, rng):
     for size in (whole(rng, 3, 4), whole(rng, 5, 6)):
         table = preferring(rng, size)
-        off = information(table) < -0.1     # nearer to chance, a count that is 1 too large decides the sign
+        off = (
+            information(table) < -0.1
+        )  # nearer to chance, a count that is 1 too large decides the sign
         scores = ask_ppmi(student, table)
         expect(scores[off], "The score of the pairs below chance").equals(
-            torch.zeros(int(off.sum())), cause="A pair below chance has a negative PMI. Positive PMI puts 0 in its place.")
-        expect(bool((scores.diagonal() > 0).all())).is_true(cause="Pairs above chance should keep their positive score.")
+            torch.zeros(int(off.sum())),
+            cause="A pair below chance has a negative PMI. Positive PMI puts 0 in its place.",
+        )
+        expect(bool((scores.diagonal() > 0).all())).is_true(
+            cause="Pairs above chance should keep their positive score."
+        )
 
 
 @ppmi.stage("zeros", points=1)
@@ -264,19 +459,21 @@ def test_what_was_never_counted_scores_zero(student, rng):
     for size in (4, whole(rng, 5, 6)):
         table = preferring(rng, size)
         table[0] = 0.0
-        table[0, 0] = 1.0                       # a word seen once in all
-        table[2] = 0.0                          # a word without any context
-        table[:, 3] = 0.0                       # a context without any word
+        table[0, 0] = 1.0  # a word seen once in all
+        table[2] = 0.0  # a word without any context
+        table[:, 3] = 0.0  # a context without any word
         empty = table == 0
         for dtype in (torch.float64, torch.float32):
             scores = ask_ppmi(student, table.to(dtype))
             expect(scores[empty], "The score of the pairs that never met").equals(
                 torch.zeros(int(empty.sum())),
                 cause="A count of 0 should score 0. The log of 0 is minus infinity, and an empty row or column gives 0 / 0, "
-                      "which is NaN.")
+                "which is NaN.",
+            )
         expect(bool(scores[0, 0] > scores[1, 1] > 0)).is_true(
             cause="Zeros elsewhere in the table should not change a pair above chance. A pair that met once, and of which "
-                  "one word met nothing else, scores high.")
+            "one word met nothing else, scores high."
+        )
 
 
 @ppmi.stage("types", points=1, after="chance")
@@ -284,31 +481,62 @@ def test_integers_and_doubles_give_the_float32_scores_of_the_same_counts(student
     for size in (3, whole(rng, 4, 5)):
         table = preferring(rng, size)
         floats = ask_ppmi(student, table)
-        expect(bool((floats > 0).any())).is_true(cause="Some pairs are above chance, but every score is 0.")
+        expect(bool((floats > 0).any())).is_true(
+            cause="Some pairs are above chance, but every score is 0."
+        )
         for dtype in (torch.int64, torch.int32, torch.float64):
             expect(student.ppmi(table.to(dtype)), given=f"counts of dtype {dtype}").close(
-                floats, **LOG, cause="Integer counts, and counts in double precision, should give the same float32 scores "
-                                     "as the same counts as floats.")
-        for dtype, times in ((torch.int64, 100_000), (torch.int32, 100_000), (torch.int32, 20_000_000),
-                             (torch.int64, 50_000_000)):
-            expect(student.ppmi(table.to(dtype) * times), given=f"counts {times:,} times as large, of dtype {dtype}").close(
-                floats, **LOG, cause="Integer counts of millions or billions should give the same scores: a product of two sums "
-                                     "does not fit into 32 or 64 bits, nor a sum into 32, so make floats of the counts first.")
+                floats,
+                **LOG,
+                cause="Integer counts, and counts in double precision, should give the same float32 scores "
+                "as the same counts as floats.",
+            )
+        for dtype, times in (
+            (torch.int64, 100_000),
+            (torch.int32, 100_000),
+            (torch.int32, 20_000_000),
+            (torch.int64, 50_000_000),
+        ):
+            expect(
+                student.ppmi(table.to(dtype) * times),
+                given=f"counts {times:,} times as large, of dtype {dtype}",
+            ).close(
+                floats,
+                **LOG,
+                cause="Integer counts of millions or billions should give the same scores: a product of two sums "
+                "does not fit into 32 or 64 bits, nor a sum into 32, so make floats of the counts first.",
+            )
 
 
-predict_sizes = exercise("01.predict_sizes", function="predict_sizes", points=3, kind="predict",
-                         see=f"{COUNTING}#how-many-numbers-does-a-word-need")
+predict_sizes = exercise(
+    "01.predict_sizes",
+    function="predict_sizes",
+    points=3,
+    kind="predict",
+    see=f"{COUNTING}#how-many-numbers-does-a-word-need",
+)
 
 
-LARGE = 40_001, 301, 1_012_345_679       # every answer but the first is more than 32 bits can count
+LARGE = 40_001, 301, 1_012_345_679  # every answer but the first is more than 32 bits can count
 LARGEST = 1_000_000, 10_000, 2_000_000_000
 
 
 def sizes(rng: torch.Generator) -> list[tuple[int, int, int]]:
     """Vocabulary size, dimension, cells that are not 0: one drawn case, a full table, the smallest there is, a large one."""
     vocab_size = whole(rng, 20, 60)
-    return [(vocab_size, whole(rng, 3, 12), whole(rng, 2, 4) * vocab_size + whole(rng, 1, 9)), (7, 2, 49), (7, 3, 49), (7, 2, 21),
-            (9, 2, 21), (3, 7, 2), (6, 6, 6), (1, 1, 0), (1, 1, 1), LARGE, LARGEST]
+    return [
+        (vocab_size, whole(rng, 3, 12), whole(rng, 2, 4) * vocab_size + whole(rng, 1, 9)),
+        (7, 2, 49),
+        (7, 3, 49),
+        (7, 2, 21),
+        (9, 2, 21),
+        (3, 7, 2),
+        (6, 6, 6),
+        (1, 1, 0),
+        (1, 1, 1),
+        LARGE,
+        LARGEST,
+    ]
 
 
 def sized(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -327,15 +555,26 @@ def test_the_parameters_of_skip_gram(student, rng):
     for case in sizes(rng):
         tables = [sized(*case[:2]) for _ in ("centre", "context")]
         counted = sum(table.numel() for table in tables)
-        ask_sizes(student, case, "parameters", counted, "Skip-gram keeps two tables, one for centres and one for contexts, "
-                                                        "each V by D, and nothing else. Count their numbers, not bytes.")
+        ask_sizes(
+            student,
+            case,
+            "parameters",
+            counted,
+            "Skip-gram keeps two tables, one for centres and one for contexts, "
+            "each V by D, and nothing else. Count their numbers, not bytes.",
+        )
 
 
 @predict_sizes.stage("dense", points=1)
 def test_the_bytes_of_a_dense_table(student, rng):
     for case in sizes(rng):
-        ask_sizes(student, case, "dense_bytes", sized(case[0], case[0]).nbytes,
-                  "A dense table keeps every cell of V by V, zero or not, at 4 bytes each.")
+        ask_sizes(
+            student,
+            case,
+            "dense_bytes",
+            sized(case[0], case[0]).nbytes,
+            "A dense table keeps every cell of V by V, zero or not, at 4 bytes each.",
+        )
 
 
 @predict_sizes.stage("sparse", points=1)
@@ -343,17 +582,39 @@ def test_the_bytes_of_a_sparse_table(student, rng):
     for case in sizes(rng):
         vocab_size, _, nonzero = case
         if case in (LARGE, LARGEST):
-            counted = sum(array.nbytes for array in (sized(nonzero), sized(nonzero, dtype=torch.int32),
-                                                     sized(vocab_size + 1, dtype=torch.int32)))
+            counted = sum(
+                array.nbytes
+                for array in (
+                    sized(nonzero),
+                    sized(nonzero, dtype=torch.int32),
+                    sized(vocab_size + 1, dtype=torch.int32),
+                )
+            )
         else:
-            counted = bytes_in_rows(vocab_size, torch.tensor(distinct(rng, nonzero, vocab_size**2), dtype=torch.int64))
-        ask_sizes(student, case, "sparse_bytes", counted, "Compressed rows keep a value and a column number for each cell "
-                                                          "that is not 0, and V + 1 row starts. Each of these takes 4 bytes.")
+            counted = bytes_in_rows(
+                vocab_size, torch.tensor(distinct(rng, nonzero, vocab_size**2), dtype=torch.int64)
+            )
+        ask_sizes(
+            student,
+            case,
+            "sparse_bytes",
+            counted,
+            "Compressed rows keep a value and a column number for each cell "
+            "that is not 0, and V + 1 row starts. Each of these takes 4 bytes.",
+        )
 
 
 def bytes_in_rows(vocab_size: int, cells: torch.Tensor) -> int:
     """The bytes of a real compressed table, with its three arrays in the types of the statement."""
-    table = scipy.sparse.csr_matrix((torch.ones(len(cells)).numpy(), (cells // vocab_size, cells % vocab_size)),
-                                    shape=(vocab_size, vocab_size))
-    return sum(array.astype(dtype).nbytes for array, dtype in
-               ((table.data, "float32"), (table.indices, "int32"), (table.indptr, "int32")))
+    table = scipy.sparse.csr_matrix(
+        (torch.ones(len(cells)).numpy(), (cells // vocab_size, cells % vocab_size)),
+        shape=(vocab_size, vocab_size),
+    )
+    return sum(
+        array.astype(dtype).nbytes
+        for array, dtype in (
+            (table.data, "float32"),
+            (table.indices, "int32"),
+            (table.indptr, "int32"),
+        )
+    )

@@ -1,4 +1,5 @@
 """Checks of chapter 1, part 2, training: the skip-gram loss, its gradient, and CBOW."""
+
 import torch
 from torch.nn.functional import softplus
 
@@ -9,7 +10,13 @@ from autograder.checks.protocol import exercise, expect
 PAGE = "01-static-embeddings/word2vec"
 SKIPGRAM = ["reference_impl.embeddings.skipgram"]
 
-sgns_loss = exercise("01.sgns_loss", function="sgns_loss", points=5, see=f"{PAGE}#one-step-by-hand", withhold=SKIPGRAM)
+sgns_loss = exercise(
+    "01.sgns_loss",
+    function="sgns_loss",
+    points=5,
+    see=f"{PAGE}#one-step-by-hand",
+    withhold=SKIPGRAM,
+)
 LOSS = {"rtol": 1e-4, "atol": 1e-4}
 ALIKE = torch.tensor([[0.5, -1.0, 0.8, 0.3, -0.2]]), torch.tensor([[1.0, 0.5, -0.75, 0.25, 2.0]])
 OTHERS = "Other vectors have other scores, also where their sum, the first and the last number are the same."
@@ -19,21 +26,33 @@ def true_loss(center: torch.Tensor, context: torch.Tensor, negatives: torch.Tens
     """The mean loss in float64, by softplus: -log sigmoid(x) = softplus(-x)."""
     center, context, negatives = center.double(), context.double(), negatives.double()
     wrong_pair = torch.einsum("bd,bkd->bk", center, negatives)
-    return (softplus(-torch.einsum("bd,bd->b", center, context)) + softplus(wrong_pair).sum(1)).mean()
+    return (
+        softplus(-torch.einsum("bd,bd->b", center, context)) + softplus(wrong_pair).sum(1)
+    ).mean()
 
 
 def ask_loss(student, parts: tuple, cause: str) -> None:
     """Compare the student's loss with the true one."""
     given = "B = {}, K = {}, D = {}".format(*parts[2].shape)
-    expect(student.sgns_loss(*parts), "Your loss", given).close(true_loss(*parts).float(), **LOSS, cause=cause)
+    expect(student.sgns_loss(*parts), "Your loss", given).close(
+        true_loss(*parts).float(), **LOSS, cause=cause
+    )
 
 
 @sgns_loss.stage("untrained", points=0.5)
 def test_zero_vectors_cost_log_two_for_each_score(student, rng):
-    for negatives, dim in ((1, 1), (1, whole(rng, 2, 6)), (whole(rng, 3, 7), whole(rng, 2, 6)), (LONG, 2)):
+    for negatives, dim in (
+        (1, 1),
+        (1, whole(rng, 2, 6)),
+        (whole(rng, 3, 7), whole(rng, 2, 6)),
+        (LONG, 2),
+    ):
         zeros = torch.zeros(1, dim)
-        ask_loss(student, (zeros, zeros, torch.zeros(1, negatives, dim)),
-                 "With all vectors zero each of the 1 + K scores costs log 2 = 0.693; inside one pair they are summed.")
+        ask_loss(
+            student,
+            (zeros, zeros, torch.zeros(1, negatives, dim)),
+            "With all vectors zero each of the 1 + K scores costs log 2 = 0.693; inside one pair they are summed.",
+        )
 
 
 def of_length_two(rng: torch.Generator, dim: int) -> torch.Tensor:
@@ -47,33 +66,69 @@ def test_a_true_context_should_score_high(student, rng):
     for dim in (1, whole(rng, 3, 6), LONG):
         center, nothing = of_length_two(rng, dim), torch.zeros(1, 1, dim)
         for context in (center * 1.5, center * -0.5):
-            ask_loss(student, (center, context, nothing), "The true context should cost -log sigmoid(v . u), with this "
-                                                          "sign: the higher the score, the lower the loss.")
-    parts = torch.tensor([[12 / 7]]), torch.tensor([[-23 / 9]]), torch.zeros(1, 1, 1)     # half precision errs by 0.0004
-    ask_loss(student, parts, "The true context should cost -log sigmoid(v . u), to float32's digits.")
+            ask_loss(
+                student,
+                (center, context, nothing),
+                "The true context should cost -log sigmoid(v . u), with this "
+                "sign: the higher the score, the lower the loss.",
+            )
+    parts = (
+        torch.tensor([[12 / 7]]),
+        torch.tensor([[-23 / 9]]),
+        torch.zeros(1, 1, 1),
+    )  # half precision errs by 0.0004
+    ask_loss(
+        student, parts, "The true context should cost -log sigmoid(v . u), to float32's digits."
+    )
     for context in (ALIKE[1], look_alike(ALIKE[1])):
-        ask_loss(student, (ALIKE[0], context, torch.zeros(1, 1, 5)), f"The true context should cost -log sigmoid(v . u). {OTHERS}")
+        ask_loss(
+            student,
+            (ALIKE[0], context, torch.zeros(1, 1, 5)),
+            f"The true context should cost -log sigmoid(v . u). {OTHERS}",
+        )
 
 
 @sgns_loss.stage("negatives", points=1)
 def test_every_negative_should_score_low(student, rng):
     for number, dim in ((1, 2), (2, 2), (whole(rng, 3, 6), whole(rng, 3, 6)), (LONG, 2)):
-        center, nothing, share = of_length_two(rng, dim), torch.zeros(1, dim), uniform(rng, 0.3, 1.5, 1, number, 1)
+        center, nothing, share = (
+            of_length_two(rng, dim),
+            torch.zeros(1, dim),
+            uniform(rng, 0.3, 1.5, 1, number, 1),
+        )
         share[0, 0] = 1.5
         negatives = center * share
         for one in (center, -center):
-            ask_loss(student, (one, nothing, negatives), "Each negative should cost -log sigmoid(-(v . n)): mind the minus "
-                                                            "inside, the centre v, and the sum over K.")
-    ask_loss(student, (torch.tensor([[2.0, 0.0]]), torch.zeros(1, 2), torch.tensor([[[1.5, 0.0], [0.25, 1.0]]])),
-             "Each negative has one score, the sum over D of its products with the centre, also where K and D are equal.")
+            ask_loss(
+                student,
+                (one, nothing, negatives),
+                "Each negative should cost -log sigmoid(-(v . n)): mind the minus "
+                "inside, the centre v, and the sum over K.",
+            )
+    ask_loss(
+        student,
+        (torch.tensor([[2.0, 0.0]]), torch.zeros(1, 2), torch.tensor([[[1.5, 0.0], [0.25, 1.0]]])),
+        "Each negative has one score, the sum over D of its products with the centre, also where K and D are equal.",
+    )
     for negatives in (ALIKE[1], look_alike(ALIKE[1])):
-        ask_loss(student, (ALIKE[0], torch.zeros(1, 5), negatives[None]), f"Each negative should cost -log sigmoid(-(v . n)). {OTHERS}")
+        ask_loss(
+            student,
+            (ALIKE[0], torch.zeros(1, 5), negatives[None]),
+            f"Each negative should cost -log sigmoid(-(v . n)). {OTHERS}",
+        )
 
 
 def batches(rng: torch.Generator) -> list[tuple]:
     """Batches of several pairs: B equal to K and D, and B, K and D all different."""
-    return [(normal(rng, b, d), normal(rng, b, d), normal(rng, b, k, d)) for b, k, d in (
-        (2, 2, 2), (whole(rng, 5, 6), whole(rng, 3, 4), whole(rng, 7, 8)), (3, 5, 2), (3, 1, 1))]
+    return [
+        (normal(rng, b, d), normal(rng, b, d), normal(rng, b, k, d))
+        for b, k, d in (
+            (2, 2, 2),
+            (whole(rng, 5, 6), whole(rng, 3, 4), whole(rng, 7, 8)),
+            (3, 5, 2),
+            (3, 1, 1),
+        )
+    ]
 
 
 def many(parts: tuple) -> tuple[tuple, torch.Tensor]:
@@ -83,67 +138,116 @@ def many(parts: tuple) -> tuple[tuple, torch.Tensor]:
     return tuple(part[which] for part in parts), which
 
 
-ONE_NUMBER = "The loss is one number: inside a pair the terms are summed, and the batch is averaged."
+ONE_NUMBER = (
+    "The loss is one number: inside a pair the terms are summed, and the batch is averaged."
+)
 
 
 @sgns_loss.stage("every-pair", points=0.5, after="true-context", at_most=0.5)
 def test_every_pair_of_a_batch_takes_part(student, rng):
     for center, context, negatives in batches(rng):
         nothing = torch.zeros_like(negatives)
-        before = expect(student.sgns_loss(center, context, nothing), "Your loss of a batch").is_tensor(
-            shape=(), dtype=torch.float32, cause=ONE_NUMBER)
+        before = expect(
+            student.sgns_loss(center, context, nothing), "Your loss of a batch"
+        ).is_tensor(shape=(), dtype=torch.float32, cause=ONE_NUMBER)
         for pair in range(len(center)):
             changed = context.clone()
             changed[pair] = -3 * center[pair] / center[pair].norm() ** 2
-            after = expect(student.sgns_loss(center, changed, nothing), "Your loss of a batch").is_tensor(
-                shape=(), dtype=torch.float32, cause=ONE_NUMBER)
+            after = expect(
+                student.sgns_loss(center, changed, nothing), "Your loss of a batch"
+            ).is_tensor(shape=(), dtype=torch.float32, cause=ONE_NUMBER)
             moved = true_loss(center, changed, nothing) - true_loss(center, context, nothing)
             expect(bool((after - before).abs() > 0.3 * moved.abs())).is_true(
-                cause="The loss of a batch of several pairs should change when any one of its pairs does.")
+                cause="The loss of a batch of several pairs should change when any one of its pairs does."
+            )
 
 
 @sgns_loss.stage("batch", points=1, after="true-context")
 def test_the_loss_of_a_batch_is_the_mean_of_its_pairs(student, rng):
     for parts in batches(rng):
-        losses = [expect(student.sgns_loss(*(part[i:i + 1] for part in parts)), "Your loss of a single pair").is_tensor(
-            shape=(), dtype=torch.float32, cause=ONE_NUMBER) for i in range(len(parts[0]))]
-        expect(bool(torch.stack(losses).abs().min() > 0)).is_true(cause="The loss of a random pair should not be 0.")
+        losses = [
+            expect(
+                student.sgns_loss(*(part[i : i + 1] for part in parts)),
+                "Your loss of a single pair",
+            ).is_tensor(shape=(), dtype=torch.float32, cause=ONE_NUMBER)
+            for i in range(len(parts[0]))
+        ]
+        expect(bool(torch.stack(losses).abs().min() > 0)).is_true(
+            cause="The loss of a random pair should not be 0."
+        )
         expect(student.sgns_loss(*parts), "Your loss of a batch").close(
-            torch.stack(losses).mean(), **LOSS, cause="The loss of a batch should be the mean of the losses of its pairs, "
-                                                      "one by one.")
+            torch.stack(losses).mean(),
+            **LOSS,
+            cause="The loss of a batch should be the mean of the losses of its pairs, one by one.",
+        )
     together, which = many(parts)
     expect(student.sgns_loss(*together), "Your loss of a batch", f"{LONG} pairs").close(
-        torch.stack(losses)[which].mean(), **LOSS, cause="The loss of a large batch should be the mean of the losses of its pairs too.")
+        torch.stack(losses)[which].mean(),
+        **LOSS,
+        cause="The loss of a large batch should be the mean of the losses of its pairs too.",
+    )
 
 
-ONE_STEP = ("At scores of a few hundred the loss should be finite. In float32 exp of 89 is infinite, the sigmoid of -104 is 0, and "
-            "1 - sigmoid of 17 is 0: take log-sigmoid in one step, by logsigmoid or softplus.")
-LARGE = {True: {True: "A large score of the wrong sign should cost as much as its size. Yours costs less: an epsilon inside a "
-                      "logarithm, or a clamp of sigmoids or scores, can limit the cost.",
-                False: "A large score of the wrong sign should cost as much as its size. Yours costs more: where a sigmoid or 1 minus "
-                       "a sigmoid is rounded to 0, a floor under it can cost more than the score."},
-         False: {True: "A large score of the right sign should cost nearly nothing, and never less: the zero score beside it costs "
-                       "log 2 all the same.",
-                 False: "A large score of the right sign should cost nearly nothing. Yours costs more."}}
+ONE_STEP = (
+    "At scores of a few hundred the loss should be finite. In float32 exp of 89 is infinite, the sigmoid of -104 is 0, and "
+    "1 - sigmoid of 17 is 0: take log-sigmoid in one step, by logsigmoid or softplus."
+)
+LARGE = {
+    True: {
+        True: "A large score of the wrong sign should cost as much as its size. Yours costs less: an epsilon inside a "
+        "logarithm, or a clamp of sigmoids or scores, can limit the cost.",
+        False: "A large score of the wrong sign should cost as much as its size. Yours costs more: where a sigmoid or 1 minus "
+        "a sigmoid is rounded to 0, a floor under it can cost more than the score.",
+    },
+    False: {
+        True: "A large score of the right sign should cost nearly nothing, and never less: the zero score beside it costs "
+        "log 2 all the same.",
+        False: "A large score of the right sign should cost nearly nothing. Yours costs more.",
+    },
+}
 
 
 @sgns_loss.stage("large-scores", points=1)
 def test_large_scores_give_a_large_loss_and_not_infinity(student, rng):
     for score in (20, 95, 300, whole(rng, 150, 400), 500):
         center = torch.tensor([[1.0, 0.0]])
-        for context, negative, wrong in ((-score, 0.0, True), (score, 0.0, False), (0.0, score, True), (0.0, -score, False)):
+        for context, negative, wrong in (
+            (-score, 0.0, True),
+            (score, 0.0, False),
+            (0.0, score, True),
+            (0.0, -score, False),
+        ):
             parts = center, torch.tensor([[context, 0.0]]), torch.tensor([[[negative, 0.0]]])
-            loss = expect(student.sgns_loss(*parts), "Your loss").is_tensor(shape=(), dtype=torch.float32)
+            loss = expect(student.sgns_loss(*parts), "Your loss").is_tensor(
+                shape=(), dtype=torch.float32
+            )
             less = bool(loss < true_loss(*parts))
-            expect(loss, "Your loss").close(true_loss(*parts).float(), **LOSS, cause=LARGE[wrong][less] if loss.isfinite() else ONE_STEP)
-    for factor, first, last in ((400.0, 400.0, 399.25), (400.0, 400.0, 400.75),     # products of 160,000, scores of 300 and -300
-                                (1.0, 300_000.0, 300_200.0), (1.0, 300_200.0, 300_000.0)):
+            expect(loss, "Your loss").close(
+                true_loss(*parts).float(),
+                **LOSS,
+                cause=LARGE[wrong][less] if loss.isfinite() else ONE_STEP,
+            )
+    for factor, first, last in (
+        (400.0, 400.0, 399.25),
+        (400.0, 400.0, 400.75),  # products of 160,000, scores of 300 and -300
+        (1.0, 300_000.0, 300_200.0),
+        (1.0, 300_200.0, 300_000.0),
+    ):
         parts = torch.full((1, 2), factor), torch.tensor([[first, -last]]), torch.zeros(1, 1, 2)
-        ask_loss(student, parts, "A score of 300 may be the sum of much larger products; half precision ends at 65,504.")
+        ask_loss(
+            student,
+            parts,
+            "A score of 300 may be the sum of much larger products; half precision ends at 65,504.",
+        )
 
 
-sgns_gradients = exercise("01.sgns_gradients", function="sgns_gradients", points=5,
-                          see=f"{PAGE}#one-step-by-hand", withhold=SKIPGRAM)
+sgns_gradients = exercise(
+    "01.sgns_gradients",
+    function="sgns_gradients",
+    points=5,
+    see=f"{PAGE}#one-step-by-hand",
+    withhold=SKIPGRAM,
+)
 NAMES = ("d_center", "d_context", "d_negatives")
 
 
@@ -156,82 +260,141 @@ def true_gradients(*parts: torch.Tensor) -> list[torch.Tensor]:
 def gradients(student, parts: tuple, which: tuple[int, ...] = (0, 1, 2)) -> list[torch.Tensor]:
     """Those of the student's three gradients, after their type and shape were asked for."""
     answers = expect(student.sgns_gradients(*parts)).unpacks(3)
-    return [expect(answers[one], f"`{NAMES[one]}`").is_tensor(shape=tuple(parts[one].shape), dtype=torch.float32)
-            for one in which]
+    return [
+        expect(answers[one], f"`{NAMES[one]}`").is_tensor(
+            shape=tuple(parts[one].shape), dtype=torch.float32
+        )
+        for one in which
+    ]
 
 
 def ask_gradient(student, which: int, parts: tuple, cause: str) -> None:
     """Compare one of the student's three gradients with autograd's."""
     given = "B = {}, K = {}, D = {}".format(*parts[2].shape)
     expect(*gradients(student, parts, (which,)), f"`{NAMES[which]}`", given).close(
-        true_gradients(*parts)[which], rtol=1e-4, atol=1e-5, cause=cause)
+        true_gradients(*parts)[which], rtol=1e-4, atol=1e-5, cause=cause
+    )
 
 
 def single(rng: torch.Generator, zero: str = "") -> list[tuple]:
     """Batches of one pair: D and K 1, drawn, and many negatives. zero: which part is all zeros."""
     found = []
     for number, dim in ((1, 1), (1, 3), (whole(rng, 2, 5), whole(rng, 4, 6)), (1, LONG), (LONG, 2)):
-        size = min(1.0, 2 / dim**0.5)              # scores of about 1 in long vectors too
-        parts = {"center": size * (normal(rng, 1, dim) + 0.5), "context": size * (normal(rng, 1, dim) + 0.5),
-                 "negatives": size * normal(rng, 1, number, dim)}
-        found.append(tuple(torch.zeros_like(part) if name == zero else part for name, part in parts.items()))
+        size = min(1.0, 2 / dim**0.5)  # scores of about 1 in long vectors too
+        parts = {
+            "center": size * (normal(rng, 1, dim) + 0.5),
+            "context": size * (normal(rng, 1, dim) + 0.5),
+            "negatives": size * normal(rng, 1, number, dim),
+        }
+        found.append(
+            tuple(torch.zeros_like(part) if name == zero else part for name, part in parts.items())
+        )
     return found
 
 
 @sgns_gradients.stage("context", points=1)
 def test_the_true_context_is_pulled_towards_the_centre(student, rng):
     for parts in single(rng):
-        ask_gradient(student, 1, parts, "The gradient of the context should be (sigmoid(v . u) - 1) times the centre v, as it "
-                                 "came: no other factor, no step taken before.")
+        ask_gradient(
+            student,
+            1,
+            parts,
+            "The gradient of the context should be (sigmoid(v . u) - 1) times the centre v, as it "
+            "came: no other factor, no step taken before.",
+        )
     for context in (ALIKE[1], look_alike(ALIKE[1])):
         ask_gradient(student, 1, (ALIKE[0], context, torch.zeros(1, 1, 5)), OTHERS)
     nothing = torch.zeros(1, 2)
-    ask_gradient(student, 1, (nothing, torch.tensor([[1.0, 2.0]]), nothing[None]), "A centre of zeros gives the context the gradient zero.")
+    ask_gradient(
+        student,
+        1,
+        (nothing, torch.tensor([[1.0, 2.0]]), nothing[None]),
+        "A centre of zeros gives the context the gradient zero.",
+    )
     for score in (7.0, 9.0, 12.0, -12.0):
         parts = torch.tensor([[1.0, -0.5]]), torch.tensor([[score, 0.0]]), torch.zeros(1, 1, 2)
-        ask_gradient(student, 1, parts, "A score of 7 leaves an error of -0.0009, one of 9 an error of -0.0001, a score of 12 one of nearly 0, a score of -12 one "
-                                        "of nearly -1: scores should not be cut before the sigmoid, and no error set to 0.")
+        ask_gradient(
+            student,
+            1,
+            parts,
+            "A score of 7 leaves an error of -0.0009, one of 9 an error of -0.0001, a score of 12 one of nearly 0, a score of -12 one "
+            "of nearly -1: scores should not be cut before the sigmoid, and no error set to 0.",
+        )
 
 
 @sgns_gradients.stage("negatives", points=1)
 def test_each_negative_is_pushed_away_from_the_centre(student, rng):
     for parts in single(rng):
-        ask_gradient(student, 2, parts, "The gradient of each negative should be sigmoid(v . n) times the centre v, "
-                                        "without any minus.")
+        ask_gradient(
+            student,
+            2,
+            parts,
+            "The gradient of each negative should be sigmoid(v . n) times the centre v, "
+            "without any minus.",
+        )
     for negatives in (ALIKE[1], look_alike(ALIKE[1])):
         ask_gradient(student, 2, (ALIKE[0], torch.zeros(1, 5), negatives[None]), OTHERS)
     nothing = torch.zeros(1, 2)
-    ask_gradient(student, 2, (nothing, nothing, torch.tensor([[[1.0, 2.0]]])), "A centre of zeros gives the negatives the gradient zero.")
+    ask_gradient(
+        student,
+        2,
+        (nothing, nothing, torch.tensor([[[1.0, 2.0]]])),
+        "A centre of zeros gives the negatives the gradient zero.",
+    )
     for score in (-7.0, -8.0):
         small = torch.tensor([[1.0, -0.5]]), torch.zeros(1, 2), torch.tensor([[[score, 0.0]]])
-        ask_gradient(student, 2, small, "A negative with a score of -7 or -8 should still be pushed away a little, by 0.0009 or 0.0003 times "
-                                        "the centre.")
+        ask_gradient(
+            student,
+            2,
+            small,
+            "A negative with a score of -7 or -8 should still be pushed away a little, by 0.0009 or 0.0003 times "
+            "the centre.",
+        )
 
 
 @sgns_gradients.stage("centre-from-context", points=0.5)
 def test_the_centre_is_pulled_towards_its_context(student, rng):
     for parts in single(rng, zero="negatives"):
-        ask_gradient(student, 0, parts, "With zero negatives the gradient of the centre should be (sigmoid(v . u) - 1) "
-                                        "times the context u.")
+        ask_gradient(
+            student,
+            0,
+            parts,
+            "With zero negatives the gradient of the centre should be (sigmoid(v . u) - 1) "
+            "times the context u.",
+        )
 
 
 @sgns_gradients.stage("centre-from-negatives", points=0.5)
 def test_the_centre_is_pushed_away_from_all_its_negatives(student, rng):
     for parts in single(rng, zero="context"):
-        ask_gradient(student, 0, parts, "With a zero context the gradient of the centre should be the sum over all "
-                                        "negatives of sigmoid(v . n) times n.")
+        ask_gradient(
+            student,
+            0,
+            parts,
+            "With a zero context the gradient of the centre should be the sum over all "
+            "negatives of sigmoid(v . n) times n.",
+        )
     parts = single(rng, zero="context")[-1]
     for center in (parts[0], -parts[0]):
-        ask_gradient(student, 0, (center, *parts[1:]), "Other centres with the same contexts and negatives have other gradients.")
+        ask_gradient(
+            student,
+            0,
+            (center, *parts[1:]),
+            "Other centres with the same contexts and negatives have other gradients.",
+        )
     row = normal(rng, 1, 3) + 0.5
     for negatives in (torch.stack([row, row, -row], 1), torch.stack([row, row], 1)):
-        ask_gradient(student, 0, (normal(rng, 1, 3), torch.zeros(1, 3), negatives),
-                     "A negative may be equal to another one. It counts like any other: each is a draw of its own.")
+        ask_gradient(
+            student,
+            0,
+            (normal(rng, 1, 3), torch.zeros(1, 3), negatives),
+            "A negative may be equal to another one. It counts like any other: each is a draw of its own.",
+        )
 
 
 def together_and_alone(student, parts: tuple) -> list[tuple]:
     """For each of the three: the gradient of the batch, and those of its pairs asked one by one."""
-    pairs = [tuple(part[i:i + 1] for part in parts) for i in range(len(parts[0]))]
+    pairs = [tuple(part[i : i + 1] for part in parts) for i in range(len(parts[0]))]
     alone = zip(*(gradients(student, pair) for pair in pairs))
     return list(zip(NAMES, gradients(student, parts), map(torch.cat, alone)))
 
@@ -247,26 +410,41 @@ def test_every_pair_of_a_batch_gets_its_own_gradient(student, rng):
     for parts in batches(rng):
         for name, together, alone in together_and_alone(student, parts):
             expect(bool((together.flatten(1).norm(dim=1) > 0).all())).is_true(
-                cause=f"In a batch of several pairs no row of `{name}` should be all 0.")
+                cause=f"In a batch of several pairs no row of `{name}` should be all 0."
+            )
             expect(direction(together), f"The direction of each row of `{name}`").close(
-                direction(alone), rtol=1e-3, atol=1e-3,
-                cause=f"In a batch, row b of `{name}` should come from pair b alone.")
+                direction(alone),
+                rtol=1e-3,
+                atol=1e-3,
+                cause=f"In a batch, row b of `{name}` should come from pair b alone.",
+            )
 
 
 @sgns_gradients.stage("batch", points=1, after="context")
 def test_the_gradients_of_a_mean_are_divided_by_the_batch(student, rng):
     for parts in batches(rng):
         for name, together, alone in together_and_alone(student, parts):
-            expect(bool(alone.abs().sum() > 0)).is_true(cause=f"`{name}` of random vectors should not be all 0.")
+            expect(bool(alone.abs().sum() > 0)).is_true(
+                cause=f"`{name}` of random vectors should not be all 0."
+            )
             expect(together, f"`{name}`").close(
-                alone / len(alone), rtol=1e-4, atol=1e-6,
+                alone / len(alone),
+                rtol=1e-4,
+                atol=1e-6,
                 cause="The loss is a mean over the pairs of the batch, so every gradient should be that of the pair alone "
-                      "divided by their number.")
+                "divided by their number.",
+            )
     large, which = many(parts)
-    for name, together, (_, _, alone) in zip(NAMES, gradients(student, large), together_and_alone(student, parts)):
+    for name, together, (_, _, alone) in zip(
+        NAMES, gradients(student, large), together_and_alone(student, parts)
+    ):
         expect(together, f"`{name}`", f"{LONG} pairs").close(
-            alone[which] / LONG, rtol=1e-4, atol=1e-7, cause="In a large batch too, every gradient should be that of the pair alone divided "
-                                                             "by the number of all pairs.")
+            alone[which] / LONG,
+            rtol=1e-4,
+            atol=1e-7,
+            cause="In a large batch too, every gradient should be that of the pair alone divided "
+            "by the number of all pairs.",
+        )
 
 
 @sgns_gradients.stage("large-scores", points=0.5)
@@ -274,30 +452,65 @@ def test_large_scores_give_finite_gradients(student, rng):
     for score in (95, 300, whole(rng, 150, 400), 500):
         center = torch.tensor([[1.0, 0.5]])
         for context, negative in ((-score, score), (score, -score)):
-            parts = center, torch.tensor([[float(context), 0.0]]), torch.tensor([[[float(negative), 0.0]]])
+            parts = (
+                center,
+                torch.tensor([[float(context), 0.0]]),
+                torch.tensor([[[float(negative), 0.0]]]),
+            )
             for which in range(3):
-                ask_gradient(student, which, parts, "At scores of a few hundred the gradients should be finite and right: "
-                                                    "exp of such a number is infinite in float32, torch.sigmoid of it is 0 "
-                                                    "or 1, and its logarithm must not be needed.")
+                ask_gradient(
+                    student,
+                    which,
+                    parts,
+                    "At scores of a few hundred the gradients should be finite and right: "
+                    "exp of such a number is infinite in float32, torch.sigmoid of it is 0 "
+                    "or 1, and its logarithm must not be needed.",
+                )
     row = of_length_two(rng, 3)
-    for which, centre in ((0, -row / 4), (2, -row / 4), (0, row / 4)):       # scores of 1 and -1 for every seed
-        ask_gradient(student, which, (centre, row, row[:, None]), "A negative may be equal to the context. It is pushed away like any other, and "
-                                                                  "the context pulled: the centre's gradient has both.")
+    for which, centre in (
+        (0, -row / 4),
+        (2, -row / 4),
+        (0, row / 4),
+    ):  # scores of 1 and -1 for every seed
+        ask_gradient(
+            student,
+            which,
+            (centre, row, row[:, None]),
+            "A negative may be equal to the context. It is pushed away like any other, and "
+            "the context pulled: the centre's gradient has both.",
+        )
 
 
-cbow_scores = exercise("01.cbow_scores", function="cbow_scores", also=["wrong_line"], points=3, kind="find-line",
-                       see=f"{PAGE}#cbow-the-other-direction", withhold=["reference_impl.embeddings.cbow"])
+cbow_scores = exercise(
+    "01.cbow_scores",
+    function="cbow_scores",
+    also=["wrong_line"],
+    points=3,
+    kind="find-line",
+    see=f"{PAGE}#cbow-the-other-direction",
+    withhold=["reference_impl.embeddings.cbow"],
+)
 
 
 @cbow_scores.stage("line", points=1)
 def test_the_wrong_line_is_named(student):
     line = expect(student.wrong_line()).is_a(int)
-    expect(line == 5).is_true(                         # without the number in the message
-        cause="That line does what the statement says. Follow the row [1, -1] through the code, line by line.")
+    expect(line == 5).is_true(  # without the number in the message
+        cause="That line does what the statement says. Follow the row [1, -1] through the code, line by line."
+    )
 
 
-def ask_cbow(student, rng: torch.Generator, rows: list[list[int]], slots: int, words: int, cause: str,
-             zero: int | None = None, front: bool = False, dim: int = 0) -> None:
+def ask_cbow(
+    student,
+    rng: torch.Generator,
+    rows: list[list[int]],
+    slots: int,
+    words: int,
+    cause: str,
+    zero: int | None = None,
+    front: bool = False,
+    dim: int = 0,
+) -> None:
     """Compare the scores of `rows` of word numbers, filled with -1 to `slots`.
 
     zero: a word whose vector is all zeros. front: one -1 of the first row comes first. dim: drawn, if it is 0.
@@ -309,9 +522,13 @@ def ask_cbow(student, rng: torch.Generator, rows: list[list[int]], slots: int, w
     padded = torch.tensor([row + [-1] * (slots - len(row)) for row in rows])
     if front:
         padded[0] = padded[0].roll(1)
-    right = torch.stack([inward[[word for word in row if word >= 0]].mean(0) for row in rows]) @ outward.T
+    right = (
+        torch.stack([inward[[word for word in row if word >= 0]].mean(0) for row in rows])
+        @ outward.T
+    )
     expect(student.cbow_scores(inward, outward, padded), given=f"contexts {padded.tolist()}").close(
-        right, rtol=1e-4, atol=1e-5, cause=cause)
+        right, rtol=1e-4, atol=1e-5, cause=cause
+    )
 
 
 @cbow_scores.stage("repaired", points=2)
@@ -320,10 +537,14 @@ def test_only_the_words_that_are_there_are_averaged(student, rng):
 
     def ask(rows: list[list[int]], cause: str, **more: object) -> None:
         ask_cbow(student, rng, rows, slots, words, cause, **more)
+
     full = [[1 + one for one in distinct(rng, slots, words - 1)] for _ in range(2)]
     for rows in (full, full[:1]):
-        ask(rows, "Rows without an empty slot came out right before the repair, and should still: the average of all slots, "
-                  "compared with the output vectors by a dot product.")
+        ask(
+            rows,
+            "Rows without an empty slot came out right before the repair, and should still: the average of all slots, "
+            "compared with the output vectors by a dot product.",
+        )
     ask([[0, *full[0][1:]]], "Word 0 is a word like any other; only -1 is an empty slot.")
     pair, one = full[0][:2], full[1][:1]
     rule = "The average should be over the words that are there: their sum divided by their number"
@@ -332,26 +553,100 @@ def test_only_the_words_that_are_there_are_averaged(student, rng):
     ask([pair], f"{rule}. Empty slots may come first.", front=True)
     ask([one, [*pair, 0], pair, [0, 0]], f"{rule}, row by row: each row has its own number.")
     for rows in ([one, pair], [pair, one, [0, 0, words - 1]]):
-        ask(rows, f"{rule}, row by row: each row has its own number, also where there are as many rows as dimensions.", dim=len(rows))
-    ask([[words - 1, words - 1, 0], [words - 1]], f"{rule}. A word that stands twice counts twice.", front=True)
-    ask([[1, 2], [1]], "A word whose vector is all zeros is there all the same, and counts.", zero=1)
+        ask(
+            rows,
+            f"{rule}, row by row: each row has its own number, also where there are as many rows as dimensions.",
+            dim=len(rows),
+        )
+    ask(
+        [[words - 1, words - 1, 0], [words - 1]],
+        f"{rule}. A word that stands twice counts twice.",
+        front=True,
+    )
+    ask(
+        [[1, 2], [1]], "A word whose vector is all zeros is there all the same, and counts.", zero=1
+    )
     tables = [normal(rng, 5, 3) for _ in range(3)]
     tables += map(look_alike, tables[:2])
-    contexts = [torch.tensor(rows) for rows in ([[0, 1], [2, -1]], [[3, 4], [1, -1]], [[0, 1], [2, 3]], [[0, 2], [1, 3]])]
-    for inward, outward, padded in ((0, 1, 0), (3, 1, 0), (0, 4, 0), (0, 1, 1), (0, 2, 1), (2, 1, 1), (0, 1, 2), (0, 1, 3)):
-        right = torch.stack([tables[inward][row[row >= 0]].mean(0) for row in contexts[padded]]) @ tables[outward].T
+    contexts = [
+        torch.tensor(rows)
+        for rows in ([[0, 1], [2, -1]], [[3, 4], [1, -1]], [[0, 1], [2, 3]], [[0, 2], [1, 3]])
+    ]
+    for inward, outward, padded in (
+        (0, 1, 0),
+        (3, 1, 0),
+        (0, 4, 0),
+        (0, 1, 1),
+        (0, 2, 1),
+        (2, 1, 1),
+        (0, 1, 2),
+        (0, 1, 3),
+    ):
+        right = (
+            torch.stack([tables[inward][row[row >= 0]].mean(0) for row in contexts[padded]])
+            @ tables[outward].T
+        )
         expect(student.cbow_scores(tables[inward], tables[outward], contexts[padded])).close(
-            right, rtol=1e-4, atol=1e-5, cause="Other vectors or other contexts have other scores: nothing is kept from the call before.")
+            right,
+            rtol=1e-4,
+            atol=1e-5,
+            cause="Other vectors or other contexts have other scores: nothing is kept from the call before.",
+        )
     ask_cbow(student, rng, [[words - 1]], 1, words, "A context may have one slot only.")
-    ask_cbow(student, rng, [[*pair, -1, 0, -1, words - 1]], 6, words, f"{rule}. Empty slots may stand between words.")
-    ask_cbow(student, rng, [[place % words for place in range(LONG - 1)], [0]], LONG, words, f"{rule}. There may be many.")
-    ask_cbow(student, rng, [[place % words, 0][:1 + place % 2] for place in range(LONG)], 2, words, f"{rule}. There may be many rows.", dim=2)
-    ask_cbow(student, rng, [[0, LONG - 1], [200, 999 - 200]], 3, LONG, "Word numbers go up to V - 1, and V may be large.", dim=2)
+    ask_cbow(
+        student,
+        rng,
+        [[*pair, -1, 0, -1, words - 1]],
+        6,
+        words,
+        f"{rule}. Empty slots may stand between words.",
+    )
+    ask_cbow(
+        student,
+        rng,
+        [[place % words for place in range(LONG - 1)], [0]],
+        LONG,
+        words,
+        f"{rule}. There may be many.",
+    )
+    ask_cbow(
+        student,
+        rng,
+        [[place % words, 0][: 1 + place % 2] for place in range(LONG)],
+        2,
+        words,
+        f"{rule}. There may be many rows.",
+        dim=2,
+    )
+    ask_cbow(
+        student,
+        rng,
+        [[0, LONG - 1], [200, 999 - 200]],
+        3,
+        LONG,
+        "Word numbers go up to V - 1, and V may be large.",
+        dim=2,
+    )
     ask_cbow(student, rng, [[0, 2], [1]], 3, 3, f"{rule}. Vectors may be long.", dim=LONG)
     for size in (3, 4):
-        ask_cbow(student, rng, [[0, 2], [1]], 3, size, "The average is compared with every output vector, also where there are as many of "
-                                                       "them as dimensions.", dim=size)
+        ask_cbow(
+            student,
+            rng,
+            [[0, 2], [1]],
+            3,
+            size,
+            "The average is compared with every output vector, also where there are as many of "
+            "them as dimensions.",
+            dim=size,
+        )
     square, each = normal(rng, 3, 3), torch.arange(3)[:, None]
     for inward, outward in ((square, torch.eye(3)), (torch.eye(3), square)):
-        expect(student.cbow_scores(inward, outward, each), given="vectors that are the rows of an identity matrix").close(
-            inward @ outward.T, rtol=1e-4, atol=1e-5, cause="One word in each row is its own average.")
+        expect(
+            student.cbow_scores(inward, outward, each),
+            given="vectors that are the rows of an identity matrix",
+        ).close(
+            inward @ outward.T,
+            rtol=1e-4,
+            atol=1e-5,
+            cause="One word in each row is its own average.",
+        )

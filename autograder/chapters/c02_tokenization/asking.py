@@ -1,4 +1,5 @@
 """What the checks of this chapter share: questions about pieces of text, words to draw, and what is withheld."""
+
 import torch
 
 from autograder.checks.draws import whole
@@ -6,9 +7,11 @@ from autograder.checks.protocol import expect
 from autograder.checks.values import readable
 
 READY = "it is a ready tokenizer"
-TOKENIZERS = dict.fromkeys(("tokenizers", "transformers", "tiktoken", "sentencepiece", "reference_impl.tokenizers"), READY)
+TOKENIZERS = dict.fromkeys(
+    ("tokenizers", "transformers", "tiktoken", "sentencepiece", "reference_impl.tokenizers"), READY
+)
 SHOWN = 400
-AS_IT_IS = "\ufeff Be\u0301\u00e9K "      # a mark of byte order, spaces at both ends, capitals, two ways to write one letter
+AS_IT_IS = "\ufeff Be\u0301\u00e9K "  # a mark of byte order, spaces at both ends, capitals, two ways to write one letter
 KEPT = "The text is taken as it is: nothing is dropped at its ends, put together, taken apart or made small."
 
 
@@ -20,15 +23,25 @@ def ask_pieces(came: object, right: list[str], *, cause: str, given: str) -> Non
     ask_same(pieces, right, cause=cause, given=given)
 
 
-def ask_numbers(came: object, right: list[int], *, cause: str, given: str, name: str = "Your result") -> None:
+def ask_numbers(
+    came: object, right: list[int], *, cause: str, given: str, name: str = "Your result"
+) -> None:
     """Ask for a list of whole numbers, equal as a whole."""
     row = expect(came, name, given=given).is_a(list)
-    ask_same([expect(number, f"{name}[{place}]").is_a(int) for place, number in enumerate(row)], right, cause=cause, given=given)
+    ask_same(
+        [expect(number, f"{name}[{place}]").is_a(int) for place, number in enumerate(row)],
+        right,
+        cause=cause,
+        given=given,
+    )
 
 
 def ask_pairs(came: object, right: list[tuple[str, str]], *, cause: str, given: str) -> None:
     """Ask for a list of pairs of texts, equal as a whole."""
-    pairs = [expect(pair, f"Your result[{place}]").unpacks(2) for place, pair in enumerate(expect(came, given=given).is_a(list))]
+    pairs = [
+        expect(pair, f"Your result[{place}]").unpacks(2)
+        for place, pair in enumerate(expect(came, given=given).is_a(list))
+    ]
     for place, pair in enumerate(pairs):
         for part in pair:
             expect(part, f"A part of your result[{place}]").is_a(str)
@@ -37,15 +50,23 @@ def ask_pairs(came: object, right: list[tuple[str, str]], *, cause: str, given: 
 
 def ask_same(came: list, right: list, *, cause: str, given: str) -> None:
     """Ask for equal lists; the detail begins with the first item that differs."""
-    first = next((place for place, (a, b) in enumerate(zip(came, right)) if a != b), min(len(came), len(right)))
+    first = next(
+        (place for place, (a, b) in enumerate(zip(came, right)) if a != b),
+        min(len(came), len(right)),
+    )
     items = [readable(one[first]) if first < len(one) else "missing" for one in (came, right)]
-    expect(came == right).is_true(cause=cause, detail=f"Given {given}. Item {first} is {items[0]}, expected {items[1]}.\n"
-                                                      f"came     {readable(came, SHOWN)}\nexpected {readable(right, SHOWN)}")
+    expect(came == right).is_true(
+        cause=cause,
+        detail=f"Given {given}. Item {first} is {items[0]}, expected {items[1]}.\n"
+        f"came     {readable(came, SHOWN)}\nexpected {readable(right, SHOWN)}",
+    )
 
 
 def word_of(rng: torch.Generator, letters: str, shortest: int, longest: int) -> str:
     """A word of random letters."""
-    return "".join(letters[whole(rng, 0, len(letters) - 1)] for _ in range(whole(rng, shortest, longest)))
+    return "".join(
+        letters[whole(rng, 0, len(letters) - 1)] for _ in range(whole(rng, shortest, longest))
+    )
 
 
 def shuffled(rng: torch.Generator, letters: str) -> str:
@@ -54,4 +75,7 @@ def shuffled(rng: torch.Generator, letters: str) -> str:
 
 
 EACH = "Each call depends on all of its arguments, and on nothing else: keep nothing of an earlier call, and learn no example by heart."
-SIGNS_OF_ALL_KINDS = "".join(map(chr, range(128))) + "\u2581\u0120\u00b7\u00a6\u2423\ue000\ufffd\uffff\U0001f3e6\U0010ffff"
+SIGNS_OF_ALL_KINDS = (
+    "".join(map(chr, range(128)))
+    + "\u2581\u0120\u00b7\u00a6\u2423\ue000\ufffd\uffff\U0001f3e6\U0010ffff"
+)

@@ -10,8 +10,7 @@ SYMMETRIC = "log-sum-exp does not depend on the order of its two numbers"
 EQUIVALENT = {
     "02.bert_words": {
         "('Cc', 'Cf')  =>  ('Cf', 'Cc')": "a category is looked for in the tuple, in any order",
-        "first <= ord(character) <= last  =>  first <= ord(character) < last":
-            "no block had a character of Unicode 8 in its last place, and later ones are not asked",
+        "first <= ord(character) <= last  =>  first <= ord(character) < last": "no block had a character of Unicode 8 in its last place, and later ones are not asked",
         "bert_words makes the text small": "letters become small on the way, and each character gives the same before and after",
         "bert_words drops spaces at the ends of the text": "words are cut at spaces, and control characters are dropped",
         "bert_words drops a byte-order mark": "it has the category Cf and is dropped on the way",
@@ -30,7 +29,9 @@ EQUIVALENT = {
         "list(word)  =>  word": "the row is only read, and a text gives its characters too",
         "break  =>  continue": "without a pair in this round there is none in any later one",
     },
-    "02.wordpiece": {"set(vocabulary)  =>  vocabulary": "a list has the same entries, and only the time differs"},
+    "02.wordpiece": {
+        "set(vocabulary)  =>  vocabulary": "a list has the same entries, and only the time differs"
+    },
     "02.first_merge": {
         "single[symbol] += count  =>  single[symbol] -= count": "both counts become negative, and their product is the same",
     },

@@ -1,4 +1,5 @@
 """Plausible wrong solutions of chapter 2, what the model is fed."""
+
 import unicodedata
 
 from autograder.checks.registry import mistake
@@ -16,110 +17,201 @@ def _lengths(a, b, room, first_loses=lambda a, b: a > b):
     return a, b
 
 
-def _fill(first, second, max_length, lengths=_lengths, segment_of_last=1, mask_of_specials=1, pad_segment=0):
+def _fill(
+    first,
+    second,
+    max_length,
+    lengths=_lengths,
+    segment_of_last=1,
+    mask_of_specials=1,
+    pad_segment=0,
+):
     """The three lists with one part of it replaced."""
     a, b = lengths(len(first), len(second), max_length - 3)
     a, b = max(a, 0), max(b, 0)
     rest = max_length - 3 - a - b
     special = mask_of_specials
-    return {"ids": [101, *first[:a], 102, *second[:b], 102] + [0] * rest,
-            "segments": [0] * (a + 2) + [1] * b + [segment_of_last] + [pad_segment] * rest,
-            "mask": [special, *[1] * a, special, *[1] * b, special] + [0] * rest}
+    return {
+        "ids": [101, *first[:a], 102, *second[:b], 102] + [0] * rest,
+        "segments": [0] * (a + 2) + [1] * b + [segment_of_last] + [pad_segment] * rest,
+        "mask": [special, *[1] * a, special, *[1] * b, special] + [0] * rest,
+    }
 
 
-@mistake(FILL, "last-sep-in-segment-0", caught_by="segments", loses=1,
-         misconception="You give the last [SEP] segment 0. It belongs to the second text: segment 1.")
+@mistake(
+    FILL,
+    "last-sep-in-segment-0",
+    caught_by="segments",
+    loses=1,
+    misconception="You give the last [SEP] segment 0. It belongs to the second text: segment 1.",
+)
 def _(first, second, max_length):
     return _fill(first, second, max_length, segment_of_last=0)
 
 
-@mistake(FILL, "first-sep-in-segment-1", caught_by="segments", loses=1,
-         misconception="You give the first [SEP] segment 1. It ends the first text: segment 0.")
+@mistake(
+    FILL,
+    "first-sep-in-segment-1",
+    caught_by="segments",
+    loses=1,
+    misconception="You give the first [SEP] segment 1. It ends the first text: segment 0.",
+)
 def _(first, second, max_length):
     made = _fill(first, second, max_length)
     made["segments"][made["segments"].index(1) - 1] = 1
     return made
 
 
-@mistake(FILL, "one-sep", caught_by="order", loses=5,
-         misconception="You write one [SEP] only. Each text is ended by one.")
+@mistake(
+    FILL,
+    "one-sep",
+    caught_by="order",
+    loses=5,
+    misconception="You write one [SEP] only. Each text is ended by one.",
+)
 def _(first, second, max_length):
     a, b = _lengths(len(first), len(second), max_length - 2)
     rest = [0] * (max_length - 2 - a - b)
-    return {"ids": [101, *first[:a], 102, *second[:b], *rest], "segments": [0] * (a + 2) + [1] * b + rest,
-            "mask": [1] * (a + b + 2) + rest}
+    return {
+        "ids": [101, *first[:a], 102, *second[:b], *rest],
+        "segments": [0] * (a + 2) + [1] * b + rest,
+        "mask": [1] * (a + b + 2) + rest,
+    }
 
 
-@mistake(FILL, "specials-masked", caught_by="padding", loses=1,
-         misconception="Your mask hides the special tokens. They are read like all others; only padding is hidden.")
+@mistake(
+    FILL,
+    "specials-masked",
+    caught_by="padding",
+    loses=1,
+    misconception="Your mask hides the special tokens. They are read like all others; only padding is hidden.",
+)
 def _(first, second, max_length):
     return _fill(first, second, max_length, mask_of_specials=0)
 
 
-@mistake(FILL, "mask-from-ids", caught_by="padding", loses=1,
-         misconception="You take every 0 of the ids for padding. A token of a text may be 0 too.")
+@mistake(
+    FILL,
+    "mask-from-ids",
+    caught_by="padding",
+    loses=1,
+    misconception="You take every 0 of the ids for padding. A token of a text may be 0 too.",
+)
 def _(first, second, max_length):
     made = _fill(first, second, max_length)
     return made | {"mask": [int(number != 0) for number in made["ids"]]}
 
 
-@mistake(FILL, "mask-turned-round", caught_by="padding", loses=3,
-         misconception="Your mask is 1 for padding. It is 1 for what is read.")
+@mistake(
+    FILL,
+    "mask-turned-round",
+    caught_by="padding",
+    loses=3,
+    misconception="Your mask is 1 for padding. It is 1 for what is read.",
+)
 def _(first, second, max_length):
     made = _fill(first, second, max_length)
     return made | {"mask": [1 - number for number in made["mask"]]}
 
 
-@mistake(FILL, "padding-in-front", caught_by="padding", loses=1,
-         misconception="You pad at the beginning. Here padding stands at the end.")
+@mistake(
+    FILL,
+    "padding-in-front",
+    caught_by="padding",
+    loses=1,
+    misconception="You pad at the beginning. Here padding stands at the end.",
+)
 def _(first, second, max_length):
     made = _fill(first, second, max_length)
     used = sum(made["mask"])
     return {key: [0] * (max_length - used) + row[:used] for key, row in made.items()}
 
 
-@mistake(FILL, "padding-in-segment-1", caught_by="padding", loses=1,
-         misconception="Your padding has segment 1. Padding has the segment 0.")
+@mistake(
+    FILL,
+    "padding-in-segment-1",
+    caught_by="padding",
+    loses=1,
+    misconception="Your padding has segment 1. Padding has the segment 0.",
+)
 def _(first, second, max_length):
     return _fill(first, second, max_length, pad_segment=1)
 
 
-@mistake(FILL, "cut-at-the-end", caught_by="cut", loses=2,
-         misconception="You build the whole row and cut it off at max_length: the last [SEP] is lost, and only the second text is cut.")
+@mistake(
+    FILL,
+    "cut-at-the-end",
+    caught_by="cut",
+    loses=2,
+    misconception="You build the whole row and cut it off at max_length: the last [SEP] is lost, and only the second text is cut.",
+)
 def _(first, second, max_length):
     made = _fill(first, second, max(max_length, len(first) + len(second) + 3))
     return {key: row[:max_length] for key, row in made.items()}
 
 
-@mistake(FILL, "second-only", caught_by="cut", loses=2,
-         misconception="You cut the second text only. The longer one loses, token by token.")
+@mistake(
+    FILL,
+    "second-only",
+    caught_by="cut",
+    loses=2,
+    misconception="You cut the second text only. The longer one loses, token by token.",
+)
 def _(first, second, max_length):
-    return _fill(first, second, max_length, lambda a, b, room: (min(a, room), max(0, min(b, room - min(a, room)))))
+    return _fill(
+        first,
+        second,
+        max_length,
+        lambda a, b, room: (min(a, room), max(0, min(b, room - min(a, room)))),
+    )
 
 
-@mistake(FILL, "halves", caught_by="cut", loses=2,
-         misconception="You give each text half of the room. A short text keeps all of its tokens, and the other gets what is left.")
+@mistake(
+    FILL,
+    "halves",
+    caught_by="cut",
+    loses=2,
+    misconception="You give each text half of the room. A short text keeps all of its tokens, and the other gets what is left.",
+)
 def _(first, second, max_length):
     def lengths(a, b, room):
         return (a, b) if a + b <= room else (min(a, room // 2), min(b, room - room // 2))
+
     return _fill(first, second, max_length, lengths)
 
 
-@mistake(FILL, "first-loses", caught_by="odd", loses=0.5,
-         misconception="Of two equally long texts you cut the first. The second loses.")
+@mistake(
+    FILL,
+    "first-loses",
+    caught_by="odd",
+    loses=0.5,
+    misconception="Of two equally long texts you cut the first. The second loses.",
+)
 def _(first, second, max_length):
-    return _fill(first, second, max_length, lambda a, b, room: _lengths(a, b, room, lambda a, b: a >= b))
+    return _fill(
+        first, second, max_length, lambda a, b, room: _lengths(a, b, room, lambda a, b: a >= b)
+    )
 
 
-@mistake(FILL, "from-the-front", caught_by="cut", loses=2,
-         misconception="You cut texts at their beginning. They are cut at their end.")
+@mistake(
+    FILL,
+    "from-the-front",
+    caught_by="cut",
+    loses=2,
+    misconception="You cut texts at their beginning. They are cut at their end.",
+)
 def _(first, second, max_length):
     a, b = _lengths(len(first), len(second), max_length - 3)
-    return _fill(first[len(first) - a:], second[len(second) - b:], max_length)
+    return _fill(first[len(first) - a :], second[len(second) - b :], max_length)
 
 
-@mistake(FILL, "texts-changed", caught_by="cut", loses=1,
-         misconception="You cut with pop() or del, which changes the caller's lists. Slices make new ones.")
+@mistake(
+    FILL,
+    "texts-changed",
+    caught_by="cut",
+    loses=1,
+    misconception="You cut with pop() or del, which changes the caller's lists. Slices make new ones.",
+)
 def _(first, second, max_length):
     while len(first) + len(second) > max_length - 3:
         (first if len(first) > len(second) else second).pop()
@@ -132,123 +224,234 @@ PRIMES = (31, 43, 59, 61, 73, 97, 103, 113)
 
 def _ids(data, max_length, offset=3):
     """ByT5's ids of bytes, as it should be."""
-    return [byte + offset for byte in data[:max_length - 1]] + [1]
+    return [byte + offset for byte in data[: max_length - 1]] + [1]
 
 
-@mistake(BYT5, "no-offset", caught_by="bytes", loses=2,
-         misconception="Your ids are the bytes themselves. 0, 1 and 2 are taken, so each byte is moved by 3.")
+@mistake(
+    BYT5,
+    "no-offset",
+    caught_by="bytes",
+    loses=2,
+    misconception="Your ids are the bytes themselves. 0, 1 and 2 are taken, so each byte is moved by 3.",
+)
 def _(text, max_length):
     return _ids(text.encode(), max_length, 0)
 
 
-@mistake(BYT5, "offset-two", caught_by="bytes", loses=2,
-         misconception="You move the bytes by 2. Three numbers are taken: padding, end and unknown.")
+@mistake(
+    BYT5,
+    "offset-two",
+    caught_by="bytes",
+    loses=2,
+    misconception="You move the bytes by 2. Three numbers are taken: padding, end and unknown.",
+)
 def _(text, max_length):
     return _ids(text.encode(), max_length, 2)
 
 
-@mistake(BYT5, "no-end", caught_by="bytes", loses=2,
-         misconception="You leave out the end, 1, which stands behind every text.")
+@mistake(
+    BYT5,
+    "no-end",
+    caught_by="bytes",
+    loses=2,
+    misconception="You leave out the end, 1, which stands behind every text.",
+)
 def _(text, max_length):
     return _ids(text.encode(), max_length + 1)[:-1]
 
 
-@mistake(BYT5, "end-moved-too", caught_by="bytes", loses=2,
-         misconception="You move the end by 3 too. Its id is 1; only bytes are moved.")
+@mistake(
+    BYT5,
+    "end-moved-too",
+    caught_by="bytes",
+    loses=2,
+    misconception="You move the end by 3 too. Its id is 1; only bytes are moved.",
+)
 def _(text, max_length):
     return [*_ids(text.encode(), max_length)[:-1], 4]
 
 
-@mistake(BYT5, "code-points", caught_by="bytes", loses=2,
-         misconception="Your ids are code points + 3. ByT5 reads bytes: a character may be several of them.")
+@mistake(
+    BYT5,
+    "code-points",
+    caught_by="bytes",
+    loses=2,
+    misconception="Your ids are code points + 3. ByT5 reads bytes: a character may be several of them.",
+)
 def _(text, max_length):
-    return [ord(character) + 3 for character in text[:max_length - 1]] + [1]
+    return [ord(character) + 3 for character in text[: max_length - 1]] + [1]
 
 
-@mistake(BYT5, "padded", caught_by="bytes", loses=2,
-         misconception="You pad a short text with 0 up to max_length. Nothing is padded here.")
+@mistake(
+    BYT5,
+    "padded",
+    caught_by="bytes",
+    loses=2,
+    misconception="You pad a short text with 0 up to max_length. Nothing is padded here.",
+)
 def _(text, max_length):
     ids = _ids(text.encode(), max_length)
     return ids + [0] * (max_length - len(ids))
 
 
-@mistake(BYT5, "end-cut-off", caught_by="cut", loses=1,
-         misconception="You put the end behind the text and cut then, so that a long text loses its end. Cut first.")
+@mistake(
+    BYT5,
+    "end-cut-off",
+    caught_by="cut",
+    loses=1,
+    misconception="You put the end behind the text and cut then, so that a long text loses its end. Cut first.",
+)
 def _(text, max_length):
     return _ids(text.encode(), len(text.encode()) + 1)[:max_length]
 
 
-@mistake(BYT5, "end-not-counted", caught_by="cut", loses=1,
-         misconception="You leave max_length ids for the text and put the end behind: one too many. The end is one of them.")
+@mistake(
+    BYT5,
+    "end-not-counted",
+    caught_by="cut",
+    loses=1,
+    misconception="You leave max_length ids for the text and put the end behind: one too many. The end is one of them.",
+)
 def _(text, max_length):
     return _ids(text.encode(), max_length + 1)
 
 
-@mistake(BYT5, "whole-characters", caught_by="cut", loses=1,
-         misconception="You cut between characters. ByT5 is cut byte by byte, also in the middle of a character.")
+@mistake(
+    BYT5,
+    "whole-characters",
+    caught_by="cut",
+    loses=1,
+    misconception="You cut between characters. ByT5 is cut byte by byte, also in the middle of a character.",
+)
 def _(text, max_length):
     while len(text.encode()) > max_length - 1:
         text = text[:-1]
     return _ids(text.encode(), max_length)
 
 
-@mistake(BYT5, "characters-counted", caught_by="cut", loses=1,
-         misconception="You cut the text before you encode it, so that max_length counts characters. It counts ids.")
+@mistake(
+    BYT5,
+    "characters-counted",
+    caught_by="cut",
+    loses=1,
+    misconception="You cut the text before you encode it, so that max_length counts characters. It counts ids.",
+)
 def _(text, max_length):
-    data = text[:max_length - 1].encode()
+    data = text[: max_length - 1].encode()
     return _ids(data, len(data) + 1)
 
 
-@mistake(BYT5, "cut-in-front", caught_by="cut", loses=1,
-         misconception="You keep the last bytes of a long text. It is cut at its end.")
+@mistake(
+    BYT5,
+    "cut-in-front",
+    caught_by="cut",
+    loses=1,
+    misconception="You keep the last bytes of a long text. It is cut at its end.",
+)
 def _(text, max_length):
     data = text.encode()
-    return _ids(data[max(0, len(data) - max_length + 1):], max_length)
+    return _ids(data[max(0, len(data) - max_length + 1) :], max_length)
 
 
-@mistake(BYT5, "no-plus-one", replaces="canine_rows", caught_by="rows", loses=2,
-         misconception="You multiply the code point itself. It is the code point + 1, so that 0 has rows of its own too.")
+@mistake(
+    BYT5,
+    "no-plus-one",
+    replaces="canine_rows",
+    caught_by="rows",
+    loses=2,
+    misconception="You multiply the code point itself. It is the code point + 1, so that 0 has rows of its own too.",
+)
 def _(text, num_rows):
     return [[ord(character) * prime % num_rows for prime in PRIMES] for character in text]
 
 
-@mistake(BYT5, "plus-binds-less", replaces="canine_rows", caught_by="rows", loses=2,
-         misconception="Without brackets * and % come before +: you add the prime's remainder to the code point.")
+@mistake(
+    BYT5,
+    "plus-binds-less",
+    replaces="canine_rows",
+    caught_by="rows",
+    loses=2,
+    misconception="Without brackets * and % come before +: you add the prime's remainder to the code point.",
+)
 def _(text, num_rows):
     return [[ord(character) + 1 * prime % num_rows for prime in PRIMES] for character in text]
 
 
-@mistake(BYT5, "remainder-first", replaces="canine_rows", caught_by="rows", loses=2,
-         misconception="You take the remainder before you multiply. The product is what goes modulo num_rows.")
+@mistake(
+    BYT5,
+    "remainder-first",
+    replaces="canine_rows",
+    caught_by="rows",
+    loses=2,
+    misconception="You take the remainder before you multiply. The product is what goes modulo num_rows.",
+)
 def _(text, num_rows):
     return [[(ord(character) + 1) % num_rows * prime for prime in PRIMES] for character in text]
 
 
-@mistake(BYT5, "table-by-table", replaces="canine_rows", caught_by="rows", loses=2,
-         misconception="You return a list for each table. A list for each character was asked for.")
+@mistake(
+    BYT5,
+    "table-by-table",
+    replaces="canine_rows",
+    caught_by="rows",
+    loses=2,
+    misconception="You return a list for each table. A list for each character was asked for.",
+)
 def _(text, num_rows):
     return [[(ord(character) + 1) * prime % num_rows for character in text] for prime in PRIMES]
 
 
-@mistake(BYT5, "rows-of-bytes", replaces="canine_rows", caught_by="letters", loses=1,
-         misconception="You take the bytes of the text. CANINE reads characters by their code points.")
+@mistake(
+    BYT5,
+    "rows-of-bytes",
+    replaces="canine_rows",
+    caught_by="letters",
+    loses=1,
+    misconception="You take the bytes of the text. CANINE reads characters by their code points.",
+)
 def _(text, num_rows):
     return [[(byte + 1) * prime % num_rows for prime in PRIMES] for byte in text.encode()]
 
 
-@mistake(BYT5, "each-letter-once", replaces="canine_rows", caught_by="letters", loses=1,
-         misconception="You leave out letters that stood there before. Each character of the text has its list.")
+@mistake(
+    BYT5,
+    "each-letter-once",
+    replaces="canine_rows",
+    caught_by="letters",
+    loses=1,
+    misconception="You leave out letters that stood there before. Each character of the text has its list.",
+)
 def _(text, num_rows):
-    return [[(ord(character) + 1) * prime % num_rows for prime in PRIMES] for character in dict.fromkeys(text)]
+    return [
+        [(ord(character) + 1) * prime % num_rows for prime in PRIMES]
+        for character in dict.fromkeys(text)
+    ]
 
 
-@mistake(BYT5, "small-letters", replaces="canine_rows", caught_by="letters", loses=1,
-         misconception="You make the text small first. It is read as it is.")
+@mistake(
+    BYT5,
+    "small-letters",
+    replaces="canine_rows",
+    caught_by="letters",
+    loses=1,
+    misconception="You make the text small first. It is read as it is.",
+)
 def _(text, num_rows):
-    return [[(ord(character) + 1) * prime % num_rows for prime in PRIMES] for character in text.lower()]
+    return [
+        [(ord(character) + 1) * prime % num_rows for prime in PRIMES] for character in text.lower()
+    ]
 
 
-@mistake(BYT5, "put-together", replaces="canine_rows", caught_by="letters", loses=1,
-         misconception="You put letters and accents together (NFC). The text is read as it is.")
+@mistake(
+    BYT5,
+    "put-together",
+    replaces="canine_rows",
+    caught_by="letters",
+    loses=1,
+    misconception="You put letters and accents together (NFC). The text is read as it is.",
+)
 def _(text, num_rows):
-    return [[(ord(character) + 1) * prime % num_rows for prime in PRIMES] for character in unicodedata.normalize("NFC", text)]
+    return [
+        [(ord(character) + 1) * prime % num_rows for prime in PRIMES]
+        for character in unicodedata.normalize("NFC", text)
+    ]

@@ -1,4 +1,5 @@
 """Plausible wrong solutions of chapter 2, Unigram."""
+
 import math
 
 import torch
@@ -8,8 +9,17 @@ from autograder.checks.registry import mistake
 CUT = "02.best_cut"
 
 
-def _best(word, log_prob, start=0.0, add=lambda best, score: best + score, better=lambda new, old: new > old, unknown=None, shortest=0,
-          starts=lambda end: range(end), truthy=False):
+def _best(
+    word,
+    log_prob,
+    start=0.0,
+    add=lambda best, score: best + score,
+    better=lambda new, old: new > old,
+    unknown=None,
+    shortest=0,
+    starts=lambda end: range(end),
+    truthy=False,
+):
     """The table with one part of it replaced; None where no cut reaches the end."""
     best, first = {0: start}, {}
     for end in range(1, len(word) + 1):
@@ -24,17 +34,24 @@ def _best(word, log_prob, start=0.0, add=lambda best, score: best + score, bette
     while end:
         if end not in first:
             return None
-        pieces.append(word[first[end]:end])
+        pieces.append(word[first[end] : end])
         end = first[end]
     return pieces[::-1]
 
 
-@mistake(CUT, "greedy", caught_by="sum", loses=5,
-         misconception="You take the longest piece that fits, from left to right. The cut with the largest sum was asked for.")
+@mistake(
+    CUT,
+    "greedy",
+    caught_by="sum",
+    loses=5,
+    misconception="You take the longest piece that fits, from left to right. The cut with the largest sum was asked for.",
+)
 def _(word, log_prob):
     pieces, start = [], 0
     while start < len(word):
-        end = next((end for end in range(len(word), start, -1) if word[start:end] in log_prob), None)
+        end = next(
+            (end for end in range(len(word), start, -1) if word[start:end] in log_prob), None
+        )
         if end is None:
             return None
         pieces.append(word[start:end])
@@ -42,8 +59,13 @@ def _(word, log_prob):
     return pieces
 
 
-@mistake(CUT, "likeliest-next", caught_by="sum", loses=5,
-         misconception="You take the likeliest piece that fits, step by step. A likely first piece may lead to an unlikely rest, or nowhere.")
+@mistake(
+    CUT,
+    "likeliest-next",
+    caught_by="sum",
+    loses=5,
+    misconception="You take the likeliest piece that fits, step by step. A likely first piece may lead to an unlikely rest, or nowhere.",
+)
 def _(word, log_prob):
     pieces, start = [], 0
     while start < len(word):
@@ -56,88 +78,152 @@ def _(word, log_prob):
     return pieces
 
 
-@mistake(CUT, "fewest-pieces", caught_by="sum", loses=4,
-         misconception="You take the cut with the fewest pieces. The sum of the logarithms decides.")
+@mistake(
+    CUT,
+    "fewest-pieces",
+    caught_by="sum",
+    loses=4,
+    misconception="You take the cut with the fewest pieces. The sum of the logarithms decides.",
+)
 def _(word, log_prob):
     return _best(word, log_prob, add=lambda best, score: best - 1)
 
 
-@mistake(CUT, "product-of-logs", caught_by="sum", loses=4,
-         misconception="You multiply logarithms. Probabilities are multiplied; their logarithms are added.")
+@mistake(
+    CUT,
+    "product-of-logs",
+    caught_by="sum",
+    loses=4,
+    misconception="You multiply logarithms. Probabilities are multiplied; their logarithms are added.",
+)
 def _(word, log_prob):
     return _best(word, log_prob, start=1.0, add=lambda best, score: best * score)
 
 
-@mistake(CUT, "smallest-sum", caught_by="sum", loses=4,
-         misconception="You take the smallest sum. Logarithms of probabilities are negative: the largest is the likeliest.")
+@mistake(
+    CUT,
+    "smallest-sum",
+    caught_by="sum",
+    loses=4,
+    misconception="You take the smallest sum. Logarithms of probabilities are negative: the largest is the likeliest.",
+)
 def _(word, log_prob):
     return _best(word, log_prob, better=lambda new, old: new < old)
 
 
-@mistake(CUT, "back-to-front", caught_by="whole", loses=6,
-         misconception="You read the pieces from the back and forget to turn them round.")
+@mistake(
+    CUT,
+    "back-to-front",
+    caught_by="whole",
+    loses=6,
+    misconception="You read the pieces from the back and forget to turn them round.",
+)
 def _(word, log_prob):
     found = _best(word, log_prob)
     return None if found is None else found[::-1]
 
 
-@mistake(CUT, "whole-word-missed", caught_by="whole", loses=6,
-         misconception="You never try a piece that begins at the first character and is longer than one. range ends one early, or starts at 1.")
+@mistake(
+    CUT,
+    "whole-word-missed",
+    caught_by="whole",
+    loses=6,
+    misconception="You never try a piece that begins at the first character and is longer than one. range ends one early, or starts at 1.",
+)
 def _(word, log_prob):
     return _best(word, log_prob, starts=lambda end: range(0 if end == 1 else 1, end))
 
 
-@mistake(CUT, "unknown-letters-stay", caught_by="none", loses=1,
-         misconception="You let characters without a piece stand as pieces. Then there is no cut: None.")
+@mistake(
+    CUT,
+    "unknown-letters-stay",
+    caught_by="none",
+    loses=1,
+    misconception="You let characters without a piece stand as pieces. Then there is no cut: None.",
+)
 def _(word, log_prob):
     return _best(word, log_prob, unknown=-1e6)
 
 
-@mistake(CUT, "empty-list-for-none", caught_by="none", loses=1,
-         misconception="You give an empty list where there is no cut. None was asked for; the empty list is the cut of the empty word.")
+@mistake(
+    CUT,
+    "empty-list-for-none",
+    caught_by="none",
+    loses=1,
+    misconception="You give an empty list where there is no cut. None was asked for; the empty list is the cut of the empty word.",
+)
 def _(word, log_prob):
     return _best(word, log_prob) or []
 
 
-@mistake(CUT, "none-for-the-empty-word", caught_by="whole", loses=2,
-         misconception="For you the empty word has no cut. It has one, without pieces: the empty list.")
+@mistake(
+    CUT,
+    "none-for-the-empty-word",
+    caught_by="whole",
+    loses=2,
+    misconception="For you the empty word has no cut. It has one, without pieces: the empty list.",
+)
 def _(word, log_prob):
     return _best(word, log_prob) or None
 
 
-@mistake(CUT, "shortest-last-piece", caught_by="ties", loses=1,
-         misconception="Of equally likely cuts you keep the one that was found last, with >=. Its last piece is the shortest.")
+@mistake(
+    CUT,
+    "shortest-last-piece",
+    caught_by="ties",
+    loses=1,
+    misconception="Of equally likely cuts you keep the one that was found last, with >=. Its last piece is the shortest.",
+)
 def _(word, log_prob):
     return _best(word, log_prob, better=lambda new, old: new >= old)
 
 
-@mistake(CUT, "longest-first-piece", caught_by="ties", loses=1,
-         misconception="Of equally likely cuts you take the one whose first piece is longest. The last piece decides.")
+@mistake(
+    CUT,
+    "longest-first-piece",
+    caught_by="ties",
+    loses=1,
+    misconception="Of equally likely cuts you take the one whose first piece is longest. The last piece decides.",
+)
 def _(word, log_prob):
     turned = _best(word[::-1], {piece[::-1]: score for piece, score in log_prob.items()})
     return None if turned is None else [piece[::-1] for piece in turned[::-1]]
 
 
-@mistake(CUT, "probabilities", caught_by="long", loses=1,
-         misconception="You multiply probabilities. For long words the product is too small for a float and becomes 0: add logarithms.")
+@mistake(
+    CUT,
+    "probabilities",
+    caught_by="long",
+    loses=1,
+    misconception="You multiply probabilities. For long words the product is too small for a float and becomes 0: add logarithms.",
+)
 def _(word, log_prob):
     best, first = [1.0] + [0.0] * len(word), [None] * (len(word) + 1)
     for end in range(1, len(word) + 1):
         for start in range(end):
-            new = best[start] * math.exp(log_prob[word[start:end]]) if word[start:end] in log_prob else 0.0
+            new = (
+                best[start] * math.exp(log_prob[word[start:end]])
+                if word[start:end] in log_prob
+                else 0.0
+            )
             if new > best[end] * (1 + 1e-12):
                 best[end], first[end] = new, start
     pieces, end = [], len(word)
     while end:
         if first[end] is None:
             return None
-        pieces.append(word[first[end]:end])
+        pieces.append(word[first[end] : end])
         end = first[end]
     return pieces[::-1]
 
 
-@mistake(CUT, "zero-is-nothing", caught_by="sum", loses=2,
-         misconception="You ask `if score`, and a logarithm of 0 counts as nothing. It is probability 1.")
+@mistake(
+    CUT,
+    "zero-is-nothing",
+    caught_by="sum",
+    loses=2,
+    misconception="You ask `if score`, and a logarithm of 0 counts as nothing. It is probability 1.",
+)
 def _(word, log_prob):
     return _best(word, log_prob, truthy=True)
 
@@ -147,13 +233,20 @@ COUNT = "02.expected_counts"
 
 def _log_sum(values):
     top = max(values, default=-math.inf)
-    return top if top == -math.inf else top + math.log(sum(math.exp(value - top) for value in values))
+    return (
+        top if top == -math.inf else top + math.log(sum(math.exp(value - top) for value in values))
+    )
 
 
 def _passes(word, log_prob, total=_log_sum):
     """The pieces with their places, and the summed logarithms before and after each place."""
     n = len(word)
-    edges = [(a, b, log_prob[word[a:b]]) for a in range(n) for b in range(a + 1, n + 1) if word[a:b] in log_prob]
+    edges = [
+        (a, b, log_prob[word[a:b]])
+        for a in range(n)
+        for b in range(a + 1, n + 1)
+        if word[a:b] in log_prob
+    ]
     before, after = [0.0] + [-math.inf] * n, [-math.inf] * n + [0.0]
     for place in range(1, n + 1):
         before[place] = total([before[a] + score for a, b, score in edges if b == place])
@@ -175,65 +268,119 @@ def _right(before, score, after, whole):
     return before + score + after - whole
 
 
-@mistake(COUNT, "best-cut-only", caught_by="shares", loses=3.5,
-         misconception="You count the pieces of the best cut only. Every cut takes part, by its share of the probability.")
+@mistake(
+    COUNT,
+    "best-cut-only",
+    caught_by="shares",
+    loses=3.5,
+    misconception="You count the pieces of the best cut only. Every cut takes part, by its share of the probability.",
+)
 def _(word, log_prob):
     cut = _best(word, log_prob) or []
     return torch.tensor([float(cut.count(piece)) for piece in log_prob])
 
 
-@mistake(COUNT, "no-division", caught_by="one-cut", loses=5,
-         misconception="You do not divide by the summed probability of all cuts, so the shares do not add up to 1.")
+@mistake(
+    COUNT,
+    "no-division",
+    caught_by="one-cut",
+    loses=5,
+    misconception="You do not divide by the summed probability of all cuts, so the shares do not add up to 1.",
+)
 def _(word, log_prob):
     return _expected(word, log_prob, lambda before, score, after, whole: before + score + after)
 
 
-@mistake(COUNT, "all-cuts-alike", caught_by="shares", loses=3.5,
-         misconception="You give all cuts the same share. A cut counts by its probability.")
+@mistake(
+    COUNT,
+    "all-cuts-alike",
+    caught_by="shares",
+    loses=3.5,
+    misconception="You give all cuts the same share. A cut counts by its probability.",
+)
 def _(word, log_prob):
     return _expected(word, dict.fromkeys(log_prob, 0.0), _right)
 
 
-@mistake(COUNT, "nothing-after", caught_by="one-cut", loses=5,
-         misconception="You use the ways to a piece and not those from its end on. A piece that leads nowhere then counts too.")
+@mistake(
+    COUNT,
+    "nothing-after",
+    caught_by="one-cut",
+    loses=5,
+    misconception="You use the ways to a piece and not those from its end on. A piece that leads nowhere then counts too.",
+)
 def _(word, log_prob):
     edges, before, _ = _passes(word, log_prob)
     found = dict.fromkeys(log_prob, 0.0)
     for a, b, score in edges:
-        found[word[a:b]] += math.exp(min(before[a] + score - before[-1], 30.0)) if before[-1] > -math.inf else 0.0
+        found[word[a:b]] += (
+            math.exp(min(before[a] + score - before[-1], 30.0)) if before[-1] > -math.inf else 0.0
+        )
     return torch.tensor([found[piece] for piece in log_prob])
 
 
-@mistake(COUNT, "once-a-cut", caught_by="shared", loses=2,
-         misconception="You count a piece once in each cut. It counts as often as it stands there.")
+@mistake(
+    COUNT,
+    "once-a-cut",
+    caught_by="shared",
+    loses=2,
+    misconception="You count a piece once in each cut. It counts as often as it stands there.",
+)
 def _(word, log_prob):
     found = _expected(word, log_prob, _right)
     return found.clamp(max=1)
 
 
-@mistake(COUNT, "alphabetical", caught_by="one-cut", loses=5,
-         misconception="You give the numbers in alphabetical order of the pieces. The order of log_prob was asked for.")
+@mistake(
+    COUNT,
+    "alphabetical",
+    caught_by="one-cut",
+    loses=5,
+    misconception="You give the numbers in alphabetical order of the pieces. The order of log_prob was asked for.",
+)
 def _(word, log_prob):
     return _expected(word, log_prob, _right, names=sorted(log_prob))
 
 
-@mistake(COUNT, "not-logarithms", caught_by="shares", loses=3.5,
-         misconception="You take the numbers of log_prob for probabilities. They are logarithms: exp of them is the probability.")
+@mistake(
+    COUNT,
+    "not-logarithms",
+    caught_by="shares",
+    loses=3.5,
+    misconception="You take the numbers of log_prob for probabilities. They are logarithms: exp of them is the probability.",
+)
 def _(word, log_prob):
-    return _expected(word, {piece: math.log(abs(score) + 1e-9) for piece, score in log_prob.items()}, _right)
+    return _expected(
+        word, {piece: math.log(abs(score) + 1e-9) for piece, score in log_prob.items()}, _right
+    )
 
 
-@mistake(COUNT, "largest-for-sum", caught_by="shares", loses=3.5,
-         misconception="You take the largest way to each place where all ways are summed: log-sum-exp is not the maximum.")
+@mistake(
+    COUNT,
+    "largest-for-sum",
+    caught_by="shares",
+    loses=3.5,
+    misconception="You take the largest way to each place where all ways are summed: log-sum-exp is not the maximum.",
+)
 def _(word, log_prob):
     return _expected(word, log_prob, _right, total=lambda values: max(values, default=-math.inf))
 
 
-@mistake(COUNT, "underflow", caught_by="long", loses=1,
-         misconception="You multiply probabilities. For long words they are too small for a float: stay in logarithms.")
+@mistake(
+    COUNT,
+    "underflow",
+    caught_by="long",
+    loses=1,
+    misconception="You multiply probabilities. For long words they are too small for a float: stay in logarithms.",
+)
 def _(word, log_prob):
     n = len(word)
-    edges = [(a, b, math.exp(log_prob[word[a:b]])) for a in range(n) for b in range(a + 1, n + 1) if word[a:b] in log_prob]
+    edges = [
+        (a, b, math.exp(log_prob[word[a:b]]))
+        for a in range(n)
+        for b in range(a + 1, n + 1)
+        if word[a:b] in log_prob
+    ]
     before, after = [1.0] + [0.0] * n, [0.0] * n + [1.0]
     for a, b, p in sorted(edges, key=lambda edge: edge[1]):
         before[b] += before[a] * p
@@ -245,8 +392,13 @@ def _(word, log_prob):
     return torch.tensor([found[piece] for piece in log_prob])
 
 
-@mistake(COUNT, "nan-without-a-cut", caught_by="nothing", loses=0.5,
-         misconception="Where there is no cut you divide 0 by 0. A word without a cut gives zeros.")
+@mistake(
+    COUNT,
+    "nan-without-a-cut",
+    caught_by="nothing",
+    loses=0.5,
+    misconception="Where there is no cut you divide 0 by 0. A word without a cut gives zeros.",
+)
 def _(word, log_prob):
     edges, before, after = _passes(word, log_prob)
     found = dict.fromkeys(log_prob, 0.0)

@@ -1,4 +1,5 @@
 """Plausible wrong solutions of chapter 2, WordPiece."""
+
 from collections import Counter
 
 from autograder.checks.registry import mistake
@@ -7,14 +8,22 @@ PIECE = "02.wordpiece"
 UNKNOWN = ["[UNK]"]
 
 
-def _greedy(word, vocabulary, limit=100, ends=lambda word, start: range(len(word), start, -1), mark=lambda start: "##" if start else "",
-            failed=lambda pieces, word, start: ([*UNKNOWN], None)):
+def _greedy(
+    word,
+    vocabulary,
+    limit=100,
+    ends=lambda word, start: range(len(word), start, -1),
+    mark=lambda start: "##" if start else "",
+    failed=lambda pieces, word, start: ([*UNKNOWN], None),
+):
     """Cutting from the left with one part of it replaced; `failed` gives the pieces and where to go on, None for nowhere."""
     known, pieces, start = set(vocabulary), [], 0
     if len(word) > limit:
         return [*UNKNOWN]
     while start < len(word):
-        end = next((end for end in ends(word, start) if mark(start) + word[start:end] in known), None)
+        end = next(
+            (end for end in ends(word, start) if mark(start) + word[start:end] in known), None
+        )
         if end is None:
             pieces, end = failed(pieces, word, start)
             if end is None:
@@ -25,39 +34,72 @@ def _greedy(word, vocabulary, limit=100, ends=lambda word, start: range(len(word
     return pieces
 
 
-@mistake(PIECE, "shortest", caught_by="longest", loses=2.5,
-         misconception="You take the shortest piece that fits. The longest was asked for.")
+@mistake(
+    PIECE,
+    "shortest",
+    caught_by="longest",
+    loses=2.5,
+    misconception="You take the shortest piece that fits. The longest was asked for.",
+)
 def _(word, vocabulary):
     return _greedy(word, vocabulary, ends=lambda word, start: range(start + 1, len(word) + 1))
 
 
-@mistake(PIECE, "without-marks", caught_by="pieces", loses=5,
-         misconception="You look up the pieces inside a word without ##. Only the first piece has no mark.")
+@mistake(
+    PIECE,
+    "without-marks",
+    caught_by="pieces",
+    loses=5,
+    misconception="You look up the pieces inside a word without ##. Only the first piece has no mark.",
+)
 def _(word, vocabulary):
     return _greedy(word, vocabulary, mark=lambda start: "")
 
 
-@mistake(PIECE, "marks-taken-off", caught_by="pieces", loses=5,
-         misconception="You look the pieces up with ## and give them back without. In the answer they are written as in the vocabulary.")
+@mistake(
+    PIECE,
+    "marks-taken-off",
+    caught_by="pieces",
+    loses=5,
+    misconception="You look the pieces up with ## and give them back without. In the answer they are written as in the vocabulary.",
+)
 def _(word, vocabulary):
     return [piece.removeprefix("##") for piece in _greedy(word, vocabulary)]
 
 
-@mistake(PIECE, "marked-from-the-start", caught_by="pieces", loses=5,
-         misconception="You put ## before the first piece too. It stands only before pieces that continue a word.")
+@mistake(
+    PIECE,
+    "marked-from-the-start",
+    caught_by="pieces",
+    loses=5,
+    misconception="You put ## before the first piece too. It stands only before pieces that continue a word.",
+)
 def _(word, vocabulary):
     return _greedy(word, vocabulary, mark=lambda start: "##")
 
 
-@mistake(PIECE, "either-form", caught_by="unknown", loses=1,
-         misconception="You accept a piece with or without ## in any place. The first piece has none, all others have it.")
+@mistake(
+    PIECE,
+    "either-form",
+    caught_by="unknown",
+    loses=1,
+    misconception="You accept a piece with or without ## in any place. The first piece has none, all others have it.",
+)
 def _(word, vocabulary):
     known, pieces, start = set(vocabulary), [], 0
     if len(word) > 100:
         return [*UNKNOWN]
     while start < len(word):
         marks = ("##", "") if start else ("", "##")
-        found = next((mark + word[start:end] for end in range(len(word), start, -1) for mark in marks if mark + word[start:end] in known), None)
+        found = next(
+            (
+                mark + word[start:end]
+                for end in range(len(word), start, -1)
+                for mark in marks
+                if mark + word[start:end] in known
+            ),
+            None,
+        )
         if found is None:
             return [*UNKNOWN]
         pieces.append(found)
@@ -65,26 +107,48 @@ def _(word, vocabulary):
     return pieces
 
 
-@mistake(PIECE, "unknown-by-letter", caught_by="unknown", loses=1,
-         misconception="You write [UNK] for one character and go on. The whole word is unknown then.")
+@mistake(
+    PIECE,
+    "unknown-by-letter",
+    caught_by="unknown",
+    loses=1,
+    misconception="You write [UNK] for one character and go on. The whole word is unknown then.",
+)
 def _(word, vocabulary):
-    return _greedy(word, vocabulary, failed=lambda pieces, word, start: ([*pieces, "[UNK]"], start + 1))
+    return _greedy(
+        word, vocabulary, failed=lambda pieces, word, start: ([*pieces, "[UNK]"], start + 1)
+    )
 
 
-@mistake(PIECE, "unknown-at-the-end", caught_by="unknown", loses=1,
-         misconception="You keep the pieces that were found and write [UNK] for the rest. The whole word is one [UNK].")
+@mistake(
+    PIECE,
+    "unknown-at-the-end",
+    caught_by="unknown",
+    loses=1,
+    misconception="You keep the pieces that were found and write [UNK] for the rest. The whole word is one [UNK].",
+)
 def _(word, vocabulary):
     return _greedy(word, vocabulary, failed=lambda pieces, word, start: ([*pieces, "[UNK]"], None))
 
 
-@mistake(PIECE, "rest-left-out", caught_by="unknown", loses=1,
-         misconception="You leave out characters that no piece fits. The whole word is unknown then.")
+@mistake(
+    PIECE,
+    "rest-left-out",
+    caught_by="unknown",
+    loses=1,
+    misconception="You leave out characters that no piece fits. The whole word is unknown then.",
+)
 def _(word, vocabulary):
     return _greedy(word, vocabulary, failed=lambda pieces, word, start: (pieces, start + 1))
 
 
-@mistake(PIECE, "takes-back", caught_by="unknown", loses=1,
-         misconception="You take a piece back when the rest cannot be cut. WordPiece never does: then the word is unknown.")
+@mistake(
+    PIECE,
+    "takes-back",
+    caught_by="unknown",
+    loses=1,
+    misconception="You take a piece back when the rest cannot be cut. WordPiece never does: then the word is unknown.",
+)
 def _(word, vocabulary):
     known = set(vocabulary)
 
@@ -96,45 +160,77 @@ def _(word, vocabulary):
             if piece in known and (rest := cut(end)) is not None:
                 return [piece, *rest]
         return None
+
     if len(word) > 100:
         return [*UNKNOWN]
     found = cut(0)
     return [*UNKNOWN] if found is None else found
 
 
-@mistake(PIECE, "no-limit", caught_by="limit", loses=1,
-         misconception="You cut words of any length. A word of more than 100 characters is unknown.")
+@mistake(
+    PIECE,
+    "no-limit",
+    caught_by="limit",
+    loses=1,
+    misconception="You cut words of any length. A word of more than 100 characters is unknown.",
+)
 def _(word, vocabulary):
     return _greedy(word, vocabulary, limit=10**6)
 
 
-@mistake(PIECE, "limit-too-low", caught_by="limit", loses=1,
-         misconception="For you a word of exactly 100 characters is too long. Only more than 100 are.")
+@mistake(
+    PIECE,
+    "limit-too-low",
+    caught_by="limit",
+    loses=1,
+    misconception="For you a word of exactly 100 characters is too long. Only more than 100 are.",
+)
 def _(word, vocabulary):
     return _greedy(word, vocabulary, limit=99)
 
 
-@mistake(PIECE, "limit-in-bytes", caught_by="limit", loses=1,
-         misconception="You count bytes. The limit is 100 characters.")
+@mistake(
+    PIECE,
+    "limit-in-bytes",
+    caught_by="limit",
+    loses=1,
+    misconception="You count bytes. The limit is 100 characters.",
+)
 def _(word, vocabulary):
     return [*UNKNOWN] if len(word.encode()) > 100 else _greedy(word, vocabulary, limit=10**6)
 
 
-@mistake(PIECE, "first-in-the-list", caught_by="longest", loses=2.5,
-         misconception="You take the first piece of the vocabulary that fits. Its order decides nothing: the longest piece does.")
+@mistake(
+    PIECE,
+    "first-in-the-list",
+    caught_by="longest",
+    loses=2.5,
+    misconception="You take the first piece of the vocabulary that fits. Its order decides nothing: the longest piece does.",
+)
 def _(word, vocabulary):
     def ends(word, start):
         mark = "##" if start else ""
-        fitting = [piece for piece in vocabulary if piece.startswith("##") == bool(start) and word.startswith(piece[len(mark):], start)]
+        fitting = [
+            piece
+            for piece in vocabulary
+            if piece.startswith("##") == bool(start) and word.startswith(piece[len(mark) :], start)
+        ]
         return [start + len(piece) - len(mark) for piece in fitting]
+
     return _greedy(word, vocabulary, ends=ends)
 
 
 MERGE = "02.first_merge"
 
 
-def _predict(words, counts, score, rows=lambda word: [word[0], *("##" + letter for letter in word[1:])], order=lambda piece: piece,
-             count_pairs=lambda row: list(zip(row, row[1:]))):
+def _predict(
+    words,
+    counts,
+    score,
+    rows=lambda word: [word[0], *("##" + letter for letter in word[1:])],
+    order=lambda piece: piece,
+    count_pairs=lambda row: list(zip(row, row[1:])),
+):
     """The prediction with one part of it replaced; `score(ab, a, b)` takes three counts."""
     single, pairs = Counter(), Counter()
     for word, count in zip(words, counts):
@@ -143,50 +239,87 @@ def _predict(words, counts, score, rows=lambda word: [word[0], *("##" + letter f
             single[symbol] += count
         for pair in count_pairs(row):
             pairs[pair] += count
-    scores = {left + right.removeprefix("##"): float(score(number, single[left], single[right]))
-              for (left, right), number in pairs.items()}
+    scores = {
+        left + right.removeprefix("##"): float(score(number, single[left], single[right]))
+        for (left, right), number in pairs.items()
+    }
     best = sorted(scores, key=lambda piece: (-scores[piece], order(piece)))[:1]
     return {piece: scores[piece] for piece in best}
 
 
-@mistake(MERGE, "bpes-count", caught_by="score", loses=4,
-         misconception="You take the most frequent pair. That is BPE's rule; WordPiece divides by the counts of both parts.")
+@mistake(
+    MERGE,
+    "bpes-count",
+    caught_by="score",
+    loses=4,
+    misconception="You take the most frequent pair. That is BPE's rule; WordPiece divides by the counts of both parts.",
+)
 def _(words, counts):
     return _predict(words, counts, lambda ab, a, b: ab)
 
 
-@mistake(MERGE, "left-part-only", caught_by="score", loses=4,
-         misconception="You divide by the count of the left part only. Both parts count.")
+@mistake(
+    MERGE,
+    "left-part-only",
+    caught_by="score",
+    loses=4,
+    misconception="You divide by the count of the left part only. Both parts count.",
+)
 def _(words, counts):
     return _predict(words, counts, lambda ab, a, b: ab / a)
 
 
-@mistake(MERGE, "right-part-only", caught_by="score", loses=4,
-         misconception="You divide by the count of the right part only. Both parts count.")
+@mistake(
+    MERGE,
+    "right-part-only",
+    caught_by="score",
+    loses=4,
+    misconception="You divide by the count of the right part only. Both parts count.",
+)
 def _(words, counts):
     return _predict(words, counts, lambda ab, a, b: ab / b)
 
 
-@mistake(MERGE, "frequency-times-likelihood", caught_by="score", loses=4,
-         misconception="You multiply the score by the frequency of the pair, as some study notes tell. The score is the ratio alone.")
+@mistake(
+    MERGE,
+    "frequency-times-likelihood",
+    caught_by="score",
+    loses=4,
+    misconception="You multiply the score by the frequency of the pair, as some study notes tell. The score is the ratio alone.",
+)
 def _(words, counts):
     return _predict(words, counts, lambda ab, a, b: ab * ab / (a * b))
 
 
-@mistake(MERGE, "sum-of-counts", caught_by="score", loses=4,
-         misconception="You divide by the sum of the two counts. The score divides by their product.")
+@mistake(
+    MERGE,
+    "sum-of-counts",
+    caught_by="score",
+    loses=4,
+    misconception="You divide by the sum of the two counts. The score divides by their product.",
+)
 def _(words, counts):
     return _predict(words, counts, lambda ab, a, b: ab / (a + b))
 
 
-@mistake(MERGE, "counts-ignored", caught_by="weights", loses=3,
-         misconception="You count each word once. Pairs and characters count as often as their word does.")
+@mistake(
+    MERGE,
+    "counts-ignored",
+    caught_by="weights",
+    loses=3,
+    misconception="You count each word once. Pairs and characters count as often as their word does.",
+)
 def _(words, counts):
     return _predict(words, [1] * len(words), lambda ab, a, b: ab / (a * b))
 
 
-@mistake(MERGE, "one-character-for-both", caught_by="marks", loses=2,
-         misconception="You give n and ##n one common count. At the beginning of a word and inside it they are two characters.")
+@mistake(
+    MERGE,
+    "one-character-for-both",
+    caught_by="marks",
+    loses=2,
+    misconception="You give n and ##n one common count. At the beginning of a word and inside it they are two characters.",
+)
 def _(words, counts):
     single, pairs = Counter(), Counter()
     for word, count in zip(words, counts):
@@ -195,50 +328,98 @@ def _(words, counts):
             single[letter] += count
         for pair in zip(row, row[1:]):
             pairs[pair] += count
-    scores = {left + right[2:]: number / (single[left[-1]] * single[right[-1]]) for (left, right), number in pairs.items()}
+    scores = {
+        left + right[2:]: number / (single[left[-1]] * single[right[-1]])
+        for (left, right), number in pairs.items()
+    }
     best = sorted(scores, key=lambda piece: (-scores[piece], piece))[:1]
     return {piece: scores[piece] for piece in best}
 
 
-@mistake(MERGE, "no-marks", caught_by="marks", loses=2,
-         misconception="You write no marks. A piece that does not begin a word has ##.")
+@mistake(
+    MERGE,
+    "no-marks",
+    caught_by="marks",
+    loses=2,
+    misconception="You write no marks. A piece that does not begin a word has ##.",
+)
 def _(words, counts):
     return _predict(words, counts, lambda ab, a, b: ab / (a * b), rows=list)
 
 
-@mistake(MERGE, "two-marks", caught_by="score", loses=4,
-         misconception="You keep the mark of the second part too. Joined, the piece has the mark of its first part only.")
+@mistake(
+    MERGE,
+    "two-marks",
+    caught_by="score",
+    loses=4,
+    misconception="You keep the mark of the second part too. Joined, the piece has the mark of its first part only.",
+)
 def _(words, counts):
     single, pairs = Counter(), Counter()
     for word, count in zip(words, counts):
         row = [word[0], *("##" + letter for letter in word[1:])]
         single.update(row * count)
         pairs.update(list(zip(row, row[1:])) * count)
-    scores = {left + right: number / (single[left] * single[right]) for (left, right), number in pairs.items()}
+    scores = {
+        left + right: number / (single[left] * single[right])
+        for (left, right), number in pairs.items()
+    }
     best = sorted(scores, key=lambda piece: (-scores[piece], piece))[:1]
     return {piece: scores[piece] for piece in best}
 
 
-@mistake(MERGE, "double-letters-once", caught_by="borders", loses=1,
-         misconception="You count a pair once in each word. It counts as often as it stands there.")
+@mistake(
+    MERGE,
+    "double-letters-once",
+    caught_by="borders",
+    loses=1,
+    misconception="You count a pair once in each word. It counts as often as it stands there.",
+)
 def _(words, counts):
-    return _predict(words, counts, lambda ab, a, b: ab / (a * b), count_pairs=lambda row: list(dict.fromkeys(zip(row, row[1:]))))
+    return _predict(
+        words,
+        counts,
+        lambda ab, a, b: ab / (a * b),
+        count_pairs=lambda row: list(dict.fromkeys(zip(row, row[1:]))),
+    )
 
 
-@mistake(MERGE, "short-words-left-out", caught_by="weights", loses=2,
-         misconception="You leave out words of one character. They have no pair, but their character counts.")
+@mistake(
+    MERGE,
+    "short-words-left-out",
+    caught_by="weights",
+    loses=2,
+    misconception="You leave out words of one character. They have no pair, but their character counts.",
+)
 def _(words, counts):
     kept = [(word, count) for word, count in zip(words, counts) if len(word) > 1]
-    return _predict([word for word, _ in kept], [count for _, count in kept], lambda ab, a, b: ab / (a * b))
+    return _predict(
+        [word for word, _ in kept], [count for _, count in kept], lambda ab, a, b: ab / (a * b)
+    )
 
 
-@mistake(MERGE, "first-seen-wins", caught_by="borders", loses=1,
-         misconception="Of equal scores you take the one that was met first. The first in Python's order was asked for.")
+@mistake(
+    MERGE,
+    "first-seen-wins",
+    caught_by="borders",
+    loses=1,
+    misconception="Of equal scores you take the one that was met first. The first in Python's order was asked for.",
+)
 def _(words, counts):
     return _predict(words, counts, lambda ab, a, b: ab / (a * b), order=lambda piece: 0)
 
 
-@mistake(MERGE, "marks-come-last", caught_by="borders", loses=1,
-         misconception="Of equal scores you compare the pieces without their marks. # comes before every letter.")
+@mistake(
+    MERGE,
+    "marks-come-last",
+    caught_by="borders",
+    loses=1,
+    misconception="Of equal scores you compare the pieces without their marks. # comes before every letter.",
+)
 def _(words, counts):
-    return _predict(words, counts, lambda ab, a, b: ab / (a * b), order=lambda piece: (piece.removeprefix("##"), piece))
+    return _predict(
+        words,
+        counts,
+        lambda ab, a, b: ab / (a * b),
+        order=lambda piece: (piece.removeprefix("##"), piece),
+    )

@@ -1,11 +1,17 @@
 """Changes to the solutions of chapter 3 that nobody can notice, with the reason; see `autograder/authoring/mutants.py`."""
 
-PREFIX = "the words of a row stand in front, so where the right neighbour is a word the left one is too"
+PREFIX = (
+    "the words of a row stand in front, so where the right neighbour is a word the left one is too"
+)
 ANY_WORDS = "any words will do, and any other word in the place of one: what is seen too early moves the logits by all of them"
 
 EQUIVALENT = {
-    "03.judge": {"log_probs[mask].double()  =>  log_probs[mask]": "single precision has digits enough for some thousand numbers"},
-    "03.letter_patterns": {"(1, 2)  =>  (2, 1)": "the sum over two axes does not depend on their order"},
+    "03.judge": {
+        "log_probs[mask].double()  =>  log_probs[mask]": "single precision has digits enough for some thousand numbers"
+    },
+    "03.letter_patterns": {
+        "(1, 2)  =>  (2, 1)": "the sum over two axes does not depend on their order"
+    },
     "03.mix_layers": {"0  =>  -1": "the weights have one axis, which is the first and the last"},
     "03.both_targets": {
         "mask[:, :-1] & mask[:, 1:]  =>  mask[:, 1:]": PREFIX,
@@ -20,7 +26,6 @@ EQUIVALENT = {
         "(other[row, place] + 1) % VOCAB  =>  (other[row, place] + 1) // VOCAB": ANY_WORDS,
         "other[row, place] + 1  =>  other[row, place] - 1": ANY_WORDS,
         "1  =>  2": ANY_WORDS,
-        "torch.allclose(after, before, atol=0.0001)  =>  torch.allclose(before, after, atol=0.0001)":
-            "the relative part of the tolerance is taken of nearly the same number",
+        "torch.allclose(after, before, atol=0.0001)  =>  torch.allclose(before, after, atol=0.0001)": "the relative part of the tolerance is taken of nearly the same number",
     },
 }

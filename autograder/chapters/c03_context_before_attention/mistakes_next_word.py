@@ -1,4 +1,5 @@
 """Plausible wrong solutions of chapter 3, part 1."""
+
 import math
 
 import torch
@@ -17,16 +18,28 @@ def _counted(texts, vocab_size, cells, rows=1):
     return counts
 
 
-@mistake(BIGRAMS, "rows-and-columns-exchanged", caught_by="pairs", loses=4,
-         misconception="You exchange rows and columns: the row is the token before, the column the one after.")
+@mistake(
+    BIGRAMS,
+    "rows-and-columns-exchanged",
+    caught_by="pairs",
+    loses=4,
+    misconception="You exchange rows and columns: the row is the token before, the column the one after.",
+)
 def _(texts, vocab_size):
     inner = _counted(texts, vocab_size, lambda text: zip(text[1:], text))
-    inner[-1] = _counted(texts, vocab_size, lambda text: [(vocab_size, word) for word in text[:1]])[-1]
+    inner[-1] = _counted(texts, vocab_size, lambda text: [(vocab_size, word) for word in text[:1]])[
+        -1
+    ]
     return inner
 
 
-@mistake(BIGRAMS, "texts-joined", caught_by="borders", loses=1,
-         misconception="Before the first token of a text you count the last token of the text before it too: texts are strangers.")
+@mistake(
+    BIGRAMS,
+    "texts-joined",
+    caught_by="borders",
+    loses=1,
+    misconception="Before the first token of a text you count the last token of the text before it too: texts are strangers.",
+)
 def _(texts, vocab_size):
     counts, last = torch.zeros(vocab_size + 1, vocab_size), None
     for text in texts:
@@ -38,39 +51,69 @@ def _(texts, vocab_size):
     return counts
 
 
-@mistake(BIGRAMS, "one-long-text", caught_by="start", loses=2,
-         misconception="You join all texts into one, so that only the first of them has a start.")
+@mistake(
+    BIGRAMS,
+    "one-long-text",
+    caught_by="start",
+    loses=2,
+    misconception="You join all texts into one, so that only the first of them has a start.",
+)
 def _(texts, vocab_size):
     joined = [token for text in texts for token in text]
     return _counted([joined], vocab_size, lambda text: zip([vocab_size, *text], text))
 
 
-@mistake(BIGRAMS, "start-left-out", caught_by="start", loses=2,
-         misconception="You count pairs inside the texts only, and leave out the start of each.")
+@mistake(
+    BIGRAMS,
+    "start-left-out",
+    caught_by="start",
+    loses=2,
+    misconception="You count pairs inside the texts only, and leave out the start of each.",
+)
 def _(texts, vocab_size):
     return _counted(texts, vocab_size, lambda text: zip(text, text[1:]))
 
 
-@mistake(BIGRAMS, "start-in-the-first-row", caught_by="start", loses=5,
-         misconception="You put the start into the first row. It is the last one, and token 0 has row 0.")
+@mistake(
+    BIGRAMS,
+    "start-in-the-first-row",
+    caught_by="start",
+    loses=5,
+    misconception="You put the start into the first row. It is the last one, and token 0 has row 0.",
+)
 def _(texts, vocab_size):
     return _counted(texts, vocab_size, lambda text: zip([0, *(token + 1 for token in text)], text))
 
 
-@mistake(BIGRAMS, "no-row-for-the-start", caught_by="start", loses=5,
-         misconception="Your table has V rows. It has one more, the last, for the start of a text.")
+@mistake(
+    BIGRAMS,
+    "no-row-for-the-start",
+    caught_by="start",
+    loses=5,
+    misconception="Your table has V rows. It has one more, the last, for the start of a text.",
+)
 def _(texts, vocab_size):
     return _counted(texts, vocab_size, lambda text: zip(text, text[1:]), rows=0)
 
 
-@mistake(BIGRAMS, "seen-or-not", caught_by="start", loses=3.5,
-         misconception="You write 1 where a pair was seen, however often. Add 1 each time.")
+@mistake(
+    BIGRAMS,
+    "seen-or-not",
+    caught_by="start",
+    loses=3.5,
+    misconception="You write 1 where a pair was seen, however often. Add 1 each time.",
+)
 def _(texts, vocab_size):
     return (_counted(texts, vocab_size, lambda text: zip([vocab_size, *text], text)) > 0).float()
 
 
-@mistake(BIGRAMS, "added-at-once", caught_by="repeats", loses=2.5,
-         misconception="`table[rows, columns] += 1` adds 1 once for a cell that stands twice in the index. Add one by one, or with index_put_.")
+@mistake(
+    BIGRAMS,
+    "added-at-once",
+    caught_by="repeats",
+    loses=2.5,
+    misconception="`table[rows, columns] += 1` adds 1 once for a cell that stands twice in the index. Add one by one, or with index_put_.",
+)
 def _(texts, vocab_size):
     counts = torch.zeros(vocab_size + 1, vocab_size)
     for text in texts:
@@ -79,57 +122,120 @@ def _(texts, vocab_size):
     return counts
 
 
-@mistake(BIGRAMS, "probabilities", caught_by="start", loses=3.5,
-         misconception="You divide each row by its sum. Counts were asked for.")
+@mistake(
+    BIGRAMS,
+    "probabilities",
+    caught_by="start",
+    loses=3.5,
+    misconception="You divide each row by its sum. Counts were asked for.",
+)
 def _(texts, vocab_size):
     counts = _counted(texts, vocab_size, lambda text: zip([vocab_size, *text], text))
     return counts / counts.sum(1, keepdim=True).clamp(min=1)
 
 
-@mistake(BIGRAMS, "both-neighbours", caught_by="pairs", loses=4,
-         misconception="You count a pair in both directions. The token before is the row, the one after the column, and no more.")
+@mistake(
+    BIGRAMS,
+    "both-neighbours",
+    caught_by="pairs",
+    loses=4,
+    misconception="You count a pair in both directions. The token before is the row, the one after the column, and no more.",
+)
 def _(texts, vocab_size):
-    return _counted(texts, vocab_size, lambda text: [*zip([vocab_size, *text], text), *zip(text[1:], text)])
+    return _counted(
+        texts, vocab_size, lambda text: [*zip([vocab_size, *text], text), *zip(text[1:], text)]
+    )
 
 
-@mistake(BIGRAMS, "end-counted-too", caught_by="pairs", loses=4,
-         misconception="You let the last token of a text be followed by its first. Nothing comes after the last.")
+@mistake(
+    BIGRAMS,
+    "end-counted-too",
+    caught_by="pairs",
+    loses=4,
+    misconception="You let the last token of a text be followed by its first. Nothing comes after the last.",
+)
 def _(texts, vocab_size):
-    return _counted(texts, vocab_size, lambda text: [*zip([vocab_size, *text], text), *zip(text[-1:], text)])
+    return _counted(
+        texts, vocab_size, lambda text: [*zip([vocab_size, *text], text), *zip(text[-1:], text)]
+    )
 
 
-@mistake(BIGRAMS, "repeats-skipped", caught_by="repeats", loses=2.5,
-         misconception="You leave out a token that follows itself. It is a pair like any other.")
+@mistake(
+    BIGRAMS,
+    "repeats-skipped",
+    caught_by="repeats",
+    loses=2.5,
+    misconception="You leave out a token that follows itself. It is a pair like any other.",
+)
 def _(texts, vocab_size):
-    return _counted(texts, vocab_size, lambda text: [pair for pair in zip([vocab_size, *text], text) if pair[0] != pair[1]])
+    return _counted(
+        texts,
+        vocab_size,
+        lambda text: [pair for pair in zip([vocab_size, *text], text) if pair[0] != pair[1]],
+    )
 
 
-@mistake(BIGRAMS, "empty-text-crashes", caught_by="borders", loses=1,
-         misconception="You take the first token of a text that has none.")
+@mistake(
+    BIGRAMS,
+    "empty-text-crashes",
+    caught_by="borders",
+    loses=1,
+    misconception="You take the first token of a text that has none.",
+)
 def _(texts, vocab_size):
     return _counted(texts, vocab_size, lambda text: [(vocab_size, text[0]), *zip(text, text[1:])])
 
 
-@mistake(BIGRAMS, "short-texts-left-out", caught_by="start", loses=2,
-         misconception="You leave out texts of one token. They begin too.")
+@mistake(
+    BIGRAMS,
+    "short-texts-left-out",
+    caught_by="start",
+    loses=2,
+    misconception="You leave out texts of one token. They begin too.",
+)
 def _(texts, vocab_size):
-    return _counted([text for text in texts if len(text) > 1], vocab_size, lambda text: zip([vocab_size, *text], text))
+    return _counted(
+        [text for text in texts if len(text) > 1],
+        vocab_size,
+        lambda text: zip([vocab_size, *text], text),
+    )
 
 
-@mistake(BIGRAMS, "eight-bits", caught_by="repeats", loses=2.5,
-         misconception="You count in 8 bits, which end at 255.")
+@mistake(
+    BIGRAMS,
+    "eight-bits",
+    caught_by="repeats",
+    loses=2.5,
+    misconception="You count in 8 bits, which end at 255.",
+)
 def _(texts, vocab_size):
-    return _counted(texts, vocab_size, lambda text: zip([vocab_size, *text], text)).to(torch.uint8).float()
+    return (
+        _counted(texts, vocab_size, lambda text: zip([vocab_size, *text], text))
+        .to(torch.uint8)
+        .float()
+    )
 
 
-@mistake(BIGRAMS, "whole-numbers", caught_by="start", loses=1,
-         misconception="Your table holds integers. Counts are float32 here.")
+@mistake(
+    BIGRAMS,
+    "whole-numbers",
+    caught_by="start",
+    loses=1,
+    misconception="Your table holds integers. Counts are float32 here.",
+)
 def _(texts, vocab_size):
     return _counted(texts, vocab_size, lambda text: zip([vocab_size, *text], text)).long()
 
 
-def _smoothed(counts, discount, lower=None, cut=lambda c, d: (c - d).clamp(min=0), kinds=lambda c: (c > 0).sum(1, keepdim=True).float(),
-              empty=True, base=None):
+def _smoothed(
+    counts,
+    discount,
+    lower=None,
+    cut=lambda c, d: (c - d).clamp(min=0),
+    kinds=lambda c: (c > 0).sum(1, keepdim=True).float(),
+    empty=True,
+    base=None,
+):
     """Kneser-Ney with one part of it replaced. lower: of `counts`, what a token's contexts are counted by; base: step 1."""
     size = counts.shape[1]
     shares = torch.full((1, size), 1 / size)
@@ -143,69 +249,132 @@ def _smoothed(counts, discount, lower=None, cut=lambda c, d: (c - d).clamp(min=0
     return shares
 
 
-@mistake(KNESER, "no-clamp", caught_by="discount", loses=7,
-         misconception="You take the discount from counts of 0 too, which become negative. They stay 0.")
+@mistake(
+    KNESER,
+    "no-clamp",
+    caught_by="discount",
+    loses=7,
+    misconception="You take the discount from counts of 0 too, which become negative. They stay 0.",
+)
 def _(counts, discount):
     return _smoothed(counts, discount, cut=lambda c, d: c - d)
 
 
-@mistake(KNESER, "mass-by-tokens", caught_by="saved", loses=5.5,
-         misconception="You save the discount for every time that a token was seen. It is taken once for each different token.")
+@mistake(
+    KNESER,
+    "mass-by-tokens",
+    caught_by="saved",
+    loses=5.5,
+    misconception="You save the discount for every time that a token was seen. It is taken once for each different token.",
+)
 def _(counts, discount):
     return _smoothed(counts, discount, kinds=lambda c: c.sum(1, keepdim=True))
 
 
-@mistake(KNESER, "mass-by-vocabulary", caught_by="saved", loses=5.5,
-         misconception="You save the discount for all V tokens. It is taken from those only that were seen in the row.")
+@mistake(
+    KNESER,
+    "mass-by-vocabulary",
+    caught_by="saved",
+    loses=5.5,
+    misconception="You save the discount for all V tokens. It is taken from those only that were seen in the row.",
+)
 def _(counts, discount):
     return _smoothed(counts, discount, kinds=lambda c: torch.full((len(c), 1), float(c.shape[1])))
 
 
-@mistake(KNESER, "plain-unigram", caught_by="continuation", loses=4,
-         misconception="In step 1 you count how often a token occurs. Count after how many different contexts: the rows above 0.")
+@mistake(
+    KNESER,
+    "plain-unigram",
+    caught_by="continuation",
+    loses=4,
+    misconception="In step 1 you count how often a token occurs. Count after how many different contexts: the rows above 0.",
+)
 def _(counts, discount):
     return _smoothed(counts, discount, lower=lambda c: c.sum(0, keepdim=True))
 
 
-@mistake(KNESER, "uniform-left-out", caught_by="uniform", loses=2,
-         misconception="Step 1 is n / S in your code. It saves too, for all V tokens in equal parts.")
+@mistake(
+    KNESER,
+    "uniform-left-out",
+    caught_by="uniform",
+    loses=2,
+    misconception="Step 1 is n / S in your code. It saves too, for all V tokens in equal parts.",
+)
 def _(counts, discount):
     return _smoothed(counts, discount, base=lambda n, d: n / n.sum())
 
 
-@mistake(KNESER, "saved-and-not-given", caught_by="uniform", loses=2,
-         misconception="In step 1 you take the discount and give nothing back.")
+@mistake(
+    KNESER,
+    "saved-and-not-given",
+    caught_by="uniform",
+    loses=2,
+    misconception="In step 1 you take the discount and give nothing back.",
+)
 def _(counts, discount):
     size = counts.shape[1]
-    return _smoothed(counts, discount, base=lambda n, d: torch.where((n > 0).all(), n / n.sum(), (n - d).clamp(min=0) / n.sum()) + 0 * size)
+    return _smoothed(
+        counts,
+        discount,
+        base=lambda n, d: (
+            torch.where((n > 0).all(), n / n.sum(), (n - d).clamp(min=0) / n.sum()) + 0 * size
+        ),
+    )
 
 
-@mistake(KNESER, "empty-rows-nan", caught_by="empty", loses=1,
-         misconception="A row without counts is divided by 0. It gets p of step 1.")
+@mistake(
+    KNESER,
+    "empty-rows-nan",
+    caught_by="empty",
+    loses=1,
+    misconception="A row without counts is divided by 0. It gets p of step 1.",
+)
 def _(counts, discount):
     return _smoothed(counts, discount, empty=False)
 
 
-@mistake(KNESER, "empty-rows-zero", caught_by="empty", loses=1,
-         misconception="A row without counts stays 0 in your table. It gets p of step 1.")
+@mistake(
+    KNESER,
+    "empty-rows-zero",
+    caught_by="empty",
+    loses=1,
+    misconception="A row without counts stays 0 in your table. It gets p of step 1.",
+)
 def _(counts, discount):
     return torch.where(counts.sum(1, keepdim=True) > 0, _smoothed(counts, discount), 0.0)
 
 
-@mistake(KNESER, "empty-rows-uniform", caught_by="empty", loses=1,
-         misconception="A row without counts is uniform in your table. It gets p of step 1.")
+@mistake(
+    KNESER,
+    "empty-rows-uniform",
+    caught_by="empty",
+    loses=1,
+    misconception="A row without counts is uniform in your table. It gets p of step 1.",
+)
 def _(counts, discount):
-    return torch.where(counts.sum(1, keepdim=True) > 0, _smoothed(counts, discount), 1 / counts.shape[1])
+    return torch.where(
+        counts.sum(1, keepdim=True) > 0, _smoothed(counts, discount), 1 / counts.shape[1]
+    )
 
 
-@mistake(KNESER, "nothing-saved", caught_by="discount", loses=7,
-         misconception="You divide the counts by their sum and save nothing.")
+@mistake(
+    KNESER,
+    "nothing-saved",
+    caught_by="discount",
+    loses=7,
+    misconception="You divide the counts by their sum and save nothing.",
+)
 def _(counts, discount):
     return counts / counts.sum(1, keepdim=True).clamp(min=1)
 
 
-@mistake(KNESER, "share-in-place-of-discount", caught_by="discount", loses=7,
-         misconception="You mix with a fixed share, as Jelinek and Mercer do. Here each count gives up the discount.")
+@mistake(
+    KNESER,
+    "share-in-place-of-discount",
+    caught_by="discount",
+    loses=7,
+    misconception="You mix with a fixed share, as Jelinek and Mercer do. Here each count gives up the discount.",
+)
 def _(counts, discount):
     p = _smoothed(torch.zeros_like(counts), discount) + 0 * counts
     contexts = (counts > 0).sum(0, keepdim=True).float()
@@ -214,8 +383,13 @@ def _(counts, discount):
     return torch.where(total > 0, (1 - discount) * counts / total.clamp(min=1) + discount * p, p)
 
 
-@mistake(KNESER, "only-the-unseen", caught_by="discount", loses=7,
-         misconception="You give what was saved to the unseen tokens alone. All tokens share it.")
+@mistake(
+    KNESER,
+    "only-the-unseen",
+    caught_by="discount",
+    loses=7,
+    misconception="You give what was saved to the unseen tokens alone. All tokens share it.",
+)
 def _(counts, discount):
     p = _smoothed(torch.zeros_like(counts), discount) * 0 + _smoothed(counts, discount)
     total = counts.sum(1, keepdim=True)
@@ -223,132 +397,281 @@ def _(counts, discount):
     return torch.where((total > 0) & (counts > 0), seen, p)
 
 
-@mistake(KNESER, "divided-twice", caught_by="saved", loses=5.5,
-         misconception="You divide what is saved by the sum of the row twice.")
+@mistake(
+    KNESER,
+    "divided-twice",
+    caught_by="saved",
+    loses=5.5,
+    misconception="You divide what is saved by the sum of the row twice.",
+)
 def _(counts, discount):
-    return _smoothed(counts, discount, kinds=lambda c: (c > 0).sum(1, keepdim=True) / c.sum(1, keepdim=True).clamp(min=1))
+    return _smoothed(
+        counts,
+        discount,
+        kinds=lambda c: (c > 0).sum(1, keepdim=True) / c.sum(1, keepdim=True).clamp(min=1),
+    )
 
 
-@mistake(KNESER, "discount-once-for-a-row", caught_by="saved", loses=5.5,
-         misconception="You save the discount once for each row. It is taken once for each different token in it.")
+@mistake(
+    KNESER,
+    "discount-once-for-a-row",
+    caught_by="saved",
+    loses=5.5,
+    misconception="You save the discount once for each row. It is taken once for each different token in it.",
+)
 def _(counts, discount):
     return _smoothed(counts, discount, kinds=lambda c: (c.sum(1, keepdim=True) > 0).float())
 
 
-@mistake(KNESER, "start-is-no-context", caught_by="continuation", loses=4,
-         misconception="You leave the last row out of n. The start is a context like any other.")
+@mistake(
+    KNESER,
+    "start-is-no-context",
+    caught_by="continuation",
+    loses=4,
+    misconception="You leave the last row out of n. The start is a context like any other.",
+)
 def _(counts, discount):
     return _smoothed(counts, discount, lower=lambda c: (c[:-1] > 0).sum(0, keepdim=True).float())
 
 
-@mistake(KNESER, "counts-above-one", caught_by="continuation", loses=4,
-         misconception="You count contexts after which a token was seen more than once. Once is enough.")
+@mistake(
+    KNESER,
+    "counts-above-one",
+    caught_by="continuation",
+    loses=4,
+    misconception="You count contexts after which a token was seen more than once. Once is enough.",
+)
 def _(counts, discount):
     return _smoothed(counts, discount, lower=lambda c: (c > 1).sum(0, keepdim=True).float())
 
 
-def _judged(log_probs, mask, num_bytes, mean=None, perplexity=math.exp, bits=lambda nats, count, size: nats / math.log(2) / size):
+def _judged(
+    log_probs,
+    mask,
+    num_bytes,
+    mean=None,
+    perplexity=math.exp,
+    bits=lambda nats, count, size: nats / math.log(2) / size,
+):
     """The three numbers with one part replaced. mean: from log_probs and mask to nats per token."""
     nats = -log_probs[mask].double().sum().item()
     count = int(mask.sum())
     loss = nats / count if mean is None else float(mean(log_probs.double(), mask))
-    return {"nats_per_token": loss, "perplexity": perplexity(loss), "bits_per_byte": bits(nats, count, num_bytes)}
+    return {
+        "nats_per_token": loss,
+        "perplexity": perplexity(loss),
+        "bits_per_byte": bits(nats, count, num_bytes),
+    }
 
 
 def _exp(value):
     return math.exp(value) if value < 700 else math.inf
 
 
-@mistake(JUDGE, "sign", caught_by="nats", loses=3,
-         misconception="You leave out the minus: the loss is the mean of -log_probs.")
+@mistake(
+    JUDGE,
+    "sign",
+    caught_by="nats",
+    loses=3,
+    misconception="You leave out the minus: the loss is the mean of -log_probs.",
+)
 def _(log_probs, mask, num_bytes):
     return _judged(log_probs, mask, num_bytes, mean=lambda p, m: p[m].mean())
 
 
-@mistake(JUDGE, "exp-before-the-mean", caught_by="perplexity", loses=2,
-         misconception="You take exp of every token and then the mean. The mean comes first.")
+@mistake(
+    JUDGE,
+    "exp-before-the-mean",
+    caught_by="perplexity",
+    loses=2,
+    misconception="You take exp of every token and then the mean. The mean comes first.",
+)
 def _(log_probs, mask, num_bytes):
-    return {**_judged(log_probs, mask, num_bytes), "perplexity": (-log_probs[mask].double()).exp().mean().item()}
+    return {
+        **_judged(log_probs, mask, num_bytes),
+        "perplexity": (-log_probs[mask].double()).exp().mean().item(),
+    }
 
 
-@mistake(JUDGE, "mean-of-means", caught_by="filling", loses=1,
-         misconception="You take the mean of each text and then the mean of those. Every token counts alike, so long texts weigh more.")
+@mistake(
+    JUDGE,
+    "mean-of-means",
+    caught_by="filling",
+    loses=1,
+    misconception="You take the mean of each text and then the mean of those. Every token counts alike, so long texts weigh more.",
+)
 def _(log_probs, mask, num_bytes):
-    return _judged(log_probs, mask, num_bytes, mean=lambda p, m: -torch.stack(
-        [row[there].mean() for row, there in zip(p, m) if there.any()]).mean(), perplexity=_exp)
+    return _judged(
+        log_probs,
+        mask,
+        num_bytes,
+        mean=lambda p, m: (
+            -torch.stack([row[there].mean() for row, there in zip(p, m) if there.any()]).mean()
+        ),
+        perplexity=_exp,
+    )
 
 
-@mistake(JUDGE, "mean-of-perplexities", caught_by="perplexity", loses=2,
-         misconception="You take the perplexity of each text and then their mean. One mean over all tokens, then one exp.")
+@mistake(
+    JUDGE,
+    "mean-of-perplexities",
+    caught_by="perplexity",
+    loses=2,
+    misconception="You take the perplexity of each text and then their mean. One mean over all tokens, then one exp.",
+)
 def _(log_probs, mask, num_bytes):
-    each = [math.exp(-row[there].double().mean().item()) for row, there in zip(log_probs, mask) if there.any()]
+    each = [
+        math.exp(-row[there].double().mean().item())
+        for row, there in zip(log_probs, mask)
+        if there.any()
+    ]
     return {**_judged(log_probs, mask, num_bytes), "perplexity": sum(each) / len(each)}
 
 
-@mistake(JUDGE, "filling-counted", caught_by="filling", loses=1,
-         misconception="You divide by the number of all places. Divide by the number of tokens.")
+@mistake(
+    JUDGE,
+    "filling-counted",
+    caught_by="filling",
+    loses=1,
+    misconception="You divide by the number of all places. Divide by the number of tokens.",
+)
 def _(log_probs, mask, num_bytes):
-    return _judged(log_probs, mask, num_bytes, mean=lambda p, m: -p[m].sum() / m.numel(), perplexity=_exp)
+    return _judged(
+        log_probs, mask, num_bytes, mean=lambda p, m: -p[m].sum() / m.numel(), perplexity=_exp
+    )
 
 
-@mistake(JUDGE, "filling-summed", caught_by="filling", loses=2,
-         misconception="You take all places, and never look at mask.")
+@mistake(
+    JUDGE,
+    "filling-summed",
+    caught_by="filling",
+    loses=2,
+    misconception="You take all places, and never look at mask.",
+)
 def _(log_probs, mask, num_bytes):
     mean = -log_probs.double().mean().item()
     nats = -log_probs.double().sum().item()
-    return {"nats_per_token": mean, "perplexity": _exp(mean), "bits_per_byte": nats / math.log(2) / num_bytes}
+    return {
+        "nats_per_token": mean,
+        "perplexity": _exp(mean),
+        "bits_per_byte": nats / math.log(2) / num_bytes,
+    }
 
 
-@mistake(JUDGE, "times-the-mask", caught_by="filling", loses=1,
-         misconception="You multiply by mask. Where the filling is minus infinity or NaN, times 0 is NaN.")
+@mistake(
+    JUDGE,
+    "times-the-mask",
+    caught_by="filling",
+    loses=1,
+    misconception="You multiply by mask. Where the filling is minus infinity or NaN, times 0 is NaN.",
+)
 def _(log_probs, mask, num_bytes):
-    return _judged(log_probs, mask, num_bytes, mean=lambda p, m: -(p * m).sum() / m.sum(), perplexity=_exp)
+    return _judged(
+        log_probs, mask, num_bytes, mean=lambda p, m: -(p * m).sum() / m.sum(), perplexity=_exp
+    )
 
 
-@mistake(JUDGE, "loss-in-bits", caught_by="nats", loses=3,
-         misconception="Your loss is in bits: it is divided by ln 2. Nats were asked for.")
+@mistake(
+    JUDGE,
+    "loss-in-bits",
+    caught_by="nats",
+    loses=3,
+    misconception="Your loss is in bits: it is divided by ln 2. Nats were asked for.",
+)
 def _(log_probs, mask, num_bytes):
-    return _judged(log_probs, mask, num_bytes, mean=lambda p, m: -p[m].mean() / math.log(2), perplexity=lambda bits: 2 ** min(bits, 1e3))
+    return _judged(
+        log_probs,
+        mask,
+        num_bytes,
+        mean=lambda p, m: -p[m].mean() / math.log(2),
+        perplexity=lambda bits: 2 ** min(bits, 1e3),
+    )
 
 
-@mistake(JUDGE, "two-to-the-nats", caught_by="perplexity", loses=2,
-         misconception="You take 2 to the power of the nats. The perplexity is e to the nats, or 2 to the bits.")
+@mistake(
+    JUDGE,
+    "two-to-the-nats",
+    caught_by="perplexity",
+    loses=2,
+    misconception="You take 2 to the power of the nats. The perplexity is e to the nats, or 2 to the bits.",
+)
 def _(log_probs, mask, num_bytes):
-    return _judged(log_probs, mask, num_bytes, perplexity=lambda nats: 2 ** nats)
+    return _judged(log_probs, mask, num_bytes, perplexity=lambda nats: 2**nats)
 
 
-@mistake(JUDGE, "root-of-the-product", caught_by="perplexity", loses=1,
-         misconception="You multiply the probabilities first. The product of hundreds of them is 0 in any float.")
+@mistake(
+    JUDGE,
+    "root-of-the-product",
+    caught_by="perplexity",
+    loses=1,
+    misconception="You multiply the probabilities first. The product of hundreds of them is 0 in any float.",
+)
 def _(log_probs, mask, num_bytes):
     product = torch.prod(log_probs[mask].exp()).item()
-    return {**_judged(log_probs, mask, num_bytes), "perplexity": product ** (-1 / int(mask.sum())) if product else math.inf}
+    return {
+        **_judged(log_probs, mask, num_bytes),
+        "perplexity": product ** (-1 / int(mask.sum())) if product else math.inf,
+    }
 
 
-@mistake(JUDGE, "bits-per-token", caught_by="bytes", loses=1,
-         misconception="You divide the bits by the number of tokens. Divide by num_bytes.")
+@mistake(
+    JUDGE,
+    "bits-per-token",
+    caught_by="bytes",
+    loses=1,
+    misconception="You divide the bits by the number of tokens. Divide by num_bytes.",
+)
 def _(log_probs, mask, num_bytes):
-    return _judged(log_probs, mask, num_bytes, bits=lambda nats, count, size: nats / math.log(2) / count)
+    return _judged(
+        log_probs, mask, num_bytes, bits=lambda nats, count, size: nats / math.log(2) / count
+    )
 
 
-@mistake(JUDGE, "nats-per-byte", caught_by="bytes", loses=1,
-         misconception="You give nats per byte. A bit is ln 2 nats, so divide by ln 2.")
+@mistake(
+    JUDGE,
+    "nats-per-byte",
+    caught_by="bytes",
+    loses=1,
+    misconception="You give nats per byte. A bit is ln 2 nats, so divide by ln 2.",
+)
 def _(log_probs, mask, num_bytes):
     return _judged(log_probs, mask, num_bytes, bits=lambda nats, count, size: nats / size)
 
 
-@mistake(JUDGE, "mean-over-bytes", caught_by="bytes", loses=1,
-         misconception="You divide the bits per token by num_bytes. Take the sum over all tokens.")
+@mistake(
+    JUDGE,
+    "mean-over-bytes",
+    caught_by="bytes",
+    loses=1,
+    misconception="You divide the bits per token by num_bytes. Take the sum over all tokens.",
+)
 def _(log_probs, mask, num_bytes):
-    return _judged(log_probs, mask, num_bytes, bits=lambda nats, count, size: nats / count / math.log(2) / size)
+    return _judged(
+        log_probs, mask, num_bytes, bits=lambda nats, count, size: nats / count / math.log(2) / size
+    )
 
 
-@mistake(JUDGE, "bits-in-a-byte", caught_by="bytes", loses=1,
-         misconception="You divide by 8 times num_bytes. It is the model's bits for each byte, not for each bit of the text.")
+@mistake(
+    JUDGE,
+    "bits-in-a-byte",
+    caught_by="bytes",
+    loses=1,
+    misconception="You divide by 8 times num_bytes. It is the model's bits for each byte, not for each bit of the text.",
+)
 def _(log_probs, mask, num_bytes):
-    return _judged(log_probs, mask, num_bytes, bits=lambda nats, count, size: nats / math.log(2) / size / 8)
+    return _judged(
+        log_probs, mask, num_bytes, bits=lambda nats, count, size: nats / math.log(2) / size / 8
+    )
 
 
-@mistake(JUDGE, "times-ln-2", caught_by="bytes", loses=1,
-         misconception="You multiply by ln 2. From nats to bits you divide.")
+@mistake(
+    JUDGE,
+    "times-ln-2",
+    caught_by="bytes",
+    loses=1,
+    misconception="You multiply by ln 2. From nats to bits you divide.",
+)
 def _(log_probs, mask, num_bytes):
-    return _judged(log_probs, mask, num_bytes, bits=lambda nats, count, size: nats * math.log(2) / size)
+    return _judged(
+        log_probs, mask, num_bytes, bits=lambda nats, count, size: nats * math.log(2) / size
+    )

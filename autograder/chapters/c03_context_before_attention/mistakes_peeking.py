@@ -1,4 +1,5 @@
 """Plausible wrong tests of chapter 3, part 4."""
+
 import torch
 
 from autograder.checks.registry import mistake
@@ -17,108 +18,186 @@ def _same(one, other, atol=1e-4):
     return torch.allclose(one, other, atol=atol)
 
 
-@mistake(WRITE, "only-the-last-word", caught_by="far", loses=4,
-         misconception="Only the last word is changed, and only the place before it is looked at.")
+@mistake(
+    WRITE,
+    "only-the-last-word",
+    caught_by="far",
+    loses=4,
+    misconception="Only the last word is changed, and only the place before it is looked at.",
+)
 def _(implementation):
     before, after = implementation(IDS), implementation(_changed(_changed(IDS, 0, 7), 1, 7))
     assert _same(before[:, 6], after[:, 6])
 
 
-@mistake(WRITE, "only-one-word", caught_by="far", loses=4,
-         misconception="One word in the middle is changed. What sees the words after it, or before it too early, gets through.")
+@mistake(
+    WRITE,
+    "only-one-word",
+    caught_by="far",
+    loses=4,
+    misconception="One word in the middle is changed. What sees the words after it, or before it too early, gets through.",
+)
 def _(implementation):
     before, after = implementation(IDS[:1]), implementation(_changed(IDS[:1], 0, 4))
     assert _same(before[:, :4], after[:, :4])
 
 
-@mistake(WRITE, "one-row", caught_by="rows", loses=1,
-         misconception="A batch of one row has no other row to look at.")
+@mistake(
+    WRITE,
+    "one-row",
+    caught_by="rows",
+    loses=1,
+    misconception="A batch of one row has no other row to look at.",
+)
 def _(implementation):
     before = implementation(IDS[:1])
     for place in range(8):
         assert _same(before[:, :place], implementation(_changed(IDS[:1], 0, place))[:, :place])
 
 
-@mistake(WRITE, "only-the-place-before", caught_by="far", loses=1.5,
-         misconception="Every word is changed in turn, but only the place just before it is looked at.")
+@mistake(
+    WRITE,
+    "only-the-place-before",
+    caught_by="far",
+    loses=1.5,
+    misconception="Every word is changed in turn, but only the place just before it is looked at.",
+)
 def _(implementation):
     before = implementation(IDS)
     for row in range(2):
         for place in range(1, 8):
             after = implementation(_changed(IDS, row, place))
-            assert _same(before[row, place - 1], after[row, place - 1]) and _same(before[1 - row], after[1 - row])
+            assert _same(before[row, place - 1], after[row, place - 1]) and _same(
+                before[1 - row], after[1 - row]
+            )
 
 
-@mistake(WRITE, "shapes-only", caught_by="next", loses=5,
-         misconception="The test looks at the shape of the logits and never at a number.")
+@mistake(
+    WRITE,
+    "shapes-only",
+    caught_by="next",
+    loses=5,
+    misconception="The test looks at the shape of the logits and never at a number.",
+)
 def _(implementation):
     assert implementation(IDS).shape == (2, 8, 11)
 
 
-@mistake(WRITE, "nothing-is-asserted", caught_by="next", loses=5,
-         misconception="A comparison without `assert` throws its answer away.")
+@mistake(
+    WRITE,
+    "nothing-is-asserted",
+    caught_by="next",
+    loses=5,
+    misconception="A comparison without `assert` throws its answer away.",
+)
 def _(implementation):
     _same(implementation(IDS)[:, :4], implementation(_changed(IDS, 0, 4))[:, :4])
 
 
-@mistake(WRITE, "exactly-equal", caught_by="next", loses=5,
-         misconception="A right reader may differ in the last digits when it is asked again. Compare with a tolerance.")
+@mistake(
+    WRITE,
+    "exactly-equal",
+    caught_by="next",
+    loses=5,
+    misconception="A right reader may differ in the last digits when it is asked again. Compare with a tolerance.",
+)
 def _(implementation):
     before = implementation(IDS)
     for place in range(8):
         assert torch.equal(before[:, :place], implementation(_changed(IDS, 0, place))[:, :place])
 
 
-@mistake(WRITE, "tolerance-of-one", caught_by="next", loses=5,
-         misconception="With a tolerance of 1 hardly any difference is seen.")
+@mistake(
+    WRITE,
+    "tolerance-of-one",
+    caught_by="next",
+    loses=5,
+    misconception="With a tolerance of 1 hardly any difference is seen.",
+)
 def _(implementation):
     before = implementation(IDS)
     for row in range(2):
         for place in range(8):
             after = implementation(_changed(IDS, row, place))
-            assert _same(before[row, :place], after[row, :place], 2.0) and _same(before[1 - row], after[1 - row], 2.0)
+            assert _same(before[row, :place], after[row, :place], 2.0) and _same(
+                before[1 - row], after[1 - row], 2.0
+            )
 
 
-@mistake(WRITE, "asks-the-past-to-stay", caught_by="next", loses=5,
-         misconception="The test changes a word and asks that the places after it stay the same. Those may change.")
+@mistake(
+    WRITE,
+    "asks-the-past-to-stay",
+    caught_by="next",
+    loses=5,
+    misconception="The test changes a word and asks that the places after it stay the same. Those may change.",
+)
 def _(implementation):
     before, after = implementation(IDS), implementation(_changed(IDS, 0, 2))
     assert _same(before[:, 3:], after[:, 3:]) and _same(before[:, 2], after[:, 2])
 
 
-@mistake(WRITE, "asks-its-own-place-to-stay", caught_by="next", loses=5,
-         misconception="The logits at a place may depend on the word at that place: only those before it stay.")
+@mistake(
+    WRITE,
+    "asks-its-own-place-to-stay",
+    caught_by="next",
+    loses=5,
+    misconception="The logits at a place may depend on the word at that place: only those before it stay.",
+)
 def _(implementation):
     before = implementation(IDS)
     for place in range(8):
-        assert _same(before[:, :place + 1], implementation(_changed(IDS, 0, place))[:, :place + 1])
+        assert _same(
+            before[:, : place + 1], implementation(_changed(IDS, 0, place))[:, : place + 1]
+        )
 
 
-@mistake(WRITE, "asks-that-the-past-matters", caught_by="next", loses=5,
-         misconception="The test asks that the words before make a difference. A right reader need not use them.")
+@mistake(
+    WRITE,
+    "asks-that-the-past-matters",
+    caught_by="next",
+    loses=5,
+    misconception="The test asks that the words before make a difference. A right reader need not use them.",
+)
 def _(implementation):
     before = implementation(IDS)
     assert not _same(before[:, -1], implementation(_changed(_changed(IDS, 0, 0), 1, 0))[:, -1])
 
 
-@mistake(WRITE, "never-called", caught_by="next", loses=5,
-         misconception="The test never calls the function that it is given.")
+@mistake(
+    WRITE,
+    "never-called",
+    caught_by="next",
+    loses=5,
+    misconception="The test never calls the function that it is given.",
+)
 def _(implementation):
     assert _same(IDS[:, :4].float(), _changed(IDS, 0, 5)[:, :4].float())
 
 
-@mistake(WRITE, "only-one-logit", caught_by="next", loses=2.5,
-         misconception="Only the first logit of each place is compared. A reader may peek with any of them.")
+@mistake(
+    WRITE,
+    "only-one-logit",
+    caught_by="next",
+    loses=2.5,
+    misconception="Only the first logit of each place is compared. A reader may peek with any of them.",
+)
 def _(implementation):
     before = implementation(IDS)
     for row in range(2):
         for place in range(8):
             after = implementation(_changed(IDS, row, place))
-            assert _same(before[row, :place, 0], after[row, :place, 0]) and _same(before[1 - row, :, 0], after[1 - row, :, 0])
+            assert _same(before[row, :place, 0], after[row, :place, 0]) and _same(
+                before[1 - row, :, 0], after[1 - row, :, 0]
+            )
 
 
-@mistake(WRITE, "the-other-row-is-the-first", caught_by="rows", loses=1,
-         misconception="Only the first row is compared when a word of the second changes. The second may see the first, too.")
+@mistake(
+    WRITE,
+    "the-other-row-is-the-first",
+    caught_by="rows",
+    loses=1,
+    misconception="Only the first row is compared when a word of the second changes. The second may see the first, too.",
+)
 def _(implementation):
     before = implementation(IDS)
     for place in range(8):
@@ -126,8 +205,13 @@ def _(implementation):
         assert _same(before[1, :place], after[1, :place]) and _same(before[0], after[0])
 
 
-@mistake(WRITE, "only-the-first-row-changes", caught_by="rows", loses=1,
-         misconception="Words of the first row are changed only. The first row may see the second, too.")
+@mistake(
+    WRITE,
+    "only-the-first-row-changes",
+    caught_by="rows",
+    loses=1,
+    misconception="Words of the first row are changed only. The first row may see the second, too.",
+)
 def _(implementation):
     before = implementation(IDS)
     for place in range(8):
@@ -135,8 +219,13 @@ def _(implementation):
         assert _same(before[0, :place], after[0, :place]) and _same(before[1], after[1])
 
 
-@mistake(WRITE, "returns-the-verdict", caught_by="next", loses=1,
-         misconception="Nobody looks at what a test returns: it complains with `assert`.")
+@mistake(
+    WRITE,
+    "returns-the-verdict",
+    caught_by="next",
+    loses=1,
+    misconception="Nobody looks at what a test returns: it complains with `assert`.",
+)
 def _(implementation):
     before = implementation(IDS)
     for row in range(2):

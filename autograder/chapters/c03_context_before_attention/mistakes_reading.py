@@ -1,4 +1,5 @@
 """Plausible wrong solutions of chapter 3, part 2."""
+
 import torch
 
 from autograder.checks.registry import mistake
@@ -10,115 +11,215 @@ def _blocks(x, h, w_x, w_h, b):
     return (x @ w_x.T + h @ w_h.T + b).chunk(4, dim=-1)
 
 
-def _step(x, h, c, w_x, w_h, b, order="ifgo", squash=torch.sigmoid, content=torch.tanh, keep=None, show=None):
+def _step(
+    x,
+    h,
+    c,
+    w_x,
+    w_h,
+    b,
+    order="ifgo",
+    squash=torch.sigmoid,
+    content=torch.tanh,
+    keep=None,
+    show=None,
+):
     """A step with one part replaced. keep: the new c from c, i, f and g; show: h from o, the new c and the old one."""
     named = dict(zip(order, _blocks(x, h, w_x, w_h, b)))
     i, f, o, g = squash(named["i"]), squash(named["f"]), squash(named["o"]), content(named["g"])
     new = f * c + i * g if keep is None else keep(c, i, f, g)
-    return {"i": i, "f": f, "g": g, "o": o, "c": new, "h": o * new.tanh() if show is None else show(o, new, c)}
+    return {
+        "i": i,
+        "f": f,
+        "g": g,
+        "o": o,
+        "c": new,
+        "h": o * new.tanh() if show is None else show(o, new, c),
+    }
 
 
-@mistake(STEP, "write-and-keep-exchanged", caught_by="keep", loses=6,
-         misconception="You take the first block for the keep gate and the second for the write gate. It is the other way round.")
+@mistake(
+    STEP,
+    "write-and-keep-exchanged",
+    caught_by="keep",
+    loses=6,
+    misconception="You take the first block for the keep gate and the second for the write gate. It is the other way round.",
+)
 def _(x, h, c, w_x, w_h, b):
     return _step(x, h, c, w_x, w_h, b, order="figo")
 
 
-@mistake(STEP, "show-before-content", caught_by="keep", loses=6,
-         misconception="You take the third block for the show gate and the fourth for the content, as ONNX has it nearly. Here the third is "
-                       "the content.")
+@mistake(
+    STEP,
+    "show-before-content",
+    caught_by="keep",
+    loses=6,
+    misconception="You take the third block for the show gate and the fourth for the content, as ONNX has it nearly. Here the third is "
+    "the content.",
+)
 def _(x, h, c, w_x, w_h, b):
     return _step(x, h, c, w_x, w_h, b, order="ifog")
 
 
-@mistake(STEP, "order-of-onnx", caught_by="keep", loses=6,
-         misconception="Your blocks stand in the order i, o, f, g, which is that of ONNX. Here it is i, f, g, o.")
+@mistake(
+    STEP,
+    "order-of-onnx",
+    caught_by="keep",
+    loses=6,
+    misconception="Your blocks stand in the order i, o, f, g, which is that of ONNX. Here it is i, f, g, o.",
+)
 def _(x, h, c, w_x, w_h, b):
     return _step(x, h, c, w_x, w_h, b, order="iofg")
 
 
-@mistake(STEP, "added-in-place-of-multiplied", caught_by="write", loses=5,
-         misconception="You add the write gate and the content. The gate multiplies.")
+@mistake(
+    STEP,
+    "added-in-place-of-multiplied",
+    caught_by="write",
+    loses=5,
+    misconception="You add the write gate and the content. The gate multiplies.",
+)
 def _(x, h, c, w_x, w_h, b):
-    return _step(x, h, c, w_x, w_h, b, keep=lambda c, i, f, g: f * c + torch.where(g == 0, 0.0, i + g))
+    return _step(
+        x, h, c, w_x, w_h, b, keep=lambda c, i, f, g: f * c + torch.where(g == 0, 0.0, i + g)
+    )
 
 
-@mistake(STEP, "kept-by-addition", caught_by="keep", loses=6,
-         misconception="You add the keep gate to the old state. The gate multiplies it.")
+@mistake(
+    STEP,
+    "kept-by-addition",
+    caught_by="keep",
+    loses=6,
+    misconception="You add the keep gate to the old state. The gate multiplies it.",
+)
 def _(x, h, c, w_x, w_h, b):
     return _step(x, h, c, w_x, w_h, b, keep=lambda c, i, f, g: f + c + i * g)
 
 
-@mistake(STEP, "one-minus-write", caught_by="keep", loses=6,
-         misconception="You keep 1 - i of the old state, as a GRU does. The keep gate is one of its own, f.")
+@mistake(
+    STEP,
+    "one-minus-write",
+    caught_by="keep",
+    loses=6,
+    misconception="You keep 1 - i of the old state, as a GRU does. The keep gate is one of its own, f.",
+)
 def _(x, h, c, w_x, w_h, b):
     return _step(x, h, c, w_x, w_h, b, keep=lambda c, i, f, g: (1 - i) * c + i * g)
 
 
-@mistake(STEP, "nothing-kept", caught_by="keep", loses=6,
-         misconception="Your new c is i times g alone: the old c is lost.")
+@mistake(
+    STEP,
+    "nothing-kept",
+    caught_by="keep",
+    loses=6,
+    misconception="Your new c is i times g alone: the old c is lost.",
+)
 def _(x, h, c, w_x, w_h, b):
     return _step(x, h, c, w_x, w_h, b, keep=lambda c, i, f, g: i * g + 0 * f * c)
 
 
-@mistake(STEP, "old-state-shown", caught_by="show", loses=4,
-         misconception="You show the tanh of the old c. Make the new c first.")
+@mistake(
+    STEP,
+    "old-state-shown",
+    caught_by="show",
+    loses=4,
+    misconception="You show the tanh of the old c. Make the new c first.",
+)
 def _(x, h, c, w_x, w_h, b):
     return _step(x, h, c, w_x, w_h, b, show=lambda o, new, old: o * old.tanh())
 
 
-@mistake(STEP, "shown-without-tanh", caught_by="show", loses=4,
-         misconception="You show o times c. The new c goes through tanh first.")
+@mistake(
+    STEP,
+    "shown-without-tanh",
+    caught_by="show",
+    loses=4,
+    misconception="You show o times c. The new c goes through tanh first.",
+)
 def _(x, h, c, w_x, w_h, b):
     return _step(x, h, c, w_x, w_h, b, show=lambda o, new, old: o * new)
 
 
-@mistake(STEP, "tanh-of-the-product", caught_by="show", loses=4,
-         misconception="You take tanh of o times c. The gate multiplies the tanh.")
+@mistake(
+    STEP,
+    "tanh-of-the-product",
+    caught_by="show",
+    loses=4,
+    misconception="You take tanh of o times c. The gate multiplies the tanh.",
+)
 def _(x, h, c, w_x, w_h, b):
     return _step(x, h, c, w_x, w_h, b, show=lambda o, new, old: (o * new).tanh())
 
 
-@mistake(STEP, "state-through-tanh", caught_by="keep", loses=5,
-         misconception="You return tanh of the new c as c. It is kept as it is; only what is shown goes through tanh.")
+@mistake(
+    STEP,
+    "state-through-tanh",
+    caught_by="keep",
+    loses=5,
+    misconception="You return tanh of the new c as c. It is kept as it is; only what is shown goes through tanh.",
+)
 def _(x, h, c, w_x, w_h, b):
     found = _step(x, h, c, w_x, w_h, b)
     return {**found, "c": found["c"].tanh()}
 
 
-@mistake(STEP, "content-through-sigmoid", caught_by="keep", loses=6,
-         misconception="You put the content through a sigmoid. It goes through tanh, and may be negative.")
+@mistake(
+    STEP,
+    "content-through-sigmoid",
+    caught_by="keep",
+    loses=6,
+    misconception="You put the content through a sigmoid. It goes through tanh, and may be negative.",
+)
 def _(x, h, c, w_x, w_h, b):
     return _step(x, h, c, w_x, w_h, b, content=torch.sigmoid)
 
 
-@mistake(STEP, "gates-through-tanh", caught_by="keep", loses=6,
-         misconception="You put the gates through tanh. A gate is a sigmoid, between 0 and 1.")
+@mistake(
+    STEP,
+    "gates-through-tanh",
+    caught_by="keep",
+    loses=6,
+    misconception="You put the gates through tanh. A gate is a sigmoid, between 0 and 1.",
+)
 def _(x, h, c, w_x, w_h, b):
     return _step(x, h, c, w_x, w_h, b, squash=torch.tanh)
 
 
-@mistake(STEP, "before-the-squashing", caught_by="keep", loses=6,
-         misconception="You return the four blocks as they are before sigmoid and tanh.")
+@mistake(
+    STEP,
+    "before-the-squashing",
+    caught_by="keep",
+    loses=6,
+    misconception="You return the four blocks as they are before sigmoid and tanh.",
+)
 def _(x, h, c, w_x, w_h, b):
     raw = dict(zip("ifgo", _blocks(x, h, w_x, w_h, b)))
     return {**_step(x, h, c, w_x, w_h, b), **raw}
 
 
-@mistake(STEP, "no-bias", caught_by="keep", loses=6,
-         misconception="You leave out the bias b.")
+@mistake(STEP, "no-bias", caught_by="keep", loses=6, misconception="You leave out the bias b.")
 def _(x, h, c, w_x, w_h, b):
     return _step(x, h, c, w_x, w_h, 0 * b)
 
 
-@mistake(STEP, "nothing-shown-is-read", caught_by="sources", loses=3,
-         misconception="Your gates never read h, what was shown at the word before.")
+@mistake(
+    STEP,
+    "nothing-shown-is-read",
+    caught_by="sources",
+    loses=3,
+    misconception="Your gates never read h, what was shown at the word before.",
+)
 def _(x, h, c, w_x, w_h, b):
     return _step(x, 0 * h, c, w_x, w_h, b)
 
 
-@mistake(STEP, "blocks-interleaved", caught_by="keep", loses=6,
-         misconception="You cut the sum into groups of four neighbours. The four blocks stand one behind the other, H numbers each.")
+@mistake(
+    STEP,
+    "blocks-interleaved",
+    caught_by="keep",
+    loses=6,
+    misconception="You cut the sum into groups of four neighbours. The four blocks stand one behind the other, H numbers each.",
+)
 def _(x, h, c, w_x, w_h, b):
     i, f, g, o = (x @ w_x.T + h @ w_h.T + b).reshape(len(x), -1, 4).unbind(-1)
     i, f, g, o = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
@@ -130,8 +231,13 @@ def _odd_sigmoid(z):
     return z.exp() / (1 + z.exp())
 
 
-@mistake(STEP, "exp-over-one-plus-exp", caught_by="large", loses=1,
-         misconception="exp(x) / (1 + exp(x)) is infinity over infinity from x = 89 on. torch.sigmoid is not.")
+@mistake(
+    STEP,
+    "exp-over-one-plus-exp",
+    caught_by="large",
+    loses=1,
+    misconception="exp(x) / (1 + exp(x)) is infinity over infinity from x = 89 on. torch.sigmoid is not.",
+)
 def _(x, h, c, w_x, w_h, b):
     return _step(x, h, c, w_x, w_h, b, squash=_odd_sigmoid)
 
@@ -140,25 +246,52 @@ def _odd_tanh(z):
     return (z.exp() - (-z).exp()) / (z.exp() + (-z).exp())
 
 
-@mistake(STEP, "tanh-by-exp", caught_by="large", loses=1,
-         misconception="Your tanh is a quotient of exps, which is infinity over infinity for large numbers. torch.tanh is not.")
+@mistake(
+    STEP,
+    "tanh-by-exp",
+    caught_by="large",
+    loses=1,
+    misconception="Your tanh is a quotient of exps, which is infinity over infinity for large numbers. torch.tanh is not.",
+)
 def _(x, h, c, w_x, w_h, b):
-    return _step(x, h, c, w_x, w_h, b, content=_odd_tanh, show=lambda o, new, old: o * _odd_tanh(new))
+    return _step(
+        x, h, c, w_x, w_h, b, content=_odd_tanh, show=lambda o, new, old: o * _odd_tanh(new)
+    )
 
 
-@mistake(STEP, "mixed-up-by-the-batch", caught_by="batch", loses=3,
-         misconception="You sum h over the rows of the batch. Each row is for itself.")
+@mistake(
+    STEP,
+    "mixed-up-by-the-batch",
+    caught_by="batch",
+    loses=3,
+    misconception="You sum h over the rows of the batch. Each row is for itself.",
+)
 def _(x, h, c, w_x, w_h, b):
     return _step(x, h.sum(0, keepdim=True).expand(h.shape), c, w_x, w_h, b)
 
 
-@mistake(STEP, "state-cut", caught_by="large", loses=1,
-         misconception="You cut c at some value. It is kept as it is, however large.")
+@mistake(
+    STEP,
+    "state-cut",
+    caught_by="large",
+    loses=1,
+    misconception="You cut c at some value. It is kept as it is, however large.",
+)
 def _(x, h, c, w_x, w_h, b):
     return _step(x, h, c, w_x, w_h, b, keep=lambda c, i, f, g: (f * c + i * g).clamp(-20, 20))
 
 
-def _read(step, x, mask, start, carry=torch.where, turn=True, silent=lambda state, here: state * here, places=None, mask_of=None):
+def _read(
+    step,
+    x,
+    mask,
+    start,
+    carry=torch.where,
+    turn=True,
+    silent=lambda state, here: state * here,
+    places=None,
+    mask_of=None,
+):
     """A reading with one part replaced. carry: the state from where a word is, the new one and the old one."""
     here = (mask if mask_of is None else mask_of(mask)).unsqueeze(-1)
     state, shown = start, []
@@ -168,107 +301,198 @@ def _read(step, x, mask, start, carry=torch.where, turn=True, silent=lambda stat
     return torch.stack(shown[::-1] if turn else shown, dim=1)
 
 
-@mistake(BACK, "as-printed", caught_by="behind", loses=4,
-         misconception="This is the code of the statement: filling sets the state to 0.")
+@mistake(
+    BACK,
+    "as-printed",
+    caught_by="behind",
+    loses=4,
+    misconception="This is the code of the statement: filling sets the state to 0.",
+)
 def _(step, x, mask, start):
     return _read(step, x, mask, start, carry=lambda here, new, old: new * here)
 
 
-@mistake(BACK, "filling-is-read", caught_by="behind", loses=4,
-         misconception="Your reader reads the filling too, so that it meets the last word with another state than start.")
+@mistake(
+    BACK,
+    "filling-is-read",
+    caught_by="behind",
+    loses=4,
+    misconception="Your reader reads the filling too, so that it meets the last word with another state than start.",
+)
 def _(step, x, mask, start):
     return _read(step, x, mask, start, carry=lambda here, new, old: new)
 
 
-@mistake(BACK, "filling-starts-anew", caught_by="between", loses=2,
-         misconception="Filling sets the state back to start. It is handed on as it is.")
+@mistake(
+    BACK,
+    "filling-starts-anew",
+    caught_by="between",
+    loses=2,
+    misconception="Filling sets the state back to start. It is handed on as it is.",
+)
 def _(step, x, mask, start):
     return _read(step, x, mask, start, carry=lambda here, new, old: torch.where(here, new, start))
 
 
-@mistake(BACK, "not-turned-back", caught_by="behind", loses=4,
-         misconception="Your output stands in the order of reading. Turn it back into the order of the text.")
+@mistake(
+    BACK,
+    "not-turned-back",
+    caught_by="behind",
+    loses=4,
+    misconception="Your output stands in the order of reading. Turn it back into the order of the text.",
+)
 def _(step, x, mask, start):
     return _read(step, x, mask, start, turn=False)
 
 
-@mistake(BACK, "read-forwards", caught_by="behind", loses=4,
-         misconception="You read from the left. This reader begins at the last word.")
+@mistake(
+    BACK,
+    "read-forwards",
+    caught_by="behind",
+    loses=4,
+    misconception="You read from the left. This reader begins at the last word.",
+)
 def _(step, x, mask, start):
     return _read(step, x, mask, start, places=range, turn=False)
 
 
-@mistake(BACK, "state-shown-in-filling", caught_by="behind", loses=4,
-         misconception="You show the state in the filling too. The output there is zeros.")
+@mistake(
+    BACK,
+    "state-shown-in-filling",
+    caught_by="behind",
+    loses=4,
+    misconception="You show the state in the filling too. The output there is zeros.",
+)
 def _(step, x, mask, start):
     return _read(step, x, mask, start, silent=lambda state, here: state)
 
 
-@mistake(BACK, "last-state-everywhere", caught_by="behind", loses=4,
-         misconception="You return the last state at every place. Each place has the state after its own word.")
+@mistake(
+    BACK,
+    "last-state-everywhere",
+    caught_by="behind",
+    loses=4,
+    misconception="You return the last state at every place. Each place has the state after its own word.",
+)
 def _(step, x, mask, start):
     out = _read(step, x, mask, start, silent=lambda state, here: state)
     return out[:, :1] * mask.unsqueeze(-1)
 
 
-@mistake(BACK, "mask-shifted", caught_by="behind", loses=4,
-         misconception="You look at the mask of the neighbouring place. Each word has its own.")
+@mistake(
+    BACK,
+    "mask-shifted",
+    caught_by="behind",
+    loses=4,
+    misconception="You look at the mask of the neighbouring place. Each word has its own.",
+)
 def _(step, x, mask, start):
-    return _read(step, x, mask, start, mask_of=lambda mask: torch.cat([mask[:, 1:], mask[:, -1:]], 1))
+    return _read(
+        step, x, mask, start, mask_of=lambda mask: torch.cat([mask[:, 1:], mask[:, -1:]], 1)
+    )
 
 
-@mistake(BACK, "mask-not-turned", caught_by="behind", loses=4,
-         misconception="You turn the words round and not the mask.")
+@mistake(
+    BACK,
+    "mask-not-turned",
+    caught_by="behind",
+    loses=4,
+    misconception="You turn the words round and not the mask.",
+)
 def _(step, x, mask, start):
     return _read(step, x, mask, start, mask_of=lambda mask: mask.flip(1))
 
 
-@mistake(BACK, "first-row-decides", caught_by="behind", loses=4,
-         misconception="You look at the mask of the first row only. Each row has its own filling.")
+@mistake(
+    BACK,
+    "first-row-decides",
+    caught_by="behind",
+    loses=4,
+    misconception="You look at the mask of the first row only. Each row has its own filling.",
+)
 def _(step, x, mask, start):
     return _read(step, x, mask, start, mask_of=lambda mask: mask[:1].expand(mask.shape))
 
 
-@mistake(BACK, "start-of-zeros", caught_by="behind", loses=4,
-         misconception="You begin with zeros. The reader begins with start.")
+@mistake(
+    BACK,
+    "start-of-zeros",
+    caught_by="behind",
+    loses=4,
+    misconception="You begin with zeros. The reader begins with start.",
+)
 def _(step, x, mask, start):
     return _read(step, x, mask, torch.zeros_like(start))
 
 
-@mistake(BACK, "lengths-from-the-mask", caught_by="between", loses=2,
-         misconception="You take the number of words for the place where the text ends. Filling may stand before a text or inside it.")
+@mistake(
+    BACK,
+    "lengths-from-the-mask",
+    caught_by="between",
+    loses=2,
+    misconception="You take the number of words for the place where the text ends. Filling may stand before a text or inside it.",
+)
 def _(step, x, mask, start):
     lengths = mask.sum(1, keepdim=True)
     return _read(step, x, torch.arange(x.shape[1]) < lengths, start)
 
 
-@mistake(BACK, "an-empty-row-ends-it", caught_by="between", loses=2,
-         misconception="Your code fails where a row has no word at all: its output is zeros.")
+@mistake(
+    BACK,
+    "an-empty-row-ends-it",
+    caught_by="between",
+    loses=2,
+    misconception="Your code fails where a row has no word at all: its output is zeros.",
+)
 def _(step, x, mask, start):
     if not mask.any(1).all():
         raise IndexError("no last word")
     return _read(step, x, mask, start)
 
 
-@mistake(BACK, "line-4", replaces="wrong_line", caught_by="line", loses=1,
-         misconception="Line 4 may read filling too: what matters is whether its answer is taken.")
+@mistake(
+    BACK,
+    "line-4",
+    replaces="wrong_line",
+    caught_by="line",
+    loses=1,
+    misconception="Line 4 may read filling too: what matters is whether its answer is taken.",
+)
 def _():
     return 4
 
 
-@mistake(BACK, "line-6", replaces="wrong_line", caught_by="line", loses=1,
-         misconception="Line 6 is right: where no word stands the output is zeros. The state is another matter.")
+@mistake(
+    BACK,
+    "line-6",
+    replaces="wrong_line",
+    caught_by="line",
+    loses=1,
+    misconception="Line 6 is right: where no word stands the output is zeros. The state is another matter.",
+)
 def _():
     return 6
 
 
-@mistake(BACK, "line-1", replaces="wrong_line", caught_by="line", loses=1,
-         misconception="Line 1 turns words and mask alike. That filling comes first then is no mistake, if the state waits.")
+@mistake(
+    BACK,
+    "line-1",
+    replaces="wrong_line",
+    caught_by="line",
+    loses=1,
+    misconception="Line 1 turns words and mask alike. That filling comes first then is no mistake, if the state waits.",
+)
 def _():
     return 1
 
 
-@mistake(BACK, "line-7", replaces="wrong_line", caught_by="line", loses=1,
-         misconception="Line 7 brings the places back into the order of the text, as it should.")
+@mistake(
+    BACK,
+    "line-7",
+    replaces="wrong_line",
+    caught_by="line",
+    loses=1,
+    misconception="Line 7 brings the places back into the order of the text, as it should.",
+)
 def _():
     return 7

@@ -1,4 +1,5 @@
 """Plausible wrong solutions of chapter 3, part 3."""
+
 import torch
 
 from autograder.checks.registry import mistake
@@ -6,107 +7,194 @@ from autograder.checks.registry import mistake
 LETTERS, MIX, TARGETS = "03.letter_patterns", "03.mix_layers", "03.both_targets"
 
 
-def _patterns(letters, filters, bias, places=None, best=lambda scores: scores.amax(0), end=lambda best, bias: (best + bias).relu()):
+def _patterns(
+    letters,
+    filters,
+    bias,
+    places=None,
+    best=lambda scores: scores.amax(0),
+    end=lambda best, bias: (best + bias).relu(),
+):
     """The answer with one part replaced. places: of W and K; best: over the places; end: bias and ReLU."""
     width = filters.shape[1]
     chosen = range(len(letters) - width + 1) if places is None else places(len(letters), width)
-    scores = torch.stack([(letters[place:place + width] * filters).sum((1, 2)) for place in chosen])
+    scores = torch.stack(
+        [(letters[place : place + width] * filters).sum((1, 2)) for place in chosen]
+    )
     return end(best(scores), bias)
 
 
-@mistake(LETTERS, "mean-of-the-places", caught_by="maximum", loses=4,
-         misconception="You take the mean over the places. The largest score counts.")
+@mistake(
+    LETTERS,
+    "mean-of-the-places",
+    caught_by="maximum",
+    loses=4,
+    misconception="You take the mean over the places. The largest score counts.",
+)
 def _(letters, filters, bias):
     return _patterns(letters, filters, bias, best=lambda scores: scores.mean(0))
 
 
-@mistake(LETTERS, "sum-of-the-places", caught_by="maximum", loses=4,
-         misconception="You add up the scores of all places. The largest one counts, once.")
+@mistake(
+    LETTERS,
+    "sum-of-the-places",
+    caught_by="maximum",
+    loses=4,
+    misconception="You add up the scores of all places. The largest one counts, once.",
+)
 def _(letters, filters, bias):
     return _patterns(letters, filters, bias, best=lambda scores: scores.sum(0))
 
 
-@mistake(LETTERS, "smallest-score", caught_by="maximum", loses=4,
-         misconception="You take the smallest score.")
+@mistake(
+    LETTERS,
+    "smallest-score",
+    caught_by="maximum",
+    loses=4,
+    misconception="You take the smallest score.",
+)
 def _(letters, filters, bias):
     return _patterns(letters, filters, bias, best=lambda scores: scores.amin(0))
 
 
-@mistake(LETTERS, "first-place-only", caught_by="maximum", loses=4,
-         misconception="You lay the filter on the beginning of the word only.")
+@mistake(
+    LETTERS,
+    "first-place-only",
+    caught_by="maximum",
+    loses=4,
+    misconception="You lay the filter on the beginning of the word only.",
+)
 def _(letters, filters, bias):
     return _patterns(letters, filters, bias, places=lambda length, width: range(1))
 
 
-@mistake(LETTERS, "last-place-missed", caught_by="one-place", loses=5,
-         misconception="You miss the last place: there are W - K + 1 of them.")
+@mistake(
+    LETTERS,
+    "last-place-missed",
+    caught_by="one-place",
+    loses=5,
+    misconception="You miss the last place: there are W - K + 1 of them.",
+)
 def _(letters, filters, bias):
     return _patterns(letters, filters, bias, places=lambda length, width: range(length - width))
 
 
-@mistake(LETTERS, "no-overlap", caught_by="maximum", loses=4,
-         misconception="You move the filter on by its own width. It is laid on at every place.")
+@mistake(
+    LETTERS,
+    "no-overlap",
+    caught_by="maximum",
+    loses=4,
+    misconception="You move the filter on by its own width. It is laid on at every place.",
+)
 def _(letters, filters, bias):
-    return _patterns(letters, filters, bias, places=lambda length, width: range(0, length - width + 1, width))
+    return _patterns(
+        letters, filters, bias, places=lambda length, width: range(0, length - width + 1, width)
+    )
 
 
-@mistake(LETTERS, "no-relu", caught_by="zero", loses=1.5,
-         misconception="You leave answers below 0 as they are. They become 0.")
+@mistake(
+    LETTERS,
+    "no-relu",
+    caught_by="zero",
+    loses=1.5,
+    misconception="You leave answers below 0 as they are. They become 0.",
+)
 def _(letters, filters, bias):
     return _patterns(letters, filters, bias, end=lambda best, bias: best + bias)
 
 
-@mistake(LETTERS, "relu-before-bias", caught_by="bias", loses=2.5,
-         misconception="You cut at 0 before the bias is added. First the bias, then the cut.")
+@mistake(
+    LETTERS,
+    "relu-before-bias",
+    caught_by="bias",
+    loses=2.5,
+    misconception="You cut at 0 before the bias is added. First the bias, then the cut.",
+)
 def _(letters, filters, bias):
     return _patterns(letters, filters, bias, end=lambda best, bias: best.relu() + bias)
 
 
-@mistake(LETTERS, "no-bias", caught_by="bias", loses=2.5,
-         misconception="You leave out the bias.")
+@mistake(LETTERS, "no-bias", caught_by="bias", loses=2.5, misconception="You leave out the bias.")
 def _(letters, filters, bias):
     return _patterns(letters, filters, bias, end=lambda best, bias: best.relu())
 
 
-@mistake(LETTERS, "bias-taken-away", caught_by="bias", loses=2.5,
-         misconception="You take the bias away. It is added.")
+@mistake(
+    LETTERS,
+    "bias-taken-away",
+    caught_by="bias",
+    loses=2.5,
+    misconception="You take the bias away. It is added.",
+)
 def _(letters, filters, bias):
     return _patterns(letters, filters, bias, end=lambda best, bias: (best - bias).relu())
 
 
-@mistake(LETTERS, "tanh", caught_by="one-place", loses=5,
-         misconception="You put the answer through tanh, as Kim's paper does. ELMo has a ReLU.")
+@mistake(
+    LETTERS,
+    "tanh",
+    caught_by="one-place",
+    loses=5,
+    misconception="You put the answer through tanh, as Kim's paper does. ELMo has a ReLU.",
+)
 def _(letters, filters, bias):
     return _patterns(letters, filters, bias, end=lambda best, bias: (best + bias).tanh())
 
 
-@mistake(LETTERS, "absolute-value", caught_by="zero", loses=1.5,
-         misconception="You take the absolute value. What is below 0 becomes 0.")
+@mistake(
+    LETTERS,
+    "absolute-value",
+    caught_by="zero",
+    loses=1.5,
+    misconception="You take the absolute value. What is below 0 becomes 0.",
+)
 def _(letters, filters, bias):
     return _patterns(letters, filters, bias, end=lambda best, bias: (best + bias).abs())
 
 
-@mistake(LETTERS, "turned-round", caught_by="one-place", loses=5,
-         misconception="You turn the filter round, as convolution in mathematics does. Row 1 of the filter meets the earlier letter.")
+@mistake(
+    LETTERS,
+    "turned-round",
+    caught_by="one-place",
+    loses=5,
+    misconception="You turn the filter round, as convolution in mathematics does. Row 1 of the filter meets the earlier letter.",
+)
 def _(letters, filters, bias):
     return _patterns(letters, filters.flip(1), bias)
 
 
-@mistake(LETTERS, "zeros-around-the-word", caught_by="one-place", loses=5,
-         misconception="You put zeros around the word, so that the filter finds them there.")
+@mistake(
+    LETTERS,
+    "zeros-around-the-word",
+    caught_by="one-place",
+    loses=5,
+    misconception="You put zeros around the word, so that the filter finds them there.",
+)
 def _(letters, filters, bias):
     edge = torch.zeros(filters.shape[1] - 1, letters.shape[1])
     return _patterns(torch.cat([edge, letters, edge]), filters, bias)
 
 
-@mistake(LETTERS, "rows-and-numbers-exchanged", caught_by="one-place", loses=5,
-         misconception="You read the filter as D rows of K numbers. It has K rows, one for each letter, of D numbers.")
+@mistake(
+    LETTERS,
+    "rows-and-numbers-exchanged",
+    caught_by="one-place",
+    loses=5,
+    misconception="You read the filter as D rows of K numbers. It has K rows, one for each letter, of D numbers.",
+)
 def _(letters, filters, bias):
-    return _patterns(letters, filters.reshape(len(filters), filters.shape[2], filters.shape[1]).mT, bias)
+    return _patterns(
+        letters, filters.reshape(len(filters), filters.shape[2], filters.shape[1]).mT, bias
+    )
 
 
-@mistake(LETTERS, "one-best-for-all", caught_by="maximum", loses=4,
-         misconception="You look for the one place where all filters together score best. Each filter has its own.")
+@mistake(
+    LETTERS,
+    "one-best-for-all",
+    caught_by="maximum",
+    loses=4,
+    misconception="You look for the one place where all filters together score best. Each filter has its own.",
+)
 def _(letters, filters, bias):
     return _patterns(letters, filters, bias, best=lambda scores: scores[scores.sum(1).argmax()])
 
@@ -115,87 +203,155 @@ def _mixed(layers, shares, gamma):
     return gamma * (shares.reshape(-1, 1, 1) * layers).sum(0)
 
 
-@mistake(MIX, "raw-weights", caught_by="equal", loses=4,
-         misconception="You multiply by the weights themselves. Their softmax makes shares of them.")
+@mistake(
+    MIX,
+    "raw-weights",
+    caught_by="equal",
+    loses=4,
+    misconception="You multiply by the weights themselves. Their softmax makes shares of them.",
+)
 def _(layers, weights, gamma):
     return _mixed(layers, weights, gamma)
 
 
-@mistake(MIX, "divided-by-the-sum", caught_by="equal", loses=4,
-         misconception="You divide the weights by their sum. A softmax takes e to each of them first.")
+@mistake(
+    MIX,
+    "divided-by-the-sum",
+    caught_by="equal",
+    loses=4,
+    misconception="You divide the weights by their sum. A softmax takes e to each of them first.",
+)
 def _(layers, weights, gamma):
     return _mixed(layers, weights / weights.sum(), gamma)
 
 
-@mistake(MIX, "mean-of-the-layers", caught_by="shares", loses=3,
-         misconception="You take the mean of the layers and never look at the weights.")
+@mistake(
+    MIX,
+    "mean-of-the-layers",
+    caught_by="shares",
+    loses=3,
+    misconception="You take the mean of the layers and never look at the weights.",
+)
 def _(layers, weights, gamma):
     return gamma * layers.mean(0)
 
 
-@mistake(MIX, "top-layer-only", caught_by="equal", loses=4,
-         misconception="You take the top layer alone. ELMo mixes all of them.")
+@mistake(
+    MIX,
+    "top-layer-only",
+    caught_by="equal",
+    loses=4,
+    misconception="You take the top layer alone. ELMo mixes all of them.",
+)
 def _(layers, weights, gamma):
     return gamma * layers[-1]
 
 
-@mistake(MIX, "heaviest-layer-only", caught_by="equal", loses=4,
-         misconception="You take the layer with the largest weight alone. Every layer has its share.")
+@mistake(
+    MIX,
+    "heaviest-layer-only",
+    caught_by="equal",
+    loses=4,
+    misconception="You take the layer with the largest weight alone. Every layer has its share.",
+)
 def _(layers, weights, gamma):
     return gamma * layers[weights.argmax()]
 
 
-@mistake(MIX, "gamma-in-the-softmax", caught_by="gamma", loses=0.5,
-         misconception="You multiply the weights by gamma before the softmax. It multiplies the mix.")
+@mistake(
+    MIX,
+    "gamma-in-the-softmax",
+    caught_by="gamma",
+    loses=0.5,
+    misconception="You multiply the weights by gamma before the softmax. It multiplies the mix.",
+)
 def _(layers, weights, gamma):
     return _mixed(layers, (gamma * weights).softmax(0), 1.0)
 
 
-@mistake(MIX, "gamma-left-out", caught_by="gamma", loses=0.5,
-         misconception="You leave out gamma.")
+@mistake(MIX, "gamma-left-out", caught_by="gamma", loses=0.5, misconception="You leave out gamma.")
 def _(layers, weights, gamma):
     return _mixed(layers, weights.softmax(0), 1.0)
 
 
-@mistake(MIX, "gamma-twice", caught_by="gamma", loses=0.5,
-         misconception="You multiply by gamma twice, once for the shares and once for the mix.")
+@mistake(
+    MIX,
+    "gamma-twice",
+    caught_by="gamma",
+    loses=0.5,
+    misconception="You multiply by gamma twice, once for the shares and once for the mix.",
+)
 def _(layers, weights, gamma):
     return _mixed(layers, gamma * weights.softmax(0), gamma)
 
 
-@mistake(MIX, "softmax-over-places", caught_by="equal", loses=4,
-         misconception="You take a softmax over the places of the text. The shares are of the layers, and the same at every place.")
+@mistake(
+    MIX,
+    "softmax-over-places",
+    caught_by="equal",
+    loses=4,
+    misconception="You take a softmax over the places of the text. The shares are of the layers, and the same at every place.",
+)
 def _(layers, weights, gamma):
     return gamma * ((weights.reshape(-1, 1, 1) * layers).softmax(1) * layers).sum(0)
 
 
-@mistake(MIX, "sum-and-no-shares", caught_by="equal", loses=4,
-         misconception="You multiply by e to the weight and forget to divide by the sum of all of them.")
+@mistake(
+    MIX,
+    "sum-and-no-shares",
+    caught_by="equal",
+    loses=4,
+    misconception="You multiply by e to the weight and forget to divide by the sum of all of them.",
+)
 def _(layers, weights, gamma):
     return _mixed(layers, weights.exp(), gamma)
 
 
-@mistake(MIX, "overflow", caught_by="large", loses=1,
-         misconception="You take e to the weight as it is: e to the 89 is infinite. Take the largest weight away first, or use softmax.")
+@mistake(
+    MIX,
+    "overflow",
+    caught_by="large",
+    loses=1,
+    misconception="You take e to the weight as it is: e to the 89 is infinite. Take the largest weight away first, or use softmax.",
+)
 def _(layers, weights, gamma):
     return _mixed(layers, weights.exp() / weights.exp().sum(), gamma)
 
 
-@mistake(MIX, "layers-normalised", caught_by="equal", loses=4,
-         misconception="You normalise the layers first. Nothing is normalised but the weights.")
+@mistake(
+    MIX,
+    "layers-normalised",
+    caught_by="equal",
+    loses=4,
+    misconception="You normalise the layers first. Nothing is normalised but the weights.",
+)
 def _(layers, weights, gamma):
     middle = layers - layers.mean((1, 2), keepdim=True)
-    return _mixed(middle / (middle.square().mean((1, 2), keepdim=True) + 1e-5).sqrt(), weights.softmax(0), gamma)
+    return _mixed(
+        middle / (middle.square().mean((1, 2), keepdim=True) + 1e-5).sqrt(),
+        weights.softmax(0),
+        gamma,
+    )
 
 
-@mistake(MIX, "sigmoids", caught_by="equal", loses=4,
-         misconception="You give each layer a sigmoid of its own. The shares add up to 1: a softmax.")
+@mistake(
+    MIX,
+    "sigmoids",
+    caught_by="equal",
+    loses=4,
+    misconception="You give each layer a sigmoid of its own. The shares add up to 1: a softmax.",
+)
 def _(layers, weights, gamma):
     return _mixed(layers, weights.sigmoid(), gamma)
 
 
-@mistake(MIX, "order-turned-round", caught_by="shares", loses=3,
-         misconception="You give the first weight to the last layer.")
+@mistake(
+    MIX,
+    "order-turned-round",
+    caught_by="shares",
+    loses=3,
+    misconception="You give the first weight to the last layer.",
+)
 def _(layers, weights, gamma):
     return _mixed(layers, weights.softmax(0).flip(0), gamma)
 
@@ -206,100 +362,185 @@ def _neighbours(ids, mask, ahead=None, behind=None):
     right = {"ahead": torch.full_like(ids, -100), "behind": torch.full_like(ids, -100)}
     right["ahead"][:, :-1] = torch.where(both, ids[:, 1:], -100)
     right["behind"][:, 1:] = torch.where(both, ids[:, :-1], -100)
-    return {**right, **({} if ahead is None else {"ahead": ahead}), **({} if behind is None else {"behind": behind})}
+    return {
+        **right,
+        **({} if ahead is None else {"ahead": ahead}),
+        **({} if behind is None else {"behind": behind}),
+    }
 
 
-@mistake(TARGETS, "exchanged", caught_by="ahead", loses=4,
-         misconception="You exchange the two: `ahead` is the word to the right, `behind` the word to the left.")
+@mistake(
+    TARGETS,
+    "exchanged",
+    caught_by="ahead",
+    loses=4,
+    misconception="You exchange the two: `ahead` is the word to the right, `behind` the word to the left.",
+)
 def _(ids, mask):
     right = _neighbours(ids, mask)
     return {"ahead": right["behind"], "behind": right["ahead"]}
 
 
-@mistake(TARGETS, "the-word-itself", caught_by="ahead", loses=4,
-         misconception="Your target is the word itself. A model learns to copy it.")
+@mistake(
+    TARGETS,
+    "the-word-itself",
+    caught_by="ahead",
+    loses=4,
+    misconception="Your target is the word itself. A model learns to copy it.",
+)
 def _(ids, mask):
     own = torch.where(mask, ids, -100)
     return {"ahead": own, "behind": own.clone()}
 
 
-@mistake(TARGETS, "both-ahead", caught_by="behind", loses=3,
-         misconception="You shift both the same way: `behind` is the word to the left.")
+@mistake(
+    TARGETS,
+    "both-ahead",
+    caught_by="behind",
+    loses=3,
+    misconception="You shift both the same way: `behind` is the word to the left.",
+)
 def _(ids, mask):
     right = _neighbours(ids, mask)
     return _neighbours(ids, mask, behind=right["ahead"].clone())
 
 
-@mistake(TARGETS, "roll-comes-round", caught_by="ahead", loses=4,
-         misconception="roll brings the word of one end round to the other. There the target is -100.")
+@mistake(
+    TARGETS,
+    "roll-comes-round",
+    caught_by="ahead",
+    loses=4,
+    misconception="roll brings the word of one end round to the other. There the target is -100.",
+)
 def _(ids, mask):
-    return {"ahead": torch.where(mask & mask.roll(-1, 1), ids.roll(-1, 1), -100), "behind": torch.where(mask & mask.roll(1, 1), ids.roll(1, 1), -100)}
+    return {
+        "ahead": torch.where(mask & mask.roll(-1, 1), ids.roll(-1, 1), -100),
+        "behind": torch.where(mask & mask.roll(1, 1), ids.roll(1, 1), -100),
+    }
 
 
-@mistake(TARGETS, "filling-is-asked", caught_by="filling", loses=2,
-         misconception="`behind` asks the first place of the filling for the text's last word. Only words are asked.")
+@mistake(
+    TARGETS,
+    "filling-is-asked",
+    caught_by="filling",
+    loses=2,
+    misconception="`behind` asks the first place of the filling for the text's last word. Only words are asked.",
+)
 def _(ids, mask):
     behind = torch.full_like(ids, -100)
     behind[:, 1:] = torch.where(mask[:, :-1], ids[:, :-1], -100)
     return _neighbours(ids, mask, behind=behind)
 
 
-@mistake(TARGETS, "filling-is-a-target", caught_by="filling", loses=2,
-         misconception="`ahead` of a text's last word is the filling. There the target is -100.")
+@mistake(
+    TARGETS,
+    "filling-is-a-target",
+    caught_by="filling",
+    loses=2,
+    misconception="`ahead` of a text's last word is the filling. There the target is -100.",
+)
 def _(ids, mask):
     ahead = torch.full_like(ids, -100)
     ahead[:, :-1] = torch.where(mask[:, :-1], ids[:, 1:], -100)
     return _neighbours(ids, mask, ahead=ahead)
 
 
-@mistake(TARGETS, "mask-not-used", caught_by="filling", loses=2,
-         misconception="You never look at mask: the filling has targets, and is one.")
+@mistake(
+    TARGETS,
+    "mask-not-used",
+    caught_by="filling",
+    loses=2,
+    misconception="You never look at mask: the filling has targets, and is one.",
+)
 def _(ids, mask):
     return _neighbours(ids, torch.ones_like(mask))
 
 
-@mistake(TARGETS, "zero-is-filling", caught_by="filling", loses=1.5,
-         misconception="You take id 0 for filling. Only mask says what is filling.")
+@mistake(
+    TARGETS,
+    "zero-is-filling",
+    caught_by="filling",
+    loses=1.5,
+    misconception="You take id 0 for filling. Only mask says what is filling.",
+)
 def _(ids, mask):
     return _neighbours(ids, mask & (ids != 0))
 
 
-@mistake(TARGETS, "zero-for-none", caught_by="ahead", loses=4,
-         misconception="You write 0 where there is no target. That is a word; -100 is what the loss leaves out.")
+@mistake(
+    TARGETS,
+    "zero-for-none",
+    caught_by="ahead",
+    loses=4,
+    misconception="You write 0 where there is no target. That is a word; -100 is what the loss leaves out.",
+)
 def _(ids, mask):
-    return {name: torch.where(table == -100, 0, table) for name, table in _neighbours(ids, mask).items()}
+    return {
+        name: torch.where(table == -100, 0, table) for name, table in _neighbours(ids, mask).items()
+    }
 
 
-@mistake(TARGETS, "minus-one-for-none", caught_by="ahead", loses=4,
-         misconception="You write -1 where there is no target. It is -100.")
+@mistake(
+    TARGETS,
+    "minus-one-for-none",
+    caught_by="ahead",
+    loses=4,
+    misconception="You write -1 where there is no target. It is -100.",
+)
 def _(ids, mask):
-    return {name: torch.where(table == -100, -1, table) for name, table in _neighbours(ids, mask).items()}
+    return {
+        name: torch.where(table == -100, -1, table)
+        for name, table in _neighbours(ids, mask).items()
+    }
 
 
-@mistake(TARGETS, "a-column-less", caught_by="ahead", loses=4,
-         misconception="Your tables are a column narrower. The last place ahead, and the first behind, hold -100.")
+@mistake(
+    TARGETS,
+    "a-column-less",
+    caught_by="ahead",
+    loses=4,
+    misconception="Your tables are a column narrower. The last place ahead, and the first behind, hold -100.",
+)
 def _(ids, mask):
     right = _neighbours(ids, mask)
     return {"ahead": right["ahead"][:, :-1], "behind": right["behind"][:, 1:]}
 
 
-@mistake(TARGETS, "two-places-on", caught_by="ahead", loses=4,
-         misconception="Your targets are two places away. It is the neighbour that is asked for.")
+@mistake(
+    TARGETS,
+    "two-places-on",
+    caught_by="ahead",
+    loses=4,
+    misconception="Your targets are two places away. It is the neighbour that is asked for.",
+)
 def _(ids, mask):
     right = _neighbours(ids, mask)
     none = torch.full((len(ids), 1), -100)
-    return {"ahead": torch.cat([right["ahead"][:, 1:], none], 1), "behind": torch.cat([none, right["behind"][:, :-1]], 1)}
+    return {
+        "ahead": torch.cat([right["ahead"][:, 1:], none], 1),
+        "behind": torch.cat([none, right["behind"][:, :-1]], 1),
+    }
 
 
-@mistake(TARGETS, "turned-round", caught_by="behind", loses=3,
-         misconception="`behind` is the row read backwards. It is the word to the left of each place.")
+@mistake(
+    TARGETS,
+    "turned-round",
+    caught_by="behind",
+    loses=3,
+    misconception="`behind` is the row read backwards. It is the word to the left of each place.",
+)
 def _(ids, mask):
     right = _neighbours(ids, mask)
     return _neighbours(ids, mask, behind=torch.where(mask, ids, -100).flip(1) + 0 * right["ahead"])
 
 
-@mistake(TARGETS, "ids-changed", caught_by="ahead", loses=0.8,
-         misconception="You write -100 into the filling of `ids`, which belongs to the caller.")
+@mistake(
+    TARGETS,
+    "ids-changed",
+    caught_by="ahead",
+    loses=0.8,
+    misconception="You write -100 into the filling of `ids`, which belongs to the caller.",
+)
 def _(ids, mask):
     right = _neighbours(ids, mask)
     ids[~mask] = -100
@@ -307,8 +548,13 @@ def _(ids, mask):
     return right
 
 
-@mistake(TARGETS, "one-column-fails", caught_by="short", loses=0.5,
-         misconception="Your code fails for a table of one column.")
+@mistake(
+    TARGETS,
+    "one-column-fails",
+    caught_by="short",
+    loses=0.5,
+    misconception="Your code fails for a table of one column.",
+)
 def _(ids, mask):
     if ids.shape[1] == 1:
         raise IndexError("index 1 is out of bounds for dimension 1 with size 1")

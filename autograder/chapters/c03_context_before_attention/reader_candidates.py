@@ -5,6 +5,7 @@ WRONG those that see more, by kind. Whatever they see too early moves a logit by
 the place of whichever: a row of SEEN differs from any other by at least 0.2 in every column, one of SLIGHT by 0.015 in two.
 A student never sees this.
 """
+
 from collections.abc import Callable
 
 import torch
@@ -16,14 +17,24 @@ _drawn = torch.Generator().manual_seed(3)
 WORDS = torch.randn(VOCAB, VOCAB, generator=_drawn)
 # Column by column another order of the same evenly spaced numbers, 0.2 apart.
 SEEN = torch.stack([torch.randperm(VOCAB, generator=_drawn) for _ in range(VOCAB)], 1) * 0.2 - 1.0
-SLIGHT = torch.eye(VOCAB) * 0.015        # two words differ by so much in two columns, and by nothing in the others
+SLIGHT = (
+    torch.eye(VOCAB) * 0.015
+)  # two words differ by so much in two columns, and by nothing in the others
 
 
 def refuse(ids: Tensor) -> None:
     """Raise ValueError for what the exercise rules out."""
-    if (type(ids) is not Tensor or ids.dtype != torch.int64 or ids.dim() != 2 or not 1 <= ids.shape[0] <= 8 or not 1 <= ids.shape[1] <= 12
-            or not 0 <= int(ids.min()) <= int(ids.max()) < VOCAB):
-        raise ValueError(f"int64 ids of 0 to {VOCAB - 1} in 1 to 8 rows and 1 to 12 columns are needed")
+    if (
+        type(ids) is not Tensor
+        or ids.dtype != torch.int64
+        or ids.dim() != 2
+        or not 1 <= ids.shape[0] <= 8
+        or not 1 <= ids.shape[1] <= 12
+        or not 0 <= int(ids.min()) <= int(ids.max()) < VOCAB
+    ):
+        raise ValueError(
+            f"int64 ids of 0 to {VOCAB - 1} in 1 to 8 rows and 1 to 12 columns are needed"
+        )
 
 
 def mean_so_far(ids: Tensor) -> Tensor:
@@ -55,8 +66,14 @@ def unlikely(logits: Tensor, columns: slice) -> Tensor:
     return logits - lowered
 
 
-def leaks(place: Callable[[int, int], int | None], strength: float = 1.0, columns: slice = slice(None), shown: Tensor = SEEN) -> Reader:
+def leaks(
+    place: Callable[[int, int], int | None],
+    strength: float = 1.0,
+    columns: slice = slice(None),
+    shown: Tensor = SEEN,
+) -> Reader:
     """A reader that sees at t the word at `place(t, T)` too, where that is not None, in some columns of the logits."""
+
     def reader(ids: Tensor) -> Tensor:
         logits, length = mean_so_far(ids), ids.shape[1]
         for t in range(length):
@@ -64,6 +81,7 @@ def leaks(place: Callable[[int, int], int | None], strength: float = 1.0, column
             if seen is not None and t < seen < length:
                 logits[:, t, columns] += strength * shown[ids[:, seen]][:, columns]
         return logits if columns == slice(None) else unlikely(logits, columns)
+
     return reader
 
 
@@ -125,12 +143,23 @@ POOR: dict[str, Reader] = {
     "It rejects a reader that looks at its own word alone, which is right: what a reader makes of the words before is not asked.": own_word,
 }
 WRONG: dict[str, list[Reader]] = {
-    "next": [leaks(lambda t, length: t + 1), leaks(lambda t, length: t + 1, 0.06), leaks(lambda t, length: t + 1, shown=SLIGHT)],
-    "far": [leaks(lambda t, length: t + 3), leaks(lambda t, length: length - 1 if t < length - 3 else None)],
-    "some": [leaks(lambda t, length: 2 if t == 1 else None), leaks(lambda t, length: t + 1, columns=slice(4, 5)),
-             leaks(lambda t, length: t + 1, columns=slice(VOCAB - 1, VOCAB)), steady,
-             *(leaks(lambda t, length, at=at: t + 1 if t == at % length else None) for at in (0, -2)),
-             leaks(lambda t, length: 7 if t == 6 else None)],
+    "next": [
+        leaks(lambda t, length: t + 1),
+        leaks(lambda t, length: t + 1, 0.06),
+        leaks(lambda t, length: t + 1, shown=SLIGHT),
+    ],
+    "far": [
+        leaks(lambda t, length: t + 3),
+        leaks(lambda t, length: length - 1 if t < length - 3 else None),
+    ],
+    "some": [
+        leaks(lambda t, length: 2 if t == 1 else None),
+        leaks(lambda t, length: t + 1, columns=slice(4, 5)),
+        leaks(lambda t, length: t + 1, columns=slice(VOCAB - 1, VOCAB)),
+        steady,
+        *(leaks(lambda t, length, at=at: t + 1 if t == at % length else None) for at in (0, -2)),
+        leaks(lambda t, length: 7 if t == 6 else None),
+    ],
     "rows": [row_above, row_below, falling],
 }
 # What a test lacks that lets such a function through, the most absurd first.

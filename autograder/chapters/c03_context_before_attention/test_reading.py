@@ -1,4 +1,5 @@
 """Checks of chapter 3, part 2: one step of an LSTM, and a reader from the right."""
+
 import torch
 
 from autograder.chapters.c03_context_before_attention import MOST
@@ -13,14 +14,20 @@ CLOSE = {"rtol": 1e-4, "atol": 2e-6}
 PARTS = ("i", "f", "g", "o", "c", "h")
 NAMES = ("x", "h", "c", "w_x", "w_h", "b")
 
-lstm_step = exercise("03.lstm_step", function="lstm_step", points=6, see=f"{PAGE}#one-step", withhold=MODELS | CELLS)
+lstm_step = exercise(
+    "03.lstm_step", function="lstm_step", points=6, see=f"{PAGE}#one-step", withhold=MODELS | CELLS
+)
 
 
 def true_step(x, h, c, w_x, w_h, b) -> dict[str, torch.Tensor]:
     """The right six parts, in float64."""
-    blocks = torch.einsum("bd,kd->bk", x.double(), w_x.double()) + torch.einsum("br,kr->bk", h.double(), w_h.double()) + b.double()
+    blocks = (
+        torch.einsum("bd,kd->bk", x.double(), w_x.double())
+        + torch.einsum("br,kr->bk", h.double(), w_h.double())
+        + b.double()
+    )
     size = c.shape[1]
-    i, f, g, o = (blocks[:, size * place:size * (place + 1)] for place in range(4))
+    i, f, g, o = (blocks[:, size * place : size * (place + 1)] for place in range(4))
     i, f, g, o = torch.sigmoid(i), torch.sigmoid(f), torch.tanh(g), torch.sigmoid(o)
     kept = f * c.double() + i * g
     return {"i": i, "f": f, "g": g, "o": o, "c": kept, "h": o * torch.tanh(kept)}
@@ -33,9 +40,13 @@ def ask_step(student, parts: tuple, which: str, causes: dict[str, str] | str) ->
     asked, right = expect(student.lstm_step(*parts), given=given), true_step(*parts)
     for name in PARTS:
         asked.has(name)
-    expect(set(asked.value) == set(PARTS)).is_true(cause="The dictionary has the six keys that the statement names, and no other.")
+    expect(set(asked.value) == set(PARTS)).is_true(
+        cause="The dictionary has the six keys that the statement names, and no other."
+    )
     for name in which:
-        asked.has(name).close(right[name].float(), **CLOSE, cause=causes if type(causes) is str else causes[name])
+        asked.has(name).close(
+            right[name].float(), **CLOSE, cause=causes if type(causes) is str else causes[name]
+        )
 
 
 def by_biases(rng: torch.Generator, size: int, c: torch.Tensor, content: bool = True) -> tuple:
@@ -43,55 +54,112 @@ def by_biases(rng: torch.Generator, size: int, c: torch.Tensor, content: bool = 
     b = normal(rng, 4, size) * 1.2 + torch.tensor([0.4, -0.7, 0.9, -0.3])[:, None]
     if not content:
         b[2] = 0.0
-    return uniform(rng, 0.5, 1, 1, 2), uniform(rng, 0.5, 1, 1, size), c, torch.zeros(4 * size, 2), torch.zeros(4 * size, size), b.flatten()
+    return (
+        uniform(rng, 0.5, 1, 1, 2),
+        uniform(rng, 0.5, 1, 1, size),
+        c,
+        torch.zeros(4 * size, 2),
+        torch.zeros(4 * size, size),
+        b.flatten(),
+    )
 
 
 @lstm_step.stage("keep", points=1)
 def test_the_keep_gate_says_how_much_of_the_old_state_stays(student, rng):
     for size in (1, whole(rng, 2, 5)):
-        ask_step(student, by_biases(rng, size, normal(rng, 1, size) + 2, content=False), "fgc", {
-            "f": "The second block, through a sigmoid and with nothing added, is the keep gate f.",
-            "g": "The third block is the content g, through tanh: where its sum is 0, so is g.",
-            "c": "With nothing to write, the new c is f times the old c, number by number."})
+        ask_step(
+            student,
+            by_biases(rng, size, normal(rng, 1, size) + 2, content=False),
+            "fgc",
+            {
+                "f": "The second block, through a sigmoid and with nothing added, is the keep gate f.",
+                "g": "The third block is the content g, through tanh: where its sum is 0, so is g.",
+                "c": "With nothing to write, the new c is f times the old c, number by number.",
+            },
+        )
 
 
 @lstm_step.stage("write", points=1)
 def test_the_write_gate_says_how_much_of_the_content_is_written(student, rng):
     for size in (1, whole(rng, 2, 5)):
-        ask_step(student, by_biases(rng, size, torch.zeros(1, size)), "igc", {
-            "i": "The first block, through a sigmoid, is the write gate i.",
-            "g": "The third block, through tanh, is the content g: it may be negative.",
-            "c": "With nothing kept from before, the new c is i times g."})
-        ask_step(student, by_biases(rng, size, normal(rng, 1, size) + 2), "c",
-                 "The new c is f times the old c plus i times g: both products, then the sum.")
+        ask_step(
+            student,
+            by_biases(rng, size, torch.zeros(1, size)),
+            "igc",
+            {
+                "i": "The first block, through a sigmoid, is the write gate i.",
+                "g": "The third block, through tanh, is the content g: it may be negative.",
+                "c": "With nothing kept from before, the new c is i times g.",
+            },
+        )
+        ask_step(
+            student,
+            by_biases(rng, size, normal(rng, 1, size) + 2),
+            "c",
+            "The new c is f times the old c plus i times g: both products, then the sum.",
+        )
 
 
 @lstm_step.stage("show", points=1)
 def test_the_show_gate_says_how_much_of_the_new_state_is_shown(student, rng):
     for size in (1, whole(rng, 2, 5)):
-        ask_step(student, by_biases(rng, size, normal(rng, 1, size) + 2), "oh", {
-            "o": "The fourth block, through a sigmoid, is the show gate o.",
-            "h": "h is o times the tanh of the new c: not of the old one, and not without tanh."})
+        ask_step(
+            student,
+            by_biases(rng, size, normal(rng, 1, size) + 2),
+            "oh",
+            {
+                "o": "The fourth block, through a sigmoid, is the show gate o.",
+                "h": "h is o times the tanh of the new c: not of the old one, and not without tanh.",
+            },
+        )
 
 
 def full_step(rng: torch.Generator, rows: int, inward: int, shown: int, size: int) -> tuple:
     """A step in which everything takes part."""
-    return (normal(rng, rows, inward), normal(rng, rows, shown), normal(rng, rows, size), normal(rng, 4 * size, inward) / inward ** 0.5,
-            normal(rng, 4 * size, shown) / shown ** 0.5, normal(rng, 4 * size) / 2)
+    return (
+        normal(rng, rows, inward),
+        normal(rng, rows, shown),
+        normal(rng, rows, size),
+        normal(rng, 4 * size, inward) / inward**0.5,
+        normal(rng, 4 * size, shown) / shown**0.5,
+        normal(rng, 4 * size) / 2,
+    )
 
 
 @lstm_step.stage("sources", points=1.5)
 def test_the_gates_read_the_word_and_what_was_shown_before(student, rng):
-    for inward, shown, size in ((1, 1, 1), (2, 1, 3), (4, 4, 4), (whole(rng, 2, 3), 5, 4), (3, 3, 1), (6, 2, 2), (2, 3, 9)):
+    for inward, shown, size in (
+        (1, 1, 1),
+        (2, 1, 3),
+        (4, 4, 4),
+        (whole(rng, 2, 3), 5, 4),
+        (3, 3, 1),
+        (6, 2, 2),
+        (2, 3, 9),
+    ):
         silent = full_step(rng, 1, inward, shown, size)
-        rule = "Each block is x times the transpose of w_x, plus h times the transpose of w_h, plus b."
-        ask_step(student, (silent[0], torch.zeros(1, shown), *silent[2:]), "ifgo", f"{rule} Here h is 0.")
-        ask_step(student, (torch.zeros(1, inward), *silent[1:]), "ifgo", f"{rule} Here x is 0, and the h of the word before is not.")
+        rule = (
+            "Each block is x times the transpose of w_x, plus h times the transpose of w_h, plus b."
+        )
+        ask_step(
+            student, (silent[0], torch.zeros(1, shown), *silent[2:]), "ifgo", f"{rule} Here h is 0."
+        )
+        ask_step(
+            student,
+            (torch.zeros(1, inward), *silent[1:]),
+            "ifgo",
+            f"{rule} Here x is 0, and the h of the word before is not.",
+        )
         ask_step(student, silent, "ifgoch", rule)
     for inward, shown, size in ((8, 8, 2), (MOST, 2, 2), (2, MOST, 2), (2, 3, MOST)):
         ask_step(student, full_step(rng, 1, inward, shown, size), "ifgoch", rule)
     for parts in look_alikes(full_step(rng, 1, 5, 5, 5)):
-        ask_step(student, parts, "ifgoch", f"{rule} The same numbers in another order are other arguments.")
+        ask_step(
+            student,
+            parts,
+            "ifgoch",
+            f"{rule} The same numbers in another order are other arguments.",
+        )
     for parts in [*one_changed(full_step(rng, 1, 2, 3, 3), full_step(rng, 1, 2, 3, 3))]:
         ask_step(student, parts, "ifgoch", rule)
     wide = full_step(rng, 1, 3, 2, 2)
@@ -101,8 +169,22 @@ def test_the_gates_read_the_word_and_what_was_shown_before(student, rng):
 
 @lstm_step.stage("batch", points=0.5, after="sources", at_most=0.5)
 def test_each_row_of_a_batch_is_for_itself(student, rng):
-    for rows, inward, shown, size in ((2, 3, 2, 2), (whole(rng, 3, 5), 2, 3, 4), (4, 1, 1, 1), (3, 3, 3, 3), (4, 4, 4, 1), (8, 8, 8, 2), (8, 2, 3, 2), (MOST, 2, 1, 3)):
-        ask_step(student, full_step(rng, rows, inward, shown, size), "ifgoch", "Each row of the batch is for itself: row b comes from row b alone.")
+    for rows, inward, shown, size in (
+        (2, 3, 2, 2),
+        (whole(rng, 3, 5), 2, 3, 4),
+        (4, 1, 1, 1),
+        (3, 3, 3, 3),
+        (4, 4, 4, 1),
+        (8, 8, 8, 2),
+        (8, 2, 3, 2),
+        (MOST, 2, 1, 3),
+    ):
+        ask_step(
+            student,
+            full_step(rng, rows, inward, shown, size),
+            "ifgoch",
+            "Each row of the batch is for itself: row b comes from row b alone.",
+        )
 
 
 @lstm_step.stage("large", points=1)
@@ -112,35 +194,71 @@ def test_large_sums_give_gates_of_0_and_1_and_nothing_infinite(student, rng):
         for sign in (1, -1):
             for block in range(4):
                 parts = by_biases(rng, 2, normal(rng, 1, 2) + 2)
-                parts[-1][2 * block:2 * block + 2] = sign * sums
+                parts[-1][2 * block : 2 * block + 2] = sign * sums
                 ask_step(student, parts, "ifgoch", rule)
     digits = "Small numbers have their digits too: sigmoid(-14) is 0.00000083, and tanh(0.00001) is 0.00001."
-    for sums in ([0.0, -14.0, 0.0, 0.0], [-12.0, 0.0, 1.0, -13.0], [-29.0, -21.0, 1e-5, -25.0], [0.0, -29.0, -3e-4, 0.0]):
+    for sums in (
+        [0.0, -14.0, 0.0, 0.0],
+        [-12.0, 0.0, 1.0, -13.0],
+        [-29.0, -21.0, 1e-5, -25.0],
+        [0.0, -29.0, -3e-4, 0.0],
+    ):
         b = torch.tensor(sums)
-        parts = (torch.zeros(1, 2), torch.zeros(1, 1), torch.zeros(1, 1), torch.zeros(4, 2), torch.zeros(4, 1), b)
+        parts = (
+            torch.zeros(1, 2),
+            torch.zeros(1, 1),
+            torch.zeros(1, 1),
+            torch.zeros(4, 2),
+            torch.zeros(4, 1),
+            b,
+        )
         came, right = student.lstm_step(*parts), true_step(*parts)
         for name in PARTS[:4]:
             expect(came).has(name).close(right[name].float(), rtol=1e-4, atol=1e-16, cause=digits)
     for kept in (3.0, -250.0):
         parts = by_biases(rng, 2, torch.tensor([[kept, 1.0]]))
         parts[-1][:4] = torch.tensor([-390.0, -390.0, 390.0, 390.0])
-        ask_step(student, parts, "ifgoch", "With the keep gate at 1 and the write gate at 0 the new c is the old one, number by number, and a tensor of its own.")
+        ask_step(
+            student,
+            parts,
+            "ifgoch",
+            "With the keep gate at 1 and the write gate at 0 the new c is the old one, number by number, and a tensor of its own.",
+        )
     for kept in (30.0, 400.0):
         parts = by_biases(rng, 2, torch.tensor([[kept, -kept]]))
-        ask_step(student, parts, "ch", "c may be a few hundred: it is kept as it is, and its tanh is 1 or -1.")
+        ask_step(
+            student,
+            parts,
+            "ch",
+            "c may be a few hundred: it is kept as it is, and its tanh is 1 or -1.",
+        )
     sources = full_step(rng, 2, 3, 2, 2)
-    ask_step(student, (sources[0] * 90, sources[1] * 90, *sources[2:]), "ifgoch", f"{rule} x and h may be large too.")
+    ask_step(
+        student,
+        (sources[0] * 90, sources[1] * 90, *sources[2:]),
+        "ifgoch",
+        f"{rule} x and h may be large too.",
+    )
 
 
-read_backward = exercise("03.read_backward", function="read_backward", also=["wrong_line"], points=5, kind="find-line",
-                         see="03-context-before-attention/elmo#read-twice", withhold=MODELS)
+read_backward = exercise(
+    "03.read_backward",
+    function="read_backward",
+    also=["wrong_line"],
+    points=5,
+    kind="find-line",
+    see="03-context-before-attention/elmo#read-twice",
+    withhold=MODELS,
+)
 
 
 @read_backward.stage("line", points=1)
 def test_the_wrong_line_is_named(student):
     line = expect(student.wrong_line()).is_a(int)
-    expect(line == 5).is_true(cause="That line does what the statement says. Follow the text 4, 2, filling with the start 8 through the code, "
-                                    "line by line.")
+    expect(line == 5).is_true(
+        cause="That line does what the statement says. Follow the text 4, 2, filling with the start 8 through the code, "
+        "line by line."
+    )
 
 
 def halve_and_add(inputs, state):
@@ -180,29 +298,46 @@ def read(step, x, mask, start) -> torch.Tensor:
     """The right output, row by row and word by word."""
     out = torch.zeros(*x.shape[:2], start.shape[1])
     for row in range(len(x)):
-        state = start[row:row + 1]
+        state = start[row : row + 1]
         for place in range(x.shape[1] - 1, -1, -1):
             if mask[row, place]:
-                state = step(x[row:row + 1, place], state)
+                state = step(x[row : row + 1, place], state)
                 out[row, place] = state[0]
     return out
 
 
-def ask_reading(student, rng, rows: list[list[int]], cause: str, step=bent, start: float | None = None,
-                widths: tuple[int, int] | None = None) -> None:
+def ask_reading(
+    student,
+    rng,
+    rows: list[list[int]],
+    cause: str,
+    step=bent,
+    start: float | None = None,
+    widths: tuple[int, int] | None = None,
+) -> None:
     """Compare the output for a mask; words are drawn, and what stands in the filling is large. start: 0, or drawn.
 
     widths: of words and states, for a step of any width."""
     mask = torch.tensor(rows, dtype=torch.bool)
     inward, size = widths or ((3, 2) if step is bent else (1, 1))
     x = torch.where(mask[..., None], normal(rng, *mask.shape, inward), 7.0)
-    first = normal(rng, len(rows), size) + 1.5 if start is None else torch.full((len(rows), size), start)
-    expect(student.read_backward(step, x, mask, first), given=f"the mask {rows}").close(read(step, x, mask, first), **CLOSE, cause=cause)
+    first = (
+        normal(rng, len(rows), size) + 1.5
+        if start is None
+        else torch.full((len(rows), size), start)
+    )
+    expect(student.read_backward(step, x, mask, first), given=f"the mask {rows}").close(
+        read(step, x, mask, first), **CLOSE, cause=cause
+    )
 
 
 def ask_with_views(student, rng) -> None:
     """The same reading with views of larger tensors: who fails there only makes a slip."""
-    x, mask, first = normal(rng, 2, 3, 3), torch.tensor([[True, True, False], [True, True, True]]), normal(rng, 2, 2)
+    x, mask, first = (
+        normal(rng, 2, 3, 3),
+        torch.tensor([[True, True, False], [True, True, True]]),
+        normal(rng, 2, 2),
+    )
     try:
         came = student.read_backward(bent, *map(strided, (x, mask, first)))
     except StudentError as error:
@@ -210,13 +345,21 @@ def ask_with_views(student, rng) -> None:
             raise
         note(FAILS)
         return
-    expect(came).close(read(bent, x, mask, first), **CLOSE, cause="Read the tensors by their indices, and not the memory under them.")
+    expect(came).close(
+        read(bent, x, mask, first),
+        **CLOSE,
+        cause="Read the tensors by their indices, and not the memory under them.",
+    )
 
 
-FULL = ("Rows without filling should come out as before the repair: at each place the state after that word, read from the last word of the "
-        "text to its first, and in the places of the words.")
-MEETS = ("Filling hands the state on unchanged: behind a text of fewer words, the last word is read with the row of start, and not with "
-         "zeros or with a state that read the filling.")
+FULL = (
+    "Rows without filling should come out as before the repair: at each place the state after that word, read from the last word of the "
+    "text to its first, and in the places of the words."
+)
+MEETS = (
+    "Filling hands the state on unchanged: behind a text of fewer words, the last word is read with the row of start, and not with "
+    "zeros or with a state that read the filling."
+)
 SILENT = "Where no word stands the output is zeros, whatever the state is."
 
 
@@ -225,25 +368,44 @@ def test_filling_behind_a_text_does_not_move_the_state(student, rng):
     for rows in ([[1, 1, 1]], [[1]], [[1, 1], [1, 1], [1, 1]], [[1] * whole(rng, 4, 6)] * 2):
         ask_reading(student, rng, rows, FULL)
     ask_reading(student, rng, [[1, 1, 0]], MEETS, halve_and_add, 8.0)
-    for rows in ([[1, 1, 0, 0], [1, 1, 1, 1]], [[1, 0], [1, 1], [1, 0]], [[1, 0, 0, 0, 0]], [[1, 1, 1, 0], [1, 1, 0, 0], [1, 0, 0, 0]]):
+    for rows in (
+        [[1, 1, 0, 0], [1, 1, 1, 1]],
+        [[1, 0], [1, 1], [1, 0]],
+        [[1, 0, 0, 0, 0]],
+        [[1, 1, 1, 0], [1, 1, 0, 0], [1, 0, 0, 0]],
+    ):
         ask_reading(student, rng, rows, MEETS)
     ask_reading(student, rng, [[1] * MOST], FULL)
     ask_reading(student, rng, [[1]] * MOST, FULL)
     for size in ((MOST, 2), (2, MOST), (3, 3)):
         ask_reading(student, rng, [[1, 1, 1]] * 3, FULL, averaged, widths=size)
     no_filling = torch.ones(1, 2, dtype=torch.bool)
-    for word, cause in ((0.0, "A word whose numbers are all 0 is a word: only mask says where words are."),
-                        (0.001, "A small state may follow a large one, and keeps its digits.")):
-        parts = (halve_and_add if word == 0 else last_word, torch.tensor([[[word], [100_000.0 if word else 4.0]]]), no_filling, torch.zeros(1, 1))
+    for word, cause in (
+        (0.0, "A word whose numbers are all 0 is a word: only mask says where words are."),
+        (0.001, "A small state may follow a large one, and keeps its digits."),
+    ):
+        parts = (
+            halve_and_add if word == 0 else last_word,
+            torch.tensor([[[word], [100_000.0 if word else 4.0]]]),
+            no_filling,
+            torch.zeros(1, 1),
+        )
         expect(student.read_backward(*parts)).close(read(*parts), rtol=1e-4, atol=1e-8, cause=cause)
     masks = torch.tensor([[True, True, True]]), torch.tensor([[True, True, False]])
-    for parts in one_changed((bent, normal(rng, 1, 3, 3), masks[0], normal(rng, 1, 2)), (mirrored, normal(rng, 1, 3, 3), masks[1], normal(rng, 1, 2))):
+    for parts in one_changed(
+        (bent, normal(rng, 1, 3, 3), masks[0], normal(rng, 1, 2)),
+        (mirrored, normal(rng, 1, 3, 3), masks[1], normal(rng, 1, 2)),
+    ):
         expect(student.read_backward(*parts)).close(read(*parts), **CLOSE, cause=MEETS)
     lengths = [torch.arange(4) < torch.tensor(one)[:, None] for one in ([2, 3, 2], [3, 2, 2])]
     alike = look_alikes((bent, normal(rng, 3, 4, 3), normal(rng, 3, 2)))
     for step, x, first in alike:
         for parts in ((step, x, mask, first) for mask in lengths):
-            expect(student.read_backward(*parts)).close(read(*parts), **CLOSE, cause=f"{MEETS} The same numbers in another order are another text.")
+            expect(student.read_backward(*parts)).close(
+                read(*parts),
+                **CLOSE,
+                cause=f"{MEETS} The same numbers in another order are another text.",
+            )
     length = whole(rng, 3, 5)
     ask_reading(student, rng, [[1] * length + [0] * 3, [1] * (length + 2) + [0]], MEETS)
 
@@ -254,14 +416,28 @@ def test_filling_before_and_inside_a_text_does_not_move_the_state_either(student
     for rows in ([[1, 0, 1]], [[1, 0, 0, 1, 1], [1, 1, 1, 0, 1]], [[1, 0, 1, 0]]):
         for start in (0.0, None):
             ask_reading(student, rng, rows, inside, start=start)
-    ask_reading(student, rng, [[0, 1, 1], [1, 1, 1], [0, 0, 1]], f"{SILENT} Filling may stand before a text too.")
+    ask_reading(
+        student,
+        rng,
+        [[0, 1, 1], [1, 1, 1], [0, 0, 1]],
+        f"{SILENT} Filling may stand before a text too.",
+    )
     for rows in ([[0, 0], [1, 1]], [[0]], [[0, 0, 0]], [[1], [0], [1]]):
         ask_reading(student, rng, rows, f"{SILENT} A row may have no word at all.")
-    parts = (for_some_rows, torch.tensor([[[4.0], [2.0], [9.0]]]), torch.tensor([[True, True, False]]), torch.tensor([[8.0]]))
-    expect(student.read_backward(*parts)).close(read(*parts), **CLOSE, cause=f"{MEETS} `step` is made for one row at least.")
+    parts = (
+        for_some_rows,
+        torch.tensor([[[4.0], [2.0], [9.0]]]),
+        torch.tensor([[True, True, False]]),
+        torch.tensor([[8.0]]),
+    )
+    expect(student.read_backward(*parts)).close(
+        read(*parts), **CLOSE, cause=f"{MEETS} `step` is made for one row at least."
+    )
     for rows in ([[0, 0, 0]], [[0, 0, 0]] * 3, [[1, 0, 0], [0, 0, 0], [0, 0, 1]]):
         for size in ((2, 4), (3, 1)):
-            ask_reading(student, rng, rows, f"{SILENT} It is as wide as the state.", averaged, widths=size)
+            ask_reading(
+                student, rng, rows, f"{SILENT} It is as wide as the state.", averaged, widths=size
+            )
     ask_reading(student, rng, [[1] + [0] * (MOST - 3) + [1, 0]], inside)
     drawn = (torch.rand(3, 7, generator=rng) < 0.6).int().tolist()
     ask_reading(student, rng, [*drawn, [0, 1, 0, 1, 0, 1, 0]], inside)

@@ -1,20 +1,36 @@
 """Checks of chapter 3, part 3: a word's vector from its letters, the mix of layers, the targets of two readers."""
+
 import torch
 
 from autograder.chapters.c03_context_before_attention import MOST
 from autograder.chapters.c03_context_before_attention.withholding import MODELS
-from autograder.checks.draws import counts, distinct, look_alike, look_alikes, normal, one_changed, uniform, whole
+from autograder.checks.draws import (
+    counts,
+    distinct,
+    look_alike,
+    look_alikes,
+    normal,
+    one_changed,
+    uniform,
+    whole,
+)
 from autograder.checks.protocol import exercise, expect
 
 PAGE = "03-context-before-attention/elmo"
 CLOSE = {"rtol": 1e-4, "atol": 2e-6}
 
-letter_patterns = exercise("03.letter_patterns", function="letter_patterns", points=5, see=f"{PAGE}#a-word-is-its-letters", withhold=MODELS)
+letter_patterns = exercise(
+    "03.letter_patterns",
+    function="letter_patterns",
+    points=5,
+    see=f"{PAGE}#a-word-is-its-letters",
+    withhold=MODELS,
+)
 
 
 def scores_of(letters: torch.Tensor, filters: torch.Tensor) -> torch.Tensor:
     """The right scores (F, places), by one product of all windows."""
-    windows = letters.double().unfold(0, filters.shape[1], 1)                       # (places, D, K)
+    windows = letters.double().unfold(0, filters.shape[1], 1)  # (places, D, K)
     return torch.einsum("pdk,fkd->fp", windows, filters.double())
 
 
@@ -22,12 +38,16 @@ def ask_patterns(student, letters, filters, bias, cause: str) -> None:
     """Compare the answers of all filters."""
     right = (scores_of(letters, filters).amax(1) + bias.double()).clamp(min=0).float()
     given = "W = {}, D = {}, F = {}, K = {}".format(*letters.shape, *filters.shape[:2])
-    expect(student.letter_patterns(letters, filters, bias), given=given).close(right, **CLOSE, cause=cause)
+    expect(student.letter_patterns(letters, filters, bias), given=given).close(
+        right, **CLOSE, cause=cause
+    )
 
 
 def positive(rng: torch.Generator, letters: torch.Tensor, filters: torch.Tensor) -> torch.Tensor:
     """Biases that bring every answer well above 0, of either sign."""
-    return (uniform(rng, 0.5, 2.0, len(filters)) - scores_of(letters, filters).amax(1).float()).float()
+    return (
+        uniform(rng, 0.5, 2.0, len(filters)) - scores_of(letters, filters).amax(1).float()
+    ).float()
 
 
 def above(letters: torch.Tensor, filters: torch.Tensor) -> torch.Tensor:
@@ -38,47 +58,119 @@ def above(letters: torch.Tensor, filters: torch.Tensor) -> torch.Tensor:
 
 @letter_patterns.stage("one-place", points=1)
 def test_a_filter_as_long_as_the_word_has_one_score(student, rng):
-    for width, dim, number in ((1, 1, 1), (2, 1, 2), (3, 3, 3), (whole(rng, 3, 5), 2, whole(rng, 3, 5)), (2, 4, 1), (MOST, 2, 2), (2, MOST, 2), (2, 2, MOST)):
+    for width, dim, number in (
+        (1, 1, 1),
+        (2, 1, 2),
+        (3, 3, 3),
+        (whole(rng, 3, 5), 2, whole(rng, 3, 5)),
+        (2, 4, 1),
+        (MOST, 2, 2),
+        (2, MOST, 2),
+        (2, 2, MOST),
+    ):
         letters = normal(rng, width, dim)
         filters = above(letters, normal(rng, number, width, dim))
-        ask_patterns(student, letters, filters, torch.zeros(number),
-                     "In its only place a filter's score is the sum of the products, number by number: row 1 of the filter meets letter 1.")
-    ask_patterns(student, torch.ones(2, 1), torch.tensor([[[3.0], [-1.0]], [[-1.0], [3.0]]]), torch.zeros(2),
-                 "A filter is laid where all of it fits, and nowhere else: nothing stands before or behind the word.")
+        ask_patterns(
+            student,
+            letters,
+            filters,
+            torch.zeros(number),
+            "In its only place a filter's score is the sum of the products, number by number: row 1 of the filter meets letter 1.",
+        )
+    ask_patterns(
+        student,
+        torch.ones(2, 1),
+        torch.tensor([[[3.0], [-1.0]], [[-1.0], [3.0]]]),
+        torch.zeros(2),
+        "A filter is laid where all of it fits, and nowhere else: nothing stands before or behind the word.",
+    )
 
 
 @letter_patterns.stage("maximum", points=1.5)
 def test_the_largest_of_all_places_counts(student, rng):
     rule = "The answer comes from the place with the largest score, of all W - K + 1 places, the first and the last among them."
-    for length, width, dim, number in ((4, 2, 1, 3), (whole(rng, 6, 9), 3, whole(rng, 2, 3), 4), (5, 1, 2, 3), (9, 4, 3, 2), (3, 2, 2, 2), (30, 2, 4, 5), (MOST, 2, 2, 2), (MOST, 150, 1, 2), (6, 2, 5, 5), (6, 4, 3, 3)):
+    for length, width, dim, number in (
+        (4, 2, 1, 3),
+        (whole(rng, 6, 9), 3, whole(rng, 2, 3), 4),
+        (5, 1, 2, 3),
+        (9, 4, 3, 2),
+        (3, 2, 2, 2),
+        (30, 2, 4, 5),
+        (MOST, 2, 2, 2),
+        (MOST, 150, 1, 2),
+        (6, 2, 5, 5),
+        (6, 4, 3, 3),
+    ):
         letters, filters = normal(rng, length, dim), normal(rng, number, width, dim)
         ask_patterns(student, letters, above(letters, filters), torch.zeros(number), rule)
-    for place in (0, 3, whole(rng, 1, 2)):                      # places 0 to 3
+    for place in (0, 3, whole(rng, 1, 2)):  # places 0 to 3
         letters, pattern = uniform(rng, -0.2, 0.2, 5, 2), uniform(rng, 1, 2, 2, 2)
-        letters[place:place + 2] += pattern
+        letters[place : place + 2] += pattern
         ask_patterns(student, letters, pattern[None], torch.zeros(1), rule)
-    ask_patterns(student, torch.ones(3, 1), torch.tensor([[[3.0], [-1.0]], [[-1.0], [3.0]]]), torch.zeros(2), rule)
-    for parts in look_alikes((uniform(rng, 0, 2, 6, 2), uniform(rng, 0, 2, 3, 2, 2), torch.zeros(3)))[:3]:
-        ask_patterns(student, *parts, f"{rule} The same numbers in another order are another word, or another filter.")
+    ask_patterns(
+        student,
+        torch.ones(3, 1),
+        torch.tensor([[[3.0], [-1.0]], [[-1.0], [3.0]]]),
+        torch.zeros(2),
+        rule,
+    )
+    for parts in look_alikes(
+        (uniform(rng, 0, 2, 6, 2), uniform(rng, 0, 2, 3, 2, 2), torch.zeros(3))
+    )[:3]:
+        ask_patterns(
+            student,
+            *parts,
+            f"{rule} The same numbers in another order are another word, or another filter.",
+        )
     twice = torch.tensor([[1.0], [0.0], [1.0], [0.0]])
-    ask_patterns(student, twice, torch.tensor([[[3.0], [1.0]]]), torch.zeros(1), "The same largest score at two places counts once.")
+    ask_patterns(
+        student,
+        twice,
+        torch.tensor([[[3.0], [1.0]]]),
+        torch.zeros(1),
+        "The same largest score at two places counts once.",
+    )
 
 
 @letter_patterns.stage("bias", points=1)
 def test_the_bias_is_added_before_the_cut_at_zero(student, rng):
-    rule = "Each filter's own bias is added to its largest score, before everything below 0 becomes 0."
-    for length, width, dim, number in ((3, 3, 2, 1), (6, 2, 2, 4), (whole(rng, 5, 8), 2, 3, whole(rng, 3, 5)), (1, 1, 1, 2), (5, 3, 2, 3), (4, 1, 2, 4), (3, 2, 2, MOST)):
+    rule = (
+        "Each filter's own bias is added to its largest score, before everything below 0 becomes 0."
+    )
+    for length, width, dim, number in (
+        (3, 3, 2, 1),
+        (6, 2, 2, 4),
+        (whole(rng, 5, 8), 2, 3, whole(rng, 3, 5)),
+        (1, 1, 1, 2),
+        (5, 3, 2, 3),
+        (4, 1, 2, 4),
+        (3, 2, 2, MOST),
+    ):
         letters, filters = normal(rng, length, dim), normal(rng, number, width, dim)
         ask_patterns(student, letters, filters, positive(rng, letters, filters), rule)
-    ask_patterns(student, torch.tensor([[1.0], [1.0]]), torch.tensor([[[-2.0]], [[2.0]]]), torch.tensor([3.0, -1.5]), rule)
+    ask_patterns(
+        student,
+        torch.tensor([[1.0], [1.0]]),
+        torch.tensor([[[-2.0]], [[2.0]]]),
+        torch.tensor([3.0, -1.5]),
+        rule,
+    )
     drawn = [(normal(rng, 4, 2), normal(rng, 2, 2, 2), uniform(rng, 40, 60, 2)) for _ in range(2)]
     many = normal(rng, 5, 2), normal(rng, 4, 2, 2), uniform(rng, 40, 60, 4)
     for parts in [*one_changed(*drawn), *look_alikes(many)[::3]]:
         ask_patterns(student, *parts, rule)
     uneven = torch.tensor([[1e6], [1.0], [2.0], [1.5], [2.5], [1e5]])
-    ask_patterns(student, uneven, torch.tensor([[[-1.0]], [[-3.0]]]), torch.tensor([9.0, 5.0]),
-                 "Each place has a score of its own: a large letter elsewhere does not cost it its digits.")
-    letters, filters = uniform(rng, 1, 2, 4, 2), -uniform(rng, 1, 2, 3, 2, 2)          # all scores are below 0
+    ask_patterns(
+        student,
+        uneven,
+        torch.tensor([[[-1.0]], [[-3.0]]]),
+        torch.tensor([9.0, 5.0]),
+        "Each place has a score of its own: a large letter elsewhere does not cost it its digits.",
+    )
+    letters, filters = (
+        uniform(rng, 1, 2, 4, 2),
+        -uniform(rng, 1, 2, 3, 2, 2),
+    )  # all scores are below 0
     ask_patterns(student, letters, filters, positive(rng, letters, filters), rule)
 
 
@@ -90,20 +182,56 @@ def test_what_stays_below_zero_becomes_zero_and_nothing_is_added_to_the_word(stu
         ask_patterns(student, letters, filters, bias, "A sum below 0 becomes exactly 0.")
     for length, width, number in ((4, 2, 3), (3, 3, 2), (whole(rng, 5, 8), 3, 4), (5, 4, 2)):
         letters, filters = uniform(rng, 1, 2, length, 2), -uniform(rng, 1, 2, number, width, 2)
-        ask_patterns(student, letters, filters, positive(rng, letters, filters),
-                     "All scores are negative here, and the largest of them counts: nothing is added before or behind the word, where a filter "
-                     "would find zeros, and no score is cut before the bias is there.")
-    ask_patterns(student, torch.tensor([[1.0], [2.0]]), torch.tensor([[[-150.0]]]), torch.tensor([200.0]), "A score may be as low as it likes.")
-    ask_patterns(student, torch.tensor([[1e5], [2e5]]), torch.tensor([[[-1e5]]]), torch.tensor([3e10]), "A score may be as low as it likes.")
+        ask_patterns(
+            student,
+            letters,
+            filters,
+            positive(rng, letters, filters),
+            "All scores are negative here, and the largest of them counts: nothing is added before or behind the word, where a filter "
+            "would find zeros, and no score is cut before the bias is there.",
+        )
+    ask_patterns(
+        student,
+        torch.tensor([[1.0], [2.0]]),
+        torch.tensor([[[-150.0]]]),
+        torch.tensor([200.0]),
+        "A score may be as low as it likes.",
+    )
+    ask_patterns(
+        student,
+        torch.tensor([[1e5], [2e5]]),
+        torch.tensor([[[-1e5]]]),
+        torch.tensor([3e10]),
+        "A score may be as low as it likes.",
+    )
     for _ in range(2):
-        ask_patterns(student, torch.zeros(2, 2), normal(rng, 3, 1, 2), uniform(rng, 1, 2, 3), "Where all scores are 0 the biases are left, in a tensor of its own.")
-    ask_patterns(student, torch.full((2, 1), 0.01), torch.tensor([[[0.001]], [[-1.0]]]), torch.zeros(2), "A small answer is not 0.")
+        ask_patterns(
+            student,
+            torch.zeros(2, 2),
+            normal(rng, 3, 1, 2),
+            uniform(rng, 1, 2, 3),
+            "Where all scores are 0 the biases are left, in a tensor of its own.",
+        )
+    ask_patterns(
+        student,
+        torch.full((2, 1), 0.01),
+        torch.tensor([[[0.001]], [[-1.0]]]),
+        torch.zeros(2),
+        "A small answer is not 0.",
+    )
     letters, filters = 300 * normal(rng, 6, 3), normal(rng, 3, 2, 3) / 50
-    ask_patterns(student, letters, above(letters, filters), torch.zeros(3),
-                 "Letters may have large numbers and filters small ones: nothing is squashed or normalised.")
+    ask_patterns(
+        student,
+        letters,
+        above(letters, filters),
+        torch.zeros(3),
+        "Letters may have large numbers and filters small ones: nothing is squashed or normalised.",
+    )
 
 
-mix_layers = exercise("03.mix_layers", function="mix_layers", points=4, see=f"{PAGE}#mix-the-layers", withhold=MODELS)
+mix_layers = exercise(
+    "03.mix_layers", function="mix_layers", points=4, see=f"{PAGE}#mix-the-layers", withhold=MODELS
+)
 
 
 def ask_mix(student, layers, weights, gamma: float, cause: str) -> None:
@@ -111,18 +239,37 @@ def ask_mix(student, layers, weights, gamma: float, cause: str) -> None:
     exponent = (weights.double() - weights.double().max()).exp()
     right = gamma * torch.einsum("l,ltc->tc", exponent / exponent.sum(), layers.double())
     given = "L = {}, T = {}, C = {}, gamma {:.3g}".format(*layers.shape, gamma)
-    expect(student.mix_layers(layers, weights, gamma), given=given).close(right.float(), **CLOSE, cause=cause)
+    expect(student.mix_layers(layers, weights, gamma), given=given).close(
+        right.float(), **CLOSE, cause=cause
+    )
 
 
-SIZES = ((3, 4, 2), (2, 1, 1), (3, 3, 3), (1, 2, 3), (2, 5, 1), (4, 1, 6), (4, 4, 2), (4, 2, 4), (MOST, 2, 1), (2, MOST, 1), (2, 1, MOST))
+SIZES = (
+    (3, 4, 2),
+    (2, 1, 1),
+    (3, 3, 3),
+    (1, 2, 3),
+    (2, 5, 1),
+    (4, 1, 6),
+    (4, 4, 2),
+    (4, 2, 4),
+    (MOST, 2, 1),
+    (2, MOST, 1),
+    (2, 1, MOST),
+)
 
 
 @mix_layers.stage("equal", points=1)
 def test_equal_weights_give_the_mean_of_the_layers(student, rng):
     for size in (*SIZES, (whole(rng, 2, 5), whole(rng, 2, 5), whole(rng, 2, 5))):
         for weight in (0.0, float(uniform(rng, 0.5, 2)), -1.5):
-            ask_mix(student, normal(rng, *size) + 1, torch.full(size[:1], weight), 1.0,
-                    "Equal weights, whatever they are, give equal shares: the mean over the layers, at each place by itself.")
+            ask_mix(
+                student,
+                normal(rng, *size) + 1,
+                torch.full(size[:1], weight),
+                1.0,
+                "Equal weights, whatever they are, give equal shares: the mean over the layers, at each place by itself.",
+            )
 
 
 @mix_layers.stage("shares", points=1.5)
@@ -136,17 +283,41 @@ def test_the_shares_are_the_softmax_of_the_weights(student, rng):
     first = normal(rng, 4, 2, 3) + 0.5, normal(rng, 4), 1.0
     for parts in look_alikes(first):
         ask_mix(student, *parts, f"{rule} The same numbers in another order are another mix.")
-    ask_mix(student, torch.tensor([[[4.0]], [[2.0]], [[0.0]]]), torch.tensor([0.0, 2.0, 0.0]).log1p(), 1.0, rule)
+    ask_mix(
+        student,
+        torch.tensor([[[4.0]], [[2.0]], [[0.0]]]),
+        torch.tensor([0.0, 2.0, 0.0]).log1p(),
+        1.0,
+        rule,
+    )
 
 
 @mix_layers.stage("gamma", points=0.5)
 def test_gamma_multiplies_the_whole(student, rng):
     layers, weights = normal(rng, 3, 2, 4) + 0.5, normal(rng, 3)
     for gamma in (2.0, 3.0):
-        ask_mix(student, layers, weights, gamma, "gamma multiplies the whole mix, once, and plays no part in the shares.")
-    ask_mix(student, normal(rng, 1, 2, 3), normal(rng, 1), 3.0, "gamma multiplies the mix of a single layer too.")
+        ask_mix(
+            student,
+            layers,
+            weights,
+            gamma,
+            "gamma multiplies the whole mix, once, and plays no part in the shares.",
+        )
+    ask_mix(
+        student,
+        normal(rng, 1, 2, 3),
+        normal(rng, 1),
+        3.0,
+        "gamma multiplies the mix of a single layer too.",
+    )
     for gamma in (2.5, -1.5, 0.0, float(uniform(rng, 0.2, 0.8)), 100.0, -1e6, 1e-4):
-        ask_mix(student, normal(rng, 3, 2, 4) + 0.5, normal(rng, 3), gamma, "gamma multiplies the whole mix, once, and plays no part in the shares.")
+        ask_mix(
+            student,
+            normal(rng, 3, 2, 4) + 0.5,
+            normal(rng, 3),
+            gamma,
+            "gamma multiplies the whole mix, once, and plays no part in the shares.",
+        )
 
 
 @mix_layers.stage("large", points=1)
@@ -154,35 +325,79 @@ def test_large_weights_give_finite_shares(student, rng):
     rule = "Weights of a few hundred give finite shares: e to the 89 is infinite in float32. What matters is how far they are from each other."
     for base in (100.0, -150.0, 400.0, -400.0):
         ask_mix(student, normal(rng, 3, 2, 2) + 0.5, base + normal(rng, 3), 1.0, rule)
-    ask_mix(student, torch.tensor([[[1e8]], [[0.0]]]), torch.tensor([-16.0, 0.0]), 1.0, "A small share of a large layer is seen in the mix.")
+    ask_mix(
+        student,
+        torch.tensor([[[1e8]], [[0.0]]]),
+        torch.tensor([-16.0, 0.0]),
+        1.0,
+        "A small share of a large layer is seen in the mix.",
+    )
     for weights in ([800.0, 0.0], [300.0, -300.0], [-200.0, 0.0], [0.0, 250.0]):
         ask_mix(student, normal(rng, 2, 3, 2) + 0.5, torch.tensor(weights), 1.0, rule)
-    for weights in ([-800.0, -799.0], [-12.0, -12.5], [0.0, 0.0, -800.0], [300.0] * 3, [-14.0, 0.0]):
+    for weights in (
+        [-800.0, -799.0],
+        [-12.0, -12.5],
+        [0.0, 0.0, -800.0],
+        [300.0] * 3,
+        [-14.0, 0.0],
+    ):
         ask_mix(student, uniform(rng, 1, 2, len(weights), 2, 2), torch.tensor(weights), 1.0, rule)
-    ask_mix(student, torch.tensor([[[1e8, 1e7]], [[0.0, 0.0]]]), torch.tensor([-25.0, 0.0]), 1.0, "A small share of a large layer is seen in the mix.")
-    ask_mix(student, 1000 * uniform(rng, 1, 2, 3, 2, 2), normal(rng, 3), 1.0, "Layers may hold large numbers: they are not normalised.")
+    ask_mix(
+        student,
+        torch.tensor([[[1e8, 1e7]], [[0.0, 0.0]]]),
+        torch.tensor([-25.0, 0.0]),
+        1.0,
+        "A small share of a large layer is seen in the mix.",
+    )
+    ask_mix(
+        student,
+        1000 * uniform(rng, 1, 2, 3, 2, 2),
+        normal(rng, 3),
+        1.0,
+        "Layers may hold large numbers: they are not normalised.",
+    )
 
 
-both_targets = exercise("03.both_targets", function="both_targets", points=4, see=f"{PAGE}#read-twice", withhold=MODELS)
+both_targets = exercise(
+    "03.both_targets", function="both_targets", points=4, see=f"{PAGE}#read-twice", withhold=MODELS
+)
 NONE = -100
 
 
-def targets(rows: list[list[int]], columns: int, filling: int) -> tuple[torch.Tensor, torch.Tensor, dict[str, torch.Tensor]]:
+def targets(
+    rows: list[list[int]], columns: int, filling: int
+) -> tuple[torch.Tensor, torch.Tensor, dict[str, torch.Tensor]]:
     """Ids, mask and the two right tables for these texts."""
     ids = torch.tensor([row + [filling] * (columns - len(row)) for row in rows])
     mask = torch.tensor([[True] * len(row) + [False] * (columns - len(row)) for row in rows])
     ahead = torch.tensor([[*row[1:], *[NONE] * (columns - len(row[1:]))] for row in rows])
-    behind = torch.tensor([([NONE] + row[:-1] + [NONE] * (columns - len(row)) if row else [NONE] * columns) for row in rows])
+    behind = torch.tensor(
+        [
+            ([NONE] + row[:-1] + [NONE] * (columns - len(row)) if row else [NONE] * columns)
+            for row in rows
+        ]
+    )
     return ids, mask, {"ahead": ahead, "behind": behind}
 
 
-def ask_targets(student, rows: list[list[int]], which: tuple[str, ...], cause: str, columns: int = 0, filling: int = 0) -> None:
+def ask_targets(
+    student,
+    rows: list[list[int]],
+    which: tuple[str, ...],
+    cause: str,
+    columns: int = 0,
+    filling: int = 0,
+) -> None:
     """Compare one or both tables."""
     ids, mask, right = targets(rows, columns or max(map(len, rows)), filling)
-    asked = expect(student.both_targets(ids, mask), given=f"the texts {rows}, filled with {filling}")
+    asked = expect(
+        student.both_targets(ids, mask), given=f"the texts {rows}, filled with {filling}"
+    )
     for name in right:
         asked.has(name)
-    expect(set(asked.value) == set(right)).is_true(cause="The dictionary has the keys \"ahead\" and \"behind\", and no other.")
+    expect(set(asked.value) == set(right)).is_true(
+        cause='The dictionary has the keys "ahead" and "behind", and no other.'
+    )
     for name in which:
         asked.has(name).equals(right[name], cause=cause)
 
@@ -194,48 +409,138 @@ def texts(rng: torch.Generator, *lengths: int) -> list[list[int]]:
 
 @both_targets.stage("ahead", points=1)
 def test_the_target_ahead_is_the_next_word(student, rng):
-    for rows in (texts(rng, 3), texts(rng, 4, 4), texts(rng, *[whole(rng, 5, 7)] * 3), texts(rng, 2), texts(rng, 2, 2)):
-        ask_targets(student, rows, ("ahead",), "`ahead` holds, at each place, the id of the word one place to the right, and -100 at the last.")
+    for rows in (
+        texts(rng, 3),
+        texts(rng, 4, 4),
+        texts(rng, *[whole(rng, 5, 7)] * 3),
+        texts(rng, 2),
+        texts(rng, 2, 2),
+    ):
+        ask_targets(
+            student,
+            rows,
+            ("ahead",),
+            "`ahead` holds, at each place, the id of the word one place to the right, and -100 at the last.",
+        )
 
 
 @both_targets.stage("behind", points=1)
 def test_the_target_behind_is_the_word_before(student, rng):
-    for rows in (texts(rng, 3), texts(rng, 4, 4), texts(rng, *[whole(rng, 5, 7)] * 3), texts(rng, 2), texts(rng, 2, 2)):
-        ask_targets(student, rows, ("behind",), "`behind` holds, at each place, the id of the word one place to the left, and -100 at the first.")
+    for rows in (
+        texts(rng, 3),
+        texts(rng, 4, 4),
+        texts(rng, *[whole(rng, 5, 7)] * 3),
+        texts(rng, 2),
+        texts(rng, 2, 2),
+    ):
+        ask_targets(
+            student,
+            rows,
+            ("behind",),
+            "`behind` holds, at each place, the id of the word one place to the left, and -100 at the first.",
+        )
 
 
 @both_targets.stage("filling", points=1.5)
 def test_the_filling_is_nobodys_target_and_has_none(student, rng):
     for lengths in ((4, 2), (2, 5, 3), (6, whole(rng, 2, 4))):
         for filling in (0, 7, -1, 50_000):
-            ask_targets(student, texts(rng, *lengths), ("ahead",), "The last word of a text has -100 ahead: filling is no target, whatever stands in it.",
-                        filling=filling)
-            ask_targets(student, texts(rng, *lengths), ("behind",), "A place of the filling has no target: the one behind a text's last word is not "
-                                                                   "asked for that word.", filling=filling)
+            ask_targets(
+                student,
+                texts(rng, *lengths),
+                ("ahead",),
+                "The last word of a text has -100 ahead: filling is no target, whatever stands in it.",
+                filling=filling,
+            )
+            ask_targets(
+                student,
+                texts(rng, *lengths),
+                ("behind",),
+                "A place of the filling has no target: the one behind a text's last word is not "
+                "asked for that word.",
+                filling=filling,
+            )
     for rows in ([[1, 2, 3]], [[1, 2, 3, 4]]):
-        ask_targets(student, rows, ("ahead", "behind"), "The same ids have other targets with another mask.", columns=4, filling=4)
+        ask_targets(
+            student,
+            rows,
+            ("ahead", "behind"),
+            "The same ids have other targets with another mask.",
+            columns=4,
+            filling=4,
+        )
     for rows in ([[*range(1, MOST + 1)], [7]], [[9], [*range(1, MOST + 1)]]):
-        ask_targets(student, rows, ("ahead", "behind"), "Each text is shifted as a whole, however long it is.")
-    ask_targets(student, texts(rng, *(2 + number % 3 for number in range(MOST))), ("ahead", "behind"), "Each text is shifted by itself, however many there are.")
+        ask_targets(
+            student,
+            rows,
+            ("ahead", "behind"),
+            "Each text is shifted as a whole, however long it is.",
+        )
+    ask_targets(
+        student,
+        texts(rng, *(2 + number % 3 for number in range(MOST))),
+        ("ahead", "behind"),
+        "Each text is shifted by itself, however many there are.",
+    )
     ids = torch.tensor([[5, 3, 8, 2], [9, 4, 7, 1], [6, 2, 3, 5]])
     for table in (ids, look_alike(ids)):
         for lengths in ([2, 3, 2], [3, 2, 2]):
             cut = [row[:length] for row, length in zip(table.tolist(), lengths)]
             mask, right = targets(cut, 4, 0)[1:]
-            asked = expect(student.both_targets(table, mask), given=f"the ids {table.tolist()}, texts of {lengths} words")
+            asked = expect(
+                student.both_targets(table, mask),
+                given=f"the ids {table.tolist()}, texts of {lengths} words",
+            )
             for name in right:
-                asked.has(name).equals(right[name], cause="The same ids in another order, or cut elsewhere, have other targets.")
+                asked.has(name).equals(
+                    right[name],
+                    cause="The same ids in another order, or cut elsewhere, have other targets.",
+                )
     zeros = [[5, 0, 0, 3], [0, 4], [0, 0, 0]]
-    ask_targets(student, zeros, ("ahead", "behind"), "Id 0 is a word like any other: only mask says what is filling.", filling=0)
-    ask_targets(student, [[3, 3, 3], [3, 3]], ("ahead", "behind"), "The same word may come again, and may stand in the filling too.", filling=3)
-    ask_targets(student, texts(rng, 2, 3), ("ahead", "behind"), "Every text may be shorter than the table is wide.", columns=6, filling=9)
+    ask_targets(
+        student,
+        zeros,
+        ("ahead", "behind"),
+        "Id 0 is a word like any other: only mask says what is filling.",
+        filling=0,
+    )
+    ask_targets(
+        student,
+        [[3, 3, 3], [3, 3]],
+        ("ahead", "behind"),
+        "The same word may come again, and may stand in the filling too.",
+        filling=3,
+    )
+    ask_targets(
+        student,
+        texts(rng, 2, 3),
+        ("ahead", "behind"),
+        "Every text may be shorter than the table is wide.",
+        columns=6,
+        filling=9,
+    )
 
 
 @both_targets.stage("short", points=0.5)
 def test_texts_of_one_word_or_none_have_no_target(student, rng):
     rule = "A text of one word, or of none, has -100 everywhere."
-    for rows, columns in (([[4]], 1), ([[4], [0]], 1), ([[4], []], 1), ([[], []], 3), ([[6], [], [2, 8]], 2), ([[5], []], 4)):
+    for rows, columns in (
+        ([[4]], 1),
+        ([[4], [0]], 1),
+        ([[4], []], 1),
+        ([[], []], 3),
+        ([[6], [], [2, 8]], 2),
+        ([[5], []], 4),
+    ):
         ask_targets(student, rows, ("ahead", "behind"), rule, columns)
     large = counts(rng, 100_000, 3_000_000, 2, 4).tolist()
-    for rows in ([*large, [2**40, 2**40 + 1]], [[2**24 + 1, 2**31 + 1, 2**53 + 1, 2**62 + 1], [2**63 - 1, 2**53 + 3]]):
-        ask_targets(student, rows, ("ahead", "behind"), "Ids may be large: the targets are int64, and exact.")
+    for rows in (
+        [*large, [2**40, 2**40 + 1]],
+        [[2**24 + 1, 2**31 + 1, 2**53 + 1, 2**62 + 1], [2**63 - 1, 2**53 + 3]],
+    ):
+        ask_targets(
+            student,
+            rows,
+            ("ahead", "behind"),
+            "Ids may be large: the targets are int64, and exact.",
+        )

@@ -1,4 +1,5 @@
 """Plausible wrong solutions of chapter 4, part 2."""
+
 import math
 
 import torch
@@ -16,198 +17,375 @@ def _merge(x):
     return x.transpose(1, 2).reshape(x.shape[0], x.shape[2], -1)
 
 
-def _heads(x, w_q, w_k, w_v, w_o, num_heads, project=lambda x, weight: x @ weight.T, split=_split, merge=_merge, scale=None,
-           weigh=lambda scores: scores.softmax(-1), mix=lambda merged, w_o: merged @ w_o.T):
+def _heads(
+    x,
+    w_q,
+    w_k,
+    w_v,
+    w_o,
+    num_heads,
+    project=lambda x, weight: x @ weight.T,
+    split=_split,
+    merge=_merge,
+    scale=None,
+    weigh=lambda scores: scores.softmax(-1),
+    mix=lambda merged, w_o: merged @ w_o.T,
+):
     """The answer with one part replaced. scale: the number that the scores are divided by, from C and H."""
     q, k, v = (split(project(x, weight), num_heads) for weight in (w_q, w_k, w_v))
     root = math.sqrt(q.shape[-1]) if scale is None else scale(x.shape[-1], num_heads)
     return mix(merge(weigh(q @ k.mT / root) @ v), w_o)
 
 
-@mistake(HEADS, "not-transposed", caught_by="one-head", loses=7,
-         misconception="You multiply by the matrices themselves. As in torch.nn.Linear it is x times the transpose.")
+@mistake(
+    HEADS,
+    "not-transposed",
+    caught_by="one-head",
+    loses=7,
+    misconception="You multiply by the matrices themselves. As in torch.nn.Linear it is x times the transpose.",
+)
 def _(*parts):
-    return _heads(*parts, project=lambda x, weight: x @ weight, mix=lambda merged, w_o: merged @ w_o)
+    return _heads(
+        *parts, project=lambda x, weight: x @ weight, mix=lambda merged, w_o: merged @ w_o
+    )
 
 
-@mistake(HEADS, "queries-and-keys-exchanged", caught_by="one-head", loses=6,
-         misconception="You make the queries with w_k and the keys with w_q.")
+@mistake(
+    HEADS,
+    "queries-and-keys-exchanged",
+    caught_by="one-head",
+    loses=6,
+    misconception="You make the queries with w_k and the keys with w_q.",
+)
 def _(x, w_q, w_k, w_v, w_o, num_heads):
     return _heads(x, w_k, w_q, w_v, w_o, num_heads)
 
 
-@mistake(HEADS, "values-not-projected", caught_by="one-head", loses=7,
-         misconception="Your values are the tokens themselves. They are projected too, by w_v.")
+@mistake(
+    HEADS,
+    "values-not-projected",
+    caught_by="one-head",
+    loses=7,
+    misconception="Your values are the tokens themselves. They are projected too, by w_v.",
+)
 def _(x, w_q, w_k, w_v, w_o, num_heads):
     return _heads(x, w_q, w_k, torch.eye(x.shape[2], dtype=x.dtype), w_o, num_heads)
 
 
-@mistake(HEADS, "softmax-over-queries", caught_by="one-head", loses=6,
-         misconception="Your softmax goes over the queries. The weights of one query add up to 1 over the keys.")
+@mistake(
+    HEADS,
+    "softmax-over-queries",
+    caught_by="one-head",
+    loses=6,
+    misconception="Your softmax goes over the queries. The weights of one query add up to 1 over the keys.",
+)
 def _(*parts):
     return _heads(*parts, weigh=lambda scores: scores.softmax(-2))
 
 
-@mistake(HEADS, "softmax-over-heads", caught_by="one-head", loses=7,
-         misconception="Your softmax goes over the heads. Each head has weights of its own, over the keys.")
+@mistake(
+    HEADS,
+    "softmax-over-heads",
+    caught_by="one-head",
+    loses=7,
+    misconception="Your softmax goes over the heads. Each head has weights of its own, over the keys.",
+)
 def _(*parts):
     return _heads(*parts, weigh=lambda scores: scores.softmax(1))
 
 
-@mistake(HEADS, "causal", caught_by="one-head", loses=7,
-         misconception="You hide the tokens that come later. Nothing is hidden here: each token sees all tokens of its text.")
+@mistake(
+    HEADS,
+    "causal",
+    caught_by="one-head",
+    loses=7,
+    misconception="You hide the tokens that come later. Nothing is hidden here: each token sees all tokens of its text.",
+)
 def _(*parts):
-    return _heads(*parts, weigh=lambda scores: scores.masked_fill(torch.ones(scores.shape[-2:]).triu(1).bool(), -torch.inf).softmax(-1))
+    return _heads(
+        *parts,
+        weigh=lambda scores: scores.masked_fill(
+            torch.ones(scores.shape[-2:]).triu(1).bool(), -torch.inf
+        ).softmax(-1),
+    )
 
 
-@mistake(HEADS, "token-added", caught_by="one-head", loses=7,
-         misconception="You add x to the answer. The residual comes later, in the block.")
+@mistake(
+    HEADS,
+    "token-added",
+    caught_by="one-head",
+    loses=7,
+    misconception="You add x to the answer. The residual comes later, in the block.",
+)
 def _(x, *more):
     return x + _heads(x, *more)
 
 
-@mistake(HEADS, "other-texts-seen", caught_by="one-head", loses=7,
-         misconception="Your tokens see those of the other texts of the batch too. Each text is for itself.")
+@mistake(
+    HEADS,
+    "other-texts-seen",
+    caught_by="one-head",
+    loses=7,
+    misconception="Your tokens see those of the other texts of the batch too. Each text is for itself.",
+)
 def _(x, *more):
     return _heads(x.reshape(1, -1, x.shape[2]), *more).reshape(x.shape)
 
 
-@mistake(HEADS, "no-scale", caught_by="one-head", loses=6,
-         misconception="You do not divide the scores by the root of D.")
+@mistake(
+    HEADS,
+    "no-scale",
+    caught_by="one-head",
+    loses=6,
+    misconception="You do not divide the scores by the root of D.",
+)
 def _(*parts):
     return _heads(*parts, scale=lambda width, number: 1.0)
 
 
-@mistake(HEADS, "divided-by-width", caught_by="one-head", loses=6,
-         misconception="You divide the scores by D. It is the square root of D.")
+@mistake(
+    HEADS,
+    "divided-by-width",
+    caught_by="one-head",
+    loses=6,
+    misconception="You divide the scores by D. It is the square root of D.",
+)
 def _(*parts):
     return _heads(*parts, scale=lambda width, number: width / number)
 
 
-@mistake(HEADS, "root-of-all-columns", caught_by="split", loses=4.5,
-         misconception="You divide by the root of C, the width of the token. Each head's scores are divided by the root of D, its own width.")
+@mistake(
+    HEADS,
+    "root-of-all-columns",
+    caught_by="split",
+    loses=4.5,
+    misconception="You divide by the root of C, the width of the token. Each head's scores are divided by the root of D, its own width.",
+)
 def _(*parts):
     return _heads(*parts, scale=lambda width, number: math.sqrt(width))
 
 
-@mistake(HEADS, "root-of-the-heads", caught_by="one-head", loses=6,
-         misconception="You divide by the root of H, the number of heads. It is the root of D, the width of one.")
+@mistake(
+    HEADS,
+    "root-of-the-heads",
+    caught_by="one-head",
+    loses=6,
+    misconception="You divide by the root of H, the number of heads. It is the root of D, the width of one.",
+)
 def _(*parts):
     return _heads(*parts, scale=lambda width, number: math.sqrt(number))
 
 
-@mistake(HEADS, "one-head-always", caught_by="split", loses=4.5,
-         misconception="You attend once over all columns. Each head attends by itself, with its own D columns.")
+@mistake(
+    HEADS,
+    "one-head-always",
+    caught_by="split",
+    loses=4.5,
+    misconception="You attend once over all columns. Each head attends by itself, with its own D columns.",
+)
 def _(x, w_q, w_k, w_v, w_o, num_heads):
     return _heads(x, w_q, w_k, w_v, w_o, 1)
 
 
-@mistake(HEADS, "reshaped-into-heads", caught_by="merge", loses=5.5,
-         misconception="You reshape the columns into (B, H, T, D) at once: that cuts the tokens, not the columns. Reshape to (B, T, H, D), then transpose.")
+@mistake(
+    HEADS,
+    "reshaped-into-heads",
+    caught_by="merge",
+    loses=5.5,
+    misconception="You reshape the columns into (B, H, T, D) at once: that cuts the tokens, not the columns. Reshape to (B, T, H, D), then transpose.",
+)
 def _(*parts):
     return _heads(*parts, split=lambda x, number: x.reshape(x.shape[0], number, x.shape[1], -1))
 
 
-@mistake(HEADS, "merged-without-transpose", caught_by="merge", loses=5.5,
-         misconception="You reshape (B, H, T, D) into (B, T, C) at once, which mixes the tokens. Transpose back to (B, T, H, D) first.")
+@mistake(
+    HEADS,
+    "merged-without-transpose",
+    caught_by="merge",
+    loses=5.5,
+    misconception="You reshape (B, H, T, D) into (B, T, C) at once, which mixes the tokens. Transpose back to (B, T, H, D) first.",
+)
 def _(*parts):
     return _heads(*parts, merge=lambda x: x.reshape(x.shape[0], x.shape[2], -1))
 
 
-@mistake(HEADS, "reshaped-both-ways", caught_by="merge", loses=5.5,
-         misconception="You reshape to (B, H, T, D) and back, and never transpose: each head gets some of the tokens whole, in place of some columns of all of them.")
+@mistake(
+    HEADS,
+    "reshaped-both-ways",
+    caught_by="merge",
+    loses=5.5,
+    misconception="You reshape to (B, H, T, D) and back, and never transpose: each head gets some of the tokens whole, in place of some columns of all of them.",
+)
 def _(*parts):
-    return _heads(*parts, split=lambda x, number: x.reshape(x.shape[0], number, x.shape[1], -1), merge=lambda x: x.reshape(x.shape[0], x.shape[2], -1))
+    return _heads(
+        *parts,
+        split=lambda x, number: x.reshape(x.shape[0], number, x.shape[1], -1),
+        merge=lambda x: x.reshape(x.shape[0], x.shape[2], -1),
+    )
 
 
-@mistake(HEADS, "heads-of-every-hth-column", caught_by="split", loses=4.5,
-         misconception="Your head h has the columns h, h + H, h + 2H and so on. It has D neighbouring ones.")
+@mistake(
+    HEADS,
+    "heads-of-every-hth-column",
+    caught_by="split",
+    loses=4.5,
+    misconception="Your head h has the columns h, h + H, h + 2H and so on. It has D neighbouring ones.",
+)
 def _(*parts):
-    return _heads(*parts, split=lambda x, number: x.reshape(*x.shape[:2], -1, number).permute(0, 3, 1, 2),
-                  merge=lambda x: x.permute(0, 2, 3, 1).reshape(x.shape[0], x.shape[2], -1))
+    return _heads(
+        *parts,
+        split=lambda x, number: x.reshape(*x.shape[:2], -1, number).permute(0, 3, 1, 2),
+        merge=lambda x: x.permute(0, 2, 3, 1).reshape(x.shape[0], x.shape[2], -1),
+    )
 
 
-@mistake(HEADS, "merged-column-by-column", caught_by="merge", loses=5.5,
-         misconception="You put the first columns of all heads side by side, then the second ones. All columns of head 0 come first.")
+@mistake(
+    HEADS,
+    "merged-column-by-column",
+    caught_by="merge",
+    loses=5.5,
+    misconception="You put the first columns of all heads side by side, then the second ones. All columns of head 0 come first.",
+)
 def _(*parts):
     return _heads(*parts, merge=lambda x: x.permute(0, 2, 3, 1).reshape(x.shape[0], x.shape[2], -1))
 
 
-@mistake(HEADS, "last-head-first", caught_by="merge", loses=5.5,
-         misconception="You put the heads side by side in the reverse order.")
+@mistake(
+    HEADS,
+    "last-head-first",
+    caught_by="merge",
+    loses=5.5,
+    misconception="You put the heads side by side in the reverse order.",
+)
 def _(*parts):
     return _heads(*parts, merge=lambda x: _merge(x.flip(1)))
 
 
-@mistake(HEADS, "width-and-heads-exchanged", caught_by="one-head", loses=6,
-         misconception="You make C / H heads of H columns. It is H heads of C / H columns.")
+@mistake(
+    HEADS,
+    "width-and-heads-exchanged",
+    caught_by="one-head",
+    loses=6,
+    misconception="You make C / H heads of H columns. It is H heads of C / H columns.",
+)
 def _(x, w_q, w_k, w_v, w_o, num_heads):
     return _heads(x, w_q, w_k, w_v, w_o, x.shape[2] // num_heads)
 
 
-@mistake(HEADS, "mean-of-the-heads", caught_by="merge", loses=5.5,
-         misconception="You take the mean of the heads. They stand side by side.")
+@mistake(
+    HEADS,
+    "mean-of-the-heads",
+    caught_by="merge",
+    loses=5.5,
+    misconception="You take the mean of the heads. They stand side by side.",
+)
 def _(*parts):
     return _heads(*parts, merge=lambda x: x.mean(1).repeat(1, 1, x.shape[1]))
 
 
-@mistake(HEADS, "first-head-only", caught_by="merge", loses=5.5,
-         misconception="You repeat the first head in the place of all of them.")
+@mistake(
+    HEADS,
+    "first-head-only",
+    caught_by="merge",
+    loses=5.5,
+    misconception="You repeat the first head in the place of all of them.",
+)
 def _(*parts):
     return _heads(*parts, merge=lambda x: _merge(x[:, :1].expand(x.shape)))
 
 
-@mistake(HEADS, "weights-of-the-first-head", caught_by="split", loses=4.5,
-         misconception="You weight the values of all heads as the first head does. Each head has weights of its own.")
+@mistake(
+    HEADS,
+    "weights-of-the-first-head",
+    caught_by="split",
+    loses=4.5,
+    misconception="You weight the values of all heads as the first head does. Each head has weights of its own.",
+)
 def _(*parts):
     return _heads(*parts, weigh=lambda scores: scores[:, :1].softmax(-1))
 
 
-@mistake(HEADS, "split-before-projecting", caught_by="merge", loses=5.5,
-         misconception="You cut x into heads before it is projected, so that a head sees some columns of the token only. Every head is made of all C columns.")
+@mistake(
+    HEADS,
+    "split-before-projecting",
+    caught_by="merge",
+    loses=5.5,
+    misconception="You cut x into heads before it is projected, so that a head sees some columns of the token only. Every head is made of all C columns.",
+)
 def _(x, w_q, w_k, w_v, w_o, num_heads):
     def project(x, weight):
-        own = [slice(first, first + x.shape[2] // num_heads) for first in range(0, x.shape[2], x.shape[2] // num_heads)]
+        own = [
+            slice(first, first + x.shape[2] // num_heads)
+            for first in range(0, x.shape[2], x.shape[2] // num_heads)
+        ]
         return torch.cat([x[..., one] @ weight[one, one].T for one in own], -1)
+
     return _heads(x, w_q, w_k, w_v, w_o, num_heads, project=project)
 
 
-@mistake(HEADS, "no-last-matrix", caught_by="mix", loses=2.5,
-         misconception="You leave out w_o.")
+@mistake(HEADS, "no-last-matrix", caught_by="mix", loses=2.5, misconception="You leave out w_o.")
 def _(*parts):
     return _heads(*parts, mix=lambda merged, w_o: merged)
 
 
-@mistake(HEADS, "last-matrix-not-transposed", caught_by="mix", loses=2.5,
-         misconception="You multiply the heads by w_o itself. It is its transpose, as with the other three.")
+@mistake(
+    HEADS,
+    "last-matrix-not-transposed",
+    caught_by="mix",
+    loses=2.5,
+    misconception="You multiply the heads by w_o itself. It is its transpose, as with the other three.",
+)
 def _(*parts):
     return _heads(*parts, mix=lambda merged, w_o: merged @ w_o)
 
 
-@mistake(HEADS, "values-mixed-first-to-last", caught_by="mix", loses=2.5,
-         misconception="You multiply the values of each head by its own block of w_o and put the results side by side: the heads are never mixed.")
+@mistake(
+    HEADS,
+    "values-mixed-first-to-last",
+    caught_by="mix",
+    loses=2.5,
+    misconception="You multiply the values of each head by its own block of w_o and put the results side by side: the heads are never mixed.",
+)
 def _(x, w_q, w_k, w_v, w_o, num_heads):
     def mix(merged, w_o):
         width = merged.shape[2] // num_heads
         own = [slice(first, first + width) for first in range(0, merged.shape[2], width)]
         return torch.cat([merged[..., one] @ w_o[one, one].T for one in own], -1)
+
     return _heads(x, w_q, w_k, w_v, w_o, num_heads, mix=mix)
 
 
-@mistake(HEADS, "overflow", caught_by="sizes", loses=1,
-         misconception="You take e to the score as it is: e to the 89 is infinite. Take the largest score of the query away first, or use softmax.")
+@mistake(
+    HEADS,
+    "overflow",
+    caught_by="sizes",
+    loses=1,
+    misconception="You take e to the score as it is: e to the 89 is infinite. Take the largest score of the query away first, or use softmax.",
+)
 def _(*parts):
     return _heads(*parts, weigh=lambda scores: scores.exp() / scores.exp().sum(-1, keepdim=True))
 
 
-@mistake(HEADS, "single-precision", caught_by="sizes", loses=1,
-         misconception="You work in float32, whatever comes in: the digits of float64 are lost.")
+@mistake(
+    HEADS,
+    "single-precision",
+    caught_by="sizes",
+    loses=1,
+    misconception="You work in float32, whatever comes in: the digits of float64 are lost.",
+)
 def _(x, w_q, w_k, w_v, w_o, num_heads):
-    return _heads(x.float(), w_q.float(), w_k.float(), w_v.float(), w_o.float(), num_heads).to(x.dtype)
+    return _heads(x.float(), w_q.float(), w_k.float(), w_v.float(), w_o.float(), num_heads).to(
+        x.dtype
+    )
 
 
-@mistake(HEADS, "one-token-fails", caught_by="sizes", loses=1,
-         misconception="Your code fails for a text of one token.")
+@mistake(
+    HEADS,
+    "one-token-fails",
+    caught_by="sizes",
+    loses=1,
+    misconception="Your code fails for a text of one token.",
+)
 def _(x, *more):
     if x.shape[1] == 1:
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")

@@ -1,4 +1,5 @@
 """Plausible wrong solutions of chapter 4, part 4: the norm."""
+
 import torch
 
 from autograder.checks.registry import mistake
@@ -6,172 +7,333 @@ from autograder.checks.registry import mistake
 NORM = "04.layer_norm"
 
 
-def _norm(x, weight, bias, eps, mean=lambda x: x.mean(-1, keepdim=True), variance=lambda x, mean: (x - mean).square().mean(-1, keepdim=True),
-          divisor=lambda variance, eps: (variance + eps).sqrt(), end=lambda normed, weight, bias: normed * weight + bias):
+def _norm(
+    x,
+    weight,
+    bias,
+    eps,
+    mean=lambda x: x.mean(-1, keepdim=True),
+    variance=lambda x, mean: (x - mean).square().mean(-1, keepdim=True),
+    divisor=lambda variance, eps: (variance + eps).sqrt(),
+    end=lambda normed, weight, bias: normed * weight + bias,
+):
     """The answer with one part replaced."""
     middle = mean(x)
     return end((x - middle) / divisor(variance(x, middle), eps), weight, bias)
 
 
-@mistake(NORM, "unbiased", caught_by="deviation", loses=4,
-         misconception="You divide the sum of the squares by C - 1, as torch's std and var do unless told otherwise. Here it is C.")
+@mistake(
+    NORM,
+    "unbiased",
+    caught_by="deviation",
+    loses=4,
+    misconception="You divide the sum of the squares by C - 1, as torch's std and var do unless told otherwise. Here it is C.",
+)
 def _(*parts):
-    return _norm(*parts, variance=lambda x, mean: (x - mean).square().sum(-1, keepdim=True) / max(x.shape[-1] - 1, 1))
+    return _norm(
+        *parts,
+        variance=lambda x, mean: (
+            (x - mean).square().sum(-1, keepdim=True) / max(x.shape[-1] - 1, 1)
+        ),
+    )
 
 
-@mistake(NORM, "unbiased-and-eps-outside", caught_by="deviation", loses=4,
-         misconception="You add eps to torch's std: that divides by C - 1 where it should be C, and eps belongs to the variance, inside the root.")
+@mistake(
+    NORM,
+    "unbiased-and-eps-outside",
+    caught_by="deviation",
+    loses=4,
+    misconception="You add eps to torch's std: that divides by C - 1 where it should be C, and eps belongs to the variance, inside the root.",
+)
 def _(*parts):
-    return _norm(*parts, variance=lambda x, mean: x.std(-1, keepdim=True) if x.shape[-1] > 1 else torch.full_like(mean, torch.nan), divisor=lambda deviation, eps: deviation + eps)
+    return _norm(
+        *parts,
+        variance=lambda x, mean: (
+            x.std(-1, keepdim=True) if x.shape[-1] > 1 else torch.full_like(mean, torch.nan)
+        ),
+        divisor=lambda deviation, eps: deviation + eps,
+    )
 
 
-@mistake(NORM, "no-mean", caught_by="deviation", loses=4,
-         misconception="You do not take the mean away, as RMSNorm does. LayerNorm centres the token first.")
+@mistake(
+    NORM,
+    "no-mean",
+    caught_by="deviation",
+    loses=4,
+    misconception="You do not take the mean away, as RMSNorm does. LayerNorm centres the token first.",
+)
 def _(*parts):
     return _norm(*parts, mean=lambda x: torch.zeros_like(x[..., :1]))
 
 
-@mistake(NORM, "not-centred-above", caught_by="deviation", loses=4,
-         misconception="You divide x by its deviation and forget to take the mean away from x itself.")
+@mistake(
+    NORM,
+    "not-centred-above",
+    caught_by="deviation",
+    loses=4,
+    misconception="You divide x by its deviation and forget to take the mean away from x itself.",
+)
 def _(x, weight, bias, eps):
     return x / (x.var(-1, correction=0, keepdim=True) + eps).sqrt() * weight + bias
 
 
-@mistake(NORM, "only-centred", caught_by="deviation", loses=4,
-         misconception="You take the mean away and do not divide by the deviation.")
+@mistake(
+    NORM,
+    "only-centred",
+    caught_by="deviation",
+    loses=4,
+    misconception="You take the mean away and do not divide by the deviation.",
+)
 def _(*parts):
     return _norm(*parts, divisor=lambda variance, eps: 1.0)
 
 
-@mistake(NORM, "divided-by-the-variance", caught_by="deviation", loses=4,
-         misconception="You divide by the variance. It is its square root, the standard deviation.")
+@mistake(
+    NORM,
+    "divided-by-the-variance",
+    caught_by="deviation",
+    loses=4,
+    misconception="You divide by the variance. It is its square root, the standard deviation.",
+)
 def _(*parts):
     return _norm(*parts, divisor=lambda variance, eps: variance + eps)
 
 
-@mistake(NORM, "mean-distance", caught_by="deviation", loses=4,
-         misconception="You divide by the mean distance from the mean. It is the root of the mean of the squares.")
+@mistake(
+    NORM,
+    "mean-distance",
+    caught_by="deviation",
+    loses=4,
+    misconception="You divide by the mean distance from the mean. It is the root of the mean of the squares.",
+)
 def _(*parts):
     return _norm(*parts, variance=lambda x, mean: (x - mean).abs().mean(-1, keepdim=True).square())
 
 
-@mistake(NORM, "length-one", caught_by="deviation", loses=4,
-         misconception="You divide by the length of the token, the root of the sum of the squares. It is the root of their mean.")
+@mistake(
+    NORM,
+    "length-one",
+    caught_by="deviation",
+    loses=4,
+    misconception="You divide by the length of the token, the root of the sum of the squares. It is the root of their mean.",
+)
 def _(*parts):
     return _norm(*parts, variance=lambda x, mean: (x - mean).square().sum(-1, keepdim=True))
 
 
-@mistake(NORM, "eps-outside", caught_by="eps", loses=3,
-         misconception="You add eps after the root. It is added to the variance, inside the root.")
+@mistake(
+    NORM,
+    "eps-outside",
+    caught_by="eps",
+    loses=3,
+    misconception="You add eps after the root. It is added to the variance, inside the root.",
+)
 def _(*parts):
     return _norm(*parts, divisor=lambda variance, eps: variance.sqrt() + eps)
 
 
-@mistake(NORM, "no-eps", caught_by="eps", loses=3,
-         misconception="You leave out eps.")
+@mistake(NORM, "no-eps", caught_by="eps", loses=3, misconception="You leave out eps.")
 def _(*parts):
     return _norm(*parts, divisor=lambda variance, eps: variance.sqrt())
 
 
-@mistake(NORM, "eps-of-its-own", caught_by="eps", loses=2.5,
-         misconception="You use 1e-5 for eps, whatever is given.")
+@mistake(
+    NORM,
+    "eps-of-its-own",
+    caught_by="eps",
+    loses=2.5,
+    misconception="You use 1e-5 for eps, whatever is given.",
+)
 def _(*parts):
     return _norm(*parts, divisor=lambda variance, eps: (variance + 1e-5).sqrt())
 
 
-@mistake(NORM, "eps-as-a-floor", caught_by="eps", loses=3,
-         misconception="You take the larger one of the variance and eps. They are added.")
+@mistake(
+    NORM,
+    "eps-as-a-floor",
+    caught_by="eps",
+    loses=3,
+    misconception="You take the larger one of the variance and eps. They are added.",
+)
 def _(*parts):
     return _norm(*parts, divisor=lambda variance, eps: variance.clamp(min=eps).sqrt())
 
 
-@mistake(NORM, "eps-squared", caught_by="eps", loses=3,
-         misconception="You add the square of eps to the variance. It is eps itself.")
+@mistake(
+    NORM,
+    "eps-squared",
+    caught_by="eps",
+    loses=3,
+    misconception="You add the square of eps to the variance. It is eps itself.",
+)
 def _(*parts):
-    return _norm(*parts, divisor=lambda variance, eps: (variance + eps ** 2).sqrt())
+    return _norm(*parts, divisor=lambda variance, eps: (variance + eps**2).sqrt())
 
 
-@mistake(NORM, "no-weight", caught_by="weight", loses=2,
-         misconception="You leave out weight.")
+@mistake(NORM, "no-weight", caught_by="weight", loses=2, misconception="You leave out weight.")
 def _(*parts):
     return _norm(*parts, end=lambda normed, weight, bias: normed + bias)
 
 
-@mistake(NORM, "no-bias", caught_by="weight", loses=2,
-         misconception="You leave out bias.")
+@mistake(NORM, "no-bias", caught_by="weight", loses=2, misconception="You leave out bias.")
 def _(*parts):
     return _norm(*parts, end=lambda normed, weight, bias: normed * weight)
 
 
-@mistake(NORM, "neither-weight-nor-bias", caught_by="weight", loses=2,
-         misconception="You leave out weight and bias.")
+@mistake(
+    NORM,
+    "neither-weight-nor-bias",
+    caught_by="weight",
+    loses=2,
+    misconception="You leave out weight and bias.",
+)
 def _(*parts):
     return _norm(*parts, end=lambda normed, weight, bias: normed)
 
 
-@mistake(NORM, "bias-first", caught_by="weight", loses=2,
-         misconception="You add the bias before you multiply by the weight. First the weight, then the bias.")
+@mistake(
+    NORM,
+    "bias-first",
+    caught_by="weight",
+    loses=2,
+    misconception="You add the bias before you multiply by the weight. First the weight, then the bias.",
+)
 def _(*parts):
     return _norm(*parts, end=lambda normed, weight, bias: (normed + bias) * weight)
 
 
-@mistake(NORM, "weight-first", caught_by="weight", loses=2,
-         misconception="You multiply by the weight before the norm is taken. It comes at the end.")
+@mistake(
+    NORM,
+    "weight-first",
+    caught_by="weight",
+    loses=2,
+    misconception="You multiply by the weight before the norm is taken. It comes at the end.",
+)
 def _(x, weight, bias, eps):
     return _norm(x * weight, torch.ones_like(weight), bias, eps)
 
 
-@mistake(NORM, "one-plus-weight", caught_by="deviation", loses=4,
-         misconception="You multiply by 1 plus the weight. It is the weight itself.")
+@mistake(
+    NORM,
+    "one-plus-weight",
+    caught_by="deviation",
+    loses=4,
+    misconception="You multiply by 1 plus the weight. It is the weight itself.",
+)
 def _(*parts):
     return _norm(*parts, end=lambda normed, weight, bias: normed * (1 + weight) + bias)
 
 
-@mistake(NORM, "one-norm-for-all-tokens", caught_by="tokens", loses=2,
-         misconception="You take one mean and one deviation of all tokens together. Each token has its own.")
+@mistake(
+    NORM,
+    "one-norm-for-all-tokens",
+    caught_by="tokens",
+    loses=2,
+    misconception="You take one mean and one deviation of all tokens together. Each token has its own.",
+)
 def _(*parts):
-    return _norm(*parts, mean=lambda x: x.mean(), variance=lambda x, mean: (x - mean).square().mean())
+    return _norm(
+        *parts, mean=lambda x: x.mean(), variance=lambda x, mean: (x - mean).square().mean()
+    )
 
 
-@mistake(NORM, "over-the-tokens", caught_by="deviation", loses=4,
-         misconception="You take mean and deviation of each column over the tokens, as batch norm does. They are of each token over its columns.")
+@mistake(
+    NORM,
+    "over-the-tokens",
+    caught_by="deviation",
+    loses=4,
+    misconception="You take mean and deviation of each column over the tokens, as batch norm does. They are of each token over its columns.",
+)
 def _(*parts):
-    return _norm(*parts, mean=lambda x: x.mean(0, keepdim=True), variance=lambda x, mean: (x - mean).square().mean(0, keepdim=True))
+    return _norm(
+        *parts,
+        mean=lambda x: x.mean(0, keepdim=True),
+        variance=lambda x, mean: (x - mean).square().mean(0, keepdim=True),
+    )
 
 
-@mistake(NORM, "over-the-text", caught_by="tokens", loses=2,
-         misconception="You take one mean and one deviation of all tokens of a text. Each token has its own.")
+@mistake(
+    NORM,
+    "over-the-text",
+    caught_by="tokens",
+    loses=2,
+    misconception="You take one mean and one deviation of all tokens of a text. Each token has its own.",
+)
 def _(*parts):
     axes = {"dim": (-2, -1), "keepdim": True}
-    return _norm(*parts, mean=lambda x: x.mean(**(axes if x.dim() > 1 else {})),
-                 variance=lambda x, mean: (x - mean).square().mean(**(axes if x.dim() > 1 else {})))
+    return _norm(
+        *parts,
+        mean=lambda x: x.mean(**(axes if x.dim() > 1 else {})),
+        variance=lambda x, mean: (x - mean).square().mean(**(axes if x.dim() > 1 else {})),
+    )
 
 
-@mistake(NORM, "second-axis", caught_by="tokens", loses=2,
-         misconception="You take mean and deviation over axis 1. The numbers of a token stand on the last axis, whichever that is.")
+@mistake(
+    NORM,
+    "second-axis",
+    caught_by="tokens",
+    loses=2,
+    misconception="You take mean and deviation over axis 1. The numbers of a token stand on the last axis, whichever that is.",
+)
 def _(*parts):
-    return _norm(*parts, mean=lambda x: x.mean(1, keepdim=True), variance=lambda x, mean: (x - mean).square().mean(1, keepdim=True))
+    return _norm(
+        *parts,
+        mean=lambda x: x.mean(1, keepdim=True),
+        variance=lambda x, mean: (x - mean).square().mean(1, keepdim=True),
+    )
 
 
-@mistake(NORM, "axis-not-kept", caught_by="tokens", loses=2,
-         misconception="Your mean loses its axis, and is taken away from the wrong numbers: use keepdim=True.")
+@mistake(
+    NORM,
+    "axis-not-kept",
+    caught_by="tokens",
+    loses=2,
+    misconception="Your mean loses its axis, and is taken away from the wrong numbers: use keepdim=True.",
+)
 def _(*parts):
-    return _norm(*parts, mean=lambda x: x.mean(-1), variance=lambda x, mean: (x - mean).square().mean(-1))
+    return _norm(
+        *parts, mean=lambda x: x.mean(-1), variance=lambda x, mean: (x - mean).square().mean(-1)
+    )
 
 
-@mistake(NORM, "squares-less-square", caught_by="sizes", loses=0.5,
-         misconception="You take the square of the mean away from the mean of the squares: far from zero both are large and nearly the same, and no digit is left.")
+@mistake(
+    NORM,
+    "squares-less-square",
+    caught_by="sizes",
+    loses=0.5,
+    misconception="You take the square of the mean away from the mean of the squares: far from zero both are large and nearly the same, and no digit is left.",
+)
 def _(*parts):
-    return _norm(*parts, variance=lambda x, mean: (x.square().mean(-1, keepdim=True) - mean.square()).clamp(min=0))
+    return _norm(
+        *parts,
+        variance=lambda x, mean: (x.square().mean(-1, keepdim=True) - mean.square()).clamp(min=0),
+    )
 
 
-@mistake(NORM, "one-number-is-nan", caught_by="sizes", loses=0.5,
-         misconception="A token of one number gives NaN: you divide by C - 1 and correct it afterwards.")
+@mistake(
+    NORM,
+    "one-number-is-nan",
+    caught_by="sizes",
+    loses=0.5,
+    misconception="A token of one number gives NaN: you divide by C - 1 and correct it afterwards.",
+)
 def _(*parts):
-    return _norm(*parts, variance=lambda x, mean: x.var(-1, keepdim=True) * (x.shape[-1] - 1) / x.shape[-1] if x.shape[-1] > 1 else torch.full_like(mean, torch.nan))
+    return _norm(
+        *parts,
+        variance=lambda x, mean: (
+            x.var(-1, keepdim=True) * (x.shape[-1] - 1) / x.shape[-1]
+            if x.shape[-1] > 1
+            else torch.full_like(mean, torch.nan)
+        ),
+    )
 
 
-@mistake(NORM, "single-precision", caught_by="sizes", loses=0.5,
-         misconception="You work in float32, whatever comes in: the digits of float64 are lost.")
+@mistake(
+    NORM,
+    "single-precision",
+    caught_by="sizes",
+    loses=0.5,
+    misconception="You work in float32, whatever comes in: the digits of float64 are lost.",
+)
 def _(x, weight, bias, eps):
     return _norm(x.float(), weight.float(), bias.float(), eps).to(x.dtype)

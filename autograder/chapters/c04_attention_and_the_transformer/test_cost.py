@@ -1,24 +1,40 @@
 """Checks of chapter 4, part 4: what a block costs."""
+
 from autograder.chapters.c04_attention_and_the_transformer.withholding import COUNTERS, LAYERS
 from autograder.checks.draws import whole
 from autograder.checks.protocol import exercise, expect
 
 PAGE = "04-attention-and-the-transformer/block"
-LARGEST = 299_999       # odd, so that no factor of two hides what a float has lost
+LARGEST = 299_999  # odd, so that no factor of two hides what a float has lost
 KEYS = ("parameters", "operations", "score_bytes")
 
-predict_block = exercise("04.predict_block", function="predict_block", points=5, kind="predict", see=f"{PAGE}#what-it-costs", withhold=LAYERS | COUNTERS)
+predict_block = exercise(
+    "04.predict_block",
+    function="predict_block",
+    points=5,
+    kind="predict",
+    see=f"{PAGE}#what-it-costs",
+    withhold=LAYERS | COUNTERS,
+)
 
 
 def counted(tokens: int, hidden: int, heads: int, inner: int) -> dict[str, int]:
     """The three numbers, part by part; a test holds them against a real block under torch's own counter."""
-    shapes = [(hidden, hidden)] * 4 + [(inner, hidden), (hidden, inner)]                          # q, k, v, o; up and down
+    shapes = [(hidden, hidden)] * 4 + [(inner, hidden), (hidden, inner)]  # q, k, v, o; up and down
     biases = [rows for rows, _ in shapes]
-    products = [(tokens, columns, rows) for rows, columns in shapes]                              # (n, k) times (k, m)
-    in_each = [(tokens, hidden // heads, tokens), (tokens, tokens, hidden // heads)]              # scores, and means of the values
-    return {"parameters": sum(rows * columns for rows, columns in shapes) + sum(biases) + 2 * (hidden + hidden),
-            "operations": sum(2 * n * k * m for n, k, m in products) + heads * sum(2 * n * k * m for n, k, m in in_each),
-            "score_bytes": heads * tokens * tokens * 4}
+    products = [(tokens, columns, rows) for rows, columns in shapes]  # (n, k) times (k, m)
+    in_each = [
+        (tokens, hidden // heads, tokens),
+        (tokens, tokens, hidden // heads),
+    ]  # scores, and means of the values
+    return {
+        "parameters": sum(rows * columns for rows, columns in shapes)
+        + sum(biases)
+        + 2 * (hidden + hidden),
+        "operations": sum(2 * n * k * m for n, k, m in products)
+        + heads * sum(2 * n * k * m for n, k, m in in_each),
+        "score_bytes": heads * tokens * tokens * 4,
+    }
 
 
 def sizes(rng) -> list[tuple[int, int, int, int]]:
@@ -26,36 +42,81 @@ def sizes(rng) -> list[tuple[int, int, int, int]]:
     heads, width = whole(rng, 2, 9), whole(rng, 2, 40)
     free = (whole(rng, 3, 900), heads * width, heads, whole(rng, 3, 3000))
     base = (10, 12, 3, 20)
-    one_other = [(11, 12, 3, 20), (10, 24, 3, 20), (10, 12, 4, 20), (10, 12, 3, 21), (20, 12, 3, 10), (12, 10, 2, 20), (10, 20, 2, 12)]
-    top = [(LARGEST, LARGEST, 7, LARGEST), (LARGEST, LARGEST - 2, 1, LARGEST - 4), (LARGEST - whole(rng, 0, 99), 3, 3, 1), (1, LARGEST, 1, 1),
-           (3, 2, 1, LARGEST), (5, LARGEST - 1, 2, whole(rng, 200_000, LARGEST))]
-    return [(3, 4, 2, 8), (1, 1, 1, 1), (1, 8, 8, 2), (7, 5, 1, 3), (512, 768, 12, 3072), (128, 384, 12, 1536), free, base, *one_other,
-            (2048, 4096, 32, 11_008), (100_003, 8192, 64, 28_671), *top]
+    one_other = [
+        (11, 12, 3, 20),
+        (10, 24, 3, 20),
+        (10, 12, 4, 20),
+        (10, 12, 3, 21),
+        (20, 12, 3, 10),
+        (12, 10, 2, 20),
+        (10, 20, 2, 12),
+    ]
+    top = [
+        (LARGEST, LARGEST, 7, LARGEST),
+        (LARGEST, LARGEST - 2, 1, LARGEST - 4),
+        (LARGEST - whole(rng, 0, 99), 3, 3, 1),
+        (1, LARGEST, 1, 1),
+        (3, 2, 1, LARGEST),
+        (5, LARGEST - 1, 2, whole(rng, 200_000, LARGEST)),
+    ]
+    return [
+        (3, 4, 2, 8),
+        (1, 1, 1, 1),
+        (1, 8, 8, 2),
+        (7, 5, 1, 3),
+        (512, 768, 12, 3072),
+        (128, 384, 12, 1536),
+        free,
+        base,
+        *one_other,
+        (2048, 4096, 32, 11_008),
+        (100_003, 8192, 64, 28_671),
+        *top,
+    ]
 
 
 def ask(student, key: str, case: tuple, cause: str) -> None:
     """Compare one of the three predictions."""
     given = "tokens {}, hidden {}, heads {}, inner {}".format(*case)
-    expect(student.predict_block(*case), given=given).has(key).equals(counted(*case)[key], cause=cause)
+    expect(student.predict_block(*case), given=given).has(key).equals(
+        counted(*case)[key], cause=cause
+    )
 
 
 @predict_block.stage("parameters", points=2)
 def test_the_parameters_of_a_block(student, rng):
     for case in sizes(rng):
-        ask(student, "parameters", case, "Six matrices: four of C by C for queries, keys, values and output, and two of C by F. Each has a bias for each number that comes "
-                                         "out. Two norms have a weight and a bias for each of the C columns. Neither tokens nor heads play a part.")
+        ask(
+            student,
+            "parameters",
+            case,
+            "Six matrices: four of C by C for queries, keys, values and output, and two of C by F. Each has a bias for each number that comes "
+            "out. Two norms have a weight and a bias for each of the C columns. Neither tokens nor heads play a part.",
+        )
 
 
 @predict_block.stage("operations", points=2)
 def test_the_operations_of_a_forward_pass(student, rng):
     for case in sizes(rng):
-        ask(student, "operations", case, "A product of (n, k) and (k, m) is 2 n k m operations. Each token goes through the six matrices; and in each head there are two "
-                                         "products more, of (T, D) and (D, T) for the scores, and of (T, T) and (T, D) for the means.")
+        ask(
+            student,
+            "operations",
+            case,
+            "A product of (n, k) and (k, m) is 2 n k m operations. Each token goes through the six matrices; and in each head there are two "
+            "products more, of (T, D) and (D, T) for the scores, and of (T, T) and (T, D) for the means.",
+        )
 
 
 @predict_block.stage("bytes", points=1)
 def test_the_bytes_of_all_scores(student, rng):
     for case in sizes(rng):
-        ask(student, "score_bytes", case, "Each head has a table of T by T scores, and a score in float32 takes 4 bytes.")
+        ask(
+            student,
+            "score_bytes",
+            case,
+            "Each head has a table of T by T scores, and a score in float32 takes 4 bytes.",
+        )
         came = expect(student.predict_block(*case)).is_a(dict)
-        expect(set(came) == set(KEYS)).is_true(cause="The dictionary has the three keys that the statement names, and no other.")
+        expect(set(came) == set(KEYS)).is_true(
+            cause="The dictionary has the three keys that the statement names, and no other."
+        )

@@ -1,4 +1,5 @@
 """Checks of chapter 4, part 2: several heads, each with its own columns."""
+
 import math
 
 import torch
@@ -11,13 +12,22 @@ PAGE = "04-attention-and-the-transformer/heads"
 CLOSE = {"rtol": 1e-4, "atol": 4e-6}
 DOUBLE = {"rtol": 1e-9, "atol": 1e-11}
 
-multi_head = exercise("04.multi_head", function="multi_head", points=7, see=f"{PAGE}#split-look-merge", withhold=LAYERS | FUSED)
+multi_head = exercise(
+    "04.multi_head",
+    function="multi_head",
+    points=7,
+    see=f"{PAGE}#split-look-merge",
+    withhold=LAYERS | FUSED,
+)
 
 
 def mixed(x, w_q, w_k, w_v, w_o, num_heads: int) -> torch.Tensor:
     """The right answer in float64; no axis is moved."""
     x, w_q, w_k, w_v, w_o = (one.double() for one in (x, w_q, w_k, w_v, w_o))
-    q, k, v = (torch.einsum("btc,dc->btd", x, weight).unflatten(2, (num_heads, -1)) for weight in (w_q, w_k, w_v))      # (B, T, H, D)
+    q, k, v = (
+        torch.einsum("btc,dc->btd", x, weight).unflatten(2, (num_heads, -1))
+        for weight in (w_q, w_k, w_v)
+    )  # (B, T, H, D)
     scores = torch.einsum("bthd,bshd->bhts", q, k) / math.sqrt(q.shape[3])
     powers = (scores - scores.amax(3, keepdim=True)).exp()
     out = torch.einsum("bhts,bshd->bthd", powers / powers.sum(3, keepdim=True), v).flatten(2)
@@ -27,15 +37,26 @@ def mixed(x, w_q, w_k, w_v, w_o, num_heads: int) -> torch.Tensor:
 def ask(student, parts: tuple, cause: str) -> None:
     """Compare one answer; parts: x, the four matrices, and the number of heads."""
     x, num_heads = parts[0], parts[5]
-    asked = expect(student.multi_head(*parts), given="B = {}, T = {}, C = {}, H = {}".format(*x.shape, num_heads))
+    asked = expect(
+        student.multi_head(*parts),
+        given="B = {}, T = {}, C = {}, H = {}".format(*x.shape, num_heads),
+    )
     asked.close(mixed(*parts).to(x.dtype), **CLOSE, cause=cause)
     if x.dtype == torch.float64 and asked.value.dtype == torch.float64:
-        asked.close(mixed(*parts), **DOUBLE, cause="float64 comes in and float64 goes out, with all its digits: nothing on the way is float32.")
+        asked.close(
+            mixed(*parts),
+            **DOUBLE,
+            cause="float64 comes in and float64 goes out, with all its digits: nothing on the way is float32.",
+        )
 
 
-def drawn(rng: torch.Generator, batch: int, tokens: int, width: int, num_heads: int, plain: bool = False) -> tuple:
+def drawn(
+    rng: torch.Generator, batch: int, tokens: int, width: int, num_heads: int, plain: bool = False
+) -> tuple:
     """Arguments whose scores differ plainly in each head; plain: w_o is the identity."""
-    matrices = [gain * normal(rng, width, width) / math.sqrt(width) for gain in (1.4, 1.4, 1.0, 1.0)]
+    matrices = [
+        gain * normal(rng, width, width) / math.sqrt(width) for gain in (1.4, 1.4, 1.0, 1.0)
+    ]
     if plain:
         matrices[3] = torch.eye(width)
     return normal(rng, batch, tokens, width), *matrices, num_heads
@@ -43,29 +64,61 @@ def drawn(rng: torch.Generator, batch: int, tokens: int, width: int, num_heads: 
 
 @multi_head.stage("one-head", points=1.5)
 def test_one_head_attends_with_its_projected_queries_keys_and_values(student, rng):
-    rule = ("With one head and the identity for w_o: project x to queries, keys and values, by x times the transpose of each matrix, and attend; each token sees "
-            "all tokens of its own text.")
-    ask(student, (normal(rng, 1, 3, 2), *[torch.eye(2)] * 4, 1), f"{rule} Here all four matrices are the identity.")
-    for sizes in ((1, 2, 2, 1), (1, 3, 4, 1), (2, 4, 3, 1), (3, 5, 4, 1), (2, whole(rng, 6, 9), 5, 1)):
+    rule = (
+        "With one head and the identity for w_o: project x to queries, keys and values, by x times the transpose of each matrix, and attend; each token sees "
+        "all tokens of its own text."
+    )
+    ask(
+        student,
+        (normal(rng, 1, 3, 2), *[torch.eye(2)] * 4, 1),
+        f"{rule} Here all four matrices are the identity.",
+    )
+    for sizes in (
+        (1, 2, 2, 1),
+        (1, 3, 4, 1),
+        (2, 4, 3, 1),
+        (3, 5, 4, 1),
+        (2, whole(rng, 6, 9), 5, 1),
+    ):
         ask(student, drawn(rng, *sizes, plain=True), rule)
 
 
 @multi_head.stage("merge", points=1)
 def test_the_heads_stand_side_by_side_again_in_every_token(student, rng):
-    rule = ("Here the queries are all zeros, so that every head of every token gets the mean of its values: the answer is the mean of the projected tokens of a "
-            "text, column by column, whatever the heads. Head h has the columns h D to (h + 1) D - 1, before and after.")
-    for sizes in ((1, 2, 4, 2), (1, 3, 4, 2), (2, 3, 6, 2), (2, 4, 6, 3), (3, 5, 8, 4), (2, 4, 8, whole(rng, 1, 2) * 2)):
+    rule = (
+        "Here the queries are all zeros, so that every head of every token gets the mean of its values: the answer is the mean of the projected tokens of a "
+        "text, column by column, whatever the heads. Head h has the columns h D to (h + 1) D - 1, before and after."
+    )
+    for sizes in (
+        (1, 2, 4, 2),
+        (1, 3, 4, 2),
+        (2, 3, 6, 2),
+        (2, 4, 6, 3),
+        (3, 5, 8, 4),
+        (2, 4, 8, whole(rng, 1, 2) * 2),
+    ):
         x, w_q, w_k, w_v, w_o, num_heads = drawn(rng, *sizes, plain=True)
         ask(student, (x, torch.zeros_like(w_q), w_k, w_v, w_o, num_heads), rule)
 
 
-SPLIT = ("Each head has D = C / H neighbouring columns of the projected queries, keys and values, and no others: its scores are the products over those D, "
-         "divided by the square root of D, and it has weights of its own.")
+SPLIT = (
+    "Each head has D = C / H neighbouring columns of the projected queries, keys and values, and no others: its scores are the products over those D, "
+    "divided by the square root of D, and it has weights of its own."
+)
 
 
 @multi_head.stage("split", points=2)
 def test_each_head_looks_with_its_own_columns(student, rng):
-    for sizes in ((1, 2, 4, 2), (1, 3, 4, 2), (1, 5, 6, 2), (2, 4, 6, 3), (3, 3, 9, 3), (2, 5, 12, 4), (2, whole(rng, 6, 9), 8, 2), (4, 4, 16, 4)):
+    for sizes in (
+        (1, 2, 4, 2),
+        (1, 3, 4, 2),
+        (1, 5, 6, 2),
+        (2, 4, 6, 3),
+        (3, 3, 9, 3),
+        (2, 5, 12, 4),
+        (2, whole(rng, 6, 9), 8, 2),
+        (4, 4, 16, 4),
+    ):
         ask(student, drawn(rng, *sizes, plain=True), f"{SPLIT} w_o is the identity here.")
     ask(student, drawn(rng, 1, 3, 64, 2, plain=True), f"{SPLIT} w_o is the identity here.")
 
@@ -73,25 +126,72 @@ def test_each_head_looks_with_its_own_columns(student, rng):
 @multi_head.stage("mix", points=1.5)
 def test_the_last_matrix_mixes_the_heads(student, rng):
     rule = "The heads of a token, side by side, are multiplied by the transpose of w_o: that is the last step."
-    for sizes in ((1, 3, 3, 1), (1, 3, 4, 2), (2, 4, 6, 3), (3, 2, 8, 4), (2, 5, 6, 2), (1, whole(rng, 3, 6), 12, 3)):
+    for sizes in (
+        (1, 3, 3, 1),
+        (1, 3, 4, 2),
+        (2, 4, 6, 3),
+        (3, 2, 8, 4),
+        (2, 5, 6, 2),
+        (1, whole(rng, 3, 6), 12, 3),
+    ):
         ask(student, drawn(rng, *sizes), rule)
     for parts in one_changed(drawn(rng, 2, 3, 6, 2), drawn(rng, 2, 3, 6, 3)):
         ask(student, parts, f"{rule} {SPLIT}")
     for parts in look_alikes(drawn(rng, 2, 3, 4, 2)):
-        ask(student, parts, f"{rule} What a call returns depends on all numbers, and on the place of each.")
+        ask(
+            student,
+            parts,
+            f"{rule} What a call returns depends on all numbers, and on the place of each.",
+        )
 
 
 @multi_head.stage("sizes", points=1)
 def test_every_size_may_be_one_or_large_and_the_numbers_float64(student, rng):
     rule = "Any size may be 1, or hundreds; there may be as many heads as columns."
-    for sizes in ((1, 1, 1, 1), (2, 3, 1, 1), (1, 1, 4, 2), (3, 1, 6, 3), (1, 4, 6, 2), (2, 3, 5, 5), (2, 3, 2, 2), (1, 5, 4, 4), (2, 2, 2, 2), (2, 2, 2, 1),
-                  (3, 3, 3, 3), (1, 300, 2, 1), (600, 2, 4, 2), (1, 2, 600, 3), (1, 2, 300, 300), (1, 3, 32, 32), (2, 3, 48, 24), (1, 2, 256, 128), (2, 3, whole(rng, 2, 5) * 6, 6)):
+    for sizes in (
+        (1, 1, 1, 1),
+        (2, 3, 1, 1),
+        (1, 1, 4, 2),
+        (3, 1, 6, 3),
+        (1, 4, 6, 2),
+        (2, 3, 5, 5),
+        (2, 3, 2, 2),
+        (1, 5, 4, 4),
+        (2, 2, 2, 2),
+        (2, 2, 2, 1),
+        (3, 3, 3, 3),
+        (1, 300, 2, 1),
+        (600, 2, 4, 2),
+        (1, 2, 600, 3),
+        (1, 2, 300, 300),
+        (1, 3, 32, 32),
+        (2, 3, 48, 24),
+        (1, 2, 256, 128),
+        (2, 3, whole(rng, 2, 5) * 6, 6),
+    ):
         ask(student, drawn(rng, *sizes), rule)
     for sizes, num_heads in (((1, 1, 2), 1), ((3, 1, 4), 2)) * 2:
-        ask(student, (normal(rng, *sizes), *[torch.eye(sizes[2])] * 4, num_heads),
-            "One token alone sees itself, and the identity changes nothing: a new tensor with x's numbers.")
+        ask(
+            student,
+            (normal(rng, *sizes), *[torch.eye(sizes[2])] * 4, num_heads),
+            "One token alone sees itself, and the identity changes nothing: a new tensor with x's numbers.",
+        )
     two = torch.tensor([[2.0, 1.0], [-1.0, 2.0]])
-    ask(student, (10 * torch.tensor([[[3.0, 1.0], [-2.0, 1.0], [3.0, 2.0]]]), two, torch.eye(2), two.T.contiguous(), two, 2),
-        "The scores may be several hundred, and the weights are right all the same: take the largest score of a row away, or use softmax.")
+    ask(
+        student,
+        (
+            10 * torch.tensor([[[3.0, 1.0], [-2.0, 1.0], [3.0, 2.0]]]),
+            two,
+            torch.eye(2),
+            two.T.contiguous(),
+            two,
+            2,
+        ),
+        "The scores may be several hundred, and the weights are right all the same: take the largest score of a row away, or use softmax.",
+    )
     x, *matrices = drawn(rng, 2, 3, 6, 2)
-    ask(student, (x.double() / 3, *(one.double() / 0.7 for one in matrices[:4]), 2), "The numbers may be float64: the same rules, and a float64 answer.")
+    ask(
+        student,
+        (x.double() / 3, *(one.double() / 0.7 for one in matrices[:4]), 2),
+        "The numbers may be float64: the same rules, and a float64 answer.",
+    )

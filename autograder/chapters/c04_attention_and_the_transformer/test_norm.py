@@ -1,4 +1,5 @@
 """Checks of chapter 4, part 4: the norm of a token."""
+
 import torch
 
 from autograder.chapters.c04_attention_and_the_transformer.withholding import LAYERS, NORMS
@@ -9,16 +10,31 @@ PAGE = "04-attention-and-the-transformer/block"
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 DOUBLE = {"rtol": 1e-9, "atol": 1e-11}
 
-layer_norm = exercise("04.layer_norm", function="layer_norm", points=4, see=f"{PAGE}#bring-to-one-size", withhold=LAYERS | NORMS)
+layer_norm = exercise(
+    "04.layer_norm",
+    function="layer_norm",
+    points=4,
+    see=f"{PAGE}#bring-to-one-size",
+    withhold=LAYERS | NORMS,
+)
 
 
 def ask(student, x, weight, bias, eps: float, cause: str) -> None:
     """Compare with torch's own norm in float64; nothing but the student's code is refused it."""
-    right = torch.nn.functional.layer_norm(x.double(), x.shape[-1:], weight.double(), bias.double(), eps)
-    asked = expect(student.layer_norm(x, weight, bias, eps), given=f"x of shape {tuple(x.shape)}, eps {eps:.3g}")
+    right = torch.nn.functional.layer_norm(
+        x.double(), x.shape[-1:], weight.double(), bias.double(), eps
+    )
+    asked = expect(
+        student.layer_norm(x, weight, bias, eps),
+        given=f"x of shape {tuple(x.shape)}, eps {eps:.3g}",
+    )
     asked.close(right.to(x.dtype), **CLOSE, cause=cause)
     if x.dtype == torch.float64 and asked.value.dtype == torch.float64:
-        asked.close(right, **DOUBLE, cause="float64 comes in and float64 goes out, with all its digits: nothing on the way is float32.")
+        asked.close(
+            right,
+            **DOUBLE,
+            cause="float64 comes in and float64 goes out, with all its digits: nothing on the way is float32.",
+        )
 
 
 def plain(width: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -35,9 +51,17 @@ def spread(rng: torch.Generator, *shape: int) -> torch.Tensor:
 
 @layer_norm.stage("deviation", points=1)
 def test_the_mean_is_taken_away_and_the_deviation_divided_by(student, rng):
-    rule = ("Take the mean of the token away and divide by the standard deviation, the root of the mean of the squares: divided by C, not by C - 1. Here weight is "
-            "1, bias 0 and eps next to nothing.")
-    ask(student, torch.tensor([[2.0, 2.0, 6.0, 6.0]]), *plain(4), 1e-12, f"{rule} This is the case by hand.")
+    rule = (
+        "Take the mean of the token away and divide by the standard deviation, the root of the mean of the squares: divided by C, not by C - 1. Here weight is "
+        "1, bias 0 and eps next to nothing."
+    )
+    ask(
+        student,
+        torch.tensor([[2.0, 2.0, 6.0, 6.0]]),
+        *plain(4),
+        1e-12,
+        f"{rule} This is the case by hand.",
+    )
     for width in (2, 3, 5, 8, whole(rng, 9, 20)):
         for middle, size in ((0.0, 1.0), (2.5, 3.0), (-10.0, 0.5), (1.0, 50.0)):
             ask(student, middle + size * spread(rng, 1, width), *plain(width), 1e-12, rule)
@@ -49,11 +73,35 @@ def test_eps_is_added_to_the_variance_inside_the_root(student, rng):
     for width in (2, 4, whole(rng, 5, 9)):
         for eps in (0.25, 1.0, 9.0, float(uniform(rng, 2, 5)), 100.0, 1e-3, 1e-5):
             ask(student, spread(rng, 1, width) * 1.5 + 1, *plain(width), eps, rule)
-    ask(student, 1e-3 * torch.tensor([[1.0, -1.0, 2.0, -2.0]]), *plain(4), 1e-5, f"{rule} Where the variance is small eps decides.")
-    ask(student, 1e-3 * spread(rng, 1, 4), *plain(4), 1e-10, f"{rule} However small eps is, it is never replaced by a larger one.")
+    ask(
+        student,
+        1e-3 * torch.tensor([[1.0, -1.0, 2.0, -2.0]]),
+        *plain(4),
+        1e-5,
+        f"{rule} Where the variance is small eps decides.",
+    )
+    ask(
+        student,
+        1e-3 * spread(rng, 1, 4),
+        *plain(4),
+        1e-10,
+        f"{rule} However small eps is, it is never replaced by a larger one.",
+    )
     for small in (1e-4, 1e-5):
-        ask(student, small * spread(rng, 1, 4), *plain(4), 1e-12, f"{rule} Numbers may be close together and eps tiny: nothing else is added.")
-    ask(student, torch.tensor([[3.0, 3.0, 3.0, 3.0]]), *plain(4), 1e-5, "Where all numbers of a token are the same nothing is left: 0, since eps is not 0.")
+        ask(
+            student,
+            small * spread(rng, 1, 4),
+            *plain(4),
+            1e-12,
+            f"{rule} Numbers may be close together and eps tiny: nothing else is added.",
+        )
+    ask(
+        student,
+        torch.tensor([[3.0, 3.0, 3.0, 3.0]]),
+        *plain(4),
+        1e-5,
+        "Where all numbers of a token are the same nothing is left: 0, since eps is not 0.",
+    )
 
 
 @layer_norm.stage("weight", points=0.5)
@@ -61,38 +109,127 @@ def test_weight_multiplies_and_then_bias_is_added(student, rng):
     rule = "At the end each column is multiplied by its own weight, and then its own bias is added; neither plays a part in mean or deviation."
     for width in (2, 3, 6, whole(rng, 7, 12)):
         for eps in (1e-5, 0.5):
-            ask(student, spread(rng, 1, width) * 2 - 1, normal(rng, width) + 0.5, 2 * normal(rng, width), eps, rule)
-    for parts in one_changed(*((spread(rng, 1, 5), normal(rng, 5), normal(rng, 5), eps) for eps in (0.1, 2.0))):
+            ask(
+                student,
+                spread(rng, 1, width) * 2 - 1,
+                normal(rng, width) + 0.5,
+                2 * normal(rng, width),
+                eps,
+                rule,
+            )
+    for parts in one_changed(
+        *((spread(rng, 1, 5), normal(rng, 5), normal(rng, 5), eps) for eps in (0.1, 2.0))
+    ):
         ask(student, *parts, rule)
-    ask(student, spread(rng, 1, 3), torch.tensor([0.0, -1.0, 30.0]), torch.tensor([5.0, 0.0, -20.0]), 1e-5, f"{rule} A weight may be 0 or negative.")
+    ask(
+        student,
+        spread(rng, 1, 3),
+        torch.tensor([0.0, -1.0, 30.0]),
+        torch.tensor([5.0, 0.0, -20.0]),
+        1e-5,
+        f"{rule} A weight may be 0 or negative.",
+    )
 
 
 @layer_norm.stage("tokens", points=1, at_most=0.5)
 def test_each_token_is_for_itself_whatever_stands_in_front_of_the_last_axis(student, rng):
     rule = "Mean and deviation are those of one token: over the last axis alone, however many axes stand before it."
-    for shape in ((3, 4), (2, 3, 5), (2, 4, 4), (4, 4), (3, 3, 3), (5,), (2, 1, 3, 4), (2, 3, 2, 4, 3), (whole(rng, 4, 9), 6)):
+    for shape in (
+        (3, 4),
+        (2, 3, 5),
+        (2, 4, 4),
+        (4, 4),
+        (3, 3, 3),
+        (5,),
+        (2, 1, 3, 4),
+        (2, 3, 2, 4, 3),
+        (whole(rng, 4, 9), 6),
+    ):
         size = uniform(rng, 1, 5, *shape[:-1], 1)
-        ask(student, size * (spread(rng, *shape) + 2 * normal(rng, *shape[:-1], 1)), normal(rng, shape[-1]) + 0.5, normal(rng, shape[-1]), 1e-12, rule)
+        ask(
+            student,
+            size * (spread(rng, *shape) + 2 * normal(rng, *shape[:-1], 1)),
+            normal(rng, shape[-1]) + 0.5,
+            normal(rng, shape[-1]),
+            1e-12,
+            rule,
+        )
     for parts in look_alikes((spread(rng, 3, 5), normal(rng, 5) + 0.5, normal(rng, 5), 0.1)):
-        ask(student, *parts, f"{rule} What a call returns depends on all numbers, and on the place of each.")
+        ask(
+            student,
+            *parts,
+            f"{rule} What a call returns depends on all numbers, and on the place of each.",
+        )
 
 
 @layer_norm.stage("sizes", points=0.5)
 def test_a_token_may_be_short_or_long_and_far_from_zero(student, rng):
     for shape in ((1,), (3, 1), (1, 1, 1), (2, 3, 1)):
-        ask(student, 4 * normal(rng, *shape), normal(rng, 1), normal(rng, 1), 1e-5, "A token of one number is its own mean: what comes out is the bias.")
+        ask(
+            student,
+            4 * normal(rng, *shape),
+            normal(rng, 1),
+            normal(rng, 1),
+            1e-5,
+            "A token of one number is its own mean: what comes out is the bias.",
+        )
     for shape in ((1, 4), (1, 1, 2), (600, 3), (2, 600), (1, 600, 2), (600,), (2,), (130, 130)):
-        ask(student, spread(rng, *shape) + 1, normal(rng, shape[-1]), normal(rng, shape[-1]), 1e-5, "Any axis may have length 1, or hundreds.")
+        ask(
+            student,
+            spread(rng, *shape) + 1,
+            normal(rng, shape[-1]),
+            normal(rng, shape[-1]),
+            1e-5,
+            "Any axis may have length 1, or hundreds.",
+        )
     alone = torch.zeros(2, 600)
     alone[0, whole(rng, 0, 599)], alone[1, :9] = 600.0, -40.0
-    ask(student, alone, *plain(600), 1e-5, "One number among hundreds may lie twenty deviations from the mean: nothing is cut.")
+    ask(
+        student,
+        alone,
+        *plain(600),
+        1e-5,
+        "One number among hundreds may lie twenty deviations from the mean: nothing is cut.",
+    )
     far = torch.tensor([[1.0, -1, 3, -3], [2, 2, -2, -2], [0, 1, 0, -1]])
     for middle in (4096.0, -8192.0):
-        ask(student, far + middle, *plain(4), 1e-5, "The mean may be thousands of times the deviation: take it away before you square. The mean of the squares less "
-                                                    "the square of the mean loses all digits there.")
-    ask(student, far + torch.tensor([[8192.0], [-8192.0], [4096.0]]), *plain(4), 1e-5,
-        "Each token has a mean of its own, thousands of times its deviation: take that one away.")
-    ask(student, torch.tensor([[2.0, 2.0], [2.0, 3.0]]), torch.tensor([2.0, 3.0]), torch.tensor([7.0, -7.0]), 1e-12, "A token of equal numbers gives the bias.")
-    ask(student, torch.full((3, 8), -4096.0), 1000 * normal(rng, 8), normal(rng, 8), 1e-12, "A token of equal numbers gives the bias.")
+        ask(
+            student,
+            far + middle,
+            *plain(4),
+            1e-5,
+            "The mean may be thousands of times the deviation: take it away before you square. The mean of the squares less "
+            "the square of the mean loses all digits there.",
+        )
+    ask(
+        student,
+        far + torch.tensor([[8192.0], [-8192.0], [4096.0]]),
+        *plain(4),
+        1e-5,
+        "Each token has a mean of its own, thousands of times its deviation: take that one away.",
+    )
+    ask(
+        student,
+        torch.tensor([[2.0, 2.0], [2.0, 3.0]]),
+        torch.tensor([2.0, 3.0]),
+        torch.tensor([7.0, -7.0]),
+        1e-12,
+        "A token of equal numbers gives the bias.",
+    )
+    ask(
+        student,
+        torch.full((3, 8), -4096.0),
+        1000 * normal(rng, 8),
+        normal(rng, 8),
+        1e-12,
+        "A token of equal numbers gives the bias.",
+    )
     x, weight, bias = spread(rng, 2, 3, 5), normal(rng, 5), normal(rng, 5)
-    ask(student, x.double() / 3, weight.double() / 7, bias.double() / 9, 1e-5, "The numbers may be float64: the same rules, and a float64 answer.")
+    ask(
+        student,
+        x.double() / 3,
+        weight.double() / 7,
+        bias.double() / 9,
+        1e-5,
+        "The numbers may be float64: the same rules, and a float64 answer.",
+    )

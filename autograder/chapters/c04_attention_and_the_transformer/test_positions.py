@@ -1,4 +1,5 @@
 """Checks of chapter 4, order: sinusoids, vectors that are turned, a price for distance."""
+
 import math
 
 import torch
@@ -9,56 +10,114 @@ from autograder.checks.protocol import exercise, expect
 
 PAGE = "04-attention-and-the-transformer/positions"
 FARTHEST = 100_000
-NEAR = {"rtol": 1e-4, "atol": 5e-6}      # angles in float32 are right to here while positions are small
+NEAR = {"rtol": 1e-4, "atol": 5e-6}  # angles in float32 are right to here while positions are small
 
-sinusoids = exercise("04.sinusoids", function="sinusoids", points=4, see=f"{PAGE}#in-the-vector-clocks", withhold=LAYERS)
+sinusoids = exercise(
+    "04.sinusoids",
+    function="sinusoids",
+    points=4,
+    see=f"{PAGE}#in-the-vector-clocks",
+    withhold=LAYERS,
+)
 
 
 def right_sinusoids(positions: torch.Tensor, hidden: int) -> torch.Tensor:
     """Column by column: the sine of an even one's angle, the cosine of an odd one's."""
     columns = torch.arange(hidden)
-    angles = positions.double()[:, None] / 10_000.0 ** ((columns - columns % 2).double() / hidden)      # (T, C)
+    angles = positions.double()[:, None] / 10_000.0 ** (
+        (columns - columns % 2).double() / hidden
+    )  # (T, C)
     return torch.where(columns % 2 == 0, angles.sin(), angles.cos()).float()
 
 
-def ask_sinusoids(student, positions: torch.Tensor | list[int], hidden: int, cause: str, **close: float) -> None:
+def ask_sinusoids(
+    student, positions: torch.Tensor | list[int], hidden: int, cause: str, **close: float
+) -> None:
     """Compare the rows of these positions."""
     positions = torch.as_tensor(positions)
     given = f"T = {len(positions)}, positions from {positions.min()} to {positions.max()}, hidden {hidden}"
     came = student.sinusoids(positions, hidden)
-    expect(came, given=given).close(right_sinusoids(positions, hidden), **{**NEAR, **close}, cause=cause)
+    expect(came, given=given).close(
+        right_sinusoids(positions, hidden), **{**NEAR, **close}, cause=cause
+    )
 
 
 @sinusoids.stage("one-pair", points=1)
 def test_one_pair_is_the_sine_and_the_cosine_of_the_position(student, rng):
     for places in (3, 1, 2, 8, whole(rng, 4, 7), 130):
-        ask_sinusoids(student, torch.arange(places), 2, "With hidden 2 there is one pair, whose angle is the position itself, in radians: "
-                      "first its sine, then its cosine. Position 0 gives (0, 1), and position 1 gives (0.841, 0.540).")
+        ask_sinusoids(
+            student,
+            torch.arange(places),
+            2,
+            "With hidden 2 there is one pair, whose angle is the position itself, in radians: "
+            "first its sine, then its cosine. Position 0 gives (0, 1), and position 1 gives (0.841, 0.540).",
+        )
 
 
 @sinusoids.stage("interleaved", points=1, after="one-pair")
 def test_sines_and_cosines_take_turns(student, rng):
     for hidden in (4, 6, 2, 8, 64, 130, 300, 2 * whole(rng, 5, 9)):
-        ask_sinusoids(student, [0], hidden, "At position 0 every sine is 0 and every cosine 1, and they take turns: 0, 1, 0, 1, ... There are "
-                                            "`hidden` numbers in a row, half of them sines.")
+        ask_sinusoids(
+            student,
+            [0],
+            hidden,
+            "At position 0 every sine is 0 and every cosine 1, and they take turns: 0, 1, 0, 1, ... There are "
+            "`hidden` numbers in a row, half of them sines.",
+        )
 
 
 @sinusoids.stage("speeds", points=1)
 def test_each_pair_is_slower_than_the_one_before(student, rng):
-    for places, hidden in ((2, 4), (4, 4), (6, 6), (3, 8), (5, 10), (1, 12), (8, 2), (7, 64), (4, 130), (3, 300), (2, 768), (2, 1000),
-                           (5, 2 * whole(rng, 6, 9))):
-        ask_sinusoids(student, torch.arange(places), hidden, "Columns 2i and 2i + 1 share the angle position / 10,000^(2i / hidden). The first pair "
-                      "has the exponent 0, and the last one (hidden - 2) / hidden.")
+    for places, hidden in (
+        (2, 4),
+        (4, 4),
+        (6, 6),
+        (3, 8),
+        (5, 10),
+        (1, 12),
+        (8, 2),
+        (7, 64),
+        (4, 130),
+        (3, 300),
+        (2, 768),
+        (2, 1000),
+        (5, 2 * whole(rng, 6, 9)),
+    ):
+        ask_sinusoids(
+            student,
+            torch.arange(places),
+            hidden,
+            "Columns 2i and 2i + 1 share the angle position / 10,000^(2i / hidden). The first pair "
+            "has the exponent 0, and the last one (hidden - 2) / hidden.",
+        )
 
 
 @sinusoids.stage("given", points=0.5)
 def test_the_positions_are_those_that_are_given(student, rng):
     rule = "Each row belongs to the number that stands in `positions` there. They need not begin at 0, nor go up by 1, and may come twice."
-    for positions in ([5], [1], [7, 3, 3, 0], [4, 5, 6], [0, 2, 4, 6, 8], [9, 9], [3, 2, 1, 0], [0, 1, 2, 3], [1, 3, 0, 2]):
+    for positions in (
+        [5],
+        [1],
+        [7, 3, 3, 0],
+        [4, 5, 6],
+        [0, 2, 4, 6, 8],
+        [9, 9],
+        [3, 2, 1, 0],
+        [0, 1, 2, 3],
+        [1, 3, 0, 2],
+    ):
         ask_sinusoids(student, positions, 6, rule)
     for number in (4, 4, 6, 600):
-        ask_sinusoids(student, torch.randint(0, 50, (number,), generator=rng), 2 * whole(rng, 2, 5), rule, atol=2e-5)
-    for positions, hidden in one_changed((torch.tensor(distinct(rng, 3, 20)), 4), (torch.tensor([21, 30, 25]), 10)):
+        ask_sinusoids(
+            student,
+            torch.randint(0, 50, (number,), generator=rng),
+            2 * whole(rng, 2, 5),
+            rule,
+            atol=2e-5,
+        )
+    for positions, hidden in one_changed(
+        (torch.tensor(distinct(rng, 3, 20)), 4), (torch.tensor([21, 30, 25]), 10)
+    ):
         ask_sinusoids(student, positions, hidden, rule, atol=2e-5)
     for positions, hidden in look_alikes((torch.tensor([3, *distinct(rng, 4, 40), 9]), 6)):
         ask_sinusoids(student, positions, hidden, rule, atol=2e-5)
@@ -66,74 +125,181 @@ def test_the_positions_are_those_that_are_given(student, rng):
 
 @sinusoids.stage("far", points=0.5)
 def test_far_positions_have_four_right_digits_too(student, rng):
-    rule = ("Positions may be as far as 100,000. An angle that large has no four right digits after the point in float32, and fewer in half "
-            "precision: make the angles in float64, and the result float32.")
+    rule = (
+        "Positions may be as far as 100,000. An angle that large has no four right digits after the point in float32, and fewer in half "
+        "precision: make the angles in float64, and the result float32."
+    )
     for hidden in (2, 6, 64, 2 * whole(rng, 5, 20)):
         drawn = torch.randint(20_000, FARTHEST, (5,), generator=rng)
-        ask_sinusoids(student, torch.cat([drawn, torch.tensor([FARTHEST, 0, 65_537])]), hidden, rule, atol=1e-5)
+        ask_sinusoids(
+            student,
+            torch.cat([drawn, torch.tensor([FARTHEST, 0, 65_537])]),
+            hidden,
+            rule,
+            atol=1e-5,
+        )
     ask_sinusoids(student, [FARTHEST], 8, rule, atol=1e-5)
 
 
-rotate = exercise("04.rotate", function="rotate", points=5, see=f"{PAGE}#in-query-and-key-turn-them", withhold=LAYERS)
+rotate = exercise(
+    "04.rotate",
+    function="rotate",
+    points=5,
+    see=f"{PAGE}#in-query-and-key-turn-them",
+    withhold=LAYERS,
+)
 
 
 def turned(x: torch.Tensor, positions: torch.Tensor, base: float) -> torch.Tensor:
     """The right answer, by products of complex numbers."""
     pairs = x.shape[-1] // 2
     z = torch.complex(x[..., :pairs].double(), x[..., pairs:].double())
-    angles = positions.double()[:, None] / float(base) ** (torch.arange(pairs).double() / pairs)       # (T, D/2)
+    angles = positions.double()[:, None] / float(base) ** (
+        torch.arange(pairs).double() / pairs
+    )  # (T, D/2)
     z = z * torch.polar(torch.ones_like(angles), angles)
     return torch.cat([z.real, z.imag], -1).to(x.dtype)
 
 
-def ask_rotate(student, x: torch.Tensor, positions: torch.Tensor | list[int], base: float, cause: str, atol: float = 5e-6, rtol: float = 1e-4) -> None:
+def ask_rotate(
+    student,
+    x: torch.Tensor,
+    positions: torch.Tensor | list[int],
+    base: float,
+    cause: str,
+    atol: float = 5e-6,
+    rtol: float = 1e-4,
+) -> None:
     """Compare all numbers; atol: as a part of the largest number in x."""
     positions = torch.as_tensor(positions)
     given = "B = {}, H = {}, T = {}, D = {}, base {:g}".format(*x.shape, base)
     came = student.rotate(x, positions, base)
-    expect(came, given=given).close(turned(x, positions, base), rtol=rtol, atol=atol * float(x.abs().max()), cause=cause)
+    expect(came, given=given).close(
+        turned(x, positions, base), rtol=rtol, atol=atol * float(x.abs().max()), cause=cause
+    )
 
 
 @rotate.stage("turn", points=1)
 def test_two_numbers_are_turned_by_the_position(student, rng):
-    rule = ("With D = 2 there is one pair (a, b), and the token at position p has it turned by p radians, against the clock: "
-            "(a cos p - b sin p, a sin p + b cos p), with the same a and b in both.")
-    for size in ((1, 1, 2, 2), (1, 1, 1, 2), (2, 3, 5, 2), (3, 1, 3, 2), (1, 4, 4, 2), (2, 2, 2, 2), (1, 2, 130, 2), (2, 1, whole(rng, 4, 7), 2)):
+    rule = (
+        "With D = 2 there is one pair (a, b), and the token at position p has it turned by p radians, against the clock: "
+        "(a cos p - b sin p, a sin p + b cos p), with the same a and b in both."
+    )
+    for size in (
+        (1, 1, 2, 2),
+        (1, 1, 1, 2),
+        (2, 3, 5, 2),
+        (3, 1, 3, 2),
+        (1, 4, 4, 2),
+        (2, 2, 2, 2),
+        (1, 2, 130, 2),
+        (2, 1, whole(rng, 4, 7), 2),
+    ):
         ask_rotate(student, normal(rng, *size), torch.arange(size[2]), 10_000.0, rule)
-    ask_rotate(student, torch.tensor([[[[1.0, 0.0]] * 4, [[0.0, 1.0]] * 4]]), torch.arange(4), 10_000.0, rule)
+    ask_rotate(
+        student,
+        torch.tensor([[[[1.0, 0.0]] * 4, [[0.0, 1.0]] * 4]]),
+        torch.arange(4),
+        10_000.0,
+        rule,
+    )
 
 
 @rotate.stage("halves", points=1)
 def test_number_i_makes_a_pair_with_the_one_half_a_vector_on(student, rng):
-    for size in ((1, 1, 3, 4), (2, 3, 2, 6), (1, 2, 4, 8), (2, 1, 3, 64), (1, 1, 2, 130), (1, 2, 3, 2 * whole(rng, 5, 9))):
+    for size in (
+        (1, 1, 3, 4),
+        (2, 3, 2, 6),
+        (1, 2, 4, 8),
+        (2, 1, 3, 64),
+        (1, 1, 2, 130),
+        (1, 2, 3, 2 * whole(rng, 5, 9)),
+    ):
         x, half = torch.zeros(size), size[3] // 2
         x[..., 0], x[..., half] = normal(rng, *size[:3]), normal(rng, *size[:3])
-        ask_rotate(student, x, torch.arange(size[2]), 10_000.0, "Only the first pair is not 0 here: numbers 0 and D/2, counted from 0, which turn by the "
-                   "position. The two numbers of a pair stand half a vector apart, before and after, and both turn by the pair's angle.")
+        ask_rotate(
+            student,
+            x,
+            torch.arange(size[2]),
+            10_000.0,
+            "Only the first pair is not 0 here: numbers 0 and D/2, counted from 0, which turn by the "
+            "position. The two numbers of a pair stand half a vector apart, before and after, and both turn by the pair's angle.",
+        )
 
 
 @rotate.stage("speeds", points=1)
 def test_each_pair_has_its_own_angle(student, rng):
     rule = "Pair i, of numbers i and i + D/2, turns by position · base^(-2i / D) radians, with the base that is given."
-    for size in ((1, 1, 2, 4), (2, 3, 5, 4), (1, 2, 3, 6), (3, 1, 4, 8), (2, 2, 6, 12),
-                 (1, 1, 4, 64), (1, 2, 2, 128), (1, 1, 2, 256), (1, 1, 2, 600), (600, 1, 2, 4), (1, 600, 2, 4), (4, 4, 4, 4),
-                 (1, 1, 6, 6), (5, 2, 3, 4), (1, 12, 2, 4), (2, 1, 3, 2 * whole(rng, 5, 9))):
+    for size in (
+        (1, 1, 2, 4),
+        (2, 3, 5, 4),
+        (1, 2, 3, 6),
+        (3, 1, 4, 8),
+        (2, 2, 6, 12),
+        (1, 1, 4, 64),
+        (1, 2, 2, 128),
+        (1, 1, 2, 256),
+        (1, 1, 2, 600),
+        (600, 1, 2, 4),
+        (1, 600, 2, 4),
+        (4, 4, 4, 4),
+        (1, 1, 6, 6),
+        (5, 2, 3, 4),
+        (1, 12, 2, 4),
+        (2, 1, 3, 2 * whole(rng, 5, 9)),
+    ):
         ask_rotate(student, normal(rng, *size), torch.arange(size[2]), 10_000.0, rule)
     for base in (1.0, 1.5, 2.0, 10.5, 500.0, 500_000.0, 1_000_000.0):
         ask_rotate(student, normal(rng, 2, 1, 4, 6), torch.arange(4), base, rule)
     for scale in (1e-3, 1e3):
-        ask_rotate(student, scale * normal(rng, 1, 2, 3, 4), torch.arange(3), 10_000.0, f"{rule} Nothing else is done to the numbers.")
+        ask_rotate(
+            student,
+            scale * normal(rng, 1, 2, 3, 4),
+            torch.arange(3),
+            10_000.0,
+            f"{rule} Nothing else is done to the numbers.",
+        )
 
 
 @rotate.stage("given", points=1)
 def test_the_positions_of_the_tokens_are_given(student, rng):
-    rule = ("Token t stands at positions[t], in every sequence and every head. Positions need not begin at 0, nor go up by 1, "
-            "and may come twice.")
-    for positions in ([5], [1], [7, 3, 3, 0], [4, 5, 6], [0, 2, 4, 6, 8], [9, 9], [3, 2, 1, 0], [0, 1, 2, 3], [1, 3, 0, 2], [0, 0], [0, 0]):
+    rule = (
+        "Token t stands at positions[t], in every sequence and every head. Positions need not begin at 0, nor go up by 1, "
+        "and may come twice."
+    )
+    for positions in (
+        [5],
+        [1],
+        [7, 3, 3, 0],
+        [4, 5, 6],
+        [0, 2, 4, 6, 8],
+        [9, 9],
+        [3, 2, 1, 0],
+        [0, 1, 2, 3],
+        [1, 3, 0, 2],
+        [0, 0],
+        [0, 0],
+    ):
         ask_rotate(student, normal(rng, 2, 3, len(positions), 4), positions, 10_000.0, rule)
-    ask_rotate(student, normal(rng, 2, 1, 6, 8), torch.randint(0, 50, (6,), generator=rng), 10_000.0, rule, 2e-5)
-    ask_rotate(student, normal(rng, 1, 1, 600, 2), torch.randint(0, 50, (600,), generator=rng), 10_000.0, rule, 2e-5)
-    for parts in look_alikes((normal(rng, 1, 2, 5, 4), torch.tensor([2, *distinct(rng, 3, 20), 7]), 30.0)):
+    ask_rotate(
+        student,
+        normal(rng, 2, 1, 6, 8),
+        torch.randint(0, 50, (6,), generator=rng),
+        10_000.0,
+        rule,
+        2e-5,
+    )
+    ask_rotate(
+        student,
+        normal(rng, 1, 1, 600, 2),
+        torch.randint(0, 50, (600,), generator=rng),
+        10_000.0,
+        rule,
+        2e-5,
+    )
+    for parts in look_alikes(
+        (normal(rng, 1, 2, 5, 4), torch.tensor([2, *distinct(rng, 3, 20), 7]), 30.0)
+    ):
         ask_rotate(student, *parts, rule, 2e-5)
     first = normal(rng, 2, 2, 3, 4), torch.tensor(distinct(rng, 3, 20)), 10_000.0
     for parts in one_changed(first, (normal(rng, 2, 2, 3, 4), torch.tensor([21, 30, 25]), 100.0)):
@@ -142,10 +308,14 @@ def test_the_positions_of_the_tokens_are_given(student, rng):
 
 @rotate.stage("far", points=0.5)
 def test_far_tokens_have_four_right_digits_too(student, rng):
-    rule = ("Positions may be as far as 100,000. An angle that large has no four right digits after the point in float32, and fewer in half "
-            "precision: make the angles in float64, and cosine and sine of x's dtype.")
+    rule = (
+        "Positions may be as far as 100,000. An angle that large has no four right digits after the point in float32, and fewer in half "
+        "precision: make the angles in float64, and cosine and sine of x's dtype."
+    )
     for size in (2, 6, 64, 2 * whole(rng, 5, 20)):
-        positions = torch.cat([torch.randint(20_000, FARTHEST, (3,), generator=rng), torch.tensor([FARTHEST, 0])])
+        positions = torch.cat(
+            [torch.randint(20_000, FARTHEST, (3,), generator=rng), torch.tensor([FARTHEST, 0])]
+        )
         ask_rotate(student, normal(rng, 1, 2, 5, size), positions, 10_000.0, rule, 1e-5)
     for base in (500_000.0, 10.5, 1.0):
         ask_rotate(student, normal(rng, 1, 2, 3, 8), [54_321, 100_000, 7], base, rule, 1e-5)
@@ -155,62 +325,158 @@ def test_far_tokens_have_four_right_digits_too(student, rng):
 def test_double_precision_comes_back_in_double_precision(student, rng):
     rule = "x may be float64, and then so is the answer, to nine digits: nothing on the way may be float32."
     for size in ((1, 1, 2, 2), (2, 3, 4, 6), (1, 2, whole(rng, 3, 6), 8)):
-        ask_rotate(student, normal(rng, *size).double(), torch.arange(size[2]), 10_000.0, rule, 1e-9, 1e-9)
+        ask_rotate(
+            student, normal(rng, *size).double(), torch.arange(size[2]), 10_000.0, rule, 1e-9, 1e-9
+        )
     for base in (500.0, 12_345.678, 1.1):
-        ask_rotate(student, normal(rng, 1, 2, 3, 6).double() / 3, [90_000, 3, 54_321], base, rule, 1e-9, 1e-9)
+        ask_rotate(
+            student,
+            normal(rng, 1, 2, 3, 6).double() / 3,
+            [90_000, 3, 54_321],
+            base,
+            rule,
+            1e-9,
+            1e-9,
+        )
 
 
 BIAS = {"rtol": 1e-4, "atol": 2e-6}
-distance_bias = exercise("04.distance_bias", function="distance_bias", points=4, see=f"{PAGE}#in-the-score-a-number-for-each-distance", withhold=LAYERS)
+distance_bias = exercise(
+    "04.distance_bias",
+    function="distance_bias",
+    points=4,
+    see=f"{PAGE}#in-the-score-a-number-for-each-distance",
+    withhold=LAYERS,
+)
 
 
 def right_bias(num_heads: int, num_queries: int, num_keys: int) -> torch.Tensor:
     """Number by number over the heads, in double precision."""
     power = 1 << int(math.log2(num_heads) + 1e-9)
-    eighths = [(h + 1) / power for h in range(power)] + [(h + 0.5) / power for h in range(num_heads - power)]
+    eighths = [(h + 1) / power for h in range(power)] + [
+        (h + 0.5) / power for h in range(num_heads - power)
+    ]
     queries = torch.arange(num_queries) + num_keys - num_queries
-    away = (torch.arange(num_keys)[None] - queries[:, None]).abs().double()                            # (T, S)
-    return torch.stack([-away / 256.0 ** share for share in eighths]).float()
+    away = (torch.arange(num_keys)[None] - queries[:, None]).abs().double()  # (T, S)
+    return torch.stack([-away / 256.0**share for share in eighths]).float()
 
 
 def ask_bias(student, num_heads: int, num_queries: int, num_keys: int, cause: str) -> None:
     """Compare the whole table."""
     came = student.distance_bias(num_heads, num_queries, num_keys)
     expect(came, given=f"H = {num_heads}, T = {num_queries}, S = {num_keys}").close(
-        right_bias(num_heads, num_queries, num_keys), **BIAS, cause=cause)
+        right_bias(num_heads, num_queries, num_keys), **BIAS, cause=cause
+    )
 
 
 @distance_bias.stage("slopes", points=1)
 def test_each_head_has_its_slope(student):
     for heads in (8, 1, 2, 4, 16, 32, 64, 128):
-        bias = expect(student.distance_bias(heads, 2, 2), given=f"H = {heads}, T = 2, S = 2").is_tensor(shape=(heads, 2, 2))
-        expect(bias[:, 1, 1] - bias[:, 1, 0], "One place of distance", f"H = {heads}, T = 2, S = 2").close(
-            -right_bias(heads, 2, 2)[:, 1, 0], **BIAS,
+        bias = expect(
+            student.distance_bias(heads, 2, 2), given=f"H = {heads}, T = 2, S = 2"
+        ).is_tensor(shape=(heads, 2, 2))
+        expect(
+            bias[:, 1, 1] - bias[:, 1, 0], "One place of distance", f"H = {heads}, T = 2, S = 2"
+        ).close(
+            -right_bias(heads, 2, 2)[:, 1, 0],
+            **BIAS,
             cause="The bias should fall by the head's slope when a key is one place further before the query. With H heads, H a power of two, head "
-                  "h = 1 ... H has the slope 2^(-8h / H): the last of them always 1/256.")
+            "h = 1 ... H has the slope 2^(-8h / H): the last of them always 1/256.",
+        )
 
 
 @distance_bias.stage("distance", points=1)
 def test_the_price_grows_with_the_distance_on_both_sides(student, rng):
-    for heads, tokens in ((2, 3), (4, 5), (1, 1), (8, 1), (1, 6), (128, 3), (64, 2), (2, 130), (4, whole(rng, 6, 9)), (8, 8)):
-        ask_bias(student, heads, tokens, tokens, "The bias is minus the slope times the distance: 0 on the diagonal, the same for a key two places "
-                 "before the query as for one two places after it (hiding that one is the mask's work), and further from 0 in equal steps.")
+    for heads, tokens in (
+        (2, 3),
+        (4, 5),
+        (1, 1),
+        (8, 1),
+        (1, 6),
+        (128, 3),
+        (64, 2),
+        (2, 130),
+        (4, whole(rng, 6, 9)),
+        (8, 8),
+    ):
+        ask_bias(
+            student,
+            heads,
+            tokens,
+            tokens,
+            "The bias is minus the slope times the distance: 0 on the diagonal, the same for a key two places "
+            "before the query as for one two places after it (hiding that one is the mask's work), and further from 0 in equal steps.",
+        )
 
 
 @distance_bias.stage("cache", points=1)
 def test_fewer_queries_are_the_last_of_the_keys(student, rng):
     tokens = whole(rng, 4, 6)
-    for heads, queries, keys in ((2, 1, 3), (4, 2, 5), (1, 1, 2), (8, 3, 4), (4, 2, 2), (2, 1, 130),
-                                 (2, tokens, tokens + whole(rng, 2, 5)), (16, 3, 16), (1, 40, 1500), (1, 300, 300), (4, 1, 2000), (128, 2, 130),
-                                 (4, 2, 6), (4, 3, 4), (4, 1, 12), (4, 3, 7), (4, 4, 6)):
-        ask_bias(student, heads, queries, keys, "With fewer queries than keys, the queries are the last of the tokens: query t stands at the place "
-                 "keys - queries + t, so the last query and the last key are the same token, at distance 0.")
+    for heads, queries, keys in (
+        (2, 1, 3),
+        (4, 2, 5),
+        (1, 1, 2),
+        (8, 3, 4),
+        (4, 2, 2),
+        (2, 1, 130),
+        (2, tokens, tokens + whole(rng, 2, 5)),
+        (16, 3, 16),
+        (1, 40, 1500),
+        (1, 300, 300),
+        (4, 1, 2000),
+        (128, 2, 130),
+        (4, 2, 6),
+        (4, 3, 4),
+        (4, 1, 12),
+        (4, 3, 7),
+        (4, 4, 6),
+    ):
+        ask_bias(
+            student,
+            heads,
+            queries,
+            keys,
+            "With fewer queries than keys, the queries are the last of the tokens: query t stands at the place "
+            "keys - queries + t, so the last query and the last key are the same token, at distance 0.",
+        )
 
 
 @distance_bias.stage("other-numbers", points=1)
 def test_heads_that_are_no_power_of_two(student, rng):
-    for heads in (3, 6, 12, 5, 7, 9, 10, 11, 15, 20, 24, 25, 31, 33, 40, 48, 96, 127, whole(rng, 17, 23)):
-        ask_bias(student, heads, 2, 2, "With P the largest power of two below H, the first P heads have the slopes of P heads, in their order, and the "
-                 "others follow: 2^(-8(j - 1/2) / P) for j = 1 ... H - P.")
+    for heads in (
+        3,
+        6,
+        12,
+        5,
+        7,
+        9,
+        10,
+        11,
+        15,
+        20,
+        24,
+        25,
+        31,
+        33,
+        40,
+        48,
+        96,
+        127,
+        whole(rng, 17, 23),
+    ):
+        ask_bias(
+            student,
+            heads,
+            2,
+            2,
+            "With P the largest power of two below H, the first P heads have the slopes of P heads, in their order, and the "
+            "others follow: 2^(-8(j - 1/2) / P) for j = 1 ... H - P.",
+        )
     for heads, queries, keys in ((3, 2, 4), (12, 5, 7), (3, 20, 130), (5, 5, 5), (100, 2, 300)):
-        ask_bias(student, heads, queries, keys, "Distances do not depend on the number of heads, nor does the place of the queries.")
+        ask_bias(
+            student,
+            heads,
+            queries,
+            keys,
+            "Distances do not depend on the number of heads, nor does the place of the queries.",
+        )

@@ -1,4 +1,5 @@
 """Plausible wrong solutions of chapter 5, part 2: masking, and the loss at the blanks."""
+
 import torch
 
 from autograder.checks.registry import mistake
@@ -24,144 +25,337 @@ def _answer(ids, chosen, fate, others, mask_id):
     return _changed(ids, chosen, fate, others, mask_id), torch.where(chosen, ids, -100)
 
 
-@mistake(MASK, "a-coin-for-each-token", caught_by="count", loses=8, misconception="You choose every token whose `order` is below 0.15. So a row gets more or fewer than 15 %, sometimes none.")
+@mistake(
+    MASK,
+    "a-coin-for-each-token",
+    caught_by="count",
+    loses=8,
+    misconception="You choose every token whose `order` is below 0.15. So a row gets more or fewer than 15 %, sometimes none.",
+)
 def _(ids, special, order, fate, others, mask_id):
     return _answer(ids, (order < 0.15) & ~special, fate, others, mask_id)
 
 
-@mistake(MASK, "rounded-down", caught_by="count", loses=2, misconception="You round the number of chosen tokens down. It goes to the nearest whole number.")
+@mistake(
+    MASK,
+    "rounded-down",
+    caught_by="count",
+    loses=2,
+    misconception="You round the number of chosen tokens down. It goes to the nearest whole number.",
+)
 def _(ids, special, order, fate, others, mask_id):
     free = (~special).sum(1)
-    return _answer(ids, _chosen(special, order, (15 * free // 100).maximum(free.clamp(max=1))), fate, others, mask_id)
+    return _answer(
+        ids,
+        _chosen(special, order, (15 * free // 100).maximum(free.clamp(max=1))),
+        fate,
+        others,
+        mask_id,
+    )
 
 
-@mistake(MASK, "rounded-up", caught_by="count", loses=2, misconception="You round the number of chosen tokens up. It goes to the nearest whole number.")
+@mistake(
+    MASK,
+    "rounded-up",
+    caught_by="count",
+    loses=2,
+    misconception="You round the number of chosen tokens up. It goes to the nearest whole number.",
+)
 def _(ids, special, order, fate, others, mask_id):
-    return _answer(ids, _chosen(special, order, (15 * (~special).sum(1) / 100).ceil()), fate, others, mask_id)
+    return _answer(
+        ids, _chosen(special, order, (15 * (~special).sum(1) / 100).ceil()), fate, others, mask_id
+    )
 
 
-@mistake(MASK, "half-up", caught_by="count", loses=2, misconception="You round an exact half up. It goes to the even number: 4.5 to 4, 7.5 to 8.")
+@mistake(
+    MASK,
+    "half-up",
+    caught_by="count",
+    loses=2,
+    misconception="You round an exact half up. It goes to the even number: 4.5 to 4, 7.5 to 8.",
+)
 def _(ids, special, order, fate, others, mask_id):
     free = (~special).sum(1)
-    return _answer(ids, _chosen(special, order, ((15 * free + 50) // 100).maximum(free.clamp(max=1))), fate, others, mask_id)
+    return _answer(
+        ids,
+        _chosen(special, order, ((15 * free + 50) // 100).maximum(free.clamp(max=1))),
+        fate,
+        others,
+        mask_id,
+    )
 
 
-@mistake(MASK, "in-single-precision", caught_by="count", loses=2,
-         misconception="You compute 0.15 times n in float32, where 0.15 is a hair too large: 190 tokens give 29 in place of 28. 15 * n / 100 is exact.")
+@mistake(
+    MASK,
+    "in-single-precision",
+    caught_by="count",
+    loses=2,
+    misconception="You compute 0.15 times n in float32, where 0.15 is a hair too large: 190 tokens give 29 in place of 28. 15 * n / 100 is exact.",
+)
 def _(ids, special, order, fate, others, mask_id):
     free = (~special).sum(1)
-    return _answer(ids, _chosen(special, order, (torch.tensor(0.15) * free.float()).round().maximum(free.clamp(max=1))), fate, others, mask_id)
+    return _answer(
+        ids,
+        _chosen(
+            special, order, (torch.tensor(0.15) * free.float()).round().maximum(free.clamp(max=1))
+        ),
+        fate,
+        others,
+        mask_id,
+    )
 
 
-@mistake(MASK, "none-in-short-rows", caught_by="count", loses=2, misconception="In a short row you choose nothing. At least one token is chosen, if one is free.")
+@mistake(
+    MASK,
+    "none-in-short-rows",
+    caught_by="count",
+    loses=2,
+    misconception="In a short row you choose nothing. At least one token is chosen, if one is free.",
+)
 def _(ids, special, order, fate, others, mask_id):
-    return _answer(ids, _chosen(special, order, (15 * (~special).sum(1) / 100).round()), fate, others, mask_id)
+    return _answer(
+        ids, _chosen(special, order, (15 * (~special).sum(1) / 100).round()), fate, others, mask_id
+    )
 
 
-@mistake(MASK, "over-the-batch", caught_by="count", loses=8, misconception="You choose 15 % of the whole batch. Every row has its own number.")
+@mistake(
+    MASK,
+    "over-the-batch",
+    caught_by="count",
+    loses=8,
+    misconception="You choose 15 % of the whole batch. Every row has its own number.",
+)
 def _(ids, special, order, fate, others, mask_id):
     flat = _chosen(special.reshape(1, -1), order.reshape(1, -1)).reshape(ids.shape)
     return _answer(ids, flat, fate, others, mask_id)
 
 
-@mistake(MASK, "labels-turned-round", caught_by="count", loses=6, misconception="Your labels are -100 at the chosen places and ids elsewhere: the other way round.")
+@mistake(
+    MASK,
+    "labels-turned-round",
+    caught_by="count",
+    loses=6,
+    misconception="Your labels are -100 at the chosen places and ids elsewhere: the other way round.",
+)
 def _(ids, special, order, fate, others, mask_id):
     chosen = _chosen(special, order)
     return _changed(ids, chosen, fate, others, mask_id), torch.where(chosen, -100, ids)
 
 
-@mistake(MASK, "every-place-labelled", caught_by="count", loses=6,
-         misconception="You label every place with its id. Only the chosen tokens have a label; everywhere else it is -100, which the loss leaves out.")
+@mistake(
+    MASK,
+    "every-place-labelled",
+    caught_by="count",
+    loses=6,
+    misconception="You label every place with its id. Only the chosen tokens have a label; everywhere else it is -100, which the loss leaves out.",
+)
 def _(ids, special, order, fate, others, mask_id):
     return _changed(ids, _chosen(special, order), fate, others, mask_id), ids.clone()
 
 
-@mistake(MASK, "every-free-place-labelled", caught_by="count", loses=6,
-         misconception="You label every token that is not special. Only the chosen ones have a label; everywhere else it is -100, which the loss leaves out.")
+@mistake(
+    MASK,
+    "every-free-place-labelled",
+    caught_by="count",
+    loses=6,
+    misconception="You label every token that is not special. Only the chosen ones have a label; everywhere else it is -100, which the loss leaves out.",
+)
 def _(ids, special, order, fate, others, mask_id):
-    return _changed(ids, _chosen(special, order), fate, others, mask_id), torch.where(special, -100, ids)
+    return _changed(ids, _chosen(special, order), fate, others, mask_id), torch.where(
+        special, -100, ids
+    )
 
 
-@mistake(MASK, "kept-ones-have-no-label", caught_by="count", loses=6, misconception="A chosen token that stays as it is has no label with you. It is asked for like the others.")
+@mistake(
+    MASK,
+    "kept-ones-have-no-label",
+    caught_by="count",
+    loses=6,
+    misconception="A chosen token that stays as it is has no label with you. It is asked for like the others.",
+)
 def _(ids, special, order, fate, others, mask_id):
     chosen = _chosen(special, order)
     return _changed(ids, chosen, fate, others, mask_id), torch.where(chosen & (fate < 9), ids, -100)
 
 
-@mistake(MASK, "labels-after-masking", caught_by="labels", loses=3, misconception="You read the labels off the changed ids. They are what stood there before.")
+@mistake(
+    MASK,
+    "labels-after-masking",
+    caught_by="labels",
+    loses=3,
+    misconception="You read the labels off the changed ids. They are what stood there before.",
+)
 def _(ids, special, order, fate, others, mask_id):
     chosen = _chosen(special, order)
     new = _changed(ids, chosen, fate, others, mask_id)
     return new, torch.where(chosen, new, -100)
 
 
-@mistake(MASK, "the-largest", caught_by="labels", loses=6, misconception="You choose the places with the largest numbers of `order`. The smallest are chosen.")
+@mistake(
+    MASK,
+    "the-largest",
+    caught_by="labels",
+    loses=6,
+    misconception="You choose the places with the largest numbers of `order`. The smallest are chosen.",
+)
 def _(ids, special, order, fate, others, mask_id):
     return _answer(ids, _chosen(special, 1 - order), fate, others, mask_id)
 
 
-@mistake(MASK, "argsort-once", caught_by="labels", loses=6,
-         misconception="You compare `argsort` itself with the number. It says which place comes first, not which rank a place has: take `argsort` of it once more.")
+@mistake(
+    MASK,
+    "argsort-once",
+    caught_by="labels",
+    loses=6,
+    misconception="You compare `argsort` itself with the number. It says which place comes first, not which rank a place has: take `argsort` of it once more.",
+)
 def _(ids, special, order, fate, others, mask_id):
     chosen = (order.masked_fill(special, 2.0).argsort(1) < _number(special)[:, None]) & ~special
     return _answer(ids, chosen, fate, others, mask_id)
 
 
-@mistake(MASK, "id-0-is-padding", caught_by="labels", loses=2.5, misconception="You take id 0 for padding. Only `special` says what is special.")
+@mistake(
+    MASK,
+    "id-0-is-padding",
+    caught_by="labels",
+    loses=2.5,
+    misconception="You take id 0 for padding. Only `special` says what is special.",
+)
 def _(ids, special, order, fate, others, mask_id):
-    return _answer(ids, _chosen(special | (ids == 0), order, _number(special)), fate, others, mask_id)
+    return _answer(
+        ids, _chosen(special | (ids == 0), order, _number(special)), fate, others, mask_id
+    )
 
 
-@mistake(MASK, "special-tokens-chosen", caught_by="specials", loses=1.5, misconception="You choose special tokens like others. They are never chosen.")
+@mistake(
+    MASK,
+    "special-tokens-chosen",
+    caught_by="specials",
+    loses=1.5,
+    misconception="You choose special tokens like others. They are never chosen.",
+)
 def _(ids, special, order, fate, others, mask_id):
-    return _answer(ids, order.argsort(1).argsort(1) < _number(special)[:, None], fate, others, mask_id)
+    return _answer(
+        ids, order.argsort(1).argsort(1) < _number(special)[:, None], fate, others, mask_id
+    )
 
 
-@mistake(MASK, "special-tokens-counted", caught_by="specials", loses=1.5, misconception="You take 15 % of all places. Special tokens do not count.")
+@mistake(
+    MASK,
+    "special-tokens-counted",
+    caught_by="specials",
+    loses=1.5,
+    misconception="You take 15 % of all places. Special tokens do not count.",
+)
 def _(ids, special, order, fate, others, mask_id):
-    return _answer(ids, _chosen(special, order, _number(torch.zeros_like(special))) & ~special, fate, others, mask_id)
+    return _answer(
+        ids,
+        _chosen(special, order, _number(torch.zeros_like(special))) & ~special,
+        fate,
+        others,
+        mask_id,
+    )
 
 
-@mistake(MASK, "chosen-then-dropped", caught_by="specials", loses=1.5,
-         misconception="You choose among all places and drop the special ones then: a row with special tokens gets too few.")
+@mistake(
+    MASK,
+    "chosen-then-dropped",
+    caught_by="specials",
+    loses=1.5,
+    misconception="You choose among all places and drop the special ones then: a row with special tokens gets too few.",
+)
 def _(ids, special, order, fate, others, mask_id):
-    return _answer(ids, (order.argsort(1).argsort(1) < _number(special)[:, None]) & ~special, fate, others, mask_id)
+    return _answer(
+        ids,
+        (order.argsort(1).argsort(1) < _number(special)[:, None]) & ~special,
+        fate,
+        others,
+        mask_id,
+    )
 
 
-@mistake(MASK, "one-in-every-row", caught_by="specials", loses=1.5, misconception="You choose one token also in a row that has nothing but special ones. There is nothing to choose in it.")
+@mistake(
+    MASK,
+    "one-in-every-row",
+    caught_by="specials",
+    loses=1.5,
+    misconception="You choose one token also in a row that has nothing but special ones. There is nothing to choose in it.",
+)
 def _(ids, special, order, fate, others, mask_id):
-    return _answer(ids, _chosen(special, order, _number(special).clamp(min=1)), fate, others, mask_id)
+    return _answer(
+        ids, _chosen(special, order, _number(special).clamp(min=1)), fate, others, mask_id
+    )
 
 
-@mistake(MASK, "every-chosen-one-covered", caught_by="swapped", loses=2, misconception="You cover every chosen token. One in ten is swapped, and one in ten stays.")
+@mistake(
+    MASK,
+    "every-chosen-one-covered",
+    caught_by="swapped",
+    loses=2,
+    misconception="You cover every chosen token. One in ten is swapped, and one in ten stays.",
+)
 def _(ids, special, order, fate, others, mask_id):
     chosen = _chosen(special, order)
     return torch.where(chosen, mask_id, ids), torch.where(chosen, ids, -100)
 
 
-@mistake(MASK, "swapped-and-kept-exchanged", caught_by="swapped", loses=2, misconception="You keep at 8 and swap at 9. It is the other way round.")
+@mistake(
+    MASK,
+    "swapped-and-kept-exchanged",
+    caught_by="swapped",
+    loses=2,
+    misconception="You keep at 8 and swap at 9. It is the other way round.",
+)
 def _(ids, special, order, fate, others, mask_id):
-    return _answer(ids, _chosen(special, order), torch.where(fate < 8, fate, 17 - fate), others, mask_id)
+    return _answer(
+        ids, _chosen(special, order), torch.where(fate < 8, fate, 17 - fate), others, mask_id
+    )
 
 
-@mistake(MASK, "nine-in-ten-covered", caught_by="swapped", loses=2, misconception="You cover at 0 to 8. 8 swaps.")
+@mistake(
+    MASK,
+    "nine-in-ten-covered",
+    caught_by="swapped",
+    loses=2,
+    misconception="You cover at 0 to 8. 8 swaps.",
+)
 def _(ids, special, order, fate, others, mask_id):
     return _answer(ids, _chosen(special, order), torch.where(fate == 8, 0, fate), others, mask_id)
 
 
-@mistake(MASK, "swapped-outside", caught_by="covered", loses=3, misconception="You swap every token with a throw of 8, chosen or not. What is not chosen stays as it is.")
+@mistake(
+    MASK,
+    "swapped-outside",
+    caught_by="covered",
+    loses=3,
+    misconception="You swap every token with a throw of 8, chosen or not. What is not chosen stays as it is.",
+)
 def _(ids, special, order, fate, others, mask_id):
     chosen = _chosen(special, order)
     fate = torch.where(chosen, fate, torch.where(order > 0.5, 8, 9))
-    return _changed(ids, torch.ones_like(chosen), fate, others, mask_id), torch.where(chosen, ids, -100)
+    return _changed(ids, torch.ones_like(chosen), fate, others, mask_id), torch.where(
+        chosen, ids, -100
+    )
 
 
-@mistake(MASK, "nothing-kept", caught_by="kept", loses=1, misconception="You swap at 9 as well. 9 keeps the token.")
+@mistake(
+    MASK,
+    "nothing-kept",
+    caught_by="kept",
+    loses=1,
+    misconception="You swap at 9 as well. 9 keeps the token.",
+)
 def _(ids, special, order, fate, others, mask_id):
     return _answer(ids, _chosen(special, order), fate.clamp(max=8), others, mask_id)
 
 
-@mistake(MASK, "writes-into-ids", caught_by="count", loses=1.6, misconception="You write into the caller's ids.")
+@mistake(
+    MASK,
+    "writes-into-ids",
+    caught_by="count",
+    loses=1.6,
+    misconception="You write into the caller's ids.",
+)
 def _(ids, special, order, fate, others, mask_id):
     new, labels = _answer(ids, _chosen(special, order), fate, others, mask_id)
     ids.copy_(new + 1)
@@ -175,84 +369,176 @@ def _prices(logits, labels):
     return -logits.log_softmax(2).gather(2, labels.clamp(min=0)[..., None])[..., 0]
 
 
-@mistake(LOSS, "all-places", caught_by="one", loses=5, misconception="You divide by all places of the batch. Only those with a label were asked.")
+@mistake(
+    LOSS,
+    "all-places",
+    caught_by="one",
+    loses=5,
+    misconception="You divide by all places of the batch. Only those with a label were asked.",
+)
 def _(logits, labels):
     return torch.where(labels != -100, _prices(logits, labels), 0.0).mean()
 
 
-@mistake(LOSS, "unasked-places-cost-too", caught_by="one", loses=5, misconception="You price token 0 at every place without a label. Places with -100 play no part.")
+@mistake(
+    LOSS,
+    "unasked-places-cost-too",
+    caught_by="one",
+    loses=5,
+    misconception="You price token 0 at every place without a label. Places with -100 play no part.",
+)
 def _(logits, labels):
     return _prices(logits, labels).mean()
 
 
-@mistake(LOSS, "shifted", caught_by="one", loses=5, misconception="You compare each place with the label of the next, as GPT does. Here a label belongs to its own place.")
+@mistake(
+    LOSS,
+    "shifted",
+    caught_by="one",
+    loses=5,
+    misconception="You compare each place with the label of the next, as GPT does. Here a label belongs to its own place.",
+)
 def _(logits, labels):
     labels = torch.cat([labels[:, 1:], torch.full((len(labels), 1), -100)], 1)
     chosen = labels != -100
     return _prices(logits, labels)[chosen].sum() / max(int(chosen.sum()), 1)
 
 
-@mistake(LOSS, "softmax-twice", caught_by="one", loses=5, misconception="You take the softmax twice: `cross_entropy` and `log_softmax` want logits, not probabilities.")
+@mistake(
+    LOSS,
+    "softmax-twice",
+    caught_by="one",
+    loses=5,
+    misconception="You take the softmax twice: `cross_entropy` and `log_softmax` want logits, not probabilities.",
+)
 def _(logits, labels):
     chosen = labels != -100
     return _prices(logits.softmax(2), labels)[chosen].sum() / max(int(chosen.sum()), 1)
 
 
-@mistake(LOSS, "base-two", caught_by="one", loses=5, misconception="You take the logarithm to base 2. The natural one was asked for.")
+@mistake(
+    LOSS,
+    "base-two",
+    caught_by="one",
+    loses=5,
+    misconception="You take the logarithm to base 2. The natural one was asked for.",
+)
 def _(logits, labels):
     chosen = labels != -100
-    return _prices(logits, labels)[chosen].sum() / max(int(chosen.sum()), 1) / torch.tensor(2.0).log()
+    return (
+        _prices(logits, labels)[chosen].sum() / max(int(chosen.sum()), 1) / torch.tensor(2.0).log()
+    )
 
 
-@mistake(LOSS, "no-logarithm", caught_by="one", loses=5, misconception="You return 1 minus the share of the right token. The loss is minus its logarithm.")
+@mistake(
+    LOSS,
+    "no-logarithm",
+    caught_by="one",
+    loses=5,
+    misconception="You return 1 minus the share of the right token. The loss is minus its logarithm.",
+)
 def _(logits, labels):
     chosen = labels != -100
     return (1 - (-_prices(logits, labels)).exp())[chosen].sum() / max(int(chosen.sum()), 1)
 
 
-@mistake(LOSS, "sum", caught_by="mean", loses=2.5, misconception="You return the sum of the prices. Divide by their number.")
+@mistake(
+    LOSS,
+    "sum",
+    caught_by="mean",
+    loses=2.5,
+    misconception="You return the sum of the prices. Divide by their number.",
+)
 def _(logits, labels):
     return _prices(logits, labels)[labels != -100].sum()
 
 
-@mistake(LOSS, "mean-of-row-means", caught_by="mean", loses=2.5, misconception="You take the mean of each row, and then the mean of these. Every labelled place weighs the same.")
+@mistake(
+    LOSS,
+    "mean-of-row-means",
+    caught_by="mean",
+    loses=2.5,
+    misconception="You take the mean of each row, and then the mean of these. Every labelled place weighs the same.",
+)
 def _(logits, labels):
     chosen = labels != -100
-    rows = [_prices(logits, labels)[row][chosen[row]].mean() for row in range(len(labels)) if chosen[row].any()]
+    rows = [
+        _prices(logits, labels)[row][chosen[row]].mean()
+        for row in range(len(labels))
+        if chosen[row].any()
+    ]
     return torch.stack(rows).mean() if rows else logits.sum() * 0
 
 
-@mistake(LOSS, "divided-by-the-rows", caught_by="mean", loses=2.5, misconception="You divide by the number of rows. Divide by the number of labelled places.")
+@mistake(
+    LOSS,
+    "divided-by-the-rows",
+    caught_by="mean",
+    loses=2.5,
+    misconception="You divide by the number of rows. Divide by the number of labelled places.",
+)
 def _(logits, labels):
-    return _prices(logits, labels)[labels != -100].sum() / max(int((labels != -100).any(1).sum()), 1)
+    return _prices(logits, labels)[labels != -100].sum() / max(
+        int((labels != -100).any(1).sum()), 1
+    )
 
 
-@mistake(LOSS, "label-0-left-out", caught_by="zero", loses=0.5, misconception="You leave label 0 out. It is a token like any other.")
+@mistake(
+    LOSS,
+    "label-0-left-out",
+    caught_by="zero",
+    loses=0.5,
+    misconception="You leave label 0 out. It is a token like any other.",
+)
 def _(logits, labels):
     chosen = labels > 0
     return _prices(logits, labels)[chosen].sum() / max(int(chosen.sum()), 1)
 
 
-@mistake(LOSS, "logarithm-of-a-softmax", caught_by="borders", loses=1, misconception="You take the logarithm of a softmax that may be 0. `log_softmax` does both in one step.")
+@mistake(
+    LOSS,
+    "logarithm-of-a-softmax",
+    caught_by="borders",
+    loses=1,
+    misconception="You take the logarithm of a softmax that may be 0. `log_softmax` does both in one step.",
+)
 def _(logits, labels):
     chosen = labels != -100
     prices = -logits[chosen].softmax(1).log().gather(1, labels[chosen][:, None])
     return prices.sum() / max(len(prices), 1)
 
 
-@mistake(LOSS, "epsilon", caught_by="borders", loses=2, misconception="You add a small number to the shares before the logarithm: a very unlikely token costs too little.")
+@mistake(
+    LOSS,
+    "epsilon",
+    caught_by="borders",
+    loses=2,
+    misconception="You add a small number to the shares before the logarithm: a very unlikely token costs too little.",
+)
 def _(logits, labels):
     chosen = labels != -100
     prices = -(logits[chosen].softmax(1) + 1e-12).log().gather(1, labels[chosen][:, None])
     return prices.sum() / max(len(prices), 1)
 
 
-@mistake(LOSS, "nan-without-labels", caught_by="borders", loses=1, misconception="Without a label you return the mean of no numbers, which is NaN. The loss is 0.0 then.")
+@mistake(
+    LOSS,
+    "nan-without-labels",
+    caught_by="borders",
+    loses=1,
+    misconception="Without a label you return the mean of no numbers, which is NaN. The loss is 0.0 then.",
+)
 def _(logits, labels):
     return torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
 
 
-@mistake(LOSS, "detached", caught_by="gradient", loses=1, misconception="Your loss is a new tensor that knows nothing of the logits, so no gradient reaches them.")
+@mistake(
+    LOSS,
+    "detached",
+    caught_by="gradient",
+    loses=1,
+    misconception="Your loss is a new tensor that knows nothing of the logits, so no gradient reaches them.",
+)
 def _(logits, labels):
     chosen = labels != -100
     return torch.tensor((_prices(logits, labels)[chosen].sum() / max(int(chosen.sum()), 1)).item())

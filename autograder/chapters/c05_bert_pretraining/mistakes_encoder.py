@@ -1,4 +1,5 @@
 """Plausible wrong solutions of chapter 5, part 4: the encoder."""
+
 import math
 
 import torch
@@ -14,9 +15,25 @@ def _norm(x, weight, bias, eps=1e-12):
     return functional.layer_norm(x, x.shape[-1:], weight, bias, eps)
 
 
-def _encode(weights, ids, segments, mask, num_heads, eps=1e-12, gelu=functional.gelu, norm=_norm, order="post", start=None, split=None, scale=None,
-            hidden=-torch.inf, layers=None, linear=functional.linear):
+def _encode(
+    weights,
+    ids,
+    segments,
+    mask,
+    num_heads,
+    eps=1e-12,
+    gelu=functional.gelu,
+    norm=_norm,
+    order="post",
+    start=None,
+    split=None,
+    scale=None,
+    hidden=-torch.inf,
+    layers=None,
+    linear=functional.linear,
+):
     """The encoder with one part replaced."""
+
     def by_name(name, x):
         return linear(x, weights[f"{name}.weight"], weights[f"{name}.bias"])
 
@@ -25,8 +42,16 @@ def _encode(weights, ids, segments, mask, num_heads, eps=1e-12, gelu=functional.
 
     def cut(x):
         return split(x, num_heads) if split else x.unflatten(2, (num_heads, -1)).transpose(1, 2)
-    rows = [weights[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type")]
-    x = start(rows, ids, segments, mask) if start else rows[0][ids] + rows[1][:ids.shape[1]] + rows[2][segments]
+
+    rows = [
+        weights[f"embeddings.{name}_embeddings.weight"]
+        for name in ("word", "position", "token_type")
+    ]
+    x = (
+        start(rows, ids, segments, mask)
+        if start
+        else rows[0][ids] + rows[1][: ids.shape[1]] + rows[2][segments]
+    )
     x = normed("embeddings.LayerNorm", x)
     numbers = range(sum(name.endswith("intermediate.dense.weight") for name in weights))
     for number in layers(numbers) if layers else numbers:
@@ -35,11 +60,17 @@ def _encode(weights, ids, segments, mask, num_heads, eps=1e-12, gelu=functional.
         def attend(x, layer=layer):
             q, k, v = (cut(by_name(f"{layer}.attention.self.{part}", x)) for part in PARTS)
             scores = q @ k.mT / (scale(x, num_heads) if scale else math.sqrt(q.shape[-1]))
-            scores = scores.masked_fill(~mask[:, None, None], hidden) if hidden is not None else scores
-            return by_name(f"{layer}.attention.output.dense", (scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
+            scores = (
+                scores.masked_fill(~mask[:, None, None], hidden) if hidden is not None else scores
+            )
+            return by_name(
+                f"{layer}.attention.output.dense",
+                (scores.softmax(-1) @ v).transpose(1, 2).flatten(2),
+            )
 
         def think(x, layer=layer):
             return by_name(f"{layer}.output.dense", gelu(by_name(f"{layer}.intermediate.dense", x)))
+
         first, second = f"{layer}.attention.output.LayerNorm", f"{layer}.output.LayerNorm"
         if order == "pre":
             x = x + attend(normed(first, x))
@@ -64,88 +95,190 @@ def _encode(weights, ids, segments, mask, num_heads, eps=1e-12, gelu=functional.
     return x
 
 
-@mistake(ENCODE, "no-positions", caught_by="embeddings", loses=9, misconception="You leave the rows of the positions out: the model sees a set of tokens.")
+@mistake(
+    ENCODE,
+    "no-positions",
+    caught_by="embeddings",
+    loses=9,
+    misconception="You leave the rows of the positions out: the model sees a set of tokens.",
+)
 def _(*parts):
     return _encode(*parts, start=lambda rows, ids, segments, mask: rows[0][ids] + rows[2][segments])
 
 
-@mistake(ENCODE, "no-segments", caught_by="embeddings", loses=9, misconception="You leave the rows of the segments out.")
+@mistake(
+    ENCODE,
+    "no-segments",
+    caught_by="embeddings",
+    loses=9,
+    misconception="You leave the rows of the segments out.",
+)
 def _(*parts):
-    return _encode(*parts, start=lambda rows, ids, segments, mask: rows[0][ids] + rows[1][:ids.shape[1]])
+    return _encode(
+        *parts, start=lambda rows, ids, segments, mask: rows[0][ids] + rows[1][: ids.shape[1]]
+    )
 
 
-@mistake(ENCODE, "segment-0-always", caught_by="embeddings", loses=9, misconception="You give every token the row of segment 0.")
+@mistake(
+    ENCODE,
+    "segment-0-always",
+    caught_by="embeddings",
+    loses=9,
+    misconception="You give every token the row of segment 0.",
+)
 def _(*parts):
-    return _encode(*parts, start=lambda rows, ids, segments, mask: rows[0][ids] + rows[1][:ids.shape[1]] + rows[2][0])
+    return _encode(
+        *parts,
+        start=lambda rows, ids, segments, mask: rows[0][ids] + rows[1][: ids.shape[1]] + rows[2][0],
+    )
 
 
-@mistake(ENCODE, "positions-from-one", caught_by="embeddings", loses=9, misconception="Your positions begin with row 1 of the table, as RoBERTa's do later on. BERT's begin with row 0.")
+@mistake(
+    ENCODE,
+    "positions-from-one",
+    caught_by="embeddings",
+    loses=9,
+    misconception="Your positions begin with row 1 of the table, as RoBERTa's do later on. BERT's begin with row 0.",
+)
 def _(*parts):
-    return _encode(*parts, start=lambda rows, ids, segments, mask: rows[0][ids] + rows[1].roll(-1, 0)[:ids.shape[1]] + rows[2][segments])
+    return _encode(
+        *parts,
+        start=lambda rows, ids, segments, mask: (
+            rows[0][ids] + rows[1].roll(-1, 0)[: ids.shape[1]] + rows[2][segments]
+        ),
+    )
 
 
-@mistake(ENCODE, "sum-not-normed", caught_by="embeddings", loses=9, misconception="You do not norm the sum of the three rows.")
+@mistake(
+    ENCODE,
+    "sum-not-normed",
+    caught_by="embeddings",
+    loses=9,
+    misconception="You do not norm the sum of the three rows.",
+)
 def _(weights, *rest):
     width = weights["embeddings.LayerNorm.weight"].shape[0]
 
     def norm(x, weight, bias, eps):
-        return x if weight.data_ptr() == weights["embeddings.LayerNorm.weight"].data_ptr() else _norm(x, weight, bias, eps)
+        return (
+            x
+            if weight.data_ptr() == weights["embeddings.LayerNorm.weight"].data_ptr()
+            else _norm(x, weight, bias, eps)
+        )
+
     return _encode(weights, *rest, norm=norm) if width else None
 
 
-@mistake(ENCODE, "usual-epsilon", caught_by="embeddings", loses=1.5, misconception="You take torch's epsilon of 0.00001 in the norm. BERT has 1e-12: with small numbers it shows.")
+@mistake(
+    ENCODE,
+    "usual-epsilon",
+    caught_by="embeddings",
+    loses=1.5,
+    misconception="You take torch's epsilon of 0.00001 in the norm. BERT has 1e-12: with small numbers it shows.",
+)
 def _(*parts):
     return _encode(*parts, eps=1e-5)
 
 
-@mistake(ENCODE, "unbiased-deviation", caught_by="embeddings", loses=9, misconception="Your norm divides the squares by C - 1, as `std` does. LayerNorm divides by C.")
+@mistake(
+    ENCODE,
+    "unbiased-deviation",
+    caught_by="embeddings",
+    loses=9,
+    misconception="Your norm divides the squares by C - 1, as `std` does. LayerNorm divides by C.",
+)
 def _(*parts):
     def norm(x, weight, bias, eps):
         variance = x.var(-1, keepdim=True) if x.shape[-1] > 1 else torch.zeros_like(x)
         return (x - x.mean(-1, keepdim=True)) / (variance + eps).sqrt() * weight + bias
+
     return _encode(*parts, norm=norm)
 
 
-@mistake(ENCODE, "norm-before", caught_by="post-norm", loses=7.5,
-         misconception="You norm what goes into a sublayer, as later models do. BERT norms the sum that comes out.")
+@mistake(
+    ENCODE,
+    "norm-before",
+    caught_by="post-norm",
+    loses=7.5,
+    misconception="You norm what goes into a sublayer, as later models do. BERT norms the sum that comes out.",
+)
 def _(*parts):
     return _encode(*parts, order="pre")
 
 
-@mistake(ENCODE, "no-residual", caught_by="post-norm", loses=7.5, misconception="You leave out both residual connections: x is added to what a sublayer gives.")
+@mistake(
+    ENCODE,
+    "no-residual",
+    caught_by="post-norm",
+    loses=7.5,
+    misconception="You leave out both residual connections: x is added to what a sublayer gives.",
+)
 def _(*parts):
     return _encode(*parts, order="without-residual")
 
 
-@mistake(ENCODE, "no-attention-residual", caught_by="post-norm", loses=7.5,
-         misconception="You leave out the residual connection around attention: x is added to what it gives.")
+@mistake(
+    ENCODE,
+    "no-attention-residual",
+    caught_by="post-norm",
+    loses=7.5,
+    misconception="You leave out the residual connection around attention: x is added to what it gives.",
+)
 def _(*parts):
     return _encode(*parts, order="no-attention-residual")
 
 
-@mistake(ENCODE, "no-feed-forward-residual", caught_by="post-norm", loses=7.5,
-         misconception="You leave out the residual connection around the feed-forward: x is added to what it gives.")
+@mistake(
+    ENCODE,
+    "no-feed-forward-residual",
+    caught_by="post-norm",
+    loses=7.5,
+    misconception="You leave out the residual connection around the feed-forward: x is added to what it gives.",
+)
 def _(*parts):
     return _encode(*parts, order="no-feed-forward-residual")
 
 
-@mistake(ENCODE, "norms-exchanged", caught_by="post-norm", loses=7.5, misconception="You exchange the two norms of a block.")
+@mistake(
+    ENCODE,
+    "norms-exchanged",
+    caught_by="post-norm",
+    loses=7.5,
+    misconception="You exchange the two norms of a block.",
+)
 def _(*parts):
     return _encode(*parts, order="exchanged")
 
 
-@mistake(ENCODE, "residual-of-the-sum", caught_by="post-norm", loses=7.5,
-         misconception="You add what the feed-forward gives to the sum before its norm. What goes past the feed-forward is the normed vector.")
+@mistake(
+    ENCODE,
+    "residual-of-the-sum",
+    caught_by="post-norm",
+    loses=7.5,
+    misconception="You add what the feed-forward gives to the sum before its norm. What goes past the feed-forward is the normed vector.",
+)
 def _(*parts):
     return _encode(*parts, order="late")
 
 
-@mistake(ENCODE, "not-scaled", caught_by="attention", loses=6, misconception="You do not divide the scores by the square root of D.")
+@mistake(
+    ENCODE,
+    "not-scaled",
+    caught_by="attention",
+    loses=6,
+    misconception="You do not divide the scores by the square root of D.",
+)
 def _(*parts):
     return _encode(*parts, scale=lambda x, heads: 1.0)
 
 
-@mistake(ENCODE, "left-sides-only", caught_by="attention", loses=6, misconception="You hide the tokens on the right, as GPT does. BERT's tokens see both sides.")
+@mistake(
+    ENCODE,
+    "left-sides-only",
+    caught_by="attention",
+    loses=6,
+    misconception="You hide the tokens on the right, as GPT does. BERT's tokens see both sides.",
+)
 def _(weights, ids, segments, mask, num_heads):
     texts = []
     for place in range(ids.shape[1]):
@@ -155,82 +288,169 @@ def _(weights, ids, segments, mask, num_heads):
     return torch.stack(texts, 1)
 
 
-@mistake(ENCODE, "matrices-not-turned", caught_by="attention", loses=6,
-         misconception="You multiply with W in the place of its transpose. A square matrix gives the right shape either way.")
+@mistake(
+    ENCODE,
+    "matrices-not-turned",
+    caught_by="attention",
+    loses=6,
+    misconception="You multiply with W in the place of its transpose. A square matrix gives the right shape either way.",
+)
 def _(*parts):
     def linear(x, weight, bias):
         return (x @ weight if weight.shape[0] == weight.shape[1] else x @ weight.T) + bias
+
     return _encode(*parts, linear=linear)
 
 
-@mistake(ENCODE, "scaled-by-the-width", caught_by="heads", loses=4.5, misconception="You divide by the square root of C. A head is D = C / H wide.")
+@mistake(
+    ENCODE,
+    "scaled-by-the-width",
+    caught_by="heads",
+    loses=4.5,
+    misconception="You divide by the square root of C. A head is D = C / H wide.",
+)
 def _(*parts):
     return _encode(*parts, scale=lambda x, heads: math.sqrt(x.shape[-1]))
 
 
-@mistake(ENCODE, "one-head", caught_by="heads", loses=4.5, misconception="You attend once with all columns. Each head has its own columns and its own weights.")
+@mistake(
+    ENCODE,
+    "one-head",
+    caught_by="heads",
+    loses=4.5,
+    misconception="You attend once with all columns. Each head has its own columns and its own weights.",
+)
 def _(weights, ids, segments, mask, num_heads):
     return _encode(weights, ids, segments, mask, 1)
 
 
-@mistake(ENCODE, "heads-cut-by-rows", caught_by="heads", loses=4.5, misconception="You reshape to heads without exchanging axes: a head gets some tokens whole, in place of some columns of all.")
+@mistake(
+    ENCODE,
+    "heads-cut-by-rows",
+    caught_by="heads",
+    loses=4.5,
+    misconception="You reshape to heads without exchanging axes: a head gets some tokens whole, in place of some columns of all.",
+)
 def _(*parts):
     return _encode(*parts, split=lambda x, heads: x.reshape(len(x), heads, x.shape[1], -1))
 
 
-@mistake(ENCODE, "every-so-manieth-column", caught_by="heads", loses=4.5, misconception="You give head h every H-th column. Its columns are neighbours, h D to (h + 1) D - 1.")
+@mistake(
+    ENCODE,
+    "every-so-manieth-column",
+    caught_by="heads",
+    loses=4.5,
+    misconception="You give head h every H-th column. Its columns are neighbours, h D to (h + 1) D - 1.",
+)
 def _(*parts):
     return _encode(*parts, split=lambda x, heads: x.unflatten(2, (-1, heads)).permute(0, 3, 1, 2))
 
 
-@mistake(ENCODE, "padding-seen", caught_by="padding", loses=2, misconception="Your tokens see padding: the mask is not used.")
+@mistake(
+    ENCODE,
+    "padding-seen",
+    caught_by="padding",
+    loses=2,
+    misconception="Your tokens see padding: the mask is not used.",
+)
 def _(*parts):
     return _encode(*parts, hidden=None)
 
 
-@mistake(ENCODE, "padding-scores-nought", caught_by="padding", loses=2, misconception="You give padding the score 0. A score of 0 has a weight like any other: leave it out, by minus infinity.")
+@mistake(
+    ENCODE,
+    "padding-scores-nought",
+    caught_by="padding",
+    loses=2,
+    misconception="You give padding the score 0. A score of 0 has a weight like any other: leave it out, by minus infinity.",
+)
 def _(*parts):
     return _encode(*parts, hidden=0.0)
 
 
-@mistake(ENCODE, "positions-without-padding", caught_by="padding", loses=2, misconception="You count positions from the first token that is not padding. BERT counts from the left end of the row.")
+@mistake(
+    ENCODE,
+    "positions-without-padding",
+    caught_by="padding",
+    loses=2,
+    misconception="You count positions from the first token that is not padding. BERT counts from the left end of the row.",
+)
 def _(*parts):
     def start(rows, ids, segments, mask):
         places = (mask.cumsum(1) - 1).clamp(min=0)
         return rows[0][ids] + rows[1][places] + rows[2][segments]
+
     return _encode(*parts, start=start)
 
 
-@mistake(ENCODE, "relu", caught_by="feed-forward", loses=2, misconception="You use ReLU in the feed-forward. BERT has GELU.")
+@mistake(
+    ENCODE,
+    "relu",
+    caught_by="feed-forward",
+    loses=2,
+    misconception="You use ReLU in the feed-forward. BERT has GELU.",
+)
 def _(*parts):
     return _encode(*parts, gelu=torch.relu)
 
 
-@mistake(ENCODE, "gelu-by-tanh", caught_by="feed-forward", loses=2, misconception="You use the approximation of GELU by tanh, as GPT-2 does. BERT's file wants the exact one.")
+@mistake(
+    ENCODE,
+    "gelu-by-tanh",
+    caught_by="feed-forward",
+    loses=2,
+    misconception="You use the approximation of GELU by tanh, as GPT-2 does. BERT's file wants the exact one.",
+)
 def _(*parts):
     return _encode(*parts, gelu=lambda x: functional.gelu(x, approximate="tanh"))
 
 
-@mistake(ENCODE, "no-activation", caught_by="feed-forward", loses=2, misconception="Your feed-forward has no GELU between its matrices.")
+@mistake(
+    ENCODE,
+    "no-activation",
+    caught_by="feed-forward",
+    loses=2,
+    misconception="Your feed-forward has no GELU between its matrices.",
+)
 def _(*parts):
     return _encode(*parts, gelu=lambda x: x)
 
 
-@mistake(ENCODE, "layers-by-text", caught_by="layers", loses=1, misconception="You sort the layers as text, so that 10 comes before 2.")
+@mistake(
+    ENCODE,
+    "layers-by-text",
+    caught_by="layers",
+    loses=1,
+    misconception="You sort the layers as text, so that 10 comes before 2.",
+)
 def _(*parts):
     return _encode(*parts, layers=lambda numbers: sorted(numbers, key=str))
 
 
-@mistake(ENCODE, "one-layer", caught_by="layers", loses=1, misconception="You go through layer 0 only.")
+@mistake(
+    ENCODE, "one-layer", caught_by="layers", loses=1, misconception="You go through layer 0 only."
+)
 def _(*parts):
     return _encode(*parts, layers=lambda numbers: numbers[:1])
 
 
-@mistake(ENCODE, "from-the-last", caught_by="layers", loses=1, misconception="You go through the layers from the last to the first.")
+@mistake(
+    ENCODE,
+    "from-the-last",
+    caught_by="layers",
+    loses=1,
+    misconception="You go through the layers from the last to the first.",
+)
 def _(*parts):
     return _encode(*parts, layers=reversed)
 
 
-@mistake(ENCODE, "ten-layers-at-most", caught_by="layers", loses=1, misconception="You count layers by one figure of their number, so that there are ten at most.")
+@mistake(
+    ENCODE,
+    "ten-layers-at-most",
+    caught_by="layers",
+    loses=1,
+    misconception="You count layers by one figure of their number, so that there are ten at most.",
+)
 def _(*parts):
     return _encode(*parts, layers=lambda numbers: numbers[:10])

@@ -1,4 +1,5 @@
 """Plausible wrong solutions of chapter 5, parts 1 and 3: inputs and pairs."""
+
 from autograder.checks.registry import mistake
 
 PAIR = "05.pair_input"
@@ -21,27 +22,50 @@ def _made(a, b, cls, sep, paired, ends=1):
     return [cls, *a, sep, *tail], [0] * (len(a) + 1) + [ends] + [1] * len(tail)
 
 
-@mistake(PAIR, "second-end-without-b", caught_by="one", loses=2, misconception="You put a second `sep` where there is no second text.")
+@mistake(
+    PAIR,
+    "second-end-without-b",
+    caught_by="one",
+    loses=2,
+    misconception="You put a second `sep` where there is no second text.",
+)
 def _(a, b, cls, sep, max_length):
     first, second = _lengths(a, b, max_length - 3)
     return _made(a[:first], b[:second], cls, sep, True, 0)
 
 
-@mistake(PAIR, "no-last-end", caught_by="pair", loses=4, misconception="The second text has no `sep` at its end.")
+@mistake(
+    PAIR,
+    "no-last-end",
+    caught_by="pair",
+    loses=4,
+    misconception="The second text has no `sep` at its end.",
+)
 def _(a, b, cls, sep, max_length):
     first, second = _lengths(a, b, max_length - (3 if b else 2))
     ids, segments = _made(a[:first], b[:second], cls, sep, bool(b), 0)
     return (ids[:-1], segments[:-1]) if b else (ids, segments)
 
 
-@mistake(PAIR, "first-end-in-segment-1", caught_by="pair", loses=4, misconception="You give the first `sep` to the second text. It ends the first: segment 0.")
+@mistake(
+    PAIR,
+    "first-end-in-segment-1",
+    caught_by="pair",
+    loses=4,
+    misconception="You give the first `sep` to the second text. It ends the first: segment 0.",
+)
 def _(a, b, cls, sep, max_length):
     first, second = _lengths(a, b, max_length - (3 if b else 2))
     return _made(a[:first], b[:second], cls, sep, bool(b), 1 if b else 0)
 
 
-@mistake(PAIR, "segments-by-search", caught_by="pair", loses=1.5,
-         misconception="You look for `sep` to know where the first text ends. Its id may stand in a text as well: count the tokens.")
+@mistake(
+    PAIR,
+    "segments-by-search",
+    caught_by="pair",
+    loses=1.5,
+    misconception="You look for `sep` to know where the first text ends. Its id may stand in a text as well: count the tokens.",
+)
 def _(a, b, cls, sep, max_length):
     first, second = _lengths(a, b, max_length - (3 if b else 2))
     ids, _ = _made(a[:first], b[:second], cls, sep, bool(b))
@@ -49,60 +73,114 @@ def _(a, b, cls, sep, max_length):
     return ids, [0] * end + [1] * (len(ids) - end)
 
 
-@mistake(PAIR, "cut-after-joining", caught_by="cut", loses=2.5, misconception="You join first and cut then: the last `sep` is cut off. Cut the texts, before they are joined.")
+@mistake(
+    PAIR,
+    "cut-after-joining",
+    caught_by="cut",
+    loses=2.5,
+    misconception="You join first and cut then: the last `sep` is cut off. Cut the texts, before they are joined.",
+)
 def _(a, b, cls, sep, max_length):
     ids, segments = _made(a, b, cls, sep, bool(b), 0)
     return ids[:max_length], segments[:max_length]
 
 
-@mistake(PAIR, "cut-only-b", caught_by="cut", loses=2.5, misconception="You cut the second text only. The longer one loses its tokens first.")
+@mistake(
+    PAIR,
+    "cut-only-b",
+    caught_by="cut",
+    loses=2.5,
+    misconception="You cut the second text only. The longer one loses its tokens first.",
+)
 def _(a, b, cls, sep, max_length):
     room = max_length - (3 if b else 2)
     a = a[:room]
-    return _made(a, b[:max(0, room - len(a))], cls, sep, bool(b), 0)
+    return _made(a, b[: max(0, room - len(a))], cls, sep, bool(b), 0)
 
 
-@mistake(PAIR, "specials-not-counted", caught_by="cut", loses=2.5, misconception="You let `max_length` tokens of text in. `cls` and `sep` take places too.")
+@mistake(
+    PAIR,
+    "specials-not-counted",
+    caught_by="cut",
+    loses=2.5,
+    misconception="You let `max_length` tokens of text in. `cls` and `sep` take places too.",
+)
 def _(a, b, cls, sep, max_length):
     first, second = _lengths(a, b, max_length)
     return _made(a[:first], b[:second], cls, sep, bool(b), 0)
 
 
-@mistake(PAIR, "tie-cuts-a", caught_by="cut", loses=2.5,
-         misconception="Where both texts are equally long you take a token off a. It goes off b, as in BERT's first release; newer libraries do as you did.")
+@mistake(
+    PAIR,
+    "tie-cuts-a",
+    caught_by="cut",
+    loses=2.5,
+    misconception="Where both texts are equally long you take a token off a. It goes off b, as in BERT's first release; newer libraries do as you did.",
+)
 def _(a, b, cls, sep, max_length):
     first, second = _lengths(a, b, max_length - (3 if b else 2), ties=True)
     return _made(a[:first], b[:second], cls, sep, bool(b), 0)
 
 
-@mistake(PAIR, "cut-in-front", caught_by="cut", loses=2.5, misconception="You take tokens off the beginning of a text. Its last ones go.")
+@mistake(
+    PAIR,
+    "cut-in-front",
+    caught_by="cut",
+    loses=2.5,
+    misconception="You take tokens off the beginning of a text. Its last ones go.",
+)
 def _(a, b, cls, sep, max_length):
     first, second = _lengths(a, b, max_length - (3 if b else 2))
-    return _made(a[len(a) - first:], b[len(b) - second:], cls, sep, bool(b), 0)
+    return _made(a[len(a) - first :], b[len(b) - second :], cls, sep, bool(b), 0)
 
 
-@mistake(PAIR, "halves", caught_by="cut", loses=2.5, misconception="You give each text half of the room. A short text leaves the rest to the long one.")
+@mistake(
+    PAIR,
+    "halves",
+    caught_by="cut",
+    loses=2.5,
+    misconception="You give each text half of the room. A short text leaves the rest to the long one.",
+)
 def _(a, b, cls, sep, max_length):
     room = max_length - (3 if b else 2)
     if len(a) + len(b) > room and b:
-        a, b = a[:room - room // 2], b[:room // 2]
-    return _made(a[:room], b, cls, sep, True, 0) if len(b) else _made(a[:room], b, cls, sep, False, 0)
+        a, b = a[: room - room // 2], b[: room // 2]
+    return (
+        _made(a[:room], b, cls, sep, True, 0) if len(b) else _made(a[:room], b, cls, sep, False, 0)
+    )
 
 
-@mistake(PAIR, "lost-b-loses-its-end", caught_by="borders", loses=1,
-         misconception="Where b loses all its tokens you leave its `sep` away. Whether there is a second text is decided before anything is cut.")
+@mistake(
+    PAIR,
+    "lost-b-loses-its-end",
+    caught_by="borders",
+    loses=1,
+    misconception="Where b loses all its tokens you leave its `sep` away. Whether there is a second text is decided before anything is cut.",
+)
 def _(a, b, cls, sep, max_length):
     first, second = _lengths(a, b, max_length - (3 if b else 2))
     return _made(a[:first], b[:second], cls, sep, second > 0, 0)
 
 
-@mistake(PAIR, "three-places-always", caught_by="borders", loses=1, misconception="You keep three places for `cls` and `sep` also where there is one text, which needs two.")
+@mistake(
+    PAIR,
+    "three-places-always",
+    caught_by="borders",
+    loses=1,
+    misconception="You keep three places for `cls` and `sep` also where there is one text, which needs two.",
+)
 def _(a, b, cls, sep, max_length):
     first, second = _lengths(a, b, max_length - 3)
     return _made(a[:first], b[:second], cls, sep, bool(b), 0)
 
 
-@mistake(PAIR, "pops-from-the-arguments", caught_by="one", loses=1, misconception="You take tokens off the caller's own lists.")
+@mistake(
+    PAIR,
+    "pops-from-the-arguments",
+    caught_by="one",
+    loses=1,
+    misconception="You take tokens off the caller's own lists.",
+)
 def _(a, b, cls, sep, max_length):
     paired = bool(b)
     first, second = _lengths(a, b, max_length - (3 if paired else 2))
@@ -120,40 +198,62 @@ def _pairs(docs, coin, other, place, label=lambda coin: coin, elsewhere=None, la
     for own, doc in enumerate(docs):
         for s in range(len(doc) - last):
             i = len(found)
-            others = docs[:own] + docs[own + 1:]
+            others = docs[:own] + docs[own + 1 :]
             if coin[i]:
                 drawn = others[other[i] % len(others)]
-                second = elsewhere(docs, own, other[i], place[i]) if elsewhere else drawn[place[i] % len(drawn)]
+                second = (
+                    elsewhere(docs, own, other[i], place[i])
+                    if elsewhere
+                    else drawn[place[i] % len(drawn)]
+                )
             else:
                 second = doc[s + 1]
             found.append((doc[s], second, label(coin[i])))
     return found
 
 
-@mistake(PAIRS, "label-turned", caught_by="follows", loses=5, misconception="You label a pair that follows with 1. BERT's label 0 means \"follows\".")
+@mistake(
+    PAIRS,
+    "label-turned",
+    caught_by="follows",
+    loses=5,
+    misconception='You label a pair that follows with 1. BERT\'s label 0 means "follows".',
+)
 def _(docs, coin, other, place):
     return _pairs(docs, coin, other, place, label=lambda coin: 1 - coin)
 
 
-@mistake(PAIRS, "across-documents", caught_by="follows", loses=5, misconception="You pair the last sentence of a document with the first of the next. A pair that follows stays within its document.")
+@mistake(
+    PAIRS,
+    "across-documents",
+    caught_by="follows",
+    loses=5,
+    misconception="You pair the last sentence of a document with the first of the next. A pair that follows stays within its document.",
+)
 def _(docs, coin, other, place):
     sentences = [(own, one) for own, doc in enumerate(docs) for one in doc]
     found = []
     for i, ((own, first), (_, second)) in enumerate(zip(sentences, sentences[1:])):
         i = min(i, len(coin) - 1)
         if coin[i]:
-            others = docs[:own] + docs[own + 1:]
+            others = docs[:own] + docs[own + 1 :]
             drawn = others[other[i] % len(others)]
             second = drawn[place[i] % len(drawn)]
         found.append((first, second, coin[i]))
     return found
 
 
-@mistake(PAIRS, "every-other-sentence", caught_by="follows", loses=5, misconception="You use each sentence in one pair only. Every sentence that has one after it begins a pair.")
+@mistake(
+    PAIRS,
+    "every-other-sentence",
+    caught_by="follows",
+    loses=5,
+    misconception="You use each sentence in one pair only. Every sentence that has one after it begins a pair.",
+)
 def _(docs, coin, other, place):
     found = []
     for own, doc in enumerate(docs):
-        others = docs[:own] + docs[own + 1:]
+        others = docs[:own] + docs[own + 1 :]
         for s in range(0, len(doc) - 1, 2):
             i = len(found)
             drawn = others[other[i] % len(others)]
@@ -161,57 +261,100 @@ def _(docs, coin, other, place):
     return found
 
 
-@mistake(PAIRS, "own-document", caught_by="elsewhere", loses=3.5, misconception="You number all documents, the own one too. A pair from elsewhere never draws from its own.")
+@mistake(
+    PAIRS,
+    "own-document",
+    caught_by="elsewhere",
+    loses=3.5,
+    misconception="You number all documents, the own one too. A pair from elsewhere never draws from its own.",
+)
 def _(docs, coin, other, place):
     def elsewhere(docs, own, other, place):
         drawn = docs[other % len(docs)]
         return drawn[place % len(drawn)]
+
     return _pairs(docs, coin, other, place, elsewhere=elsewhere)
 
 
-@mistake(PAIRS, "own-document-skipped-by-one", caught_by="elsewhere", loses=3.5,
-         misconception="Where the drawn number is the own document's you take the next. The others are numbered without it, so that each has the same chance.")
+@mistake(
+    PAIRS,
+    "own-document-skipped-by-one",
+    caught_by="elsewhere",
+    loses=3.5,
+    misconception="Where the drawn number is the own document's you take the next. The others are numbered without it, so that each has the same chance.",
+)
 def _(docs, coin, other, place):
     def elsewhere(docs, own, other, place):
         number = other % len(docs)
         drawn = docs[(number + 1) % len(docs) if number == own else number]
         return drawn[place % len(drawn)]
+
     return _pairs(docs, coin, other, place, elsewhere=elsewhere)
 
 
-@mistake(PAIRS, "place-in-the-own-length", caught_by="elsewhere", loses=3.5, misconception="You take `place` modulo the sentences of the own document, in place of those of the drawn one.")
+@mistake(
+    PAIRS,
+    "place-in-the-own-length",
+    caught_by="elsewhere",
+    loses=3.5,
+    misconception="You take `place` modulo the sentences of the own document, in place of those of the drawn one.",
+)
 def _(docs, coin, other, place):
     def elsewhere(docs, own, other, place):
-        others = docs[:own] + docs[own + 1:]
+        others = docs[:own] + docs[own + 1 :]
         drawn = others[other % len(others)]
         return drawn[min(place % len(docs[own]), len(drawn) - 1)]
+
     return _pairs(docs, coin, other, place, elsewhere=elsewhere)
 
 
-@mistake(PAIRS, "numbers-start-anew", caught_by="elsewhere", loses=3.5, misconception="Your numbers i start anew with each document. They run through all of them.")
+@mistake(
+    PAIRS,
+    "numbers-start-anew",
+    caught_by="elsewhere",
+    loses=3.5,
+    misconception="Your numbers i start anew with each document. They run through all of them.",
+)
 def _(docs, coin, other, place):
     found = []
     for own, doc in enumerate(docs):
-        others = docs[:own] + docs[own + 1:]
+        others = docs[:own] + docs[own + 1 :]
         for i in range(len(doc) - 1):
             drawn = others[other[i] % len(others)]
             found.append((doc[i], drawn[place[i] % len(drawn)] if coin[i] else doc[i + 1], coin[i]))
     return found
 
 
-@mistake(PAIRS, "always-labelled-as-following", caught_by="elsewhere", loses=3.5, misconception="You label every pair 0, also those from elsewhere.")
+@mistake(
+    PAIRS,
+    "always-labelled-as-following",
+    caught_by="elsewhere",
+    loses=3.5,
+    misconception="You label every pair 0, also those from elsewhere.",
+)
 def _(docs, coin, other, place):
     return _pairs(docs, coin, other, place, label=lambda coin: 0)
 
 
-@mistake(PAIRS, "single-sentences-pair-with-themselves", caught_by="ends", loses=1.5, misconception="A document of one sentence makes a pair with you. It has none after it.")
+@mistake(
+    PAIRS,
+    "single-sentences-pair-with-themselves",
+    caught_by="ends",
+    loses=1.5,
+    misconception="A document of one sentence makes a pair with you. It has none after it.",
+)
 def _(docs, coin, other, place):
     found = _pairs(docs, coin, other, place)
     return found + [(doc[0], doc[0], 0) for doc in docs if len(doc) == 1]
 
 
-@mistake(PAIRS, "documents-by-their-text", caught_by="ends", loses=1.5,
-         misconception="You leave out every document that reads like the own one. Documents are known by their number: two may be equal.")
+@mistake(
+    PAIRS,
+    "documents-by-their-text",
+    caught_by="ends",
+    loses=1.5,
+    misconception="You leave out every document that reads like the own one. Documents are known by their number: two may be equal.",
+)
 def _(docs, coin, other, place):
     found = []
     for doc in docs:
@@ -223,24 +366,43 @@ def _(docs, coin, other, place):
     return found
 
 
-@mistake(PAIRS, "place-by-search", caught_by="ends", loses=1.5, misconception="You look up where a sentence stands with `index`, which finds the first of two that are equal.")
+@mistake(
+    PAIRS,
+    "place-by-search",
+    caught_by="ends",
+    loses=1.5,
+    misconception="You look up where a sentence stands with `index`, which finds the first of two that are equal.",
+)
 def _(docs, coin, other, place):
     found = []
     for own, doc in enumerate(docs):
-        others = docs[:own] + docs[own + 1:]
+        others = docs[:own] + docs[own + 1 :]
         for first in doc[:-1]:
             i = len(found)
             drawn = others[other[i] % len(others)]
-            found.append((first, drawn[place[i] % len(drawn)] if coin[i] else doc[doc.index(first) + 1], coin[i]))
+            found.append(
+                (
+                    first,
+                    drawn[place[i] % len(drawn)] if coin[i] else doc[doc.index(first) + 1],
+                    coin[i],
+                )
+            )
     return found
 
 
-@mistake(PAIRS, "drawn-from-single-sentences-never", caught_by="ends", loses=1.5,
-         misconception="You leave documents of one sentence out when you draw. They begin no pair, and others may draw from them.")
+@mistake(
+    PAIRS,
+    "drawn-from-single-sentences-never",
+    caught_by="ends",
+    loses=1.5,
+    misconception="You leave documents of one sentence out when you draw. They begin no pair, and others may draw from them.",
+)
 def _(docs, coin, other, place):
     found = []
     for own, doc in enumerate(docs):
-        others = [one for number, one in enumerate(docs) if number != own and len(one) > 1] or docs[:own] + docs[own + 1:]
+        others = [one for number, one in enumerate(docs) if number != own and len(one) > 1] or docs[
+            :own
+        ] + docs[own + 1 :]
         for s in range(len(doc) - 1):
             i = len(found)
             drawn = others[other[i] % len(others)]

@@ -1,4 +1,5 @@
 """Plausible wrong tests of chapter 5, part 2."""
+
 import torch
 
 from autograder.checks.registry import mistake
@@ -10,16 +11,31 @@ MASK, FIRST = 4, 5
 def _ids(rows=200, free=80):
     ids = torch.zeros(rows, 100, dtype=torch.int64)
     ids[:, 0], ids[:, free + 1] = 2, 3
-    ids[:, 1:free + 1] = torch.arange(rows * free).reshape(rows, free) * 7 % 995 + FIRST
+    ids[:, 1 : free + 1] = torch.arange(rows * free).reshape(rows, free) * 7 % 995 + FIRST
     return ids
 
 
-def _judge(ids, new, labels, room=0.04, share=True, specials=True, right=True, others=True, fates=True, drawn=True):
+def _judge(
+    ids,
+    new,
+    labels,
+    room=0.04,
+    share=True,
+    specials=True,
+    right=True,
+    others=True,
+    fates=True,
+    drawn=True,
+):
     """All promises, less those that are switched off."""
     chosen = labels != -100
     n = (ids >= FIRST).sum(1)
     assert not share or bool((chosen.sum(1) == (15 * n / 100).round().clamp(min=1)).all())
-    assert not specials or not chosen[ids < FIRST].any() and torch.equal(new[ids < FIRST], ids[ids < FIRST])
+    assert (
+        not specials
+        or not chosen[ids < FIRST].any()
+        and torch.equal(new[ids < FIRST], ids[ids < FIRST])
+    )
     assert not right or torch.equal(labels[chosen], ids[chosen])
     free = ~chosen & (ids >= FIRST)
     assert not others or torch.equal(new[free], ids[free])
@@ -36,26 +52,50 @@ def _with(implementation, ids=None, **how):
     _judge(ids, *implementation(ids, ids < FIRST, 1), **how)
 
 
-@mistake(WRITE, "looks-at-ids-only", caught_by="share", loses=6, misconception="The test looks at the new ids and never at the labels.")
+@mistake(
+    WRITE,
+    "looks-at-ids-only",
+    caught_by="share",
+    loses=6,
+    misconception="The test looks at the new ids and never at the labels.",
+)
 def _(implementation):
     ids = _ids()
     new, _ = implementation(ids, ids < FIRST, 1)
     assert 0.09 < float((new != ids).float().mean()) < 0.13
 
 
-@mistake(WRITE, "shapes-only", caught_by="share", loses=6, misconception="The test looks at shapes and types only.")
+@mistake(
+    WRITE,
+    "shapes-only",
+    caught_by="share",
+    loses=6,
+    misconception="The test looks at shapes and types only.",
+)
 def _(implementation):
     ids = _ids()
     new, labels = implementation(ids, ids < FIRST, 1)
     assert new.shape == labels.shape == ids.shape and new.dtype == labels.dtype == torch.int64
 
 
-@mistake(WRITE, "never-called", caught_by="share", loses=6, misconception="The test never calls the function that it is given.")
+@mistake(
+    WRITE,
+    "never-called",
+    caught_by="share",
+    loses=6,
+    misconception="The test never calls the function that it is given.",
+)
 def _(implementation):
     assert (_ids() >= FIRST).any()
 
 
-@mistake(WRITE, "share-in-the-mean", caught_by="share", loses=1.5, misconception="The share is taken over the whole batch. A coin for each token has the right share in the mean.")
+@mistake(
+    WRITE,
+    "share-in-the-mean",
+    caught_by="share",
+    loses=1.5,
+    misconception="The share is taken over the whole batch. A coin for each token has the right share in the mean.",
+)
 def _(implementation):
     ids = _ids()
     new, labels = implementation(ids, ids < FIRST, 1)
@@ -63,19 +103,37 @@ def _(implementation):
     _judge(ids, new, labels, share=False)
 
 
-@mistake(WRITE, "share-of-all-places", caught_by="share", loses=6, misconception="15 % of all places are asked for. Special tokens do not count.")
+@mistake(
+    WRITE,
+    "share-of-all-places",
+    caught_by="share",
+    loses=6,
+    misconception="15 % of all places are asked for. Special tokens do not count.",
+)
 def _(implementation):
     ids = _ids()
     _, labels = implementation(ids, ids < FIRST, 1)
     assert bool(((labels != -100).sum(1) == 15).all())
 
 
-@mistake(WRITE, "no-specials", caught_by="specials", loses=1.5, misconception="The test never looks at special tokens.")
+@mistake(
+    WRITE,
+    "no-specials",
+    caught_by="specials",
+    loses=1.5,
+    misconception="The test never looks at special tokens.",
+)
 def _(implementation):
     _with(implementation, specials=False)
 
 
-@mistake(WRITE, "special-labels-only", caught_by="specials", loses=1.5, misconception="The test looks at the labels of special tokens and not at their new ids.")
+@mistake(
+    WRITE,
+    "special-labels-only",
+    caught_by="specials",
+    loses=1.5,
+    misconception="The test looks at the labels of special tokens and not at their new ids.",
+)
 def _(implementation):
     ids = _ids()
     new, labels = implementation(ids, ids < FIRST, 1)
@@ -83,29 +141,59 @@ def _(implementation):
     _judge(ids, new, labels, specials=False)
 
 
-@mistake(WRITE, "labels-against-new-ids", caught_by="share", loses=6, misconception="Labels are compared with the new ids. They are what stood there before.")
+@mistake(
+    WRITE,
+    "labels-against-new-ids",
+    caught_by="share",
+    loses=6,
+    misconception="Labels are compared with the new ids. They are what stood there before.",
+)
 def _(implementation):
     ids = _ids()
     new, labels = implementation(ids, ids < FIRST, 1)
     assert torch.equal(labels[labels != -100], new[labels != -100])
 
 
-@mistake(WRITE, "labels-not-compared", caught_by="labels", loses=1.5, misconception="The test counts labels and does not compare them with the ids.")
+@mistake(
+    WRITE,
+    "labels-not-compared",
+    caught_by="labels",
+    loses=1.5,
+    misconception="The test counts labels and does not compare them with the ids.",
+)
 def _(implementation):
     _with(implementation, right=False)
 
 
-@mistake(WRITE, "unlabelled-places-not-compared", caught_by="labels", loses=1.5, misconception="The test does not ask that tokens without a label stay as they are.")
+@mistake(
+    WRITE,
+    "unlabelled-places-not-compared",
+    caught_by="labels",
+    loses=1.5,
+    misconception="The test does not ask that tokens without a label stay as they are.",
+)
 def _(implementation):
     _with(implementation, others=False)
 
 
-@mistake(WRITE, "no-fates", caught_by="fates", loses=1.5, misconception="The test does not look at what becomes of the chosen tokens.")
+@mistake(
+    WRITE,
+    "no-fates",
+    caught_by="fates",
+    loses=1.5,
+    misconception="The test does not look at what becomes of the chosen tokens.",
+)
 def _(implementation):
     _with(implementation, fates=False, drawn=False)
 
 
-@mistake(WRITE, "only-covered-counted", caught_by="fates", loses=1.5, misconception="Only the share of covered tokens is counted: nothing kept, or nothing swapped, gets through.")
+@mistake(
+    WRITE,
+    "only-covered-counted",
+    caught_by="fates",
+    loses=1.5,
+    misconception="Only the share of covered tokens is counted: nothing kept, or nothing swapped, gets through.",
+)
 def _(implementation):
     ids = _ids()
     new, labels = implementation(ids, ids < FIRST, 1)
@@ -113,29 +201,59 @@ def _(implementation):
     _judge(ids, new, labels, fates=False, drawn=False)
 
 
-@mistake(WRITE, "swapped-never-looked-at", caught_by="fates", loses=1.5, misconception="The test does not look at what is swapped in.")
+@mistake(
+    WRITE,
+    "swapped-never-looked-at",
+    caught_by="fates",
+    loses=1.5,
+    misconception="The test does not look at what is swapped in.",
+)
 def _(implementation):
     _with(implementation, drawn=False)
 
 
-@mistake(WRITE, "too-wide", caught_by="fates", loses=1.5, misconception="With room for 0.15 on either side, other shares get through.")
+@mistake(
+    WRITE,
+    "too-wide",
+    caught_by="fates",
+    loses=1.5,
+    misconception="With room for 0.15 on either side, other shares get through.",
+)
 def _(implementation):
     _with(implementation, room=0.15)
 
 
-@mistake(WRITE, "exact-shares", caught_by="share", loses=6, misconception="The test asks for exactly 80, 10 and 10 %. Shares stray by chance.")
+@mistake(
+    WRITE,
+    "exact-shares",
+    caught_by="share",
+    loses=6,
+    misconception="The test asks for exactly 80, 10 and 10 %. Shares stray by chance.",
+)
 def _(implementation):
     _with(implementation, room=0.002)
 
 
-@mistake(WRITE, "covers-all", caught_by="share", loses=6, misconception="The test asks that every chosen token is covered.")
+@mistake(
+    WRITE,
+    "covers-all",
+    caught_by="share",
+    loses=6,
+    misconception="The test asks that every chosen token is covered.",
+)
 def _(implementation):
     ids = _ids()
     new, labels = implementation(ids, ids < FIRST, 1)
     assert bool((new == MASK)[labels != -100].all())
 
 
-@mistake(WRITE, "a-half-rounds-down", caught_by="share", loses=6, misconception="The test asks about ten free tokens, where right implementations may round either way.")
+@mistake(
+    WRITE,
+    "a-half-rounds-down",
+    caught_by="share",
+    loses=6,
+    misconception="The test asks about ten free tokens, where right implementations may round either way.",
+)
 def _(implementation):
     ids = _ids(free=30)
     _, labels = implementation(ids, ids < FIRST, 1)
@@ -143,14 +261,28 @@ def _(implementation):
     _with(implementation)
 
 
-@mistake(WRITE, "same-seed-same-answer", caught_by="share", loses=6, misconception="The test asks that the same seed gives the same answer, which is not promised.")
+@mistake(
+    WRITE,
+    "same-seed-same-answer",
+    caught_by="share",
+    loses=6,
+    misconception="The test asks that the same seed gives the same answer, which is not promised.",
+)
 def _(implementation):
     ids = _ids()
-    assert torch.equal(implementation(ids, ids < FIRST, 1)[1], implementation(ids, ids < FIRST, 1)[1])
+    assert torch.equal(
+        implementation(ids, ids < FIRST, 1)[1], implementation(ids, ids < FIRST, 1)[1]
+    )
     _with(implementation)
 
 
-@mistake(WRITE, "returns-the-verdict", caught_by="share", loses=1.2, misconception="Nobody looks at what a test returns: it complains with `assert`.")
+@mistake(
+    WRITE,
+    "returns-the-verdict",
+    caught_by="share",
+    loses=1.2,
+    misconception="Nobody looks at what a test returns: it complains with `assert`.",
+)
 def _(implementation):
     try:
         _with(implementation)

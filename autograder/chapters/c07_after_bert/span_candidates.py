@@ -3,6 +3,7 @@
 Each takes a list of ids and a seed, draws what is lost, and gives source and target. RIGHT holds seven that keep all
 promises of the card, WRONG those that break one, by kind. A student never sees this.
 """
+
 from collections.abc import Callable
 from itertools import groupby
 from random import Random
@@ -15,7 +16,11 @@ _unseeded = Random(7)
 
 def refuse(ids: list[int], seed: int) -> None:
     """Raise ValueError for what the exercise rules out."""
-    if type(ids) is not list or not 40 <= len(ids) <= 300 or not all(type(one) is int and FIRST <= one <= LAST for one in ids):
+    if (
+        type(ids) is not list
+        or not 40 <= len(ids) <= 300
+        or not all(type(one) is int and FIRST <= one <= LAST for one in ids)
+    ):
         raise ValueError(f"a list of 40 to 300 ints from {FIRST} to {LAST} is needed")
     if type(seed) is not int or not 0 <= seed <= 1_000_000:
         raise ValueError("the seed is an int from 0 to a million")
@@ -65,7 +70,10 @@ def one_long(length: int, chance: Random) -> list[bool]:
 
 def spans_of(ids: list[int], lost: list[bool]) -> Spans:
     """The text in turns: whether lost, and the tokens."""
-    return [(gone, [token for token, _ in turn]) for gone, turn in groupby(zip(ids, lost), key=lambda one: one[1])]
+    return [
+        (gone, [token for token, _ in turn])
+        for gone, turn in groupby(zip(ids, lost), key=lambda one: one[1])
+    ]
 
 
 def written(turns: Spans, names: list[int] | None = None) -> tuple[list[int], list[int]]:
@@ -82,13 +90,17 @@ def written(turns: Spans, names: list[int] | None = None) -> tuple[list[int], li
     return [*source, END], [*target, END]
 
 
-def corrupting(draw: Callable = released, change: Callable | None = None, drawn_by: Callable = Random) -> Implementation:
+def corrupting(
+    draw: Callable = released, change: Callable | None = None, drawn_by: Callable = Random
+) -> Implementation:
     """An implementation with its own draw of what is lost; change(turns, chance) gives source and target another way."""
+
     def implementation(ids: list[int], seed: int) -> tuple[list[int], list[int]]:
         refuse(ids, seed)
         chance = drawn_by(seed)
         turns = spans_of(list(ids), draw(len(ids), chance))
         return change(turns, chance) if change else written(turns)
+
     return implementation
 
 
@@ -123,21 +135,28 @@ def last_two_exchanged(number: int, chance: Random) -> list[int]:
 def sentinel_misplaced(turns: Spans, chance: Random) -> tuple[list[int], list[int]]:
     """In the source the first sentinel with a token before it stands one place too far to the left."""
     source, target = written(turns)
-    place = next(place for place in range(1, len(source)) if source[place] > LAST >= source[place - 1])
-    source[place - 1:place + 1] = source[place], source[place - 1]
+    place = next(
+        place for place in range(1, len(source)) if source[place] > LAST >= source[place - 1]
+    )
+    source[place - 1 : place + 1] = source[place], source[place - 1]
     return source, target
 
 
 def sometimes(change: Callable) -> tuple[Callable, Callable]:
     """Two that are wrong for about half of the seeds each, and never for the same one."""
-    return (lambda turns, chance: change(turns, chance) if chance.random() < 0.5 else written(turns),
-            lambda turns, chance: written(turns) if chance.random() < 0.5 else change(turns, chance))
+    return (
+        lambda turns, chance: change(turns, chance) if chance.random() < 0.5 else written(turns),
+        lambda turns, chance: written(turns) if chance.random() < 0.5 else change(turns, chance),
+    )
 
 
 def target_turned(turns: Spans, chance: Random) -> tuple[list[int], list[int]]:
     """The spans of the target stand in the order from right to left: every sentinel has its own tokens."""
     source, _ = written(turns)
-    parts = [[TOP - number, *tokens] for number, tokens in enumerate(tokens for gone, tokens in turns if gone)]
+    parts = [
+        [TOP - number, *tokens]
+        for number, tokens in enumerate(tokens for gone, tokens in turns if gone)
+    ]
     return source, [*(token for part in parts[::-1] for token in part), END]
 
 
@@ -148,16 +167,24 @@ def a_sentinel_each(turns: Spans, chance: Random) -> tuple[list[int], list[int]]
 
 def one_split(turns: Spans, chance: Random) -> tuple[list[int], list[int]]:
     """The longest lost span is split in two, side by side; one more is lost where all have one token."""
-    place = max((place for place, (gone, _) in enumerate(turns) if gone), key=lambda place: len(turns[place][1]))
+    place = max(
+        (place for place, (gone, _) in enumerate(turns) if gone),
+        key=lambda place: len(turns[place][1]),
+    )
     tokens = turns[place][1]
-    return written([*turns[:place], (True, tokens[:1]), (True, tokens[1:]), *turns[place + 1:]])
+    return written([*turns[:place], (True, tokens[:1]), (True, tokens[1:]), *turns[place + 1 :]])
 
 
 def an_empty_span(turns: Spans, chance: Random) -> tuple[list[int], list[int]]:
     """Somewhere in a kept span stands a sentinel for nothing."""
-    place = max((place for place, (gone, _) in enumerate(turns) if not gone), key=lambda place: len(turns[place][1]))
+    place = max(
+        (place for place, (gone, _) in enumerate(turns) if not gone),
+        key=lambda place: len(turns[place][1]),
+    )
     tokens = turns[place][1]
-    return written([*turns[:place], (False, tokens[:1]), (True, []), (False, tokens[1:]), *turns[place + 1:]])
+    return written(
+        [*turns[:place], (False, tokens[:1]), (True, []), (False, tokens[1:]), *turns[place + 1 :]]
+    )
 
 
 def empty_at_the_end(turns: Spans, chance: Random) -> tuple[list[int], list[int]]:
@@ -167,10 +194,12 @@ def empty_at_the_end(turns: Spans, chance: Random) -> tuple[list[int], list[int]
 
 def ended(source_ends: int, target_ends: int, closing: bool = False) -> Callable:
     """Another number of ends, or a closing sentinel."""
+
     def change(turns: Spans, chance: Random) -> tuple[list[int], list[int]]:
         source, target = written(turns)
         last = [TOP - lost_in(turns)] if closing else []
         return source[:-1] + [END] * source_ends, target[:-1] + last + [END] * target_ends
+
     return change
 
 
@@ -183,28 +212,42 @@ def padded(turns: Spans, chance: Random) -> tuple[list[int], list[int]]:
 def token_in_front(turns: Spans, chance: Random) -> tuple[list[int], list[int]]:
     """The last token of the first span that has two stands before all sentinels of the target."""
     source, target = written(turns)
-    place = next((place for place in range(2, len(target) - 1) if target[place - 1] <= LAST and target[place] <= LAST), 1)
-    return source, [target[place], *target[:place], *target[place + 1:]]
+    place = next(
+        (
+            place
+            for place in range(2, len(target) - 1)
+            if target[place - 1] <= LAST and target[place] <= LAST
+        ),
+        1,
+    )
+    return source, [target[place], *target[:place], *target[place + 1 :]]
 
 
 def without(which: Callable) -> Callable:
     """Drops, doubles or exchanges tokens: which(turns, chance) gives other turns for the source and for the target."""
+
     def change(turns: Spans, chance: Random) -> tuple[list[int], list[int]]:
         source, target = which(turns, chance)
         return written(source)[0], written(target)[1]
+
     return change
 
 
 def last_span_cut(turns: Spans, chance: Random) -> tuple[Spans, Spans]:
     """The last token of the text is in neither list, where its span has two."""
-    place = max((place for place, (gone, tokens) in enumerate(turns) if gone and len(tokens) > 1), default=len(turns) - 1)
-    return turns, [*turns[:place], (True, turns[place][1][:-1]), *turns[place + 1:]]
+    place = max(
+        (place for place, (gone, tokens) in enumerate(turns) if gone and len(tokens) > 1),
+        default=len(turns) - 1,
+    )
+    return turns, [*turns[:place], (True, turns[place][1][:-1]), *turns[place + 1 :]]
 
 
 def kept_token_lost(turns: Spans, chance: Random) -> tuple[Spans, Spans]:
     """The token before the first lost span of some length is in neither list."""
-    place = max((place for place, (gone, tokens) in enumerate(turns) if not gone and len(tokens) > 1))
-    return [*turns[:place], (False, turns[place][1][:-1]), *turns[place + 1:]], turns
+    place = max(
+        (place for place, (gone, tokens) in enumerate(turns) if not gone and len(tokens) > 1)
+    )
+    return [*turns[:place], (False, turns[place][1][:-1]), *turns[place + 1 :]], turns
 
 
 def turned_spans(turns: Spans, chance: Random) -> tuple[Spans, Spans]:
@@ -234,9 +277,23 @@ def noise(ids: list[int], seed: int) -> tuple[list[int], list[int]]:
 
 
 first_lost, single = corrupting(scattered), corrupting(one_long)
-unseeded, fixed = corrupting(drawn_by=lambda seed: _unseeded), corrupting(drawn_by=lambda seed: Random(5))
-rounds_up, rounds_down = (corrupting(lambda length, chance, number=number: released(length, chance, number)) for number in (half_up, half_down))
-RIGHT: list[Implementation] = [corrupting(), first_lost, single, unseeded, fixed, rounds_up, rounds_down]
+unseeded, fixed = (
+    corrupting(drawn_by=lambda seed: _unseeded),
+    corrupting(drawn_by=lambda seed: Random(5)),
+)
+rounds_up, rounds_down = (
+    corrupting(lambda length, chance, number=number: released(length, chance, number))
+    for number in (half_up, half_down)
+)
+RIGHT: list[Implementation] = [
+    corrupting(),
+    first_lost,
+    single,
+    unseeded,
+    fixed,
+    rounds_up,
+    rounds_down,
+]
 # What a test asks for that accepts another right implementation and rejects this one.
 POOR: dict[str, Implementation] = {
     "It rejects an implementation that cuts one long span: how many spans there are is left to the implementation.": single,
@@ -247,18 +304,56 @@ POOR: dict[str, Implementation] = {
     "It rejects an implementation that rounds an exact half down, as it may: ask about other lengths.": rounds_down,
 }
 WRONG: dict[str, list[Implementation]] = {
-    "order": [corrupting(change=named(lambda number, chance: [TOP - number + 1 + place for place in range(number)])),
-              corrupting(change=named(lambda number, chance: [TOP - 1 - place for place in range(number)])),
-              corrupting(change=named(shuffled)), corrupting(change=named(first_two_exchanged)), corrupting(change=target_turned), *(corrupting(change=one) for one in sometimes(target_turned)),
-              corrupting(change=named(last_two_exchanged)),
-              corrupting(change=named(lambda number, chance: [TOP - 2 * place for place in range(number)]))],
-    "merging": [corrupting(change=a_sentinel_each), corrupting(change=one_split), corrupting(change=an_empty_span), corrupting(one_long, change=empty_at_the_end)],
-    "ends": [corrupting(change=ended(0, 1)), corrupting(change=ended(1, 0)), corrupting(change=ended(1, 1, closing=True)), corrupting(change=ended(1, 2)),
-             corrupting(change=ended(2, 1)), corrupting(change=padded)],
-    "lost": [corrupting(change=without(last_span_cut)), corrupting(change=token_in_front), corrupting(change=without(kept_token_lost)), corrupting(change=without(turned_spans)),
-             corrupting(change=without(exchanged)), *(corrupting(lambda length, chance, number=number: released(length, chance, number)) for number in (
-                 lambda length: number_lost(length, 30), lambda length: number_lost(length, 10), lambda length: half_up(length) + 1, lambda length: half_down(length) - 1)),
-             corrupting(change=sentinel_misplaced), *(corrupting(change=one) for one in sometimes(without(turned_spans)))],
+    "order": [
+        corrupting(
+            change=named(
+                lambda number, chance: [TOP - number + 1 + place for place in range(number)]
+            )
+        ),
+        corrupting(
+            change=named(lambda number, chance: [TOP - 1 - place for place in range(number)])
+        ),
+        corrupting(change=named(shuffled)),
+        corrupting(change=named(first_two_exchanged)),
+        corrupting(change=target_turned),
+        *(corrupting(change=one) for one in sometimes(target_turned)),
+        corrupting(change=named(last_two_exchanged)),
+        corrupting(
+            change=named(lambda number, chance: [TOP - 2 * place for place in range(number)])
+        ),
+    ],
+    "merging": [
+        corrupting(change=a_sentinel_each),
+        corrupting(change=one_split),
+        corrupting(change=an_empty_span),
+        corrupting(one_long, change=empty_at_the_end),
+    ],
+    "ends": [
+        corrupting(change=ended(0, 1)),
+        corrupting(change=ended(1, 0)),
+        corrupting(change=ended(1, 1, closing=True)),
+        corrupting(change=ended(1, 2)),
+        corrupting(change=ended(2, 1)),
+        corrupting(change=padded),
+    ],
+    "lost": [
+        corrupting(change=without(last_span_cut)),
+        corrupting(change=token_in_front),
+        corrupting(change=without(kept_token_lost)),
+        corrupting(change=without(turned_spans)),
+        corrupting(change=without(exchanged)),
+        *(
+            corrupting(lambda length, chance, number=number: released(length, chance, number))
+            for number in (
+                lambda length: number_lost(length, 30),
+                lambda length: number_lost(length, 10),
+                lambda length: half_up(length) + 1,
+                lambda length: half_down(length) - 1,
+            )
+        ),
+        corrupting(change=sentinel_misplaced),
+        *(corrupting(change=one) for one in sometimes(without(turned_spans))),
+    ],
 }
 # What a test lacks that lets such a function through, the most absurd first.
 PROBES: dict[str, Implementation] = {
@@ -271,6 +366,10 @@ MISTAKEN: dict[str, Implementation] = {
     "It accepts sentinels that count upwards: they go down from `TOP`.": WRONG["order"][0],
     "It accepts a first sentinel of `TOP` - 1: it is `TOP`.": WRONG["order"][1],
     "It accepts a target with a closing sentinel: there is none.": WRONG["ends"][2],
-    "It accepts a sentinel for each lost token: lost tokens side by side are one span.": WRONG["merging"][0],
-    "It accepts an implementation that loses 30 % of the tokens: 15 % are to be lost.": WRONG["lost"][5],
+    "It accepts a sentinel for each lost token: lost tokens side by side are one span.": WRONG[
+        "merging"
+    ][0],
+    "It accepts an implementation that loses 30 % of the tokens: 15 % are to be lost.": WRONG[
+        "lost"
+    ][5],
 }

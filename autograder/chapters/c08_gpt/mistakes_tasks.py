@@ -1,4 +1,5 @@
 """Plausible wrong solutions of chapter 8, part 4."""
+
 import torch
 from torch.nn.functional import cross_entropy
 
@@ -22,106 +23,275 @@ def _rows(task, texts, markers, orders=None, choices=None, pair=None, one=None):
 
 def _filled(rows, pad, front=False):
     longest = max(map(len, rows))
-    ids = [[pad] * (longest - len(row)) + row if front else row + [pad] * (longest - len(row)) for row in rows]
+    ids = [
+        [pad] * (longest - len(row)) + row if front else row + [pad] * (longest - len(row))
+        for row in rows
+    ]
     return torch.tensor(ids), torch.tensor([len(row) - 1 for row in rows])
 
 
-@mistake(ROWS, "no-delimiter", caught_by="markers", loses=5, misconception="You leave the delimiter out, so that nobody can see where the first text ends.")
+@mistake(
+    ROWS,
+    "no-delimiter",
+    caught_by="markers",
+    loses=5,
+    misconception="You leave the delimiter out, so that nobody can see where the first text ends.",
+)
 def _(task, texts, markers, pad):
-    return _filled(_rows(task, texts, markers, pair=lambda first, second: [markers[0], *first, *second, markers[2]]), pad)
+    return _filled(
+        _rows(
+            task,
+            texts,
+            markers,
+            pair=lambda first, second: [markers[0], *first, *second, markers[2]],
+        ),
+        pad,
+    )
 
 
-@mistake(ROWS, "no-end", caught_by="markers", loses=5, misconception="You leave the end marker out.")
+@mistake(
+    ROWS, "no-end", caught_by="markers", loses=5, misconception="You leave the end marker out."
+)
 def _(task, texts, markers, pad):
     return _filled([row[:-1] for row in _rows(task, texts, markers)], pad)
 
 
-@mistake(ROWS, "no-start", caught_by="markers", loses=5, misconception="You leave the start marker out.")
+@mistake(
+    ROWS, "no-start", caught_by="markers", loses=5, misconception="You leave the start marker out."
+)
 def _(task, texts, markers, pad):
     return _filled([row[1:] for row in _rows(task, texts, markers)], pad)
 
 
-@mistake(ROWS, "end-between", caught_by="markers", loses=5, misconception="You close each of the two texts with the end marker, as BERT does. There is one, at the end.")
+@mistake(
+    ROWS,
+    "end-between",
+    caught_by="markers",
+    loses=5,
+    misconception="You close each of the two texts with the end marker, as BERT does. There is one, at the end.",
+)
 def _(task, texts, markers, pad):
     start, between, end = markers
-    return _filled(_rows(task, texts, markers, pair=lambda first, second: [start, *first, end, between, *second, end]), pad)
+    return _filled(
+        _rows(
+            task,
+            texts,
+            markers,
+            pair=lambda first, second: [start, *first, end, between, *second, end],
+        ),
+        pad,
+    )
 
 
-@mistake(ROWS, "hypothesis-first", caught_by="markers", loses=5, misconception="You write the second text first.")
+@mistake(
+    ROWS,
+    "hypothesis-first",
+    caught_by="markers",
+    loses=5,
+    misconception="You write the second text first.",
+)
 def _(task, texts, markers, pad):
     start, between, end = markers
-    return _filled(_rows(task, texts, markers, pair=lambda first, second: [start, *second, between, *first, end]), pad)
+    return _filled(
+        _rows(
+            task, texts, markers, pair=lambda first, second: [start, *second, between, *first, end]
+        ),
+        pad,
+    )
 
 
-@mistake(ROWS, "one-order", caught_by="orders", loses=1.5, misconception="You write a pair for similarity in one order. Both are read.")
+@mistake(
+    ROWS,
+    "one-order",
+    caught_by="orders",
+    loses=1.5,
+    misconception="You write a pair for similarity in one order. Both are read.",
+)
 def _(task, texts, markers, pad):
-    return _filled(_rows(task, texts, markers, orders=lambda pair, one, other: [pair(one, other)]), pad)
+    return _filled(
+        _rows(task, texts, markers, orders=lambda pair, one, other: [pair(one, other)]), pad
+    )
 
 
-@mistake(ROWS, "same-order-twice", caught_by="orders", loses=1.5, misconception="You write the same order twice.")
+@mistake(
+    ROWS,
+    "same-order-twice",
+    caught_by="orders",
+    loses=1.5,
+    misconception="You write the same order twice.",
+)
 def _(task, texts, markers, pad):
-    return _filled(_rows(task, texts, markers, orders=lambda pair, one, other: [pair(one, other)] * 2), pad)
+    return _filled(
+        _rows(task, texts, markers, orders=lambda pair, one, other: [pair(one, other)] * 2), pad
+    )
 
 
-@mistake(ROWS, "both-orders-in-one-row", caught_by="orders", loses=1.5, misconception="You write both orders into one row. They are two rows.")
+@mistake(
+    ROWS,
+    "both-orders-in-one-row",
+    caught_by="orders",
+    loses=1.5,
+    misconception="You write both orders into one row. They are two rows.",
+)
 def _(task, texts, markers, pad):
-    return _filled(_rows(task, texts, markers, orders=lambda pair, one, other: [pair(one, other) + pair(other, one)]), pad)
+    return _filled(
+        _rows(
+            task,
+            texts,
+            markers,
+            orders=lambda pair, one, other: [pair(one, other) + pair(other, one)],
+        ),
+        pad,
+    )
 
 
-@mistake(ROWS, "letters-turned-round", caught_by="orders", loses=1.5, misconception="You turn the whole row round, ids and all. The two texts change places, and each stays as it is.")
+@mistake(
+    ROWS,
+    "letters-turned-round",
+    caught_by="orders",
+    loses=1.5,
+    misconception="You turn the whole row round, ids and all. The two texts change places, and each stays as it is.",
+)
 def _(task, texts, markers, pad):
     start, between, end = markers
-    return _filled(_rows(task, texts, markers, orders=lambda pair, one, other: [pair(one, other), [start, *other[::-1], between, *one[::-1], end]]), pad)
+    return _filled(
+        _rows(
+            task,
+            texts,
+            markers,
+            orders=lambda pair, one, other: [
+                pair(one, other),
+                [start, *other[::-1], between, *one[::-1], end],
+            ],
+        ),
+        pad,
+    )
 
 
-@mistake(ROWS, "answers-in-one-row", caught_by="choices", loses=2.5, misconception="You write all answers into one row, where each sees those before it. Each answer has a row of its own.")
+@mistake(
+    ROWS,
+    "answers-in-one-row",
+    caught_by="choices",
+    loses=2.5,
+    misconception="You write all answers into one row, where each sees those before it. Each answer has a row of its own.",
+)
 def _(task, texts, markers, pad):
-    return _filled(_rows(task, texts, markers, choices=lambda pair, context, *answers: [pair(context, [id for answer in answers for id in answer])]), pad)
+    return _filled(
+        _rows(
+            task,
+            texts,
+            markers,
+            choices=lambda pair, context, *answers: [
+                pair(context, [id for answer in answers for id in answer])
+            ],
+        ),
+        pad,
+    )
 
 
-@mistake(ROWS, "context-missing", caught_by="choices", loses=2.5, misconception="You write the context before the first answer only.")
+@mistake(
+    ROWS,
+    "context-missing",
+    caught_by="choices",
+    loses=2.5,
+    misconception="You write the context before the first answer only.",
+)
 def _(task, texts, markers, pad):
     start, between, end = markers
-    return _filled(_rows(task, texts, markers, choices=lambda pair, context, *answers: [pair(context if not at else [], answer) for at, answer in enumerate(answers)]), pad)
+    return _filled(
+        _rows(
+            task,
+            texts,
+            markers,
+            choices=lambda pair, context, *answers: [
+                pair(context if not at else [], answer) for at, answer in enumerate(answers)
+            ],
+        ),
+        pad,
+    )
 
 
-@mistake(ROWS, "padded-in-front", caught_by="padding", loses=1.5, misconception="You fill up in front of a row. Padding stands behind the end marker.")
+@mistake(
+    ROWS,
+    "padded-in-front",
+    caught_by="padding",
+    loses=1.5,
+    misconception="You fill up in front of a row. Padding stands behind the end marker.",
+)
 def _(task, texts, markers, pad):
     ids, last = _filled(_rows(task, texts, markers), pad, front=True)
     return ids, torch.full_like(last, ids.shape[1] - 1)
 
 
-@mistake(ROWS, "end-after-padding", caught_by="padding", loses=1.5, misconception="You fill up before you set the end marker, so that padding stands inside the row.")
+@mistake(
+    ROWS,
+    "end-after-padding",
+    caught_by="padding",
+    loses=1.5,
+    misconception="You fill up before you set the end marker, so that padding stands inside the row.",
+)
 def _(task, texts, markers, pad):
     rows = _rows(task, texts, markers)
     ids, last = _filled([row[:-1] for row in rows], pad)
-    return torch.cat((ids, torch.full((len(rows), 1), markers[2])), 1), torch.full_like(last, ids.shape[1])
+    return torch.cat((ids, torch.full((len(rows), 1), markers[2])), 1), torch.full_like(
+        last, ids.shape[1]
+    )
 
 
-@mistake(ROWS, "filled-with-zero", caught_by="padding", loses=1.5, misconception="You fill up with 0. The argument `pad` says with what.")
+@mistake(
+    ROWS,
+    "filled-with-zero",
+    caught_by="padding",
+    loses=1.5,
+    misconception="You fill up with 0. The argument `pad` says with what.",
+)
 def _(task, texts, markers, pad):
     return _filled(_rows(task, texts, markers), 0)
 
 
-@mistake(ROWS, "last-place", caught_by="last", loses=0.5, misconception="Your `last` is the last place of the tensor, where a short row has padding.")
+@mistake(
+    ROWS,
+    "last-place",
+    caught_by="last",
+    loses=0.5,
+    misconception="Your `last` is the last place of the tensor, where a short row has padding.",
+)
 def _(task, texts, markers, pad):
     ids, last = _filled(_rows(task, texts, markers), pad)
     return ids, torch.full_like(last, ids.shape[1] - 1)
 
 
-@mistake(ROWS, "lengths", caught_by="last", loses=0.5, misconception="Your `last` is each row's length. Places count from 0, so the end stands one before.")
+@mistake(
+    ROWS,
+    "lengths",
+    caught_by="last",
+    loses=0.5,
+    misconception="Your `last` is each row's length. Places count from 0, so the end stands one before.",
+)
 def _(task, texts, markers, pad):
     ids, last = _filled(_rows(task, texts, markers), pad)
     return ids, last + 1
 
 
-@mistake(ROWS, "counted-by-pad", caught_by="last", loses=0.5, misconception="You take each id equal to `pad` for padding. It may stand in a text, or be a marker.")
+@mistake(
+    ROWS,
+    "counted-by-pad",
+    caught_by="last",
+    loses=0.5,
+    misconception="You take each id equal to `pad` for padding. It may stand in a text, or be a marker.",
+)
 def _(task, texts, markers, pad):
     ids, _ = _filled(_rows(task, texts, markers), pad)
     return ids, (ids != pad).sum(1) - 1
 
 
-@mistake(ROWS, "first-end", caught_by="last", loses=0.5, misconception="You look for the first end marker. The text may hold that id, too.")
+@mistake(
+    ROWS,
+    "first-end",
+    caught_by="last",
+    loses=0.5,
+    misconception="You look for the first end marker. The text may hold that id, too.",
+)
 def _(task, texts, markers, pad):
     ids, _ = _filled(_rows(task, texts, markers), pad)
     return ids, (ids == markers[2]).int().argmax(1)
@@ -132,7 +302,9 @@ JOINT = "08.joint_loss"
 
 def _bets(x, table, ids, asked=None):
     logits = x[:, :-1] @ table.T
-    prices = cross_entropy(logits.reshape(-1, len(table)), ids[:, 1:].reshape(-1), reduction="none").reshape(ids[:, 1:].shape)
+    prices = cross_entropy(
+        logits.reshape(-1, len(table)), ids[:, 1:].reshape(-1), reduction="none"
+    ).reshape(ids[:, 1:].shape)
     return prices if asked is None else prices[asked].sum() / max(int(asked.sum()), 1)
 
 
@@ -144,90 +316,206 @@ def _label(x, head, last, labels):
     return cross_entropy(x[torch.arange(len(x)), last] @ head.T, labels)
 
 
-@mistake(JOINT, "first-token", caught_by="label", loses=4.5, misconception="You read the label at the first token, as BERT does at [CLS]. A GPT's first token has seen nothing but itself.")
+@mistake(
+    JOINT,
+    "first-token",
+    caught_by="label",
+    loses=4.5,
+    misconception="You read the label at the first token, as BERT does at [CLS]. A GPT's first token has seen nothing but itself.",
+)
 def _(x, table, head, ids, last, labels, weight):
-    return cross_entropy(x[:, 0] @ head.T, labels) + weight * _bets(x, table, ids, _asked(ids, last))
+    return cross_entropy(x[:, 0] @ head.T, labels) + weight * _bets(
+        x, table, ids, _asked(ids, last)
+    )
 
 
-@mistake(JOINT, "mean-vector", caught_by="label", loses=4.5, misconception="You read the label from the mean of the row's vectors. It is the last token's vector.")
+@mistake(
+    JOINT,
+    "mean-vector",
+    caught_by="label",
+    loses=4.5,
+    misconception="You read the label from the mean of the row's vectors. It is the last token's vector.",
+)
 def _(x, table, head, ids, last, labels, weight):
     tokens = (torch.arange(x.shape[1]) <= last[:, None])[..., None]
     mean = torch.where(tokens, x, 0.0).sum(1) / tokens.sum(1)
     return cross_entropy(mean @ head.T, labels) + weight * _bets(x, table, ids, _asked(ids, last))
 
 
-@mistake(JOINT, "labels-summed", caught_by="label", loses=4.5, misconception="You add up the prices of the labels. Take the mean over the rows.")
+@mistake(
+    JOINT,
+    "labels-summed",
+    caught_by="label",
+    loses=4.5,
+    misconception="You add up the prices of the labels. Take the mean over the rows.",
+)
 def _(x, table, head, ids, last, labels, weight):
     return len(x) * _label(x, head, last, labels) + weight * _bets(x, table, ids, _asked(ids, last))
 
 
-@mistake(JOINT, "table-for-the-label", caught_by="label", loses=4.5, misconception="You read the label with the table of tokens. It has a matrix of its own, `head`.")
+@mistake(
+    JOINT,
+    "table-for-the-label",
+    caught_by="label",
+    loses=4.5,
+    misconception="You read the label with the table of tokens. It has a matrix of its own, `head`.",
+)
 def _(x, table, head, ids, last, labels, weight):
-    return cross_entropy(x[torch.arange(len(x)), last] @ torch.cat((table, head))[:len(head)].T, labels) + weight * _bets(x, table, ids, _asked(ids, last))
+    return cross_entropy(
+        x[torch.arange(len(x)), last] @ torch.cat((table, head))[: len(head)].T, labels
+    ) + weight * _bets(x, table, ids, _asked(ids, last))
 
 
-@mistake(JOINT, "last-place", caught_by="padding", loses=3, misconception="You read the label at the last place, `x[:, -1]`. In a short row that is padding.")
+@mistake(
+    JOINT,
+    "last-place",
+    caught_by="padding",
+    loses=3,
+    misconception="You read the label at the last place, `x[:, -1]`. In a short row that is padding.",
+)
 def _(x, table, head, ids, last, labels, weight):
-    return cross_entropy(x[:, -1] @ head.T, labels) + weight * _bets(x, table, ids, _asked(ids, last))
+    return cross_entropy(x[:, -1] @ head.T, labels) + weight * _bets(
+        x, table, ids, _asked(ids, last)
+    )
 
 
-@mistake(JOINT, "one-before", caught_by="label", loses=4.5, misconception="You read the label one place before the last token, which has not seen it.")
+@mistake(
+    JOINT,
+    "one-before",
+    caught_by="label",
+    loses=4.5,
+    misconception="You read the label one place before the last token, which has not seen it.",
+)
 def _(x, table, head, ids, last, labels, weight):
-    return _label(x, head, (last - 1).clamp(min=0), labels) + weight * _bets(x, table, ids, _asked(ids, last))
+    return _label(x, head, (last - 1).clamp(min=0), labels) + weight * _bets(
+        x, table, ids, _asked(ids, last)
+    )
 
 
-@mistake(JOINT, "bets-on-padding", caught_by="language", loses=3, misconception="Your bets go on to the end of the tensor: padding is bet on, too.")
+@mistake(
+    JOINT,
+    "bets-on-padding",
+    caught_by="language",
+    loses=3,
+    misconception="Your bets go on to the end of the tensor: padding is bet on, too.",
+)
 def _(x, table, head, ids, last, labels, weight):
-    return _label(x, head, last, labels) + weight * _bets(x, table, ids, torch.ones_like(ids[:, 1:], dtype=torch.bool))
+    return _label(x, head, last, labels) + weight * _bets(
+        x, table, ids, torch.ones_like(ids[:, 1:], dtype=torch.bool)
+    )
 
 
-@mistake(JOINT, "one-bet-on-padding", caught_by="language", loses=3, misconception="The last token of each row bets on padding with you: it is the token that is bet on that has to be one.")
+@mistake(
+    JOINT,
+    "one-bet-on-padding",
+    caught_by="language",
+    loses=3,
+    misconception="The last token of each row bets on padding with you: it is the token that is bet on that has to be one.",
+)
 def _(x, table, head, ids, last, labels, weight):
-    return _label(x, head, last, labels) + weight * _bets(x, table, ids, torch.arange(ids.shape[1] - 1) <= last[:, None])
+    return _label(x, head, last, labels) + weight * _bets(
+        x, table, ids, torch.arange(ids.shape[1] - 1) <= last[:, None]
+    )
 
 
-@mistake(JOINT, "no-bet-on-the-end", caught_by="language", loses=3, misconception="You leave out the bet on each row's last token.")
+@mistake(
+    JOINT,
+    "no-bet-on-the-end",
+    caught_by="language",
+    loses=3,
+    misconception="You leave out the bet on each row's last token.",
+)
 def _(x, table, head, ids, last, labels, weight):
-    return _label(x, head, last, labels) + weight * _bets(x, table, ids, torch.arange(1, ids.shape[1]) < last[:, None])
+    return _label(x, head, last, labels) + weight * _bets(
+        x, table, ids, torch.arange(1, ids.shape[1]) < last[:, None]
+    )
 
 
-@mistake(JOINT, "no-shift", caught_by="language", loses=3, misconception="You judge the vector at a place by the token at the same place. It bets on the next one.")
+@mistake(
+    JOINT,
+    "no-shift",
+    caught_by="language",
+    loses=3,
+    misconception="You judge the vector at a place by the token at the same place. It bets on the next one.",
+)
 def _(x, table, head, ids, last, labels, weight):
     asked = torch.arange(ids.shape[1]) <= last[:, None]
-    prices = cross_entropy((x @ table.T).flatten(0, 1), ids.flatten(), reduction="none").reshape(ids.shape)
+    prices = cross_entropy((x @ table.T).flatten(0, 1), ids.flatten(), reduction="none").reshape(
+        ids.shape
+    )
     return _label(x, head, last, labels) + weight * prices[asked].mean()
 
 
-@mistake(JOINT, "row-means", caught_by="language", loses=3, misconception="You take each row's mean price, and the mean of these. All bets of the batch weigh the same.")
+@mistake(
+    JOINT,
+    "row-means",
+    caught_by="language",
+    loses=3,
+    misconception="You take each row's mean price, and the mean of these. All bets of the batch weigh the same.",
+)
 def _(x, table, head, ids, last, labels, weight):
     asked, prices = _asked(ids, last), _bets(x, table, ids)
     means = [row[which].mean() for row, which in zip(prices, asked) if which.any()]
     return _label(x, head, last, labels) + weight * (torch.stack(means).mean() if means else 0.0)
 
 
-@mistake(JOINT, "bets-summed", caught_by="language", loses=3, misconception="You add up the prices of the bets. Take their mean.")
+@mistake(
+    JOINT,
+    "bets-summed",
+    caught_by="language",
+    loses=3,
+    misconception="You add up the prices of the bets. Take their mean.",
+)
 def _(x, table, head, ids, last, labels, weight):
     return _label(x, head, last, labels) + weight * _bets(x, table, ids)[_asked(ids, last)].sum()
 
 
-@mistake(JOINT, "weight-on-the-label", caught_by="label", loses=4.5, misconception="You give the weight to the label loss. It belongs to the bets.")
+@mistake(
+    JOINT,
+    "weight-on-the-label",
+    caught_by="label",
+    loses=4.5,
+    misconception="You give the weight to the label loss. It belongs to the bets.",
+)
 def _(x, table, head, ids, last, labels, weight):
     return weight * _label(x, head, last, labels) + _bets(x, table, ids, _asked(ids, last))
 
 
-@mistake(JOINT, "weights-that-add-up", caught_by="joint", loses=1.5, misconception="You weigh the label with 1 - weight. It always counts once.")
+@mistake(
+    JOINT,
+    "weights-that-add-up",
+    caught_by="joint",
+    loses=1.5,
+    misconception="You weigh the label with 1 - weight. It always counts once.",
+)
 def _(x, table, head, ids, last, labels, weight):
-    return (1 - weight) * _label(x, head, last, labels) + weight * _bets(x, table, ids, _asked(ids, last))
+    return (1 - weight) * _label(x, head, last, labels) + weight * _bets(
+        x, table, ids, _asked(ids, last)
+    )
 
 
-@mistake(JOINT, "half-always", caught_by="label", loses=6, misconception="You take ½, the paper's weight, whatever `weight` says.")
+@mistake(
+    JOINT,
+    "half-always",
+    caught_by="label",
+    loses=6,
+    misconception="You take ½, the paper's weight, whatever `weight` says.",
+)
 def _(x, table, head, ids, last, labels, weight):
     return _label(x, head, last, labels) + 0.5 * _bets(x, table, ids, _asked(ids, last))
 
 
-@mistake(JOINT, "no-bet-is-nan", caught_by="borders", loses=0.5, misconception="Where there is no bet you take the mean of no numbers, which is NaN.")
+@mistake(
+    JOINT,
+    "no-bet-is-nan",
+    caught_by="borders",
+    loses=0.5,
+    misconception="Where there is no bet you take the mean of no numbers, which is NaN.",
+)
 def _(x, table, head, ids, last, labels, weight):
-    return _label(x, head, last, labels) + (weight * _bets(x, table, ids)[_asked(ids, last)].mean() if weight else 0.0)
+    return _label(x, head, last, labels) + (
+        weight * _bets(x, table, ids)[_asked(ids, last)].mean() if weight else 0.0
+    )
 
 
 BEST = "08.best_answer"
@@ -241,7 +529,9 @@ def _sums(logits_of, prompt, answers, shift=1, first=None, raw=False, prompt_too
         logits = logits_of(torch.tensor([text]))[0]
         log_p = logits if raw else logits.log_softmax(1)
         places = range(1 if prompt_too else len(prompt), len(text))
-        sums.append(float(sum((log_p[t - shift, text[t]] for t in list(places)[:first]), torch.zeros(()))))
+        sums.append(
+            float(sum((log_p[t - shift, text[t]] for t in list(places)[:first]), torch.zeros(())))
+        )
     return sums
 
 
@@ -250,74 +540,167 @@ def _first_best(numbers, num_bytes):
     return quotients.index(max(quotients))
 
 
-@mistake(BEST, "no-shift", caught_by="bets", loses=4, misconception="You judge a token by the logits at its own place, which are of the next one.")
+@mistake(
+    BEST,
+    "no-shift",
+    caught_by="bets",
+    loses=4,
+    misconception="You judge a token by the logits at its own place, which are of the next one.",
+)
 def _(logits_of, prompt, answers, num_bytes):
     return _first_best(_sums(logits_of, prompt, answers, shift=0), num_bytes)
 
 
-@mistake(BEST, "first-token-only", caught_by="bets", loses=4, misconception="You look at each answer's first token alone.")
+@mistake(
+    BEST,
+    "first-token-only",
+    caught_by="bets",
+    loses=4,
+    misconception="You look at each answer's first token alone.",
+)
 def _(logits_of, prompt, answers, num_bytes):
     return _first_best(_sums(logits_of, prompt, answers, first=1), num_bytes)
 
 
-@mistake(BEST, "logits-added", caught_by="bets", loses=4, misconception="You add up logits. They say nothing without the softmax of their place.")
+@mistake(
+    BEST,
+    "logits-added",
+    caught_by="bets",
+    loses=4,
+    misconception="You add up logits. They say nothing without the softmax of their place.",
+)
 def _(logits_of, prompt, answers, num_bytes):
     return _first_best(_sums(logits_of, prompt, answers, raw=True), num_bytes)
 
 
-@mistake(BEST, "first-token-left-out", caught_by="bets", loses=4, misconception="You leave out the bet on each answer's first token, which stands at the prompt's last place.")
+@mistake(
+    BEST,
+    "first-token-left-out",
+    caught_by="bets",
+    loses=4,
+    misconception="You leave out the bet on each answer's first token, which stands at the prompt's last place.",
+)
 def _(logits_of, prompt, answers, num_bytes):
-    return _first_best([whole - first for whole, first in zip(_sums(logits_of, prompt, answers), _sums(logits_of, prompt, answers, first=1))], num_bytes)
+    return _first_best(
+        [
+            whole - first
+            for whole, first in zip(
+                _sums(logits_of, prompt, answers), _sums(logits_of, prompt, answers, first=1)
+            )
+        ],
+        num_bytes,
+    )
 
 
-@mistake(BEST, "without-the-prompt", caught_by="bets", loses=4, misconception="You show the model the prompt's last token only. Each bet is made given the whole prompt.")
+@mistake(
+    BEST,
+    "without-the-prompt",
+    caught_by="bets",
+    loses=4,
+    misconception="You show the model the prompt's last token only. Each bet is made given the whole prompt.",
+)
 def _(logits_of, prompt, answers, num_bytes):
     return _first_best(_sums(logits_of, prompt[-1:], answers), num_bytes)
 
 
-@mistake(BEST, "smallest", caught_by="bets", loses=4, misconception="You take the smallest quotient. Logarithms of probabilities are negative, and the likeliest answer has the largest.")
+@mistake(
+    BEST,
+    "smallest",
+    caught_by="bets",
+    loses=4,
+    misconception="You take the smallest quotient. Logarithms of probabilities are negative, and the likeliest answer has the largest.",
+)
 def _(logits_of, prompt, answers, num_bytes):
-    quotients = [number / size for number, size in zip(_sums(logits_of, prompt, answers), num_bytes)]
+    quotients = [
+        number / size for number, size in zip(_sums(logits_of, prompt, answers), num_bytes)
+    ]
     return quotients.index(min(quotients))
 
 
-@mistake(BEST, "sum", caught_by="bytes", loses=2, misconception="You don't divide by the bytes, which favours short answers.")
+@mistake(
+    BEST,
+    "sum",
+    caught_by="bytes",
+    loses=2,
+    misconception="You don't divide by the bytes, which favours short answers.",
+)
 def _(logits_of, prompt, answers, num_bytes):
     return _first_best(_sums(logits_of, prompt, answers), [1] * len(answers))
 
 
-@mistake(BEST, "mean-per-token", caught_by="bytes", loses=1, misconception="You divide by the number of tokens, which hangs on the tokenizer. It is the number of bytes.")
+@mistake(
+    BEST,
+    "mean-per-token",
+    caught_by="bytes",
+    loses=1,
+    misconception="You divide by the number of tokens, which hangs on the tokenizer. It is the number of bytes.",
+)
 def _(logits_of, prompt, answers, num_bytes):
     return _first_best(_sums(logits_of, prompt, answers), list(map(len, answers)))
 
 
-@mistake(BEST, "times-bytes", caught_by="bytes", loses=2, misconception="You multiply by the bytes in place of dividing.")
+@mistake(
+    BEST,
+    "times-bytes",
+    caught_by="bytes",
+    loses=2,
+    misconception="You multiply by the bytes in place of dividing.",
+)
 def _(logits_of, prompt, answers, num_bytes):
     return _first_best(_sums(logits_of, prompt, answers), [1 / size for size in num_bytes])
 
 
-@mistake(BEST, "prompt-counted", caught_by="bytes", loses=2, misconception="You add up the bets on the prompt, too. It is the same for all answers, and yet divided by different numbers of bytes.")
+@mistake(
+    BEST,
+    "prompt-counted",
+    caught_by="bytes",
+    loses=2,
+    misconception="You add up the bets on the prompt, too. It is the same for all answers, and yet divided by different numbers of bytes.",
+)
 def _(logits_of, prompt, answers, num_bytes):
     return _first_best(_sums(logits_of, prompt, answers, prompt_too=True), num_bytes)
 
 
-@mistake(BEST, "last-of-equal-ones", caught_by="borders", loses=1, misconception="Of equal quotients you take the last. The first counts.")
+@mistake(
+    BEST,
+    "last-of-equal-ones",
+    caught_by="borders",
+    loses=1,
+    misconception="Of equal quotients you take the last. The first counts.",
+)
 def _(logits_of, prompt, answers, num_bytes):
-    quotients = [number / size for number, size in zip(_sums(logits_of, prompt, answers), num_bytes)]
+    quotients = [
+        number / size for number, size in zip(_sums(logits_of, prompt, answers), num_bytes)
+    ]
     return len(quotients) - 1 - quotients[::-1].index(max(quotients))
 
 
-@mistake(BEST, "product-of-probabilities", caught_by="bets", loses=4, misconception="You multiply probabilities. In a long answer the product is 0 for all.")
+@mistake(
+    BEST,
+    "product-of-probabilities",
+    caught_by="bets",
+    loses=4,
+    misconception="You multiply probabilities. In a long answer the product is 0 for all.",
+)
 def _(logits_of, prompt, answers, num_bytes):
-    products = [torch.tensor(number).exp() ** (1 / size) for number, size in zip(_sums(logits_of, prompt, answers), num_bytes)]
+    products = [
+        torch.tensor(number).exp() ** (1 / size)
+        for number, size in zip(_sums(logits_of, prompt, answers), num_bytes)
+    ]
     return max(range(len(answers)), key=lambda at: float(products[at]))
 
 
-@mistake(BEST, "without-the-prompts-beginning", caught_by="bets", loses=4, misconception="You leave out the beginning of a long prompt. The answer is bet on given all of it.")
+@mistake(
+    BEST,
+    "without-the-prompts-beginning",
+    caught_by="bets",
+    loses=4,
+    misconception="You leave out the beginning of a long prompt. The answer is bet on given all of it.",
+)
 def _(logits_of, prompt, answers, num_bytes):
     quotients = []
     for answer, size in zip(answers, num_bytes):
         text = torch.tensor([prompt[-8:] + answer])
-        log_p = logits_of(text)[0, -len(answer) - 1:-1].log_softmax(1)
+        log_p = logits_of(text)[0, -len(answer) - 1 : -1].log_softmax(1)
         quotients.append(float(log_p.gather(1, torch.tensor(answer)[:, None]).sum()) / size)
     return quotients.index(max(quotients))

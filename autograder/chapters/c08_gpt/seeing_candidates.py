@@ -4,6 +4,7 @@ Each takes ids (B, T) and gives logits (B, T, SIZE). What a place sees is a tabl
 weighted sum of rows of SHOWN, in which any two tokens differ by 0.5 at least in every column. RIGHT see all tokens up to
 their place and nothing else; WRONG, by kind, see others or not all. A student never sees this.
 """
+
 from collections.abc import Callable
 
 import torch
@@ -18,23 +19,33 @@ SHOWN = torch.stack([torch.randperm(SIZE, generator=_drawn) for _ in range(SIZE)
 RISING = torch.arange(SIZE)[:, None] * torch.linspace(0.5, 0.1, SIZE)
 STEP = (torch.arange(PLACES)[:, None] - torch.arange(PLACES)).clamp(min=0)
 PAST = torch.ones(PLACES, PLACES).tril()
-FADING = PAST * 0.8 ** STEP
+FADING = PAST * 0.8**STEP
 MEAN = PAST / PAST.sum(1, keepdim=True)
 
 
 def refuse(ids: Tensor) -> None:
     """Raise ValueError for what the exercise rules out."""
-    if (type(ids) is not Tensor or ids.dtype != torch.int64 or ids.dim() != 2 or not 1 <= ids.shape[0] <= 8 or not 1 <= ids.shape[1] <= PLACES
-            or not 0 <= int(ids.min()) <= int(ids.max()) < SIZE):
-        raise ValueError(f"int64 ids of 0 to {SIZE - 1} in 1 to 8 rows and 1 to {PLACES} columns are needed")
+    if (
+        type(ids) is not Tensor
+        or ids.dtype != torch.int64
+        or ids.dim() != 2
+        or not 1 <= ids.shape[0] <= 8
+        or not 1 <= ids.shape[1] <= PLACES
+        or not 0 <= int(ids.min()) <= int(ids.max()) < SIZE
+    ):
+        raise ValueError(
+            f"int64 ids of 0 to {SIZE - 1} in 1 to 8 rows and 1 to {PLACES} columns are needed"
+        )
 
 
 def seeing(weights: Tensor, shown: Tensor = SHOWN) -> Model:
     """A model whose place t sees place s with weights[t, s]; shown: a row of logits for each token."""
+
     def model(ids: Tensor) -> Tensor:
         refuse(ids)
         T = ids.shape[1]
         return weights[:T, :T] @ shown[ids]
+
     return model
 
 
@@ -45,14 +56,18 @@ def restless(ids: Tensor) -> Tensor:
 
 def bent(ids: Tensor) -> Tensor:
     """Right: what is seen goes through a bend; some columns hardly move, and the first and the last not at all."""
-    return torch.tanh(seeing(0.4 * MEAN)(ids)) * (2.0 - 0.5 * (torch.arange(SIZE) - SIZE // 2).abs())
+    return torch.tanh(seeing(0.4 * MEAN)(ids)) * (
+        2.0 - 0.5 * (torch.arange(SIZE) - SIZE // 2).abs()
+    )
 
 
 def attending(ids: Tensor) -> Tensor:
     """Right: scores of two heads by place, minus infinity ahead; the token itself is added, as a residual is. A larger token lowers all logits."""
     refuse(ids)
     T = ids.shape[1]
-    scores = torch.stack([0.3 * STEP[:T, :T], -0.4 * STEP[:T, :T]]).masked_fill(PAST[:T, :T] == 0, -torch.inf)
+    scores = torch.stack([0.3 * STEP[:T, :T], -0.4 * STEP[:T, :T]]).masked_fill(
+        PAST[:T, :T] == 0, -torch.inf
+    )
     return -RISING[ids] - (scores.softmax(2)[:, None] @ RISING[ids]).sum(0)
 
 
@@ -92,12 +107,14 @@ def centred(ids: Tensor) -> Tensor:
 
 def peeking(at: int, seen: int) -> Model:
     """Wrong: one place, counted from either end, sees one place ahead."""
+
     def model(ids: Tensor) -> Tensor:
         logits, T = seeing(FADING)(ids), ids.shape[1]
         place = at % T if -T <= at < T else T
         if place + seen < T:
             logits[:, place] = logits[:, place] + SHOWN[ids[:, place + seen]]
         return logits
+
     return model
 
 
@@ -117,11 +134,13 @@ def balanced(ids: Tensor) -> Tensor:
 
 def missing(at: int, unseen: int) -> Model:
     """Wrong: one place does not see one token up to it; both are counted from either end, in texts that have them."""
+
     def model(ids: Tensor) -> Tensor:
         logits, T = seeing(FADING)(ids), ids.shape[1]
         if -T <= at < T and -T <= unseen < T and unseen % T <= at % T:
             logits[:, at] = logits[:, at] - FADING[at % T, unseen % T] * SHOWN[ids[:, unseen]]
         return logits
+
     return model
 
 
@@ -145,11 +164,39 @@ itself = seeing(torch.eye(PLACES))
 
 RIGHT: list[Model] = [seeing(FADING), restless, bent, attending]
 WRONG: dict[str, list[Model]] = {
-    "ahead": [everything, seeing(torch.ones(PLACES, PLACES).tril(1)), one_head, unlikely_head, balanced, outbid],
-    "some": [peeking(-2, 1), from_four(peeking(0, 1)), from_four(peeking(1, 1)), from_four(peeking(0, 2)), centred, slight],
+    "ahead": [
+        everything,
+        seeing(torch.ones(PLACES, PLACES).tril(1)),
+        one_head,
+        unlikely_head,
+        balanced,
+        outbid,
+    ],
+    "some": [
+        peeking(-2, 1),
+        from_four(peeking(0, 1)),
+        from_four(peeking(1, 1)),
+        from_four(peeking(0, 2)),
+        centred,
+        slight,
+    ],
     "lengths": [at_length(length, everything) for length in (2, 3, PLACES)],
-    "blind": [strict, itself, seeing(FADING * (STEP < 3)), seeing(FADING * (torch.arange(PLACES) > 0) + (torch.arange(PLACES)[:, None] == 0) * torch.eye(PLACES)),
-              at_length(PLACES - 1, strict), at_length(1, strict), missing(-2, 0), missing(-1, -2), missing(1, 0), missing(2, 1), missing(-2, -2)],
+    "blind": [
+        strict,
+        itself,
+        seeing(FADING * (STEP < 3)),
+        seeing(
+            FADING * (torch.arange(PLACES) > 0)
+            + (torch.arange(PLACES)[:, None] == 0) * torch.eye(PLACES)
+        ),
+        at_length(PLACES - 1, strict),
+        at_length(1, strict),
+        missing(-2, 0),
+        missing(-1, -2),
+        missing(1, 0),
+        missing(2, 1),
+        missing(-2, -2),
+    ],
 }
 # What a test lacks that lets such a function through, the most absurd first.
 PROBES: dict[str, Model] = {

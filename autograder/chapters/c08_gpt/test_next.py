@@ -1,4 +1,5 @@
 """Checks of chapter 8, part 1: the loss of the next tokens."""
+
 import torch
 
 from autograder.chapters.c08_gpt.withholding import LIBRARIES, OURS
@@ -9,27 +10,45 @@ from autograder.checks.protocol import exercise, expect
 BOOK = "08-gpt"
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 
-next_token_loss = exercise("08.next_token_loss", function="next_token_loss", points=6, see=f"{BOOK}/next-token#by-hand-what-a-line-costs", withhold=OURS | LIBRARIES)
+next_token_loss = exercise(
+    "08.next_token_loss",
+    function="next_token_loss",
+    points=6,
+    see=f"{BOOK}/next-token#by-hand-what-a-line-costs",
+    withhold=OURS | LIBRARIES,
+)
 
 
 def mean_price(logits: torch.Tensor, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """The right loss in float64, row by row."""
-    prices = [row[:n - 1].logsumexp(1) - row[torch.arange(n - 1), text[1:n]] for row, text, n in zip(logits.double(), ids, mask.sum(1).tolist()) if n > 1]
+    prices = [
+        row[: n - 1].logsumexp(1) - row[torch.arange(n - 1), text[1:n]]
+        for row, text, n in zip(logits.double(), ids, mask.sum(1).tolist())
+        if n > 1
+    ]
     return torch.cat(prices).mean().float() if prices else torch.tensor(0.0)
 
 
-def texts(rng, rows: int, places: int, entries: int, ragged: bool = False, scale: float = 2.0) -> tuple:
+def texts(
+    rng, rows: int, places: int, entries: int, ragged: bool = False, scale: float = 2.0
+) -> tuple:
     """The three arguments; ragged: each row ends somewhere, one of them at the end."""
     lengths = counts(rng, 1, places, rows) if ragged else torch.full((rows,), places)
     if ragged:
         lengths[whole(rng, 0, rows - 1)] = places
-    return scale * normal(rng, rows, places, entries), counts(rng, 0, entries - 1, rows, places), torch.arange(places) < lengths[:, None]
+    return (
+        scale * normal(rng, rows, places, entries),
+        counts(rng, 0, entries - 1, rows, places),
+        torch.arange(places) < lengths[:, None],
+    )
 
 
 def ask(student, cause: str, case: tuple) -> None:
     """Compare the loss."""
     given = "B = {}, T = {}, V = {}, ".format(*case[0].shape) + f"{int(case[2].sum())} tokens"
-    expect(student.next_token_loss(*case), "Your loss", given).close(mean_price(*case), **CLOSE, cause=cause)
+    expect(student.next_token_loss(*case), "Your loss", given).close(
+        mean_price(*case), **CLOSE, cause=cause
+    )
 
 
 def graded(logits: torch.Tensor, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -44,44 +63,89 @@ def graded(logits: torch.Tensor, ids: torch.Tensor, mask: torch.Tensor) -> torch
 
 @next_token_loss.stage("shift", points=2)
 def test_the_logits_at_a_place_are_of_the_token_after_it(student, rng):
-    rule = ("One row, no padding: the logits at place t are judged by the token at t + 1, with minus the logarithm of what the softmax gives it, and the mean goes over the "
-            "T - 1 bets.")
-    for places, entries in ((2, 2), (2, 5), (3, 3), (5, 2), (3, 300), (300, 3), (4, 4), (whole(rng, 4, 9), whole(rng, 3, 9))):
+    rule = (
+        "One row, no padding: the logits at place t are judged by the token at t + 1, with minus the logarithm of what the softmax gives it, and the mean goes over the "
+        "T - 1 bets."
+    )
+    for places, entries in (
+        (2, 2),
+        (2, 5),
+        (3, 3),
+        (5, 2),
+        (3, 300),
+        (300, 3),
+        (4, 4),
+        (whole(rng, 4, 9), whole(rng, 3, 9)),
+    ):
         ask(student, rule, texts(rng, 1, places, entries))
-    for case in [*one_changed(texts(rng, 1, 6, 4), texts(rng, 1, 6, 4)), *look_alikes(texts(rng, 1, 6, 5))]:
+    for case in [
+        *one_changed(texts(rng, 1, 6, 4), texts(rng, 1, 6, 4)),
+        *look_alikes(texts(rng, 1, 6, 5)),
+    ]:
         ask(student, rule, case)
     for column in (0, 299):
         logits, ids, mask = texts(rng, 1, 4, 300)
-        ask(student, f"{rule} The answers are the first or the last token of the vocabulary.", (logits, torch.full_like(ids, column), mask))
+        ask(
+            student,
+            f"{rule} The answers are the first or the last token of the vocabulary.",
+            (logits, torch.full_like(ids, column), mask),
+        )
         logits[..., column] = 20.0
-        ask(student, f"{rule} The first or the last token of the vocabulary is the likeliest.", (logits, ids.clamp(1, 298), mask))
+        ask(
+            student,
+            f"{rule} The first or the last token of the vocabulary is the likeliest.",
+            (logits, ids.clamp(1, 298), mask),
+        )
 
 
 @next_token_loss.stage("rows", points=1, after="shift")
 def test_no_row_bets_on_another_row(student, rng):
     rule = "Several rows without padding: the last logits of a row are of no token, and the first token of a row is bet on by nobody. Shift within the rows, before you flatten them."
-    for sizes in ((2, 2, 3), (3, 2, 2), (2, 3, 4), (4, 4, 4), (300, 2, 3), (whole(rng, 2, 6), whole(rng, 3, 6), 5)):
+    for sizes in (
+        (2, 2, 3),
+        (3, 2, 2),
+        (2, 3, 4),
+        (4, 4, 4),
+        (300, 2, 3),
+        (whole(rng, 2, 6), whole(rng, 3, 6), 5),
+    ):
         ask(student, rule, texts(rng, *sizes))
 
 
 @next_token_loss.stage("padding", points=1)
 def test_nobody_bets_on_padding(student, rng):
-    rule = ("One row with padding behind its tokens: the bets are those on tokens. The last token's logits would be a bet on padding, so the mask is shifted as the ids are: it is the token "
-            "that is bet on that counts.")
+    rule = (
+        "One row with padding behind its tokens: the bets are those on tokens. The last token's logits would be a bet on padding, so the mask is shifted as the ids are: it is the token "
+        "that is bet on that counts."
+    )
     for places in (3, 5, 9, whole(rng, 6, 12)):
         for tokens in (2, places - 1):
             logits, ids, _ = texts(rng, 1, places, 4)
             mask = (torch.arange(places) < tokens)[None]
             ask(student, rule, (logits, ids, mask))
-            ask(student, f"{rule} Whatever id stands at padding: here it is 0.", (logits, ids * mask, mask))
+            ask(
+                student,
+                f"{rule} Whatever id stands at padding: here it is 0.",
+                (logits, ids * mask, mask),
+            )
             ask(student, f"{rule} Tokens may have the id 0, too.", (logits, ids * ~mask, mask))
-            ask(student, f"{rule} The logits at padding are huge here.", (torch.where(mask[..., None], logits, 3000 * logits), ids, mask))
+            ask(
+                student,
+                f"{rule} The logits at padding are huge here.",
+                (torch.where(mask[..., None], logits, 3000 * logits), ids, mask),
+            )
 
 
 @next_token_loss.stage("mean", points=1, after="padding")
 def test_every_bet_weighs_the_same(student, rng):
     rule = "Rows of different lengths: add up the prices of all bets of the batch, then divide by their number. A mean of the rows' means gives the bets of a short row more weight."
-    for sizes in ((2, 4, 3), (3, 3, 3), (5, 9, 2), (2, 300, 2), (whole(rng, 4, 8), whole(rng, 6, 9), 4)):
+    for sizes in (
+        (2, 4, 3),
+        (3, 3, 3),
+        (5, 9, 2),
+        (2, 300, 2),
+        (whole(rng, 4, 8), whole(rng, 6, 9), 4),
+    ):
         logits, ids, mask = texts(rng, *sizes, ragged=True)
         mask[0, 2:], mask[-1] = False, True
         ask(student, rule, (logits, ids, mask))
@@ -101,14 +165,38 @@ def test_logits_may_be_huge_there_may_be_no_bet_and_the_loss_is_differentiated(s
     for entries in (2, 4):
         answers = counts(rng, 0, entries - 1, 2, 5)
         lost = 20_000.0 * torch.nn.functional.one_hot((answers + 1) % entries, entries) - 10_000.0
-        ask(student, f"{huge} A bet on what has -10,000 where another token has 10,000 costs 20,000.", (lost[:, [1, 2, 3, 4, 0]], answers, torch.ones(2, 5, dtype=torch.bool)))
-        ask(student, f"{huge} Some bets cost 20,000 here, and some nothing.", (lost[:, [1, 2, 3, 4, 0]], torch.where(torch.arange(5) > 2, (answers + 1) % entries, answers), mask))
-    ask(student, "With one token in the vocabulary every bet is won: the loss is 0.", texts(rng, 2, 3, 1))
+        ask(
+            student,
+            f"{huge} A bet on what has -10,000 where another token has 10,000 costs 20,000.",
+            (lost[:, [1, 2, 3, 4, 0]], answers, torch.ones(2, 5, dtype=torch.bool)),
+        )
+        ask(
+            student,
+            f"{huge} Some bets cost 20,000 here, and some nothing.",
+            (
+                lost[:, [1, 2, 3, 4, 0]],
+                torch.where(torch.arange(5) > 2, (answers + 1) % entries, answers),
+                mask,
+            ),
+        )
+    ask(
+        student,
+        "With one token in the vocabulary every bet is won: the loss is 0.",
+        texts(rng, 2, 3, 1),
+    )
     none = "There is nothing to bet on here, so the loss is 0.0. The mean of no numbers is NaN in torch."
     for places in (1, 4):
         logits, ids, _ = texts(rng, 3, places, 4)
         ask(student, none, (logits, ids, (torch.arange(places) < 1).expand(3, places).clone()))
-    ask(student, "A row of one token has no bet, and the other row has.", (normal(rng, 2, 3, 4), counts(rng, 0, 3, 2, 3), torch.tensor([[True, False, False], [True, True, True]])))
+    ask(
+        student,
+        "A row of one token has no bet, and the other row has.",
+        (
+            normal(rng, 2, 3, 4),
+            counts(rng, 0, 3, 2, 3),
+            torch.tensor([[True, False, False], [True, True, True]]),
+        ),
+    )
     rule = "The gradient reaches the logits that a bet was made with. `.item()`, `.detach()`, `no_grad` and a tensor that is made anew cut it off."
     case = texts(rng, 3, 5, 4, ragged=True)
     ask_gradients(student, "next_token_loss", case, {0: graded(*case)}, rule)

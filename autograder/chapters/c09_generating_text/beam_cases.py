@@ -3,6 +3,7 @@
 Such tables are rare, so the seeds that give one are kept in SEEDS; `python -m autograder.chapters.c09_generating_text.beam_cases`
 finds them again. A check renames the tokens and moves each row by a number, which changes no answer but its names.
 """
+
 from random import Random
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ NEVER, CLEAR = 999, 4e-3
 
 class Kind(NamedTuple):
     """Sizes of a search, what is added to the end token's logits (None: no end token), the wrong ways that must show, and those that must not."""
+
     entries: int
     width: int
     max_tokens: int
@@ -28,19 +30,44 @@ class Kind(NamedTuple):
 
 ONE, EACH, COPIES = {"width": 1}, {"best_of_each": True}, {"copies": 5}
 PLAIN, NO_LENGTH = {"divide": False}, {"counted": lambda ids: 1}
-ENDED, PLACES, REPLACED, GO_ON = {"unfinished": False}, {"ended": "keep their places"}, {"ended": "replaced"}, {"ended": "go on"}
+ENDED, PLACES, REPLACED, GO_ON = (
+    {"unfinished": False},
+    {"ended": "keep their places"},
+    {"ended": "replaced"},
+    {"ended": "go on"},
+)
 OTHERS, FIRST = (ENDED, PLACES, REPLACED), {"first_end": True}
-EARLIEST, LARGEST, TOGETHER = {"compared": "first"}, {"compared": "largest"}, {"compared": "together"}
+EARLIEST, LARGEST, TOGETHER = (
+    {"compared": "first"},
+    {"compared": "largest"},
+    {"compared": "together"},
+)
 KINDS = {
-    "beams of 2": Kind(4, 2, 4, None, 0.0, (ONE, EACH, COPIES)), "beams of 3": Kind(5, 3, 5, None, 0.0, (ONE, EACH, COPIES)), "beams of 5": Kind(6, 5, 4, None, 0.0, (ONE, EACH, {"width": 2})),
-    "one too many": Kind(5, 2, 4, None, 0.0, ({"width": 3},)), "go on": Kind(5, 2, 4, 1.0, 0.0, (GO_ON,), OTHERS), "lost": Kind(5, 3, 4, 1.0, 0.0, ({"ended": "lost"},), OTHERS),
-    "first": Kind(4, 2, 5, 0.0, 0.0, (FIRST,), OTHERS), "places": Kind(5, 3, 5, 1.0, 1.0, (PLACES,), (ENDED,)),
-    "replaced": Kind(5, 2, 5, 1.0, 1.0, (REPLACED,), (ENDED,)), "half": Kind(5, 3, 5, 1.0, 0.5, (PLAIN, NO_LENGTH, FIRST), OTHERS), "whole": Kind(5, 3, 5, 1.0, 1.0, (PLAIN, NO_LENGTH, FIRST), OTHERS),
-    "double": Kind(5, 3, 4, 1.0, 2.0, (PLAIN, NO_LENGTH, FIRST), OTHERS), "unfinished": Kind(5, 3, 3, 1.0, 0.0, (ENDED, FIRST, ONE), (GO_ON, PLACES, REPLACED, EARLIEST)), "unfinished mean": Kind(4, 2, 3, 1.0, 1.0, (ENDED, FIRST), (GO_ON, PLACES, REPLACED, LARGEST, TOGETHER, EARLIEST)),
+    "beams of 2": Kind(4, 2, 4, None, 0.0, (ONE, EACH, COPIES)),
+    "beams of 3": Kind(5, 3, 5, None, 0.0, (ONE, EACH, COPIES)),
+    "beams of 5": Kind(6, 5, 4, None, 0.0, (ONE, EACH, {"width": 2})),
+    "one too many": Kind(5, 2, 4, None, 0.0, ({"width": 3},)),
+    "go on": Kind(5, 2, 4, 1.0, 0.0, (GO_ON,), OTHERS),
+    "lost": Kind(5, 3, 4, 1.0, 0.0, ({"ended": "lost"},), OTHERS),
+    "first": Kind(4, 2, 5, 0.0, 0.0, (FIRST,), OTHERS),
+    "places": Kind(5, 3, 5, 1.0, 1.0, (PLACES,), (ENDED,)),
+    "replaced": Kind(5, 2, 5, 1.0, 1.0, (REPLACED,), (ENDED,)),
+    "half": Kind(5, 3, 5, 1.0, 0.5, (PLAIN, NO_LENGTH, FIRST), OTHERS),
+    "whole": Kind(5, 3, 5, 1.0, 1.0, (PLAIN, NO_LENGTH, FIRST), OTHERS),
+    "double": Kind(5, 3, 4, 1.0, 2.0, (PLAIN, NO_LENGTH, FIRST), OTHERS),
+    "unfinished": Kind(5, 3, 3, 1.0, 0.0, (ENDED, FIRST, ONE), (GO_ON, PLACES, REPLACED, EARLIEST)),
+    "unfinished mean": Kind(
+        4, 2, 3, 1.0, 1.0, (ENDED, FIRST), (GO_ON, PLACES, REPLACED, LARGEST, TOGETHER, EARLIEST)
+    ),
     "many ended": Kind(5, 2, 6, 1.0, 1.0, (LARGEST, TOGETHER, EARLIEST), OTHERS),
     "late": Kind(5, 2, 6, 1.0, 0.0, (EARLIEST,), OTHERS),
-    "enough": Kind(5, 2, 5, 1.0, 0.0, ({"enough": True},), OTHERS), "patient": Kind(5, 3, 5, 1.0, 1.0, ({"early": True},), OTHERS),
-    "greedy": Kind(6, 1, 5, None, 0.0, ()), "wide": Kind(3, 20, 2, 0.0, 0.0, (), (ENDED,)), "all": Kind(2, 20, 5, None, 0.0, ()), "single": Kind(5, 3, 1, 0.0, 0.0, (), (ENDED,)), "largest": Kind(3, 20, 30, -1.0, 0.0, (), (ENDED,)),
+    "enough": Kind(5, 2, 5, 1.0, 0.0, ({"enough": True},), OTHERS),
+    "patient": Kind(5, 3, 5, 1.0, 1.0, ({"early": True},), OTHERS),
+    "greedy": Kind(6, 1, 5, None, 0.0, ()),
+    "wide": Kind(3, 20, 2, 0.0, 0.0, (), (ENDED,)),
+    "all": Kind(2, 20, 5, None, 0.0, ()),
+    "single": Kind(5, 3, 1, 0.0, 0.0, (), (ENDED,)),
+    "largest": Kind(3, 20, 30, -1.0, 0.0, (), (ENDED,)),
 }
 SEEDS: dict[str, list[int]] = {
     "beams of 2": [0, 4, 8, 9, 10, 40, 42, 50, 55, 62, 70, 73],
@@ -74,11 +101,23 @@ def table(kind: Kind, name: str, seed: int) -> tuple:
     """The arguments of a search: model, prompt, width, max_tokens, end_id, penalty. Python's `random` gives the same for ever."""
     chance, V = Random(f"{name} {seed}"), kind.entries
     rows = torch.tensor([[round(6 * chance.random() - 3, 3) for _ in range(V)] for _ in range(V)])
-    endings = {(int(V * chance.random()), int(V * chance.random())): torch.tensor([round(6 * chance.random() - 3, 3) for _ in range(V)]) for _ in range(2)}
+    endings = {
+        (int(V * chance.random()), int(V * chance.random())): torch.tensor(
+            [round(6 * chance.random() - 3, 3) for _ in range(V)]
+        )
+        for _ in range(2)
+    }
     end = NEVER if kind.lift is None else int(V * chance.random())
     if kind.lift is not None:
         rows[:, end] += kind.lift
-    return TableModel(rows, endings), [int(V * chance.random()) for _ in range(1 + seed % 3)], kind.width, kind.max_tokens, end, kind.penalty
+    return (
+        TableModel(rows, endings),
+        [int(V * chance.random()) for _ in range(1 + seed % 3)],
+        kind.width,
+        kind.max_tokens,
+        end,
+        kind.penalty,
+    )
 
 
 def fits(kind: Kind, arguments: tuple) -> bool:
@@ -87,19 +126,40 @@ def fits(kind: Kind, arguments: tuple) -> bool:
     model, prompt, width, *more = arguments
 
     def same(wrong: dict) -> bool:
-        return searched(model, prompt, wrong.get("width", width), *more, **{key: one for key, one in wrong.items() if key != "width"}).ids == right.ids
+        return (
+            searched(
+                model,
+                prompt,
+                wrong.get("width", width),
+                *more,
+                **{key: one for key, one in wrong.items() if key != "width"},
+            ).ids
+            == right.ids
+        )
+
     return right.margin > CLEAR and not any(map(same, kind.unlike)) and all(map(same, kind.like))
 
 
 def drawn(rng: torch.Generator, name: str) -> tuple:
     """One of the tables of a kind, with its tokens renamed."""
     kind = KINDS[name]
-    model, prompt, width, max_tokens, end, penalty = table(kind, name, SEEDS[name][int(counts(rng, 0, len(SEEDS[name]) - 1))])
-    old = torch.randperm(kind.entries, generator=rng)                                  # by the new name the old one
+    model, prompt, width, max_tokens, end, penalty = table(
+        kind, name, SEEDS[name][int(counts(rng, 0, len(SEEDS[name]) - 1))]
+    )
+    old = torch.randperm(kind.entries, generator=rng)  # by the new name the old one
     new = old.argsort().tolist()
     moved = counts(rng, -8, 8, kind.entries, 1) / 4
-    endings = {tuple(new[token] for token in ending): row[old] for ending, row in model.endings.items()}
-    return TableModel(model.rows[old][:, old] + moved, endings), [new[token] for token in prompt], width, max_tokens, end if end == NEVER else new[end], penalty
+    endings = {
+        tuple(new[token] for token in ending): row[old] for ending, row in model.endings.items()
+    }
+    return (
+        TableModel(model.rows[old][:, old] + moved, endings),
+        [new[token] for token in prompt],
+        width,
+        max_tokens,
+        end if end == NEVER else new[end],
+        penalty,
+    )
 
 
 def steady(number: int) -> TableModel:
@@ -109,16 +169,31 @@ def steady(number: int) -> TableModel:
 
 def sizes() -> list[tuple[int, int, int, float]]:
     """Width, max_tokens, end_id, penalty."""
-    return [(width, new, NEVER, 0.0) for width in (1, 2, 3, 5) for new in (2, 4)] + [(3, 4, end, 0.0) for end in range(5)] + [(3, 5, 1, penalty) for penalty in (0.0, 1.0, 1.5)]
+    return (
+        [(width, new, NEVER, 0.0) for width in (1, 2, 3, 5) for new in (2, 4)]
+        + [(3, 4, end, 0.0) for end in range(5)]
+        + [(3, 5, 1, penalty) for penalty in (0.0, 1.0, 1.5)]
+    )
 
 
 def find() -> None:
     """Print the two tables of seeds."""
     for name, kind in KINDS.items():
         good = (seed for seed in range(100_000) if fits(kind, table(kind, name, seed)))
-        print(f'    "{name}": {[next(good) for _ in range(3 if name == "largest" else 12)]},', flush=True)
+        print(
+            f'    "{name}": {[next(good) for _ in range(3 if name == "largest" else 12)]},',
+            flush=True,
+        )
     kind = Kind(5, 1, 1, None, 0.0, (), OTHERS)
-    good = (seed for seed in range(100_000) if all(fits(kind, (table(kind, "steady", seed)[0], prompt, *more)) for prompt in ([0, 2], [1, 2]) for more in sizes()))
+    good = (
+        seed
+        for seed in range(100_000)
+        if all(
+            fits(kind, (table(kind, "steady", seed)[0], prompt, *more))
+            for prompt in ([0, 2], [1, 2])
+            for more in sizes()
+        )
+    )
     print("STEADY =", [next(good) for _ in range(6)])
 
 

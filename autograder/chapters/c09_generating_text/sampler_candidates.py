@@ -3,6 +3,7 @@
 Each takes probabilities and n, and returns counts. `honest` makes right ones, each with chance of its own; WRONG holds those
 that break a promise of the card, by kind. A student never sees this.
 """
+
 from collections.abc import Callable
 
 import numpy as np
@@ -13,7 +14,13 @@ Sampler = Callable[[list[float], int], list[int]]
 def checked(probabilities: list[float], n: int) -> np.ndarray:
     """The probabilities as an array; ValueError for what the exercise rules out."""
     p = np.asarray(probabilities, dtype=np.float64)
-    if type(probabilities) is not list or p.ndim != 1 or not 2 <= len(p) <= 20 or (p < 0).any() or abs(p.sum() - 1) > 1e-6:
+    if (
+        type(probabilities) is not list
+        or p.ndim != 1
+        or not 2 <= len(p) <= 20
+        or (p < 0).any()
+        or abs(p.sum() - 1) > 1e-6
+    ):
         raise ValueError("a list of 2 to 20 probabilities is needed that add up to 1")
     if type(n) is not int or not 1 <= n <= 20_000:
         raise ValueError("n is an int from 1 to 20,000")
@@ -29,7 +36,11 @@ def honest(seed: int, inverted: bool = False) -> Sampler:
         if not inverted:
             return chance.multinomial(n, p).tolist()
         last = int(np.nonzero(p)[0][-1])
-        return np.bincount(np.searchsorted(p.cumsum(), chance.random(n), side="right").clip(max=last), minlength=len(p)).tolist()
+        return np.bincount(
+            np.searchsorted(p.cumsum(), chance.random(n), side="right").clip(max=last),
+            minlength=len(p),
+        ).tolist()
+
     return sampler
 
 
@@ -40,6 +51,7 @@ def bent(change: Callable[[np.ndarray], np.ndarray], seed: int) -> Sampler:
     def sampler(probabilities: list[float], n: int) -> list[int]:
         p = change(checked(probabilities, n).copy())
         return chance.multinomial(n, p / p.sum()).tolist()
+
     return sampler
 
 
@@ -58,10 +70,15 @@ def moved(rank: int, way: int, seed: int) -> Sampler:
         q = p - step * others / others.sum()
         q[place] = p[place] + step
         q = q.clip(min=0) / q.clip(min=0).sum()
-        counts = chance.multinomial(n, q, size=40 if n >= 5000 else 1)                     # (40, V)
+        counts = chance.multinomial(n, q, size=40 if n >= 5000 else 1)  # (40, V)
         off = abs(counts - n * p)
         enough = off[:, place] >= min(0.0505 * n, off[:, place].max())
-        return counts[np.where(enough, (off * (others > 0) / np.maximum(others, 1e-9)).max(1), np.inf).argmin()].tolist()
+        return counts[
+            np.where(
+                enough, (off * (others > 0) / np.maximum(others, 1e-9)).max(1), np.inf
+            ).argmin()
+        ].tolist()
+
     return sampler
 
 
@@ -73,10 +90,12 @@ def after(change: Callable[[list[int]], list[int]], seed: int) -> Sampler:
 
 def without(place: int) -> Callable[[np.ndarray], np.ndarray]:
     """The token at this place never comes, unless it is the only one that can."""
+
     def change(p: np.ndarray) -> np.ndarray:
         if p[place] < 1:
             p[place] = 0
         return p
+
     return change
 
 
@@ -113,6 +132,7 @@ def nearly(seed: int) -> Sampler:
             one, other = chance.choice(there, 2, replace=False)
             counts[one], counts[other] = counts[one] - 1, counts[other] + 1
         return counts
+
     return sampler
 
 
@@ -123,7 +143,19 @@ def nailed(seed: int) -> Sampler:
     def sampler(probabilities: list[float], n: int) -> list[int]:
         p = checked(probabilities, n)
         first, rest = round(n * p[0]), p[1:].sum()
-        return [first, *(chance.multinomial(n - first, p[1:] / rest) if rest and first < n else np.zeros(len(p) - 1, dtype=int)).tolist()] if rest else [n, *[0] * (len(p) - 1)]
+        return (
+            [
+                first,
+                *(
+                    chance.multinomial(n - first, p[1:] / rest)
+                    if rest and first < n
+                    else np.zeros(len(p) - 1, dtype=int)
+                ).tolist(),
+            ]
+            if rest
+            else [n, *[0] * (len(p) - 1)]
+        )
+
     return sampler
 
 
@@ -141,15 +173,41 @@ def clumped(seed: int) -> Sampler:
 def wrong(seed: int) -> dict[str, list[Sampler]]:
     """The wrong ones by kind, with chance from this seed."""
     return {
-        "shares": [bent(lambda p: (p == p.max()) * 1.0, seed), bent(np.ones_like, seed), bent(lambda p: (p > 0) * 1.0, seed), bent(np.square, seed), bent(np.sqrt, seed),
-                   *(moved(rank, way, seed) for rank in (0, 1, 3) for way in (1, -1))],
-        "places": [bent(without(-1), seed), bent(without(0), seed), bent(lambda p: np.roll(p, 1), seed), bent(lambda p: np.roll(p, -1), seed),
-                   bent(lambda p: p[::-1].copy(), seed), bent(exchanged, seed), bent(lambda p: p + 0.02, seed), bent(np.sort, seed)],
-        "total": [after(one_less, seed), after(one_more, seed), after(lambda counts: [*counts, 0], seed), after(lambda counts: [*counts[:-2], counts[-2] + counts[-1]], seed), after(lambda counts: counts[:-1] + [counts[-1] + 1, 0], seed)],
+        "shares": [
+            bent(lambda p: (p == p.max()) * 1.0, seed),
+            bent(np.ones_like, seed),
+            bent(lambda p: (p > 0) * 1.0, seed),
+            bent(np.square, seed),
+            bent(np.sqrt, seed),
+            *(moved(rank, way, seed) for rank in (0, 1, 3) for way in (1, -1)),
+        ],
+        "places": [
+            bent(without(-1), seed),
+            bent(without(0), seed),
+            bent(lambda p: np.roll(p, 1), seed),
+            bent(lambda p: np.roll(p, -1), seed),
+            bent(lambda p: p[::-1].copy(), seed),
+            bent(exchanged, seed),
+            bent(lambda p: p + 0.02, seed),
+            bent(np.sort, seed),
+        ],
+        "total": [
+            after(one_less, seed),
+            after(one_more, seed),
+            after(lambda counts: [*counts, 0], seed),
+            after(lambda counts: [*counts[:-2], counts[-2] + counts[-1]], seed),
+            after(lambda counts: counts[:-1] + [counts[-1] + 1, 0], seed),
+        ],
         "spread": [dealt, nearly(seed), nailed(seed), frozen, clumped(seed)],
     }
 
 
-PROBES = {"Your test accepts a sampler that returns nothing but zeros.": lambda probabilities, n: [0] * len(probabilities),
-          "Your test accepts a sampler that returns an empty list.": lambda probabilities, n: [],
-          "Your test accepts a sampler whose draws are all the first token, whatever the probabilities are.": lambda probabilities, n: [n] + [0] * (len(probabilities) - 1)}
+PROBES = {
+    "Your test accepts a sampler that returns nothing but zeros.": lambda probabilities, n: (
+        [0] * len(probabilities)
+    ),
+    "Your test accepts a sampler that returns an empty list.": lambda probabilities, n: [],
+    "Your test accepts a sampler whose draws are all the first token, whatever the probabilities are.": lambda probabilities, n: (
+        [n] + [0] * (len(probabilities) - 1)
+    ),
+}

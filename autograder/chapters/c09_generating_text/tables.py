@@ -1,4 +1,5 @@
 """Language models that are tables, for the checks of chapter 9: what comes next is looked up, and no two logits are equal."""
+
 from collections.abc import Callable
 
 import torch
@@ -13,13 +14,17 @@ def uneven(rng: torch.Generator, rows: int, entries: int) -> Tensor:
 
 def whole_text(rows: Tensor) -> Callable[[Tensor], Tensor]:
     """A causal model that looks at every token so far and at its place: logits (N, T, V) for ids (N, T), a row of (R, V) each."""
+
     def next_logits(ids: Tensor) -> Tensor:
         keys = (ids * torch.arange(1, ids.shape[1] + 1)).cumsum(1) % len(rows)
         return rows[keys]
+
     return next_logits
 
 
-def written(next_logits: Callable[[Tensor], Tensor], prompt: list[int], max_tokens: int, end_id: int) -> list[int]:
+def written(
+    next_logits: Callable[[Tensor], Tensor], prompt: list[int], max_tokens: int, end_id: int
+) -> list[int]:
     """The greedy continuation, its end token included."""
     new: list[int] = []
     while len(new) < max_tokens and end_id not in new:

@@ -1,4 +1,5 @@
 """Plausible wrong solutions of chapter 12, part 3."""
+
 import torch
 
 from autograder.checks.registry import mistake
@@ -18,10 +19,10 @@ class Kept:
             raise ValueError("full")
 
     def write(self, k, v, end):
-        self.keys[:, :, self.length:end], self.values[:, :, self.length:end] = k, v
+        self.keys[:, :, self.length : end], self.values[:, :, self.length : end] = k, v
 
     def given(self):
-        return self.keys[:, :, :self.length], self.values[:, :, :self.length]
+        return self.keys[:, :, : self.length], self.values[:, :, : self.length]
 
     def append(self, k, v):
         end = self.length + k.shape[2]
@@ -36,39 +37,75 @@ class Kept:
         self.length = n
 
 
-@mistake(CACHE, "with-the-empty-room", caught_by="one-by-one", loses=8, misconception="`append` returns the whole room, with what is still empty. It returns all so far.")
+@mistake(
+    CACHE,
+    "with-the-empty-room",
+    caught_by="one-by-one",
+    loses=8,
+    misconception="`append` returns the whole room, with what is still empty. It returns all so far.",
+)
 class WholeRoom(Kept):
     def given(self):
         return self.keys, self.values
 
 
-@mistake(CACHE, "new-only", caught_by="one-by-one", loses=8, misconception="`append` returns the new tokens alone. It returns all so far.")
+@mistake(
+    CACHE,
+    "new-only",
+    caught_by="one-by-one",
+    loses=8,
+    misconception="`append` returns the new tokens alone. It returns all so far.",
+)
 class NewOnly(Kept):
     def append(self, k, v):
         super().append(k, v)
         return k, v
 
 
-@mistake(CACHE, "overwrites", caught_by="one-by-one", loses=8, misconception="Each append writes at place 0. It writes behind what is there.")
+@mistake(
+    CACHE,
+    "overwrites",
+    caught_by="one-by-one",
+    loses=8,
+    misconception="Each append writes at place 0. It writes behind what is there.",
+)
 class Overwrites(Kept):
     def write(self, k, v, end):
-        self.keys[:, :, :k.shape[2]], self.values[:, :, :k.shape[2]] = k, v
+        self.keys[:, :, : k.shape[2]], self.values[:, :, : k.shape[2]] = k, v
 
 
-@mistake(CACHE, "newest-first", caught_by="one-by-one", loses=8, misconception="You put new tokens in front of the others. They stand behind them.")
+@mistake(
+    CACHE,
+    "newest-first",
+    caught_by="one-by-one",
+    loses=8,
+    misconception="You put new tokens in front of the others. They stand behind them.",
+)
 class NewestFirst(Kept):
     def write(self, k, v, end):
-        self.keys[:, :, :end] = torch.cat((k, self.keys[:, :, :self.length]), 2)
-        self.values[:, :, :end] = torch.cat((v, self.values[:, :, :self.length]), 2)
+        self.keys[:, :, :end] = torch.cat((k, self.keys[:, :, : self.length]), 2)
+        self.values[:, :, :end] = torch.cat((v, self.values[:, :, : self.length]), 2)
 
 
-@mistake(CACHE, "values-are-keys", caught_by="one-by-one", loses=8, misconception="You return the keys twice. The values are other numbers.")
+@mistake(
+    CACHE,
+    "values-are-keys",
+    caught_by="one-by-one",
+    loses=8,
+    misconception="You return the keys twice. The values are other numbers.",
+)
 class ValuesAreKeys(Kept):
     def given(self):
-        return self.keys[:, :, :self.length], self.keys[:, :, :self.length]
+        return self.keys[:, :, : self.length], self.keys[:, :, : self.length]
 
 
-@mistake(CACHE, "before-the-new", caught_by="one-by-one", loses=8, misconception="`append` returns what was there before. The new tokens belong to it.")
+@mistake(
+    CACHE,
+    "before-the-new",
+    caught_by="one-by-one",
+    loses=8,
+    misconception="`append` returns what was there before. The new tokens belong to it.",
+)
 class BeforeTheNew(Kept):
     def append(self, k, v):
         before = self.length
@@ -76,7 +113,13 @@ class BeforeTheNew(Kept):
         return self.keys[:, :, :before], self.values[:, :, :before]
 
 
-@mistake(CACHE, "length-plus-one", caught_by="many", loses=6, misconception="`length` grows by 1 whatever comes. It grows by the number of new tokens.")
+@mistake(
+    CACHE,
+    "length-plus-one",
+    caught_by="many",
+    loses=6,
+    misconception="`length` grows by 1 whatever comes. It grows by the number of new tokens.",
+)
 class PlusOne(Kept):
     def append(self, k, v):
         end = self.length + k.shape[2]
@@ -86,34 +129,68 @@ class PlusOne(Kept):
         return self.keys[:, :, :end], self.values[:, :, :end]
 
 
-@mistake(CACHE, "last-of-many", caught_by="many", loses=6, misconception="Of several new tokens you keep the last one only.")
+@mistake(
+    CACHE,
+    "last-of-many",
+    caught_by="many",
+    loses=6,
+    misconception="Of several new tokens you keep the last one only.",
+)
 class LastOfMany(Kept):
     def append(self, k, v):
         return super().append(k[:, :, -1:], v[:, :, -1:])
 
 
-@mistake(CACHE, "along-the-heads", caught_by="one-by-one", loses=7.6, misconception="You put new keys behind the others along the heads. Tokens are the third axis.")
+@mistake(
+    CACHE,
+    "along-the-heads",
+    caught_by="one-by-one",
+    loses=7.6,
+    misconception="You put new keys behind the others along the heads. Tokens are the third axis.",
+)
 class AlongHeads(Kept):
     def append(self, k, v):
         self.check(self.length + k.shape[2])
-        self.keys, self.values = (torch.cat((old, new), 1) if self.length else new for old, new in ((self.keys, k), (self.values, v)))
+        self.keys, self.values = (
+            torch.cat((old, new), 1) if self.length else new
+            for old, new in ((self.keys, k), (self.values, v))
+        )
         self.length += k.shape[2]
         return self.keys, self.values
 
 
-@mistake(CACHE, "one-text", caught_by="texts", loses=4.5, misconception="You keep the first text and give it to all. Each has its own keys and values.")
+@mistake(
+    CACHE,
+    "one-text",
+    caught_by="texts",
+    loses=4.5,
+    misconception="You keep the first text and give it to all. Each has its own keys and values.",
+)
 class OneText(Kept):
     def write(self, k, v, end):
         super().write(k[:1], v[:1], end)
 
 
-@mistake(CACHE, "one-head", caught_by="texts", loses=4.5, misconception="You keep the first head and give it to all. Each has its own keys and values.")
+@mistake(
+    CACHE,
+    "one-head",
+    caught_by="texts",
+    loses=4.5,
+    misconception="You keep the first head and give it to all. Each has its own keys and values.",
+)
 class OneHead(Kept):
     def write(self, k, v, end):
         super().write(k[:, :1], v[:, :1], end)
 
 
-@mistake(CACHE, "shared", caught_by="one-by-one", loses=8, remembers=True, misconception="All caches share one length, which belongs to the class. Each has its own.")
+@mistake(
+    CACHE,
+    "shared",
+    caught_by="one-by-one",
+    loses=8,
+    remembers=True,
+    misconception="All caches share one length, which belongs to the class. Each has its own.",
+)
 def shared():
     """A class whose caches count together."""
     known = [0]
@@ -127,23 +204,42 @@ def shared():
             found = super().append(k, v)
             known[0] = self.length
             return found
+
     return Shared
 
 
-@mistake(CACHE, "never-full", caught_by="full", loses=1.5, misconception="Your cache has no end: it takes more tokens than there is room for.")
+@mistake(
+    CACHE,
+    "never-full",
+    caught_by="full",
+    loses=1.5,
+    misconception="Your cache has no end: it takes more tokens than there is room for.",
+)
 class NeverFull(Kept):
     def __init__(self, B, K, room, D):
         super().__init__(B, K, 3 * room + 300, D)
 
 
-@mistake(CACHE, "full-too-early", caught_by="one-by-one", loses=8, misconception="Your cache refuses what fits exactly.")
+@mistake(
+    CACHE,
+    "full-too-early",
+    caught_by="one-by-one",
+    loses=8,
+    misconception="Your cache refuses what fits exactly.",
+)
 class FullTooEarly(Kept):
     def check(self, end):
         if end >= self.room:
             raise ValueError("full")
 
 
-@mistake(CACHE, "takes-what-fits", caught_by="full", loses=1.5, misconception="Of too many tokens you take those that fit. All are refused.")
+@mistake(
+    CACHE,
+    "takes-what-fits",
+    caught_by="full",
+    loses=1.5,
+    misconception="Of too many tokens you take those that fit. All are refused.",
+)
 class TakesWhatFits(Kept):
     def append(self, k, v):
         fits = self.room - self.length
@@ -153,39 +249,71 @@ class TakesWhatFits(Kept):
         return found
 
 
-@mistake(CACHE, "length-before-the-check", caught_by="full", loses=1.5, misconception="You raise `length` before you look whether there is room.")
+@mistake(
+    CACHE,
+    "length-before-the-check",
+    caught_by="full",
+    loses=1.5,
+    misconception="You raise `length` before you look whether there is room.",
+)
 class LengthFirst(Kept):
     def append(self, k, v):
         start, self.length = self.length, self.length + k.shape[2]
         self.check(self.length)
-        self.keys[:, :, start:self.length], self.values[:, :, start:self.length] = k, v
+        self.keys[:, :, start : self.length], self.values[:, :, start : self.length] = k, v
         return self.given()
 
 
-@mistake(CACHE, "another-error", caught_by="full", loses=1.5, misconception="A full cache raises another error than a ValueError.")
+@mistake(
+    CACHE,
+    "another-error",
+    caught_by="full",
+    loses=1.5,
+    misconception="A full cache raises another error than a ValueError.",
+)
 class AnotherError(Kept):
     def check(self, end):
         if end > self.room:
             raise IndexError("full")
 
 
-@mistake(CACHE, "rolls", caught_by="full", loses=1.5, misconception="A full cache forgets its oldest tokens. It refuses the new ones.")
+@mistake(
+    CACHE,
+    "rolls",
+    caught_by="full",
+    loses=1.5,
+    misconception="A full cache forgets its oldest tokens. It refuses the new ones.",
+)
 class Rolls(Kept):
     def append(self, k, v):
-        keys, values = (torch.cat((old, new), 2)[:, :, -self.room:] for old, new in zip(self.given(), (k, v)))
+        keys, values = (
+            torch.cat((old, new), 2)[:, :, -self.room :] for old, new in zip(self.given(), (k, v))
+        )
         self.length = keys.shape[2]
-        self.keys[:, :, :self.length], self.values[:, :, :self.length] = keys, values
+        self.keys[:, :, : self.length], self.values[:, :, : self.length] = keys, values
         return self.given()
 
 
-@mistake(CACHE, "truncates-nothing", caught_by="truncate", loses=2, misconception="`truncate` changes `length` only in name: what is appended next stands behind the old end.")
+@mistake(
+    CACHE,
+    "truncates-nothing",
+    caught_by="truncate",
+    loses=2,
+    misconception="`truncate` changes `length` only in name: what is appended next stands behind the old end.",
+)
 class TruncatesNothing(Kept):
     def truncate(self, n):
         if not 0 <= n <= self.length:
             raise ValueError("not there")
 
 
-@mistake(CACHE, "keeps-the-last", caught_by="truncate", loses=2, misconception="`truncate(n)` keeps the last n tokens. It keeps the first.")
+@mistake(
+    CACHE,
+    "keeps-the-last",
+    caught_by="truncate",
+    loses=2,
+    misconception="`truncate(n)` keeps the last n tokens. It keeps the first.",
+)
 class KeepsTheLast(Kept):
     def truncate(self, n):
         start, old = self.length - n, self.given()
@@ -193,19 +321,37 @@ class KeepsTheLast(Kept):
         self.keys[:, :, :n], self.values[:, :, :n] = (one[:, :, start:].clone() for one in old)
 
 
-@mistake(CACHE, "forgets-n", caught_by="truncate", loses=2, misconception="`truncate(n)` forgets n tokens. It keeps n.")
+@mistake(
+    CACHE,
+    "forgets-n",
+    caught_by="truncate",
+    loses=2,
+    misconception="`truncate(n)` forgets n tokens. It keeps n.",
+)
 class ForgetsN(Kept):
     def truncate(self, n):
         super().truncate(self.length - n)
 
 
-@mistake(CACHE, "truncate-takes-all", caught_by="refused", loses=0.5, misconception="`truncate` takes any n, also one above `length` or below 0.")
+@mistake(
+    CACHE,
+    "truncate-takes-all",
+    caught_by="refused",
+    loses=0.5,
+    misconception="`truncate` takes any n, also one above `length` or below 0.",
+)
 class TakesAll(Kept):
     def truncate(self, n):
         self.length = min(max(n, 0), self.length)
 
 
-@mistake(CACHE, "what-was-there-comes-back", caught_by="refused", loses=0.5, misconception="`truncate` lets `length` grow as far as there is room, so that what was forgotten comes back.")
+@mistake(
+    CACHE,
+    "what-was-there-comes-back",
+    caught_by="refused",
+    loses=0.5,
+    misconception="`truncate` lets `length` grow as far as there is room, so that what was forgotten comes back.",
+)
 class ComesBack(Kept):
     def truncate(self, n):
         if not 0 <= n <= self.room:
@@ -213,26 +359,52 @@ class ComesBack(Kept):
         self.length = n
 
 
-@mistake(CACHE, "truncate-returns-itself", caught_by="truncate", loses=2, misconception="`truncate` returns something. It returns nothing.")
+@mistake(
+    CACHE,
+    "truncate-returns-itself",
+    caught_by="truncate",
+    loses=2,
+    misconception="`truncate` returns something. It returns nothing.",
+)
 class ReturnsLength(Kept):
     def truncate(self, n):
         super().truncate(n)
         return self.length
 
 
-@mistake(CACHE, "in-one-piece", caught_by="texts", loses=1, misconception="You take `view` of what is given, which a transpose does not have. `reshape` works for it.")
+@mistake(
+    CACHE,
+    "in-one-piece",
+    caught_by="texts",
+    loses=1,
+    misconception="You take `view` of what is given, which a transpose does not have. `reshape` works for it.",
+)
 class InOnePiece(Kept):
     def write(self, k, v, end):
         super().write(k.view(-1).view(k.shape), v.view(-1).view(v.shape), end)
 
 
-@mistake(CACHE, "list-of-two", caught_by="one-by-one", loses=1.6, misconception="`append` returns a list. A tuple was asked for.")
+@mistake(
+    CACHE,
+    "list-of-two",
+    caught_by="one-by-one",
+    loses=1.6,
+    misconception="`append` returns a list. A tuple was asked for.",
+)
 class ListOfTwo(Kept):
     def given(self):
         return list(super().given())
 
 
-def _written(step, prompt, n, read=lambda prompt, new: new[-1:], start=lambda P, made: P + made - 1, pick=lambda rows: rows[-1].argmax(), rounds=0):
+def _written(
+    step,
+    prompt,
+    n,
+    read=lambda prompt, new: new[-1:],
+    start=lambda P, made: P + made - 1,
+    pick=lambda rows: rows[-1].argmax(),
+    rounds=0,
+):
     """The loop with one part replaced; `made` is the number of new tokens so far."""
     new = []
     for made in range(n + rounds):
@@ -241,27 +413,53 @@ def _written(step, prompt, n, read=lambda prompt, new: new[-1:], start=lambda P,
     return new
 
 
-@mistake(WRITE, "first-row", caught_by="first", loses=6, misconception="You choose from the row after the first token. What comes next is said after the last one.")
+@mistake(
+    WRITE,
+    "first-row",
+    caught_by="first",
+    loses=6,
+    misconception="You choose from the row after the first token. What comes next is said after the last one.",
+)
 def _(step, prompt, n):
     return _written(step, prompt, n, pick=lambda rows: rows[0].argmax())
 
 
-@mistake(WRITE, "flat", caught_by="first", loses=6, misconception="You take the largest logit of all rows together. Only the last row is about the next token.")
+@mistake(
+    WRITE,
+    "flat",
+    caught_by="first",
+    loses=6,
+    misconception="You take the largest logit of all rows together. Only the last row is about the next token.",
+)
 def _(step, prompt, n):
     return _written(step, prompt, n, pick=lambda rows: rows.argmax() % rows.shape[1])
 
 
-@mistake(WRITE, "least-likely", caught_by="first", loses=6, misconception="You take the smallest logit.")
+@mistake(
+    WRITE, "least-likely", caught_by="first", loses=6, misconception="You take the smallest logit."
+)
 def _(step, prompt, n):
     return _written(step, prompt, n, pick=lambda rows: rows[-1].argmin())
 
 
-@mistake(WRITE, "first-lost", caught_by="first", loses=6, misconception="The token that the prompt's pass gives is missing from your list.")
+@mistake(
+    WRITE,
+    "first-lost",
+    caught_by="first",
+    loses=6,
+    misconception="The token that the prompt's pass gives is missing from your list.",
+)
 def _(step, prompt, n):
     return _written(step, prompt, n, rounds=1)[1:]
 
 
-@mistake(WRITE, "last-of-the-prompt-first", caught_by="first", loses=6, misconception="You read only the last token of the prompt.")
+@mistake(
+    WRITE,
+    "last-of-the-prompt-first",
+    caught_by="first",
+    loses=6,
+    misconception="You read only the last token of the prompt.",
+)
 def _(step, prompt, n):
     new = []
     for made in range(n):
@@ -269,32 +467,68 @@ def _(step, prompt, n):
     return new
 
 
-@mistake(WRITE, "prompt-again", caught_by="text", loses=4.5, misconception="You read the prompt again each time, and never what was written.")
+@mistake(
+    WRITE,
+    "prompt-again",
+    caught_by="text",
+    loses=4.5,
+    misconception="You read the prompt again each time, and never what was written.",
+)
 def _(step, prompt, n):
     return _written(step, prompt, n, read=lambda prompt, new: prompt, start=lambda P, made: 0)
 
 
-@mistake(WRITE, "first-new-token-not-read", caught_by="text", loses=4.5, misconception="You read the last token of the prompt a second time, so that every new token is read one round late.")
+@mistake(
+    WRITE,
+    "first-new-token-not-read",
+    caught_by="text",
+    loses=4.5,
+    misconception="You read the last token of the prompt a second time, so that every new token is read one round late.",
+)
 def _(step, prompt, n):
     return _written(step, prompt, n, read=lambda prompt, new: (prompt + new)[-2:-1])
 
 
-@mistake(WRITE, "one-too-far", caught_by="places", loses=3, misconception="Your new tokens stand one place too far: the first of them stands at place P, right behind the prompt.")
+@mistake(
+    WRITE,
+    "one-too-far",
+    caught_by="places",
+    loses=3,
+    misconception="Your new tokens stand one place too far: the first of them stands at place P, right behind the prompt.",
+)
 def _(step, prompt, n):
     return _written(step, prompt, n, start=lambda P, made: P + made)
 
 
-@mistake(WRITE, "one-too-near", caught_by="places", loses=3, misconception="Your new tokens stand one place too early, on the last token of the prompt.")
+@mistake(
+    WRITE,
+    "one-too-near",
+    caught_by="places",
+    loses=3,
+    misconception="Your new tokens stand one place too early, on the last token of the prompt.",
+)
 def _(step, prompt, n):
     return _written(step, prompt, n, start=lambda P, made: P + made - 2)
 
 
-@mistake(WRITE, "grows-by-the-prompt", caught_by="places", loses=3, misconception="`start` grows by the whole prompt in each step. It grows by the number of tokens that were read.")
+@mistake(
+    WRITE,
+    "grows-by-the-prompt",
+    caught_by="places",
+    loses=3,
+    misconception="`start` grows by the whole prompt in each step. It grows by the number of tokens that were read.",
+)
 def _(step, prompt, n):
     return _written(step, prompt, n, start=lambda P, made: P * made)
 
 
-@mistake(WRITE, "stays-at-the-prompt", caught_by="places", loses=3, misconception="`start` stays at P. It grows by one with each new token.")
+@mistake(
+    WRITE,
+    "stays-at-the-prompt",
+    caught_by="places",
+    loses=3,
+    misconception="`start` stays at P. It grows by one with each new token.",
+)
 def _(step, prompt, n):
     return _written(step, prompt, n, start=lambda P, made: P)
 
@@ -304,7 +538,13 @@ def _(step, prompt, n):
     return _written(step, prompt, n, start=lambda P, made: 0)
 
 
-@mistake(WRITE, "prompt-at-one", caught_by="first", loses=6, misconception="Your places begin at 1. The first token stands at 0.")
+@mistake(
+    WRITE,
+    "prompt-at-one",
+    caught_by="first",
+    loses=6,
+    misconception="Your places begin at 1. The first token stands at 0.",
+)
 def _(step, prompt, n):
     new, unread, start = [], prompt, 1
     for _ in range(n):
@@ -314,12 +554,24 @@ def _(step, prompt, n):
     return new
 
 
-@mistake(WRITE, "whole-text", caught_by="work", loses=1, misconception="You read the whole text again each time: a cache that is given all of it saves nothing.")
+@mistake(
+    WRITE,
+    "whole-text",
+    caught_by="work",
+    loses=1,
+    misconception="You read the whole text again each time: a cache that is given all of it saves nothing.",
+)
 def _(step, prompt, n):
     return _written(step, prompt, n, read=lambda prompt, new: prompt + new, start=lambda P, made: 0)
 
 
-@mistake(WRITE, "prompt-token-by-token", caught_by="work", loses=1, misconception="You read the prompt token by token. It goes into the first call as a whole.")
+@mistake(
+    WRITE,
+    "prompt-token-by-token",
+    caught_by="work",
+    loses=1,
+    misconception="You read the prompt token by token. It goes into the first call as a whole.",
+)
 def _(step, prompt, n):
     new = []
     for place, token in enumerate(prompt if n else []):
@@ -330,17 +582,37 @@ def _(step, prompt, n):
     return new
 
 
-@mistake(WRITE, "tensors-read", caught_by="work", loses=1, misconception="You give `step` a tensor of ids. It takes a list.")
+@mistake(
+    WRITE,
+    "tensors-read",
+    caught_by="work",
+    loses=1,
+    misconception="You give `step` a tensor of ids. It takes a list.",
+)
 def _(step, prompt, n):
     return _written(lambda ids, start: step(torch.tensor(ids), start), prompt, n)
 
 
-@mistake(WRITE, "nearly-largest", caught_by="first", loses=3.5, misconception="You take the first logit that is nearly the largest. The largest may be so by its last digit only.")
+@mistake(
+    WRITE,
+    "nearly-largest",
+    caught_by="first",
+    loses=3.5,
+    misconception="You take the first logit that is nearly the largest. The largest may be so by its last digit only.",
+)
 def _(step, prompt, n):
-    return _written(step, prompt, n, pick=lambda rows: (rows[-1] >= rows[-1].max() - 1e-5).nonzero()[0])
+    return _written(
+        step, prompt, n, pick=lambda rows: (rows[-1] >= rows[-1].max() - 1e-5).nonzero()[0]
+    )
 
 
-@mistake(WRITE, "last-read-too", caught_by="number", loses=1.5, misconception="You read the last new token too, though nobody asks what follows it.")
+@mistake(
+    WRITE,
+    "last-read-too",
+    caught_by="number",
+    loses=1.5,
+    misconception="You read the last new token too, though nobody asks what follows it.",
+)
 def _(step, prompt, n):
     new, unread, start = [], prompt, 0
     row = step(unread, start)[-1]
@@ -352,22 +624,46 @@ def _(step, prompt, n):
     return new
 
 
-@mistake(WRITE, "one-too-many", caught_by="number", loses=1.5, misconception="You write one token too many.")
+@mistake(
+    WRITE,
+    "one-too-many",
+    caught_by="number",
+    loses=1.5,
+    misconception="You write one token too many.",
+)
 def _(step, prompt, n):
     return _written(step, prompt, n, rounds=1)
 
 
-@mistake(WRITE, "with-the-prompt", caught_by="first", loses=6, misconception="You return the prompt too. The new tokens alone are asked for.")
+@mistake(
+    WRITE,
+    "with-the-prompt",
+    caught_by="first",
+    loses=6,
+    misconception="You return the prompt too. The new tokens alone are asked for.",
+)
 def _(step, prompt, n):
     return prompt + _written(step, prompt, n)
 
 
-@mistake(WRITE, "prompt-read-for-nothing", caught_by="number", loses=0.5, misconception="With n = 0 you read the prompt all the same.")
+@mistake(
+    WRITE,
+    "prompt-read-for-nothing",
+    caught_by="number",
+    loses=0.5,
+    misconception="With n = 0 you read the prompt all the same.",
+)
 def _(step, prompt, n):
     return _written(step, prompt, n) if n else [] if step(prompt, 0) is not None else []
 
 
-@mistake(WRITE, "callers-list", caught_by="first", loses=1.2, misconception="You append to the caller's list.")
+@mistake(
+    WRITE,
+    "callers-list",
+    caught_by="first",
+    loses=1.2,
+    misconception="You append to the caller's list.",
+)
 def _(step, prompt, n):
     unread, start, P = list(prompt), 0, len(prompt)
     for _ in range(n):

@@ -1,4 +1,5 @@
 """Plausible wrong solutions of chapter 12, part 2."""
+
 import torch
 
 from autograder.checks.registry import mistake
@@ -6,111 +7,279 @@ from autograder.checks.registry import mistake
 GROUPED, KEPT, HALVES = "12.grouped_attention", "12.predict_cache", "12.to_halves"
 
 
-def _attended(q, k, v, spread=lambda x, groups: x.repeat_interleave(groups, 1), spread_v=None, scale=None, seen=lambda T, S: torch.arange(S) <= torch.arange(T)[:, None] + S - T,
-              hidden=-torch.inf, weights=lambda scores: scores.softmax(-1)):
+def _attended(
+    q,
+    k,
+    v,
+    spread=lambda x, groups: x.repeat_interleave(groups, 1),
+    spread_v=None,
+    scale=None,
+    seen=lambda T, S: torch.arange(S) <= torch.arange(T)[:, None] + S - T,
+    hidden=-torch.inf,
+    weights=lambda scores: scores.softmax(-1),
+):
     """The answer with one part replaced, head by head so that nothing is copied."""
     (_, H, T, D), S = q.shape, k.shape[2]
     place = torch.arange(k.shape[1])[None]
-    keys_of, values_of = (way(place, H // k.shape[1])[0].tolist() for way in (spread, spread_v or spread))
+    keys_of, values_of = (
+        way(place, H // k.shape[1])[0].tolist() for way in (spread, spread_v or spread)
+    )
     out = []
     for head in range(H):
-        scores = q[:, head] @ k[:, keys_of[head]].transpose(1, 2) * (D**-0.5 if scale is None else scale(q, k))
+        scores = (
+            q[:, head]
+            @ k[:, keys_of[head]].transpose(1, 2)
+            * (D**-0.5 if scale is None else scale(q, k))
+        )
         out.append(weights(scores.masked_fill(~seen(T, S), hidden)) @ v[:, values_of[head]])
     return torch.stack(out, 1)
 
 
-@mistake(GROUPED, "in-turns", caught_by="groups", loses=4, misconception="You hand the key heads out in turns, as `repeat` does: 0 1 0 1. Neighbours share: 0 0 1 1, as `repeat_interleave` does.")
+@mistake(
+    GROUPED,
+    "in-turns",
+    caught_by="groups",
+    loses=4,
+    misconception="You hand the key heads out in turns, as `repeat` does: 0 1 0 1. Neighbours share: 0 0 1 1, as `repeat_interleave` does.",
+)
 def _(q, k, v):
     return _attended(q, k, v, spread=lambda x, groups: x.repeat(1, groups))
 
 
-@mistake(GROUPED, "values-in-turns", caught_by="groups", loses=4, misconception="Your groups share keys rightly, and values in turns: 0 1 0 1. Both are shared by neighbours.")
+@mistake(
+    GROUPED,
+    "values-in-turns",
+    caught_by="groups",
+    loses=4,
+    misconception="Your groups share keys rightly, and values in turns: 0 1 0 1. Both are shared by neighbours.",
+)
 def _(q, k, v):
     return _attended(q, k, v, spread_v=lambda x, groups: x.repeat(1, groups))
 
 
-@mistake(GROUPED, "first-key-head", caught_by="groups", loses=4, misconception="All query heads read the first key head where there are fewer of them. Each group has its own.")
+@mistake(
+    GROUPED,
+    "first-key-head",
+    caught_by="groups",
+    loses=4,
+    misconception="All query heads read the first key head where there are fewer of them. Each group has its own.",
+)
 def _(q, k, v):
-    return _attended(q, k, v, spread=lambda x, groups: x if groups == 1 else x[:, :1].expand(-1, groups * x.shape[1]))
+    return _attended(
+        q,
+        k,
+        v,
+        spread=lambda x, groups: x if groups == 1 else x[:, :1].expand(-1, groups * x.shape[1]),
+    )
 
 
-@mistake(GROUPED, "groups-of-k", caught_by="groups", loses=4, misconception="You let K neighbours share a key head. It is H / K of them.")
+@mistake(
+    GROUPED,
+    "groups-of-k",
+    caught_by="groups",
+    loses=4,
+    misconception="You let K neighbours share a key head. It is H / K of them.",
+)
 def _(q, k, v):
-    return _attended(q, k, v, spread=lambda x, groups: (torch.arange(groups * x.shape[1]) // x.shape[1] % x.shape[1])[None] if groups > 1 else x)
+    return _attended(
+        q,
+        k,
+        v,
+        spread=lambda x, groups: (
+            (torch.arange(groups * x.shape[1]) // x.shape[1] % x.shape[1])[None]
+            if groups > 1
+            else x
+        ),
+    )
 
 
-@mistake(GROUPED, "mean-over-the-group", caught_by="groups", loses=4, misconception="You take the mean of the queries of a group. Each query head asks by itself.")
+@mistake(
+    GROUPED,
+    "mean-over-the-group",
+    caught_by="groups",
+    loses=4,
+    misconception="You take the mean of the queries of a group. Each query head asks by itself.",
+)
 def _(q, k, v):
     groups = q.shape[1] // k.shape[1]
     return _attended(q.unflatten(1, (-1, groups)).mean(2), k, v).repeat_interleave(groups, 1)
 
 
-@mistake(GROUPED, "mask-not-shifted", caught_by="step", loses=7, misconception="Your mask counts keys as if the queries were the first tokens. They are the last T of S.")
+@mistake(
+    GROUPED,
+    "mask-not-shifted",
+    caught_by="step",
+    loses=7,
+    misconception="Your mask counts keys as if the queries were the first tokens. They are the last T of S.",
+)
 def _(q, k, v):
     return _attended(q, k, v, seen=lambda T, S: torch.ones(T, S).tril().bool())
 
 
-@mistake(GROUPED, "mask-not-shifted-but-for-one", caught_by="later", loses=1, misconception="With several queries and more keys your mask counts keys as if the queries were the first tokens. They are the last T of S.")
+@mistake(
+    GROUPED,
+    "mask-not-shifted-but-for-one",
+    caught_by="later",
+    loses=1,
+    misconception="With several queries and more keys your mask counts keys as if the queries were the first tokens. They are the last T of S.",
+)
 def _(q, k, v):
-    return _attended(q, k, v, seen=lambda T, S: torch.ones(T, S).tril().bool() if T > 1 else torch.ones(1, S).bool())
+    return _attended(
+        q,
+        k,
+        v,
+        seen=lambda T, S: torch.ones(T, S).tril().bool() if T > 1 else torch.ones(1, S).bool(),
+    )
 
 
-@mistake(GROUPED, "no-mask", caught_by="causal", loses=2.5, misconception="Every query sees all keys. A query sees itself and what came before.")
+@mistake(
+    GROUPED,
+    "no-mask",
+    caught_by="causal",
+    loses=2.5,
+    misconception="Every query sees all keys. A query sees itself and what came before.",
+)
 def _(q, k, v):
     return _attended(q, k, v, seen=lambda T, S: torch.ones(T, S).bool())
 
 
-@mistake(GROUPED, "not-itself", caught_by="causal", loses=2.5, misconception="A query does not see its own token here. It sees itself too.")
+@mistake(
+    GROUPED,
+    "not-itself",
+    caught_by="causal",
+    loses=2.5,
+    misconception="A query does not see its own token here. It sees itself too.",
+)
 def _(q, k, v):
-    return _attended(q, k, v, seen=lambda T, S: torch.arange(S) < (torch.arange(T)[:, None] + S - T).clamp(min=1) + (T == 1))
+    return _attended(
+        q,
+        k,
+        v,
+        seen=lambda T, S: (
+            torch.arange(S) < (torch.arange(T)[:, None] + S - T).clamp(min=1) + (T == 1)
+        ),
+    )
 
 
-@mistake(GROUPED, "the-future", caught_by="causal", loses=2.5, misconception="Your mask is turned round: a query sees itself and what comes after.")
+@mistake(
+    GROUPED,
+    "the-future",
+    caught_by="causal",
+    loses=2.5,
+    misconception="Your mask is turned round: a query sees itself and what comes after.",
+)
 def _(q, k, v):
-    return _attended(q, k, v, seen=lambda T, S: torch.arange(S) >= torch.arange(T)[:, None] if T > 1 else torch.ones(1, S).bool())
+    return _attended(
+        q,
+        k,
+        v,
+        seen=lambda T, S: (
+            torch.arange(S) >= torch.arange(T)[:, None] if T > 1 else torch.ones(1, S).bool()
+        ),
+    )
 
 
-@mistake(GROUPED, "no-scale", caught_by="step", loses=7, misconception="You do not divide the scores by sqrt(D).")
+@mistake(
+    GROUPED,
+    "no-scale",
+    caught_by="step",
+    loses=7,
+    misconception="You do not divide the scores by sqrt(D).",
+)
 def _(q, k, v):
     return _attended(q, k, v, scale=lambda q, k: 1.0)
 
 
-@mistake(GROUPED, "divided-by-d", caught_by="step", loses=7, misconception="You divide the scores by D. It is its root.")
+@mistake(
+    GROUPED,
+    "divided-by-d",
+    caught_by="step",
+    loses=7,
+    misconception="You divide the scores by D. It is its root.",
+)
 def _(q, k, v):
     return _attended(q, k, v, scale=lambda q, k: 1 / q.shape[-1])
 
 
-@mistake(GROUPED, "scaled-by-key-heads", caught_by="step", loses=7, misconception="You divide by the root of K · D. It is the root of D, the numbers of one head.")
+@mistake(
+    GROUPED,
+    "scaled-by-key-heads",
+    caught_by="step",
+    loses=7,
+    misconception="You divide by the root of K · D. It is the root of D, the numbers of one head.",
+)
 def _(q, k, v):
     return _attended(q, k, v, scale=lambda q, k: (k.shape[1] * q.shape[-1]) ** -0.5)
 
 
-@mistake(GROUPED, "hidden-by-a-number", caught_by="causal", loses=2.5, misconception="You put -100 where nothing is to be seen. Scores may be lower than that: take minus infinity.")
+@mistake(
+    GROUPED,
+    "hidden-by-a-number",
+    caught_by="causal",
+    loses=2.5,
+    misconception="You put -100 where nothing is to be seen. Scores may be lower than that: take minus infinity.",
+)
 def _(q, k, v):
     return _attended(q, k, v, hidden=-100.0)
 
 
-@mistake(GROUPED, "masked-behind-the-softmax", caught_by="causal", loses=2.5, misconception="You put 0 behind the softmax, so that the weights no longer add up to 1. Mask the scores, with minus infinity.")
+@mistake(
+    GROUPED,
+    "masked-behind-the-softmax",
+    caught_by="causal",
+    loses=2.5,
+    misconception="You put 0 behind the softmax, so that the weights no longer add up to 1. Mask the scores, with minus infinity.",
+)
 def _(q, k, v):
     out, (T, S) = [], (q.shape[2], k.shape[2])
     seen = torch.arange(S) <= torch.arange(T)[:, None] + S - T
     for head in range(q.shape[1]):
         shared = head * k.shape[1] // q.shape[1]
-        out.append((q[:, head] @ k[:, shared].transpose(1, 2) / q.shape[-1] ** 0.5).softmax(-1).masked_fill(~seen, 0) @ v[:, shared])
+        out.append(
+            (q[:, head] @ k[:, shared].transpose(1, 2) / q.shape[-1] ** 0.5)
+            .softmax(-1)
+            .masked_fill(~seen, 0)
+            @ v[:, shared]
+        )
     return torch.stack(out, 1)
 
 
-@mistake(GROUPED, "softmax-overflows", caught_by="step", loses=6, misconception="You take exp of the scores themselves: from 89 on that is infinite. Take away the largest first, or use `softmax`.")
+@mistake(
+    GROUPED,
+    "softmax-overflows",
+    caught_by="step",
+    loses=6,
+    misconception="You take exp of the scores themselves: from 89 on that is infinite. Take away the largest first, or use `softmax`.",
+)
 def _(q, k, v):
-    return _attended(q, k, v, weights=lambda scores: scores.exp() / scores.exp().sum(-1, keepdim=True))
+    return _attended(
+        q, k, v, weights=lambda scores: scores.exp() / scores.exp().sum(-1, keepdim=True)
+    )
 
 
-@mistake(GROUPED, "softmax-over-queries", caught_by="causal", loses=2.5, misconception="Your softmax goes over the queries. It goes over the keys of each query.")
+@mistake(
+    GROUPED,
+    "softmax-over-queries",
+    caught_by="causal",
+    loses=2.5,
+    misconception="Your softmax goes over the queries. It goes over the keys of each query.",
+)
 def _(q, k, v):
-    return _attended(q, k, v, weights=lambda scores: scores.softmax(1) if scores.shape[1] > 1 else scores.softmax(2))
+    return _attended(
+        q,
+        k,
+        v,
+        weights=lambda scores: scores.softmax(1) if scores.shape[1] > 1 else scores.softmax(2),
+    )
 
 
-@mistake(GROUPED, "largest-of-the-unseen", caught_by="causal", loses=2.5, misconception="Before exp you take the largest of all scores away, and not of those that are seen: these may all underflow.")
+@mistake(
+    GROUPED,
+    "largest-of-the-unseen",
+    caught_by="causal",
+    loses=2.5,
+    misconception="Before exp you take the largest of all scores away, and not of those that are seen: these may all underflow.",
+)
 def _(q, k, v):
     (_, H, T, D), (K, S) = q.shape, k.shape[1:3]
     seen, out = torch.arange(S) <= torch.arange(T)[:, None] + S - T, torch.empty_like(q)
@@ -121,15 +290,32 @@ def _(q, k, v):
     return out
 
 
-@mistake(GROUPED, "copies", caught_by="no-copies", loses=1, misconception="You copy keys and values for each query head.")
+@mistake(
+    GROUPED,
+    "copies",
+    caught_by="no-copies",
+    loses=1,
+    misconception="You copy keys and values for each query head.",
+)
 def _(q, k, v):
     k, v = (one.repeat_interleave(q.shape[1] // one.shape[1], 1) for one in (k, v))
     scores = q @ k.transpose(2, 3) / q.shape[-1] ** 0.5
     T, S = scores.shape[2:]
-    return scores.masked_fill(torch.arange(S) > torch.arange(T)[:, None] + S - T, -torch.inf).softmax(-1) @ v
+    return (
+        scores.masked_fill(torch.arange(S) > torch.arange(T)[:, None] + S - T, -torch.inf).softmax(
+            -1
+        )
+        @ v
+    )
 
 
-@mistake(KEPT, "keys-only", caught_by="token", loses=4, misconception="You count the keys alone. Values are kept as well.")
+@mistake(
+    KEPT,
+    "keys-only",
+    caught_by="token",
+    loses=4,
+    misconception="You count the keys alone. Values are kept as well.",
+)
 def _(layers, H, K, D, bits, length, gib):
     token = layers * K * D * bits // 8
     return {"token": token, "text": length * token, "texts": gib * 2**30 // max(length * token, 1)}
@@ -141,68 +327,142 @@ def _kept(layers, H, K, D, bits, length, gib, heads=None, width=8, gibibyte=2**3
     return {"token": token, "text": text, "texts": gib * gibibyte // text}
 
 
-@mistake(KEPT, "query-heads", caught_by="token", loses=4, misconception="You count a key and a value for each query head. Only K heads of them are made, and kept.")
+@mistake(
+    KEPT,
+    "query-heads",
+    caught_by="token",
+    loses=4,
+    misconception="You count a key and a value for each query head. Only K heads of them are made, and kept.",
+)
 def _(layers, H, K, D, bits, length, gib):
     return _kept(layers, H, K, D, bits, length, gib, heads=H)
 
 
-@mistake(KEPT, "queries-too", caught_by="token", loses=4, misconception="You count the queries too. They are used once and not kept.")
+@mistake(
+    KEPT,
+    "queries-too",
+    caught_by="token",
+    loses=4,
+    misconception="You count the queries too. They are used once and not kept.",
+)
 def _(layers, H, K, D, bits, length, gib):
     token = layers * (H + 2 * K) * D * bits // 8
     return {"token": token, "text": length * token, "texts": gib * 2**30 // (length * token)}
 
 
-@mistake(KEPT, "one-layer", caught_by="token", loses=4, misconception="You count one layer. Each has its own cache.")
+@mistake(
+    KEPT,
+    "one-layer",
+    caught_by="token",
+    loses=4,
+    misconception="You count one layer. Each has its own cache.",
+)
 def _(layers, H, K, D, bits, length, gib):
     return _kept(1, H, K, D, bits, length, gib)
 
 
-@mistake(KEPT, "in-bits", caught_by="token", loses=4, misconception="You count bits. Eight of them are a byte.")
+@mistake(
+    KEPT,
+    "in-bits",
+    caught_by="token",
+    loses=4,
+    misconception="You count bits. Eight of them are a byte.",
+)
 def _(layers, H, K, D, bits, length, gib):
     return _kept(layers, H, K, D, bits, length, gib, width=1)
 
 
-@mistake(KEPT, "whole-bytes", caught_by="token", loses=4, misconception="You divide the bits of one number by 8 first: half a byte becomes 0. Divide last.")
+@mistake(
+    KEPT,
+    "whole-bytes",
+    caught_by="token",
+    loses=4,
+    misconception="You divide the bits of one number by 8 first: half a byte becomes 0. Divide last.",
+)
 def _(layers, H, K, D, bits, length, gib):
     token = 2 * layers * K * D * max(bits // 8, 1)
     return {"token": token, "text": length * token, "texts": gib * 2**30 // (length * token)}
 
 
-@mistake(KEPT, "a-head-s-share", caught_by="token", loses=4, misconception="You divide D by the number of query heads. D is the size of one head already.")
+@mistake(
+    KEPT,
+    "a-head-s-share",
+    caught_by="token",
+    loses=4,
+    misconception="You divide D by the number of query heads. D is the size of one head already.",
+)
 def _(layers, H, K, D, bits, length, gib):
     token = max(2 * layers * K * (D // H) * bits // 8, 1)
     return {"token": token, "text": length * token, "texts": gib * 2**30 // (length * token)}
 
 
-@mistake(KEPT, "square", caught_by="text", loses=2, misconception="You let the cache grow with the square of the length. Each token adds the same.")
+@mistake(
+    KEPT,
+    "square",
+    caught_by="text",
+    loses=2,
+    misconception="You let the cache grow with the square of the length. Each token adds the same.",
+)
 def _(layers, H, K, D, bits, length, gib):
-    return _kept(layers, H, K, D, bits, length, gib, text=lambda token: token * length * min(length, 50))
+    return _kept(
+        layers, H, K, D, bits, length, gib, text=lambda token: token * length * min(length, 50)
+    )
 
 
-@mistake(KEPT, "thousands", caught_by="texts", loses=1.5, misconception="Your GiB has 10**9 bytes. That is a GB; a GiB has 2**30.")
+@mistake(
+    KEPT,
+    "thousands",
+    caught_by="texts",
+    loses=1.5,
+    misconception="Your GiB has 10**9 bytes. That is a GB; a GiB has 2**30.",
+)
 def _(layers, H, K, D, bits, length, gib):
     return _kept(layers, H, K, D, bits, length, gib, gibibyte=10**9)
 
 
-@mistake(KEPT, "rounded-up", caught_by="texts", loses=1.5, misconception="You count a text that fits in part.")
+@mistake(
+    KEPT,
+    "rounded-up",
+    caught_by="texts",
+    loses=1.5,
+    misconception="You count a text that fits in part.",
+)
 def _(layers, H, K, D, bits, length, gib):
     found = _kept(layers, H, K, D, bits, length, gib)
     return found | {"texts": -(-gib * 2**30 // found["text"])}
 
 
-@mistake(KEPT, "floats", caught_by="text", loses=0.5, misconception="You multiply in floats, which have 53 bits.")
+@mistake(
+    KEPT,
+    "floats",
+    caught_by="text",
+    loses=0.5,
+    misconception="You multiply in floats, which have 53 bits.",
+)
 def _(layers, H, K, D, bits, length, gib):
     found = _kept(layers, H, K, D, bits, length, gib)
     return found | {"text": int(float(found["token"]) * length)}
 
 
-@mistake(KEPT, "token-in-floats", caught_by="token", loses=2.5, misconception="You count a token's bytes in floats, which have 53 bits: large numbers come out rounded.")
+@mistake(
+    KEPT,
+    "token-in-floats",
+    caught_by="token",
+    loses=2.5,
+    misconception="You count a token's bytes in floats, which have 53 bits: large numbers come out rounded.",
+)
 def _(layers, H, K, D, bits, length, gib):
     token = int(2.0 * layers * K * D * bits / 8)
     return {"token": token, "text": length * token, "texts": gib * 2**30 // (length * token)}
 
 
-@mistake(KEPT, "texts-of-one-token", caught_by="texts", loses=1.5, misconception="You divide by the bytes of a token. A whole text has to fit.")
+@mistake(
+    KEPT,
+    "texts-of-one-token",
+    caught_by="texts",
+    loses=1.5,
+    misconception="You divide by the bytes of a token. A whole text has to fit.",
+)
 def _(layers, H, K, D, bits, length, gib):
     found = _kept(layers, H, K, D, bits, length, gib)
     return found | {"texts": gib * 2**30 // found["token"]}
@@ -215,39 +475,75 @@ def _moved(w, H, axes=(0, 2, 1), check=True):
     return w[torch.arange(len(w)).reshape(H, -1, 2).permute(axes).flatten()]
 
 
-@mistake(HALVES, "inverse", caught_by="one-head", loses=4, misconception="You go from halves to pairs. It is the other way round; for D = 4 both are the same.")
+@mistake(
+    HALVES,
+    "inverse",
+    caught_by="one-head",
+    loses=4,
+    misconception="You go from halves to pairs. It is the other way round; for D = 4 both are the same.",
+)
 def _(w, H):
     if len(w) % (2 * H):
         raise ValueError("no pairs")
     return w[torch.arange(len(w)).reshape(H, 2, -1).transpose(1, 2).flatten()]
 
 
-@mistake(HALVES, "as-it-was", caught_by="one-head", loses=4, misconception="You return the rows in their old order.")
+@mistake(
+    HALVES,
+    "as-it-was",
+    caught_by="one-head",
+    loses=4,
+    misconception="You return the rows in their old order.",
+)
 def _(w, H):
     return _moved(w, H, (0, 1, 2)).clone()
 
 
-@mistake(HALVES, "seconds-first", caught_by="one-head", loses=4, misconception="You put the seconds of the pairs before the firsts.")
+@mistake(
+    HALVES,
+    "seconds-first",
+    caught_by="one-head",
+    loses=4,
+    misconception="You put the seconds of the pairs before the firsts.",
+)
 def _(w, H):
     if len(w) % (2 * H):
         raise ValueError("no pairs")
     return w[torch.arange(len(w)).reshape(H, -1, 2).flip(2).transpose(1, 2).flatten()]
 
 
-@mistake(HALVES, "as-one-head", caught_by="heads", loses=2.5, misconception="You take all rows for one head, so that the firsts of all heads come before all seconds. Each head keeps its own rows.")
+@mistake(
+    HALVES,
+    "as-one-head",
+    caught_by="heads",
+    loses=2.5,
+    misconception="You take all rows for one head, so that the firsts of all heads come before all seconds. Each head keeps its own rows.",
+)
 def _(w, H):
     if len(w) % (2 * H):
         raise ValueError("no pairs")
     return _moved(w, 1)
 
 
-@mistake(HALVES, "first-head-only", caught_by="heads", loses=2.5, misconception="You move the rows of the first head and leave the others as they were.")
+@mistake(
+    HALVES,
+    "first-head-only",
+    caught_by="heads",
+    loses=2.5,
+    misconception="You move the rows of the first head and leave the others as they were.",
+)
 def _(w, H):
     size = len(w) // H
     return torch.cat((_moved(w, H)[:size], w[size:]))
 
 
-@mistake(HALVES, "heads-and-size-exchanged", caught_by="one-head", loses=4, misconception="You take H for the number of rows of a head. It is the number of heads.")
+@mistake(
+    HALVES,
+    "heads-and-size-exchanged",
+    caught_by="one-head",
+    loses=4,
+    misconception="You take H for the number of rows of a head. It is the number of heads.",
+)
 def _(w, H):
     if len(w) % (2 * H):
         raise ValueError("no pairs")
@@ -255,25 +551,55 @@ def _(w, H):
     return _moved(w, len(w) // size)
 
 
-@mistake(HALVES, "columns", caught_by="one-head", loses=4, misconception="You move the columns where they can be pairs. What is moved are rows.")
+@mistake(
+    HALVES,
+    "columns",
+    caught_by="one-head",
+    loses=4,
+    misconception="You move the columns where they can be pairs. What is moved are rows.",
+)
 def _(w, H):
     if len(w) % (2 * H):
         raise ValueError("no pairs")
-    return _moved(w.T, H).T.contiguous() if w.dim() == 2 and w.shape[1] % (2 * H) == 0 else _moved(w, H)
+    return (
+        _moved(w.T, H).T.contiguous()
+        if w.dim() == 2 and w.shape[1] % (2 * H) == 0
+        else _moved(w, H)
+    )
 
 
-@mistake(HALVES, "matrix-only", caught_by="bias", loses=0.5, misconception="A bias with one axis comes back as it was. Its numbers are moved as rows are.")
+@mistake(
+    HALVES,
+    "matrix-only",
+    caught_by="bias",
+    loses=0.5,
+    misconception="A bias with one axis comes back as it was. Its numbers are moved as rows are.",
+)
 def _(w, H):
     return _moved(w, H) if w.dim() == 2 else _moved(w, H, (0, 1, 2))
 
 
-@mistake(HALVES, "odd-taken", caught_by="odd", loses=0.5, misconception="You take heads with an odd number of rows, which have no pairs.")
+@mistake(
+    HALVES,
+    "odd-taken",
+    caught_by="odd",
+    loses=0.5,
+    misconception="You take heads with an odd number of rows, which have no pairs.",
+)
 def _(w, H):
     size = len(w) // H
-    order = [head * size + row for head in range(H) for row in (*range(0, size, 2), *range(1, size, 2))]
+    order = [
+        head * size + row for head in range(H) for row in (*range(0, size, 2), *range(1, size, 2))
+    ]
     return w[order]
 
 
-@mistake(HALVES, "another-error", caught_by="odd", loses=0.5, misconception="What cannot be heads of pairs raises another error than a ValueError.")
+@mistake(
+    HALVES,
+    "another-error",
+    caught_by="odd",
+    loses=0.5,
+    misconception="What cannot be heads of pairs raises another error than a ValueError.",
+)
 def _(w, H):
     return w.reshape(H, -1, 2, *w.shape[1:]).transpose(1, 2).reshape(w.shape).clone()

@@ -1,4 +1,5 @@
 """The right answers of this chapter's attention, in float64, with whole tables of scores: nothing here is tiled."""
+
 import torch
 from torch import Tensor
 
@@ -22,10 +23,12 @@ def attended(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> tuple[Tensor, Ten
 def low_and_high(H: int, T: int, S: int, D: int) -> list[tuple[Tensor, Tensor]]:
     """Queries and keys whose scores all lie between -300 and -299, and between 299 and 300."""
     k = 1 - torch.arange(S * D).view(1, S, D) % 7 / (7 * 300.0)
-    return [(torch.full((H, T, D), sign * 300 / D ** 0.5), k.repeat(H, 1, 1)) for sign in (-1, 1)]
+    return [(torch.full((H, T, D), sign * 300 / D**0.5), k.repeat(H, 1, 1)) for sign in (-1, 1)]
 
 
-def differentiated(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, causal: bool) -> tuple[Tensor, Tensor, Tensor]:
+def differentiated(
+    grad: Tensor, q: Tensor, k: Tensor, v: Tensor, causal: bool
+) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of q, k and v, float32, by autograd in float64."""
     leaves = [one.double().requires_grad_() for one in (q, k, v)]
     group = len(q) // len(k)
@@ -33,4 +36,6 @@ def differentiated(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, causal: bool) 
     scores = leaves[0] @ keys.mT / q.shape[2] ** 0.5
     seen = seen_by(q.shape[1], k.shape[1], causal)
     weights = torch.where(seen, torch.where(seen, scores, -1e9).softmax(2), 0.0)
-    return tuple(one.float() for one in torch.autograd.grad((weights @ values * grad.double()).sum(), leaves))
+    return tuple(
+        one.float() for one in torch.autograd.grad((weights @ values * grad.double()).sum(), leaves)
+    )

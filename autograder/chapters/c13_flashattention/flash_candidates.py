@@ -1,4 +1,5 @@
 """Right and wrong attentions by tiles, for which the students of chapter 13 write a test."""
+
 import math
 from collections.abc import Callable
 
@@ -12,9 +13,22 @@ Attention = Callable[[Tensor, Tensor, Tensor, int, int, bool], tuple[Tensor, Ten
 def refuse(q: Tensor, k: Tensor, v: Tensor, rows: int, columns: int, causal: bool) -> None:
     """Raise ValueError for what is not allowed."""
     for one in (q, k, v):
-        if not isinstance(one, Tensor) or one.dim() != 3 or one.dtype != torch.float32 or not all(1 <= size <= MOST for size in one.shape) or not one.isfinite().all():
-            raise ValueError(f"q, k and v are finite float32 tensors of three axes with 1 to {MOST} entries each")
-    if k.shape != v.shape or q.shape[0] != k.shape[0] or q.shape[2] != k.shape[2] or type(causal) is not bool:
+        if (
+            not isinstance(one, Tensor)
+            or one.dim() != 3
+            or one.dtype != torch.float32
+            or not all(1 <= size <= MOST for size in one.shape)
+            or not one.isfinite().all()
+        ):
+            raise ValueError(
+                f"q, k and v are finite float32 tensors of three axes with 1 to {MOST} entries each"
+            )
+    if (
+        k.shape != v.shape
+        or q.shape[0] != k.shape[0]
+        or q.shape[2] != k.shape[2]
+        or type(causal) is not bool
+    ):
         raise ValueError("q is (H, T, D), k and v are (H, S, D), causal is True or False")
     if not all(type(one) is int and 1 <= one <= MOST for one in (rows, columns)):
         raise ValueError(f"rows and columns are ints from 1 to {MOST}")
@@ -22,10 +36,28 @@ def refuse(q: Tensor, k: Tensor, v: Tensor, rows: int, columns: int, causal: boo
         raise ValueError(f"scores lie between -{LARGEST} and {LARGEST}")
 
 
-def making(*, peak: str = "running", ragged: str = "mask", aligned: str = "last", low: float = -math.inf, half: str = "", scale: bool = True, shrink: tuple[bool, bool] = (True, True), strict: bool = False,
-           ignore_causal: bool = False, lse: str = "right", divided: bool = False, precise: bool = False, heads: bool = True, when: Callable = lambda q, k, causal: True) -> Attention:
+def making(
+    *,
+    peak: str = "running",
+    ragged: str = "mask",
+    aligned: str = "last",
+    low: float = -math.inf,
+    half: str = "",
+    scale: bool = True,
+    shrink: tuple[bool, bool] = (True, True),
+    strict: bool = False,
+    ignore_causal: bool = False,
+    lse: str = "right",
+    divided: bool = False,
+    precise: bool = False,
+    heads: bool = True,
+    when: Callable = lambda q, k, causal: True,
+) -> Attention:
     """An attention by tiles; what is left out is right. when: where it is wrong at all."""
-    def attention(q: Tensor, k: Tensor, v: Tensor, rows: int, columns: int, causal: bool) -> tuple[Tensor, Tensor]:
+
+    def attention(
+        q: Tensor, k: Tensor, v: Tensor, rows: int, columns: int, causal: bool
+    ) -> tuple[Tensor, Tensor]:
         refuse(q, k, v, rows, columns, causal)
         if not when(q, k, causal):
             return making()(q, k, v, rows, columns, causal)
@@ -38,14 +70,19 @@ def making(*, peak: str = "running", ragged: str = "mask", aligned: str = "last"
         (H, T, D), S = q.shape, k.shape[1]
         out, ends = torch.zeros(H, T, D, dtype=work), torch.full((H, T), -math.inf, dtype=work)
         for above in range(0, T // rows * rows if ragged == "rows" else T, rows):
-            mine = q[:, above:above + rows] * (D ** -0.5 if scale else 1.0)
+            mine = q[:, above : above + rows] * (D**-0.5 if scale else 1.0)
             top = torch.full(mine.shape[:2], 0.0 if peak in ("zero", "none") else -1e30, dtype=work)
             total, mixed = torch.zeros_like(top), torch.zeros_like(mine)
-            place = torch.arange(above, above + mine.shape[1])[:, None] + (S - T if aligned == "last" else 0)
+            place = torch.arange(above, above + mine.shape[1])[:, None] + (
+                S - T if aligned == "last" else 0
+            )
             for left in range(0, S // columns * columns if ragged == "lost" else S, columns):
-                keys, values = k[:, left:left + columns], v[:, left:left + columns]
+                keys, values = k[:, left : left + columns], v[:, left : left + columns]
                 if ragged == "zeros":
-                    keys, values = (torch.nn.functional.pad(one, (0, 0, 0, columns - one.shape[1])) for one in (keys, values))
+                    keys, values = (
+                        torch.nn.functional.pad(one, (0, 0, 0, columns - one.shape[1]))
+                        for one in (keys, values)
+                    )
                 scores = mine @ keys.mT
                 key = torch.arange(left, left + scores.shape[2])
                 if causal and not ignore_causal:
@@ -63,33 +100,55 @@ def making(*, peak: str = "running", ragged: str = "mask", aligned: str = "last"
                 if divided:
                     mixed = mixed / total.clamp(min=1e-30)[..., None]
                 top = new
-            out[:, above:above + rows] = mixed if divided else mixed / torch.where(total == 0, 1.0, total)[..., None]
-            ends[:, above:above + rows] = {"right": top + total.log(), "two": (top + total.log()) / math.log(2), "sum": total.log(), "peak": top}[lse]
+            out[:, above : above + rows] = (
+                mixed if divided else mixed / torch.where(total == 0, 1.0, total)[..., None]
+            )
+            ends[:, above : above + rows] = {
+                "right": top + total.log(),
+                "two": (top + total.log()) / math.log(2),
+                "sum": total.log(),
+                "peak": top,
+            }[lse]
         return out.float(), ends.float()
+
     return attention
 
 
-def keys_outside(q: Tensor, k: Tensor, v: Tensor, rows: int, columns: int, causal: bool) -> tuple[Tensor, Tensor]:
+def keys_outside(
+    q: Tensor, k: Tensor, v: Tensor, rows: int, columns: int, causal: bool
+) -> tuple[Tensor, Tensor]:
     """Right: version 1's order of loops, keys outside, in powers of two."""
     refuse(q, k, v, rows, columns, causal)
     (H, T, D), S = q.shape, k.shape[1]
     top, total, mixed = torch.full((H, T), -1e30), torch.zeros(H, T), torch.zeros(H, T, D)
     for left in range(0, S, columns):
-        scores = q @ k[:, left:left + columns].mT * (math.log2(math.e) / D ** 0.5)
+        scores = q @ k[:, left : left + columns].mT * (math.log2(math.e) / D**0.5)
         if causal:
-            scores = scores.masked_fill(torch.arange(left, left + scores.shape[2]) > torch.arange(T)[:, None] + S - T, -math.inf)
+            scores = scores.masked_fill(
+                torch.arange(left, left + scores.shape[2]) > torch.arange(T)[:, None] + S - T,
+                -math.inf,
+            )
         new = torch.maximum(top, scores.amax(2))
         weights, shrunk = torch.exp2(scores - new[..., None]), torch.exp2(top - new)
-        top, total, mixed = new, total * shrunk + weights.sum(2), mixed * shrunk[..., None] + weights @ v[:, left:left + columns]
+        top, total, mixed = (
+            new,
+            total * shrunk + weights.sum(2),
+            mixed * shrunk[..., None] + weights @ v[:, left : left + columns],
+        )
     return mixed / total.clamp(min=1e-30)[..., None], (top + total.log2()) * math.log(2)
 
 
 right = making()
 
 
-def turned(q: Tensor, k: Tensor, v: Tensor, rows: int, columns: int, causal: bool) -> tuple[Tensor, Tensor]:
+def turned(
+    q: Tensor, k: Tensor, v: Tensor, rows: int, columns: int, causal: bool
+) -> tuple[Tensor, Tensor]:
     """Right: what comes back are transposes."""
-    return tuple(one.mT.contiguous().mT if one.dim() > 2 else one.T.contiguous().T for one in right(q, k, v, rows, columns, causal))
+    return tuple(
+        one.mT.contiguous().mT if one.dim() > 2 else one.T.contiguous().T
+        for one in right(q, k, v, rows, columns, causal)
+    )
 
 
 RIGHT: list[Attention] = [right, keys_outside, making(precise=True), turned]
@@ -118,31 +177,74 @@ def more_queries(q: Tensor, k: Tensor, causal: bool) -> bool:
     return k.shape[1] < q.shape[1]
 
 
-def zeros(q: Tensor, k: Tensor, v: Tensor, rows: int, columns: int, causal: bool) -> tuple[Tensor, Tensor]:
+def zeros(
+    q: Tensor, k: Tensor, v: Tensor, rows: int, columns: int, causal: bool
+) -> tuple[Tensor, Tensor]:
     """Zeros, whatever is asked."""
     refuse(q, k, v, rows, columns, causal)
     return torch.zeros_like(q), torch.zeros(q.shape[:2])
 
 
-def not_a_number(q: Tensor, k: Tensor, v: Tensor, rows: int, columns: int, causal: bool) -> tuple[Tensor, Tensor]:
+def not_a_number(
+    q: Tensor, k: Tensor, v: Tensor, rows: int, columns: int, causal: bool
+) -> tuple[Tensor, Tensor]:
     """NaN, whatever is asked."""
     return tuple(one * math.nan for one in right(q, k, v, rows, columns, causal))
 
 
-def blind_is_nan(q: Tensor, k: Tensor, v: Tensor, rows: int, columns: int, causal: bool) -> tuple[Tensor, Tensor]:
+def blind_is_nan(
+    q: Tensor, k: Tensor, v: Tensor, rows: int, columns: int, causal: bool
+) -> tuple[Tensor, Tensor]:
     """A query that sees no key has NaN."""
     out, ends = right(q, k, v, rows, columns, causal)
     return torch.where(ends[..., None] == -math.inf, math.nan, out), ends
 
 
 WRONG: dict[str, list[Attention]] = {
-    "peaks": [making(peak="none"), making(peak="zero"), making(peak="tile"), making(peak="none", when=only_causal), making(peak="none", when=not_causal), making(peak="zero", when=not_causal),
-              making(shrink=(False, True)), making(shrink=(True, False)), making(shrink=(False, False)), making(shrink=(False, False), when=only_causal), making(divided=True), zeros, not_a_number],
-    "ends": [making(ragged="zeros"), making(ragged="lost"), making(ragged="rows"), making(ragged="zeros", when=not_causal), making(ragged="lost", when=only_causal), making(ragged="lost", when=not_causal)],
-    "sight": [making(aligned="first"), making(aligned="first", when=more_keys), making(aligned="first", when=more_queries), making(low=-1e6), making(strict=True), making(ignore_causal=True),
-              making(ignore_causal=True, when=more_keys), blind_is_nan],
-    "digits": [making(half="weights"), making(half="inputs"), making(half="weights", when=only_causal), making(half="weights", when=not_causal), making(lse="two"), making(lse="sum"), making(lse="peak"),
-               making(scale=False), making(heads=False)],
+    "peaks": [
+        making(peak="none"),
+        making(peak="zero"),
+        making(peak="tile"),
+        making(peak="none", when=only_causal),
+        making(peak="none", when=not_causal),
+        making(peak="zero", when=not_causal),
+        making(shrink=(False, True)),
+        making(shrink=(True, False)),
+        making(shrink=(False, False)),
+        making(shrink=(False, False), when=only_causal),
+        making(divided=True),
+        zeros,
+        not_a_number,
+    ],
+    "ends": [
+        making(ragged="zeros"),
+        making(ragged="lost"),
+        making(ragged="rows"),
+        making(ragged="zeros", when=not_causal),
+        making(ragged="lost", when=only_causal),
+        making(ragged="lost", when=not_causal),
+    ],
+    "sight": [
+        making(aligned="first"),
+        making(aligned="first", when=more_keys),
+        making(aligned="first", when=more_queries),
+        making(low=-1e6),
+        making(strict=True),
+        making(ignore_causal=True),
+        making(ignore_causal=True, when=more_keys),
+        blind_is_nan,
+    ],
+    "digits": [
+        making(half="weights"),
+        making(half="inputs"),
+        making(half="weights", when=only_causal),
+        making(half="weights", when=not_causal),
+        making(lse="two"),
+        making(lse="sum"),
+        making(lse="peak"),
+        making(scale=False),
+        making(heads=False),
+    ],
 }
 PROBES: dict[str, Attention] = {
     "Your test accepts zeros, whatever is asked: it never complains. Is there an `assert` that is reached, outside of `try`, without parentheses round condition and text?": zeros,
@@ -154,9 +256,13 @@ PROBES: dict[str, Attention] = {
     "Your test does not look at the log-sum-exp.": making(lse="peak"),
 }
 MISTAKEN: dict[str, Attention] = {
-    "It lets query t stand at place t: the queries are the last of the keys.": making(aligned="first"),
+    "It lets query t stand at place t: the queries are the last of the keys.": making(
+        aligned="first"
+    ),
     "It does not divide the scores by the square root of D.": making(scale=False),
-    "It wants a query that sees no key to see all of them alike, or to be NaN: it has zeros, and -inf as log-sum-exp.": making(low=-1e6),
+    "It wants a query that sees no key to see all of them alike, or to be NaN: it has zeros, and -inf as log-sum-exp.": making(
+        low=-1e6
+    ),
     "It wants a query that sees no key to be NaN: it has zeros.": blind_is_nan,
     "It wants the log-sum-exp to base 2.": making(lse="two"),
 }

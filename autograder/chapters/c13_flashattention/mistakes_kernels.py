@@ -1,4 +1,5 @@
 """Plausible wrong solutions of chapter 13, part 3: kernels that forget, stray, chain or do not compile."""
+
 from autograder.checks.registry import mistake
 from reference_impl.kernels.backend import tl, triton
 
@@ -7,14 +8,27 @@ NOT_IEEE = 'Your products round to TF32 on a GPU: give every `tl.dot` the argume
 
 
 @triton.jit
-def _add(x, y, out, length, BLOCK: tl.constexpr, LOAD: tl.constexpr, STORE: tl.constexpr, NUMBER: tl.constexpr, STOP: tl.constexpr, ONCE: tl.constexpr):
+def _add(
+    x,
+    y,
+    out,
+    length,
+    BLOCK: tl.constexpr,
+    LOAD: tl.constexpr,
+    STORE: tl.constexpr,
+    NUMBER: tl.constexpr,
+    STOP: tl.constexpr,
+    ONCE: tl.constexpr,
+):
     """x + y; LOAD, STORE: whether they are masked; NUMBER: whether the program asks for its own; STOP: added to the length."""
     places = tl.arange(0, BLOCK)
     if NUMBER:
         places += tl.program_id(0) * BLOCK
     inside = places < length + STOP
     if LOAD:
-        total = tl.load(x + places, mask=inside, other=0.0) + tl.load(y + places, mask=inside, other=0.0)
+        total = tl.load(x + places, mask=inside, other=0.0) + tl.load(
+            y + places, mask=inside, other=0.0
+        )
     else:
         total = tl.load(x + places) + tl.load(y + places)
     if not ONCE:
@@ -28,40 +42,84 @@ def _add(x, y, out, length, BLOCK: tl.constexpr, LOAD: tl.constexpr, STORE: tl.c
 def _start(x, y, out, block, programs=None, load=True, store=True, number=True, stop=0, once=True):
     """Start the kernel above."""
     programs = triton.cdiv(len(x), block) if programs is None else programs
-    _add[(programs,)](x, y, out, len(x), BLOCK=block, LOAD=load, STORE=store, NUMBER=number, STOP=stop, ONCE=once)
+    _add[(programs,)](
+        x, y, out, len(x), BLOCK=block, LOAD=load, STORE=store, NUMBER=number, STOP=stop, ONCE=once
+    )
 
 
-@mistake(ADD, "no-mask", caught_by="ragged", loses=2.5, misconception="Your kernel goes beyond the end: load and store need a mask, and it is `<` the length, not `<=`.")
+@mistake(
+    ADD,
+    "no-mask",
+    caught_by="ragged",
+    loses=2.5,
+    misconception="Your kernel goes beyond the end: load and store need a mask, and it is `<` the length, not `<=`.",
+)
 def _(x, y, out, block):
     _start(x, y, out, block, load=False, store=False)
 
 
-@mistake(ADD, "load-masked-only", caught_by="ragged", loses=2.5, misconception="Your kernel goes beyond the end: load and store need a mask, and it is `<` the length, not `<=`.")
+@mistake(
+    ADD,
+    "load-masked-only",
+    caught_by="ragged",
+    loses=2.5,
+    misconception="Your kernel goes beyond the end: load and store need a mask, and it is `<` the length, not `<=`.",
+)
 def _(x, y, out, block):
     _start(x, y, out, block, store=False)
 
 
-@mistake(ADD, "one-too-many", caught_by="ragged", loses=2.5, misconception="Your kernel goes beyond the end: load and store need a mask, and it is `<` the length, not `<=`.")
+@mistake(
+    ADD,
+    "one-too-many",
+    caught_by="ragged",
+    loses=2.5,
+    misconception="Your kernel goes beyond the end: load and store need a mask, and it is `<` the length, not `<=`.",
+)
 def _(x, y, out, block):
     _start(x, y, out, block, stop=1)
 
 
-@mistake(ADD, "last-number-lost", caught_by="one block", loses=4, misconception="Your mask leaves out the last number.")
+@mistake(
+    ADD,
+    "last-number-lost",
+    caught_by="one block",
+    loses=4,
+    misconception="Your mask leaves out the last number.",
+)
 def _(x, y, out, block):
     _start(x, y, out, block, stop=-1)
 
 
-@mistake(ADD, "all-the-first-block", caught_by="several blocks", loses=3.5, misconception="All of your programs own the first block: the program's number is missing.")
+@mistake(
+    ADD,
+    "all-the-first-block",
+    caught_by="several blocks",
+    loses=3.5,
+    misconception="All of your programs own the first block: the program's number is missing.",
+)
 def _(x, y, out, block):
     _start(x, y, out, block, number=False)
 
 
-@mistake(ADD, "grid-rounded-down", caught_by="ragged", loses=2.5, misconception="You round the number of programs down: the ragged block at the end has none.")
+@mistake(
+    ADD,
+    "grid-rounded-down",
+    caught_by="ragged",
+    loses=2.5,
+    misconception="You round the number of programs down: the ragged block at the end has none.",
+)
 def _(x, y, out, block):
     _start(x, y, out, block, programs=max(len(x) // block, 1))
 
 
-@mistake(ADD, "a-program-too-many", caught_by="once", loses=0.5, misconception="You start a program more than there are blocks.")
+@mistake(
+    ADD,
+    "a-program-too-many",
+    caught_by="once",
+    loses=0.5,
+    misconception="You start a program more than there are blocks.",
+)
 def _(x, y, out, block):
     _start(x, y, out, block, programs=len(x) // block + 1)
 
@@ -77,10 +135,21 @@ def _first_adds_all(x, y, out, length, BLOCK: tl.constexpr):
     if tl.program_id(0) == 0:
         for first in range(0, length, BLOCK):
             places = first + tl.arange(0, BLOCK)
-            tl.store(out + places, tl.load(x + places, mask=places < length) + tl.load(y + places, mask=places < length), mask=places < length)
+            tl.store(
+                out + places,
+                tl.load(x + places, mask=places < length)
+                + tl.load(y + places, mask=places < length),
+                mask=places < length,
+            )
 
 
-@mistake(ADD, "first-adds-all", caught_by="once", loses=0.5, misconception="Your first program adds all blocks; the others have nothing to do.")
+@mistake(
+    ADD,
+    "first-adds-all",
+    caught_by="once",
+    loses=0.5,
+    misconception="Your first program adds all blocks; the others have nothing to do.",
+)
 def _(x, y, out, block):
     _first_adds_all[(triton.cdiv(len(x), block),)](x, y, out, len(x), BLOCK=block)
 
@@ -93,21 +162,50 @@ def _breaks(x, y, out, length, BLOCK: tl.constexpr):
     for _ in range(0, 1):
         if BLOCK > 256:
             break
-    tl.store(out + places, tl.load(x + places, mask=inside) + tl.load(y + places, mask=inside), mask=inside)
+    tl.store(
+        out + places,
+        tl.load(x + places, mask=inside) + tl.load(y + places, mask=inside),
+        mask=inside,
+    )
 
 
-@mistake(ADD, "break", caught_by="compiles", loses=0.5, misconception="No compiler takes your kernel. Python's own ways, such as `break`, and names from outside are not for kernels.")
+@mistake(
+    ADD,
+    "break",
+    caught_by="compiles",
+    loses=0.5,
+    misconception="No compiler takes your kernel. Python's own ways, such as `break`, and names from outside are not for kernels.",
+)
 def _(x, y, out, block):
     _breaks[(triton.cdiv(len(x), block),)](x, y, out, len(x), BLOCK=block)
 
 
-@mistake(ADD, "out-is-new", caught_by="one block", loses=4, misconception="You write into a tensor of your own. The result belongs into `out`.")
+@mistake(
+    ADD,
+    "out-is-new",
+    caught_by="one block",
+    loses=4,
+    misconception="You write into a tensor of your own. The result belongs into `out`.",
+)
 def _(x, y, out, block):
     _start(x, y, out.clone(), block)
 
 
 @triton.jit
-def _softmax(x, out, C, x_row, out_row, BLOCK: tl.constexpr, LOW: tl.constexpr, SHRINK: tl.constexpr, PEAK: tl.constexpr, START: tl.constexpr, MASKED: tl.constexpr, AGAIN: tl.constexpr):
+def _softmax(
+    x,
+    out,
+    C,
+    x_row,
+    out_row,
+    BLOCK: tl.constexpr,
+    LOW: tl.constexpr,
+    SHRINK: tl.constexpr,
+    PEAK: tl.constexpr,
+    START: tl.constexpr,
+    MASKED: tl.constexpr,
+    AGAIN: tl.constexpr,
+):
     """A row's softmax, with one thing or another wrong."""
     row = tl.program_id(0)
     x += row * x_row
@@ -117,7 +215,9 @@ def _softmax(x, out, C, x_row, out_row, BLOCK: tl.constexpr, LOW: tl.constexpr, 
     if AGAIN:
         for first in range(0, C, BLOCK):
             places = first + tl.arange(0, BLOCK)
-            peak = tl.maximum(peak, tl.max(tl.load(x + places, mask=places < C, other=float("-inf")), 0))
+            peak = tl.maximum(
+                peak, tl.max(tl.load(x + places, mask=places < C, other=float("-inf")), 0)
+            )
     for first in range(0, C, BLOCK):
         places = first + tl.arange(0, BLOCK)
         values = tl.load(x + places, mask=places < C, other=LOW)
@@ -137,38 +237,102 @@ def _softmax(x, out, C, x_row, out_row, BLOCK: tl.constexpr, LOW: tl.constexpr, 
             tl.store(out + places, tl.exp(values - peak) / total)
 
 
-def _shares(x, out, block, low=float("-inf"), shrink=True, peak=True, start=-1e30, masked=True, again=False, x_row=None, out_row=None):
+def _shares(
+    x,
+    out,
+    block,
+    low=float("-inf"),
+    shrink=True,
+    peak=True,
+    start=-1e30,
+    masked=True,
+    again=False,
+    x_row=None,
+    out_row=None,
+):
     """Start the kernel above."""
-    x_row, out_row = x.stride(0) if x_row is None else x_row, out.stride(0) if out_row is None else out_row
-    _softmax[(len(x),)](x, out, x.shape[1], x_row, out_row, BLOCK=block, LOW=low, SHRINK=shrink, PEAK=peak, START=start, MASKED=masked, AGAIN=again)
+    x_row, out_row = (
+        x.stride(0) if x_row is None else x_row,
+        out.stride(0) if out_row is None else out_row,
+    )
+    _softmax[(len(x),)](
+        x,
+        out,
+        x.shape[1],
+        x_row,
+        out_row,
+        BLOCK=block,
+        LOW=low,
+        SHRINK=shrink,
+        PEAK=peak,
+        START=start,
+        MASKED=masked,
+        AGAIN=again,
+    )
 
 
-@mistake(SOFTMAX, "tail-of-zeros", caught_by="tail", loses=3, misconception="You read zeros beyond the end of a row: they count in the sum, and may win the maximum.")
+@mistake(
+    SOFTMAX,
+    "tail-of-zeros",
+    caught_by="tail",
+    loses=3,
+    misconception="You read zeros beyond the end of a row: they count in the sum, and may win the maximum.",
+)
 def _(x, out, block):
     _shares(x, out, block, low=0.0)
 
 
-@mistake(SOFTMAX, "no-shrinking", caught_by="shrink", loses=4.5, misconception="Your sum does not shrink when the peak climbs.")
+@mistake(
+    SOFTMAX,
+    "no-shrinking",
+    caught_by="shrink",
+    loses=4.5,
+    misconception="Your sum does not shrink when the peak climbs.",
+)
 def _(x, out, block):
     _shares(x, out, block, shrink=False)
 
 
-@mistake(SOFTMAX, "no-peak", caught_by="large", loses=0.5, misconception="You take `exp` of the numbers as they are, with no peak.")
+@mistake(
+    SOFTMAX,
+    "no-peak",
+    caught_by="large",
+    loses=0.5,
+    misconception="You take `exp` of the numbers as they are, with no peak.",
+)
 def _(x, out, block):
     _shares(x, out, block, peak=False, start=0.0)
 
 
-@mistake(SOFTMAX, "peak-of-zero", caught_by="large", loses=0.5, misconception="Your peak starts at 0: where all numbers of a row are far below, their sum is 0.")
+@mistake(
+    SOFTMAX,
+    "peak-of-zero",
+    caught_by="large",
+    loses=0.5,
+    misconception="Your peak starts at 0: where all numbers of a row are far below, their sum is 0.",
+)
 def _(x, out, block):
     _shares(x, out, block, start=0.0)
 
 
-@mistake(SOFTMAX, "tail-stored", caught_by="tail", loses=3, misconception="You store the last block without a mask.")
+@mistake(
+    SOFTMAX,
+    "tail-stored",
+    caught_by="tail",
+    loses=3,
+    misconception="You store the last block without a mask.",
+)
 def _(x, out, block):
     _shares(x, out, block, masked=False)
 
 
-@mistake(SOFTMAX, "three-walks", caught_by="bytes", loses=1, misconception="You walk over the row three times: once for the peak, once for the sum. Both come from one walk.")
+@mistake(
+    SOFTMAX,
+    "three-walks",
+    caught_by="bytes",
+    loses=1,
+    misconception="You walk over the row three times: once for the peak, once for the sum. Both come from one walk.",
+)
 def _(x, out, block):
     _shares(x, out, block, again=True)
 
@@ -189,36 +353,102 @@ def _log_sum_exp(x, out, C, x_row, out_row, BLOCK: tl.constexpr):
         tl.store(out + first + lane, tl.exp(values - ends), mask=first + lane < C)
 
 
-@mistake(SOFTMAX, "log-sum-exp-only", caught_by="large", loses=0.5, misconception=(
-    "You keep only the log-sum-exp. Near 10,000 it is rounded to three digits after the point: keep the peak and the sum."))
+@mistake(
+    SOFTMAX,
+    "log-sum-exp-only",
+    caught_by="large",
+    loses=0.5,
+    misconception=(
+        "You keep only the log-sum-exp. Near 10,000 it is rounded to three digits after the point: keep the peak and the sum."
+    ),
+)
 def _(x, out, block):
     _log_sum_exp[(len(x),)](x, out, x.shape[1], x.stride(0), out.stride(0), BLOCK=block)
 
 
-@mistake(SOFTMAX, "rows-side-by-side", caught_by="rows apart", loses=2, misconception="You take another number for a stride of rows than the tensor says: x and `out` have each their own, `x.stride(0)` and `out.stride(0)`.")
+@mistake(
+    SOFTMAX,
+    "rows-side-by-side",
+    caught_by="rows apart",
+    loses=2,
+    misconception="You take another number for a stride of rows than the tensor says: x and `out` have each their own, `x.stride(0)` and `out.stride(0)`.",
+)
 def _(x, out, block):
     _shares(x, out, block, x_row=x.shape[1], out_row=x.shape[1])
 
 
-@mistake(SOFTMAX, "one-stride-for-both", caught_by="rows apart", loses=2, misconception="You take another number for a stride of rows than the tensor says: x and `out` have each their own, `x.stride(0)` and `out.stride(0)`.")
+@mistake(
+    SOFTMAX,
+    "one-stride-for-both",
+    caught_by="rows apart",
+    loses=2,
+    misconception="You take another number for a stride of rows than the tensor says: x and `out` have each their own, `x.stride(0)` and `out.stride(0)`.",
+)
 def _(x, out, block):
     _shares(x, out, block, out_row=x.stride(0))
 
 
-@mistake(SOFTMAX, "whole-row-at-once", caught_by="bytes", loses=1, misconception="You hold a whole row at a time. A program holds `block` numbers.")
+@mistake(
+    SOFTMAX,
+    "whole-row-at-once",
+    caught_by="bytes",
+    loses=1,
+    misconception="You hold a whole row at a time. A program holds `block` numbers.",
+)
 def _(x, out, block):
     _shares(x, out, max(block, triton.next_power_of_2(x.shape[1])))
 
 
 @triton.jit
-def _flash(q, k, v, out, lse, T, S, group, scale, q_head, q_row, k_head, k_row, v_head, v_row, out_head, out_row, lse_head, D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
-           CAUSAL: tl.constexpr, SHRINK_SUM: tl.constexpr, SHRINK_MIX: tl.constexpr, START: tl.constexpr, PEAK: tl.constexpr, LOW: tl.constexpr, TAIL: tl.constexpr, SHIFT: tl.constexpr, STRICT: tl.constexpr,
-           MODULO: tl.constexpr, STORED: tl.constexpr, ALL: tl.constexpr, BASE: tl.constexpr, HALF: tl.constexpr, EARLY: tl.constexpr, FIRST: tl.constexpr, SECOND: tl.constexpr):
+def _flash(
+    q,
+    k,
+    v,
+    out,
+    lse,
+    T,
+    S,
+    group,
+    scale,
+    q_head,
+    q_row,
+    k_head,
+    k_row,
+    v_head,
+    v_row,
+    out_head,
+    out_row,
+    lse_head,
+    D: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    SHRINK_SUM: tl.constexpr,
+    SHRINK_MIX: tl.constexpr,
+    START: tl.constexpr,
+    PEAK: tl.constexpr,
+    LOW: tl.constexpr,
+    TAIL: tl.constexpr,
+    SHIFT: tl.constexpr,
+    STRICT: tl.constexpr,
+    MODULO: tl.constexpr,
+    STORED: tl.constexpr,
+    ALL: tl.constexpr,
+    BASE: tl.constexpr,
+    HALF: tl.constexpr,
+    EARLY: tl.constexpr,
+    FIRST: tl.constexpr,
+    SECOND: tl.constexpr,
+):
     """A tile of attention, with one thing or another wrong."""
     number, head = tl.program_id(0), tl.program_id(1)
     kv = head % group if MODULO else head // group
     rows, width = number * ROWS + tl.arange(0, ROWS), tl.arange(0, D)
-    q_tile = tl.load(q + head * q_head + rows[:, None] * q_row + width[None, :], mask=rows[:, None] < T, other=0.0)
+    q_tile = tl.load(
+        q + head * q_head + rows[:, None] * q_row + width[None, :],
+        mask=rows[:, None] < T,
+        other=0.0,
+    )
     peak = tl.full([ROWS], START, tl.float32)
     total = tl.zeros([ROWS], tl.float32)
     mixed = tl.zeros([ROWS, D], tl.float32)
@@ -231,8 +461,16 @@ def _flash(q, k, v, out, lse, T, S, group, scale, q_head, q_row, k_head, k_row, 
         stop = S // COLUMNS * COLUMNS
     for first in range(0, stop, COLUMNS):
         key = first + tl.arange(0, COLUMNS)
-        k_tile = tl.load(k + kv * k_head + width[:, None] + key[None, :] * k_row, mask=key[None, :] < S, other=0.0)
-        v_tile = tl.load(v + kv * v_head + key[:, None] * v_row + width[None, :], mask=key[:, None] < S, other=0.0)
+        k_tile = tl.load(
+            k + kv * k_head + width[:, None] + key[None, :] * k_row,
+            mask=key[None, :] < S,
+            other=0.0,
+        )
+        v_tile = tl.load(
+            v + kv * v_head + key[:, None] * v_row + width[None, :],
+            mask=key[:, None] < S,
+            other=0.0,
+        )
         scores = tl.dot(q_tile, k_tile, input_precision=FIRST) * scale
         seen = (key[None, :] < S) & (rows[:, None] == rows[:, None])
         if TAIL == 1:
@@ -258,9 +496,15 @@ def _flash(q, k, v, out, lse, T, S, group, scale, q_head, q_row, k_head, k_row, 
         peak = new
     safe = tl.where(total == 0, 1.0, total)
     if STORED:
-        tl.store(out + head * out_head + rows[:, None] * out_row + width[None, :], mixed / safe[:, None], mask=rows[:, None] < T)
+        tl.store(
+            out + head * out_head + rows[:, None] * out_row + width[None, :],
+            mixed / safe[:, None],
+            mask=rows[:, None] < T,
+        )
     else:
-        tl.store(out + head * out_head + rows[:, None] * out_row + width[None, :], mixed / safe[:, None])
+        tl.store(
+            out + head * out_head + rows[:, None] * out_row + width[None, :], mixed / safe[:, None]
+        )
     ends = peak + tl.log(safe)
     if BASE == 2:
         ends = ends * 1.4426950408889634
@@ -269,44 +513,235 @@ def _flash(q, k, v, out, lse, T, S, group, scale, q_head, q_row, k_head, k_row, 
     tl.store(lse + head * lse_head + rows, tl.where(total == 0, float("-inf"), ends), mask=rows < T)
 
 
-def _attend(q, k, v, out, lse, rows, columns, causal, strides=None, group=None, scale=None, start=-1e30, low=float("-inf"), shrink=(True, True), peak=True, tail=0, shift=True, strict=False, modulo=False, stored=True,
-            walk_all=False, base=1, half=False, early=0, precision=("ieee", "ieee")):
+def _attend(
+    q,
+    k,
+    v,
+    out,
+    lse,
+    rows,
+    columns,
+    causal,
+    strides=None,
+    group=None,
+    scale=None,
+    start=-1e30,
+    low=float("-inf"),
+    shrink=(True, True),
+    peak=True,
+    tail=0,
+    shift=True,
+    strict=False,
+    modulo=False,
+    stored=True,
+    walk_all=False,
+    base=1,
+    half=False,
+    early=0,
+    precision=("ieee", "ieee"),
+):
     """Start the kernel above."""
     (H, T, D), (K, S, _) = q.shape, k.shape
-    right = {f"{name}_{axis}": one.stride(place) for name, one in (("q", q), ("k", k), ("v", v), ("out", out)) for place, axis in enumerate(("head", "row"))} | {"lse_head": lse.stride(0)}
+    right = {
+        f"{name}_{axis}": one.stride(place)
+        for name, one in (("q", q), ("k", k), ("v", v), ("out", out))
+        for place, axis in enumerate(("head", "row"))
+    } | {"lse_head": lse.stride(0)}
     group = (K if modulo else H // K) if group is None else group
-    _flash[(triton.cdiv(T, rows), H)](q, k, v, out, lse, T, S, group, D ** -0.5 if scale is None else scale, **right | (strides or {}), D=D, ROWS=rows, COLUMNS=columns, CAUSAL=causal, SHRINK_SUM=shrink[0],
-                                      SHRINK_MIX=shrink[1], START=start, PEAK=peak, LOW=low, TAIL=tail, SHIFT=shift, STRICT=strict, MODULO=modulo, STORED=stored, ALL=walk_all, BASE=base, HALF=half, EARLY=early, FIRST=precision[0], SECOND=precision[1])
+    _flash[(triton.cdiv(T, rows), H)](
+        q,
+        k,
+        v,
+        out,
+        lse,
+        T,
+        S,
+        group,
+        D**-0.5 if scale is None else scale,
+        **right | (strides or {}),
+        D=D,
+        ROWS=rows,
+        COLUMNS=columns,
+        CAUSAL=causal,
+        SHRINK_SUM=shrink[0],
+        SHRINK_MIX=shrink[1],
+        START=start,
+        PEAK=peak,
+        LOW=low,
+        TAIL=tail,
+        SHIFT=shift,
+        STRICT=strict,
+        MODULO=modulo,
+        STORED=stored,
+        ALL=walk_all,
+        BASE=base,
+        HALF=half,
+        EARLY=early,
+        FIRST=precision[0],
+        SECOND=precision[1],
+    )
 
 
 def attends(name, caught_by, loses, misconception, **wrong):
     """Register a kernel with one thing wrong; what is callable is asked for its value with the tensors."""
+
     def wrongly(q, k, v, out, lse, rows, columns, causal):
-        _attend(q, k, v, out, lse, rows, columns, causal, **{key: one(q, k, v, out, lse) if callable(one) else one for key, one in wrong.items()})
+        _attend(
+            q,
+            k,
+            v,
+            out,
+            lse,
+            rows,
+            columns,
+            causal,
+            **{key: one(q, k, v, out, lse) if callable(one) else one for key, one in wrong.items()},
+        )
+
     mistake(FLASH, name, caught_by=caught_by, loses=loses, misconception=misconception)(wrongly)
 
 
-attends("no-scale", "one tile", 9, "You do not divide the scores by the square root of D.", scale=1.0)
-attends("sum-not-shrunk", "several tiles", 6, "Your sum does not shrink when the peak climbs, the mixture does.", shrink=(False, True))
-attends("mixture-not-shrunk", "several tiles", 5.5, "Your mixture does not shrink when the peak climbs, the sum does.", shrink=(True, False))
-attends("half-weights", "one tile", 8, "You round the weights to half precision before the second product.", half=True)
-attends("padding-counts", "ragged", 3.5, "Keys beyond the end count: their scores are 0, and not -inf.", tail=1)
-attends("last-tile-lost", "ragged", 6, "You leave out the last tile of keys where it is smaller.", tail=2)
-attends("no-mask-in-store", "ragged", 6, "You store the last tile of queries without a mask.", stored=False)
-attends("heads-ignored", "heads", 4, "All heads read the first head's queries: their stride is missing.", strides={"q_head": 0})
-attends("contiguous-heads", "heads", 1.5, "You take T times D for the stride of a head. Ask the tensor.", strides=lambda q, k, v, out, lse: {"q_head": q.shape[1] * q.shape[2], "out_head": q.shape[1] * q.shape[2]})
-attends("one-stride-for-both", "heads", 1.5, "You take the strides of k for those of v.", strides=lambda q, k, v, out, lse: {"v_head": k.stride(0), "v_row": k.stride(1)})
-attends("other-groups", "heads", 1.5, "You give head h the keys of head h mod K. Neighbours share: h // (H / K).", modulo=True)
-attends("counted-from-the-first", "causal", 3, "You let query t stand at place t. It stands at t + S - T.", shift=False)
-attends("strict-diagonal", "causal", 3, "Your queries do not see the key at their own place.", strict=True)
-attends("minus-a-million", "causal", 2.5, "You mask with a large negative number: a query that sees no key then sees all of them alike.", low=-1e6)
-attends("no-peak", "large scores", 0.5, "You take `exp` of the scores as they are, with no peak.", peak=False, start=0.0)
-attends("peak-of-zero", "large scores", 0.5, "Your peak starts at 0: where all scores are far below, their sum is 0.", start=0.0)
+attends(
+    "no-scale", "one tile", 9, "You do not divide the scores by the square root of D.", scale=1.0
+)
+attends(
+    "sum-not-shrunk",
+    "several tiles",
+    6,
+    "Your sum does not shrink when the peak climbs, the mixture does.",
+    shrink=(False, True),
+)
+attends(
+    "mixture-not-shrunk",
+    "several tiles",
+    5.5,
+    "Your mixture does not shrink when the peak climbs, the sum does.",
+    shrink=(True, False),
+)
+attends(
+    "half-weights",
+    "one tile",
+    8,
+    "You round the weights to half precision before the second product.",
+    half=True,
+)
+attends(
+    "padding-counts",
+    "ragged",
+    3.5,
+    "Keys beyond the end count: their scores are 0, and not -inf.",
+    tail=1,
+)
+attends(
+    "last-tile-lost",
+    "ragged",
+    6,
+    "You leave out the last tile of keys where it is smaller.",
+    tail=2,
+)
+attends(
+    "no-mask-in-store",
+    "ragged",
+    6,
+    "You store the last tile of queries without a mask.",
+    stored=False,
+)
+attends(
+    "heads-ignored",
+    "heads",
+    4,
+    "All heads read the first head's queries: their stride is missing.",
+    strides={"q_head": 0},
+)
+attends(
+    "contiguous-heads",
+    "heads",
+    1.5,
+    "You take T times D for the stride of a head. Ask the tensor.",
+    strides=lambda q, k, v, out, lse: {
+        "q_head": q.shape[1] * q.shape[2],
+        "out_head": q.shape[1] * q.shape[2],
+    },
+)
+attends(
+    "one-stride-for-both",
+    "heads",
+    1.5,
+    "You take the strides of k for those of v.",
+    strides=lambda q, k, v, out, lse: {"v_head": k.stride(0), "v_row": k.stride(1)},
+)
+attends(
+    "other-groups",
+    "heads",
+    1.5,
+    "You give head h the keys of head h mod K. Neighbours share: h // (H / K).",
+    modulo=True,
+)
+attends(
+    "counted-from-the-first",
+    "causal",
+    3,
+    "You let query t stand at place t. It stands at t + S - T.",
+    shift=False,
+)
+attends(
+    "strict-diagonal",
+    "causal",
+    3,
+    "Your queries do not see the key at their own place.",
+    strict=True,
+)
+attends(
+    "minus-a-million",
+    "causal",
+    2.5,
+    "You mask with a large negative number: a query that sees no key then sees all of them alike.",
+    low=-1e6,
+)
+attends(
+    "no-peak",
+    "large scores",
+    0.5,
+    "You take `exp` of the scores as they are, with no peak.",
+    peak=False,
+    start=0.0,
+)
+attends(
+    "peak-of-zero",
+    "large scores",
+    0.5,
+    "Your peak starts at 0: where all scores are far below, their sum is 0.",
+    start=0.0,
+)
 attends("lse-in-base-2", "log-sum-exp", 0.5, "Your log-sum-exp is a logarithm to base 2.", base=2)
-attends("lse-without-the-peak", "log-sum-exp", 0.5, "Your log-sum-exp is the logarithm of the sum alone. The peak belongs to it.", base=0)
-attends("lse-side-by-side", "heads", 2, "You take T for the stride of a head's log-sum-exp. Ask the tensor: `lse.stride(0)`.", strides=lambda q, k, v, out, lse: {"lse_head": q.shape[1]})
-attends("all-tiles-walked", "walk", 1, "You walk over all tiles, and mask those in which nothing is seen. Causal, about half of them need not be touched.", walk_all=True)
-attends("one-key-early", "causal", 1, "Your walk ends one key early: the last query of a tile sees the key at its own place, t + S - T.", early=1)
+attends(
+    "lse-without-the-peak",
+    "log-sum-exp",
+    0.5,
+    "Your log-sum-exp is the logarithm of the sum alone. The peak belongs to it.",
+    base=0,
+)
+attends(
+    "lse-side-by-side",
+    "heads",
+    2,
+    "You take T for the stride of a head's log-sum-exp. Ask the tensor: `lse.stride(0)`.",
+    strides=lambda q, k, v, out, lse: {"lse_head": q.shape[1]},
+)
+attends(
+    "all-tiles-walked",
+    "walk",
+    1,
+    "You walk over all tiles, and mask those in which nothing is seen. Causal, about half of them need not be touched.",
+    walk_all=True,
+)
+attends(
+    "one-key-early",
+    "causal",
+    1,
+    "Your walk ends one key early: the last query of a tile sees the key at its own place, t + S - T.",
+    early=1,
+)
 attends("tf32", "compiles", 0.5, NOT_IEEE, precision=(None, None))
 attends("tf32-in-the-first-product", "compiles", 0.5, NOT_IEEE, precision=(None, "ieee"))
 attends("tf32-in-the-second-product", "compiles", 0.5, NOT_IEEE, precision=("ieee", "tf32"))

@@ -1,81 +1,168 @@
 """Plausible wrong solutions of chapter 13, parts 1 and 2: bytes, pieces of a softmax, attention by tiles and its gradient."""
+
 import math
 
 import torch
 
 from autograder.checks.registry import mistake
 
-TRAFFIC, MERGE, FORWARD, BACKWARD = "13.predict_traffic", "13.merge", "13.flash_forward", "13.flash_backward"
+TRAFFIC, MERGE, FORWARD, BACKWARD = (
+    "13.predict_traffic",
+    "13.merge",
+    "13.flash_forward",
+    "13.flash_backward",
+)
 
 
 def _counts(N, D, rows, size, plain=None, flash=None, operations=None):
     """The three numbers, some of them replaced."""
     tiles = math.ceil(N / rows)
-    return {"plain": size * (4 * N * D + 4 * N * N) if plain is None else plain,
-            "flash": size * (2 * N * D + tiles * 2 * N * D) + 4 * N if flash is None else flash, "operations": 4 * N * N * D if operations is None else operations}
+    return {
+        "plain": size * (4 * N * D + 4 * N * N) if plain is None else plain,
+        "flash": size * (2 * N * D + tiles * 2 * N * D) + 4 * N if flash is None else flash,
+        "operations": 4 * N * N * D if operations is None else operations,
+    }
 
 
-@mistake(TRAFFIC, "table-once", caught_by="plain", loses=1.5, misconception="You count the table of scores as written once and read once. The shares are another table: they are written and read as well.")
+@mistake(
+    TRAFFIC,
+    "table-once",
+    caught_by="plain",
+    loses=1.5,
+    misconception="You count the table of scores as written once and read once. The shares are another table: they are written and read as well.",
+)
 def _(N, D, rows, size):
     return _counts(N, D, rows, size, plain=size * (4 * N * D + 2 * N * N))
 
 
-@mistake(TRAFFIC, "inputs-only", caught_by="plain", loses=1.5, misconception="You count Q, K, V and the output only. Plain attention writes the table of scores to memory, and reads it back.")
+@mistake(
+    TRAFFIC,
+    "inputs-only",
+    caught_by="plain",
+    loses=1.5,
+    misconception="You count Q, K, V and the output only. Plain attention writes the table of scores to memory, and reads it back.",
+)
 def _(N, D, rows, size):
     return _counts(N, D, rows, size, plain=size * 4 * N * D)
 
 
-@mistake(TRAFFIC, "numbers-for-bytes", caught_by="plain", loses=3.5, misconception="You count numbers where bytes were asked for: each takes `size` of them.")
+@mistake(
+    TRAFFIC,
+    "numbers-for-bytes",
+    caught_by="plain",
+    loses=3.5,
+    misconception="You count numbers where bytes were asked for: each takes `size` of them.",
+)
 def _(N, D, rows, size):
     return _counts(N, D, rows, 1)
 
 
-@mistake(TRAFFIC, "keys-once", caught_by="flash", loses=2, misconception="You read K and V once in all. Each tile of queries reads them anew.")
+@mistake(
+    TRAFFIC,
+    "keys-once",
+    caught_by="flash",
+    loses=2,
+    misconception="You read K and V once in all. Each tile of queries reads them anew.",
+)
 def _(N, D, rows, size):
     return _counts(N, D, rows, size, flash=size * 4 * N * D + 4 * N)
 
 
-@mistake(TRAFFIC, "table-in-flash", caught_by="flash", loses=2, misconception="You count a table of scores in flash attention. It is never written: a tile of it lives and dies near the processor.")
+@mistake(
+    TRAFFIC,
+    "table-in-flash",
+    caught_by="flash",
+    loses=2,
+    misconception="You count a table of scores in flash attention. It is never written: a tile of it lives and dies near the processor.",
+)
 def _(N, D, rows, size):
     return _counts(N, D, rows, size, flash=_counts(N, D, rows, size)["flash"] + 2 * size * N * N)
 
 
-@mistake(TRAFFIC, "no-log-sum-exp", caught_by="flash", loses=2, misconception="You left out the log-sum-exp: one number of 4 bytes for each query.")
+@mistake(
+    TRAFFIC,
+    "no-log-sum-exp",
+    caught_by="flash",
+    loses=2,
+    misconception="You left out the log-sum-exp: one number of 4 bytes for each query.",
+)
 def _(N, D, rows, size):
     return _counts(N, D, rows, size, flash=_counts(N, D, rows, size)["flash"] - 4 * N)
 
 
-@mistake(TRAFFIC, "log-sum-exp-of-size", caught_by="flash", loses=2, misconception="You give the log-sum-exp `size` bytes for each query. It has 4, whatever `size` is.")
+@mistake(
+    TRAFFIC,
+    "log-sum-exp-of-size",
+    caught_by="flash",
+    loses=2,
+    misconception="You give the log-sum-exp `size` bytes for each query. It has 4, whatever `size` is.",
+)
 def _(N, D, rows, size):
     return _counts(N, D, rows, size, flash=_counts(N, D, rows, size)["flash"] - 4 * N + size * N)
 
 
-@mistake(TRAFFIC, "ragged-tile-lost", caught_by="flash", loses=2, misconception="You round the number of tiles down. The smaller tile at the end walks over all keys too.")
+@mistake(
+    TRAFFIC,
+    "ragged-tile-lost",
+    caught_by="flash",
+    loses=2,
+    misconception="You round the number of tiles down. The smaller tile at the end walks over all keys too.",
+)
 def _(N, D, rows, size):
     return _counts(N, D, rows, size, flash=size * (2 * N * D + N // rows * 2 * N * D) + 4 * N)
 
 
-@mistake(TRAFFIC, "ragged-tile-in-part", caught_by="flash", loses=2, misconception="You let the smaller tile at the end read a part of the keys only. It reads all of them.")
+@mistake(
+    TRAFFIC,
+    "ragged-tile-in-part",
+    caught_by="flash",
+    loses=2,
+    misconception="You let the smaller tile at the end read a part of the keys only. It reads all of them.",
+)
 def _(N, D, rows, size):
     return _counts(N, D, rows, size, flash=size * (2 * N * D + 2 * N * N * D // rows) + 4 * N)
 
 
-@mistake(TRAFFIC, "fewer-operations", caught_by="operations", loses=1.5, misconception="You let flash attention compute less than plain attention. It makes all of the table, tile by tile: what it saves is traffic.")
+@mistake(
+    TRAFFIC,
+    "fewer-operations",
+    caught_by="operations",
+    loses=1.5,
+    misconception="You let flash attention compute less than plain attention. It makes all of the table, tile by tile: what it saves is traffic.",
+)
 def _(N, D, rows, size):
     return _counts(N, D, rows, size, operations=4 * N * rows * D)
 
 
-@mistake(TRAFFIC, "half-of-the-operations", caught_by="operations", loses=1.5, misconception="You count half of the operations: there are two products, and a multiplication and its addition are two operations.")
+@mistake(
+    TRAFFIC,
+    "half-of-the-operations",
+    caught_by="operations",
+    loses=1.5,
+    misconception="You count half of the operations: there are two products, and a multiplication and its addition are two operations.",
+)
 def _(N, D, rows, size):
     return _counts(N, D, rows, size, operations=2 * N * N * D)
 
 
-@mistake(TRAFFIC, "one-product-of-multiplications", caught_by="operations", loses=1.5, misconception="You count the multiplications of one product. There are two products, and each multiplication has an addition.")
+@mistake(
+    TRAFFIC,
+    "one-product-of-multiplications",
+    caught_by="operations",
+    loses=1.5,
+    misconception="You count the multiplications of one product. There are two products, and each multiplication has an addition.",
+)
 def _(N, D, rows, size):
     return _counts(N, D, rows, size, operations=N * N * D)
 
 
-@mistake(TRAFFIC, "backward-too", caught_by="operations", loses=1.5, misconception="You count the products of the backward pass as well. Asked are the two of the forward pass.")
+@mistake(
+    TRAFFIC,
+    "backward-too",
+    caught_by="operations",
+    loses=1.5,
+    misconception="You count the products of the backward pass as well. Asked are the two of the forward pass.",
+)
 def _(N, D, rows, size):
     return _counts(N, D, rows, size, operations=14 * N * N * D)
 
@@ -85,7 +172,10 @@ def _join(one, other, peak=None, left=None, right=None, sums=True, mixtures=True
     (a, s, x), (b, t, y) = one, other
     top = torch.maximum(a, b) if peak is None else peak
     ground = torch.where(top == -torch.inf, 0.0, top)
-    first, second = (ground_of(side, ground) if chosen is None else chosen for side, chosen in ((a, left), (b, right)))
+    first, second = (
+        ground_of(side, ground) if chosen is None else chosen
+        for side, chosen in ((a, left), (b, right))
+    )
     f, g = (first, second) if sums else (torch.ones_like(first), torch.ones_like(second))
     h, i = (first, second) if mixtures else (torch.ones_like(first), torch.ones_like(second))
     return top, f * s + g * t, h[:, None] * x + i[:, None] * y
@@ -96,73 +186,154 @@ def ground_of(side, ground):
     return (side - ground).exp()
 
 
-@mistake(MERGE, "nothing-shrinks", caught_by="each larger", loses=4, misconception="You add the sums and the mixtures as they are. The side with the smaller peak shrinks first.")
+@mistake(
+    MERGE,
+    "nothing-shrinks",
+    caught_by="each larger",
+    loses=4,
+    misconception="You add the sums and the mixtures as they are. The side with the smaller peak shrinks first.",
+)
 def _(one, other):
     return _join(one, other, sums=False, mixtures=False)
 
 
-@mistake(MERGE, "sum-not-shrunk", caught_by="each larger", loses=4, misconception="You shrink the mixture and not the sum. Both are relative to the peak.")
+@mistake(
+    MERGE,
+    "sum-not-shrunk",
+    caught_by="each larger",
+    loses=4,
+    misconception="You shrink the mixture and not the sum. Both are relative to the peak.",
+)
 def _(one, other):
     return _join(one, other, sums=False)
 
 
-@mistake(MERGE, "mixture-not-shrunk", caught_by="each larger", loses=4, misconception="You shrink the sum and not the mixture. Both are relative to the peak.")
+@mistake(
+    MERGE,
+    "mixture-not-shrunk",
+    caught_by="each larger",
+    loses=4,
+    misconception="You shrink the sum and not the mixture. Both are relative to the peak.",
+)
 def _(one, other):
     return _join(one, other, mixtures=False)
 
 
-@mistake(MERGE, "first-shrinks-only", caught_by="each larger", loses=4, misconception="You shrink the first piece only, as if the second always had the larger peak.")
+@mistake(
+    MERGE,
+    "first-shrinks-only",
+    caught_by="each larger",
+    loses=4,
+    misconception="You shrink the first piece only, as if the second always had the larger peak.",
+)
 def _(one, other):
     return _join(one, other, right=torch.ones_like(one[0]))
 
 
-@mistake(MERGE, "second-is-newer", caught_by="each larger", loses=4, misconception="You take the second piece's peak as the new one. It is the larger of the two.")
+@mistake(
+    MERGE,
+    "second-is-newer",
+    caught_by="each larger",
+    loses=4,
+    misconception="You take the second piece's peak as the new one. It is the larger of the two.",
+)
 def _(one, other):
     return _join(one, other, peak=other[0].clone())
 
 
-@mistake(MERGE, "reversed", caught_by="each larger", loses=4, misconception="You take exp(new peak - old peak), which grows what should shrink.")
+@mistake(
+    MERGE,
+    "reversed",
+    caught_by="each larger",
+    loses=4,
+    misconception="You take exp(new peak - old peak), which grows what should shrink.",
+)
 def _(one, other):
     top = torch.maximum(one[0], other[0])
     ground = torch.where(top == -torch.inf, 0.0, top)
-    return _join(one, other, left=torch.where(one[0] == -torch.inf, 0.0, (ground - one[0]).exp()), right=torch.where(other[0] == -torch.inf, 0.0, (ground - other[0]).exp()))
+    return _join(
+        one,
+        other,
+        left=torch.where(one[0] == -torch.inf, 0.0, (ground - one[0]).exp()),
+        right=torch.where(other[0] == -torch.inf, 0.0, (ground - other[0]).exp()),
+    )
 
 
-@mistake(MERGE, "means", caught_by="equal peaks", loses=5, misconception="You average the two sides. Sums and mixtures add up.")
+@mistake(
+    MERGE,
+    "means",
+    caught_by="equal peaks",
+    loses=5,
+    misconception="You average the two sides. Sums and mixtures add up.",
+)
 def _(one, other):
     top, total, mixed = _join(one, other)
     return top, total / 2, mixed / 2
 
 
-@mistake(MERGE, "divided", caught_by="equal peaks", loses=5, misconception="You divide the mixture by the sum. A piece keeps both, to be merged again.")
+@mistake(
+    MERGE,
+    "divided",
+    caught_by="equal peaks",
+    loses=5,
+    misconception="You divide the mixture by the sum. A piece keeps both, to be merged again.",
+)
 def _(one, other):
     top, total, mixed = _join(one, other)
     return top, total, mixed / total.clamp(min=1e-30)[:, None]
 
 
-@mistake(MERGE, "peaks-added", caught_by="equal peaks", loses=5, misconception="You add the peaks. The new one is the larger of the two.")
+@mistake(
+    MERGE,
+    "peaks-added",
+    caught_by="equal peaks",
+    loses=5,
+    misconception="You add the peaks. The new one is the larger of the two.",
+)
 def _(one, other):
     top, total, mixed = _join(one, other)
     return one[0] + other[0], total, mixed
 
 
-@mistake(MERGE, "nan-of-two-empty", caught_by="empty", loses=1, misconception="You subtract -inf from -inf, which is NaN.")
+@mistake(
+    MERGE,
+    "nan-of-two-empty",
+    caught_by="empty",
+    loses=1,
+    misconception="You subtract -inf from -inf, which is NaN.",
+)
 def _(one, other):
     top = torch.maximum(one[0], other[0])
     left, right = (one[0] - top).exp(), (other[0] - top).exp()
     return top, left * one[1] + right * other[1], left[:, None] * one[2] + right[:, None] * other[2]
 
 
-@mistake(MERGE, "whole-tensor-peak", caught_by="each larger", loses=2.5, misconception="You take one peak for all rows. Each row has its own.")
+@mistake(
+    MERGE,
+    "whole-tensor-peak",
+    caught_by="each larger",
+    loses=2.5,
+    misconception="You take one peak for all rows. Each row has its own.",
+)
 def _(one, other):
     a, b = one[0], other[0]
-    top = torch.where(torch.maximum(a, b) == -torch.inf, -torch.inf, torch.maximum(a, b).amax()) if (a != b).any() else a.clone()
+    top = (
+        torch.where(torch.maximum(a, b) == -torch.inf, -torch.inf, torch.maximum(a, b).amax())
+        if (a != b).any()
+        else a.clone()
+    )
     ground = torch.where(top == -torch.inf, 0.0, top)
     left, right = ground_of(a, ground), ground_of(b, ground)
     return top, left * one[1] + right * other[1], left[:, None] * one[2] + right[:, None] * other[2]
 
 
-@mistake(MERGE, "without-a-peak", caught_by="far apart", loses=1.5, misconception="You go back to exp(score) before you add: with a peak of some hundred that is infinite.")
+@mistake(
+    MERGE,
+    "without-a-peak",
+    caught_by="far apart",
+    loses=1.5,
+    misconception="You go back to exp(score) before you add: with a peak of some hundred that is infinite.",
+)
 def _(one, other):
     top, total, mixed = _join(one, other)
     back = one[0].exp() * one[1] + other[0].exp() * other[1]
@@ -171,27 +342,58 @@ def _(one, other):
     return top, back / lift.exp(), shrunk / lift.exp()[:, None]
 
 
-def _walk(q, k, v, rows, columns, causal, *, scale=None, strict=False, aligned="last", by_tile=False, start=-1e30, shrink_sum=True, shrink_mixture=True, tile_peak=False,
-          no_peak=False, each_divided=False, low=-torch.inf, lse_of="both", padded=False, halves=False, lost=False, full_mask=False, stops_early=False):
+def _walk(
+    q,
+    k,
+    v,
+    rows,
+    columns,
+    causal,
+    *,
+    scale=None,
+    strict=False,
+    aligned="last",
+    by_tile=False,
+    start=-1e30,
+    shrink_sum=True,
+    shrink_mixture=True,
+    tile_peak=False,
+    no_peak=False,
+    each_divided=False,
+    low=-torch.inf,
+    lse_of="both",
+    padded=False,
+    halves=False,
+    lost=False,
+    full_mask=False,
+    stops_early=False,
+):
     """Attention by tiles with one thing or another wrong; see the mistakes below."""
     (H, T, D), S = q.shape, k.shape[1]
-    scale = D ** -0.5 if scale is None else scale
+    scale = D**-0.5 if scale is None else scale
     out, lse = torch.empty_like(q), q.new_empty(H, T)
     table = torch.arange(S) > torch.arange(T)[:, None] + S - T if full_mask and causal else None
     for first in range(0, T, rows):
-        mine = q[:, first:first + rows] * scale
-        peak, total, mixed = mine.new_full(mine.shape[:2], start), mine.new_zeros(mine.shape[:2]), torch.zeros_like(mine)
+        mine = q[:, first : first + rows] * scale
+        peak, total, mixed = (
+            mine.new_full(mine.shape[:2], start),
+            mine.new_zeros(mine.shape[:2]),
+            torch.zeros_like(mine),
+        )
         places = torch.arange(first, first + mine.shape[1]) + (S - T if aligned == "last" else 0)
         for at in range(0, S // columns * columns if lost else S, columns):
-            keys, values = k[:, at:at + columns], v[:, at:at + columns]
+            keys, values = k[:, at : at + columns], v[:, at : at + columns]
             if stops_early and causal and at >= first + rows + S - T - 1:
                 break
             if padded and keys.shape[1] < columns:
-                keys, values = (torch.nn.functional.pad(one, (0, 0, 0, columns - one.shape[1])) for one in (keys, values))
+                keys, values = (
+                    torch.nn.functional.pad(one, (0, 0, 0, columns - one.shape[1]))
+                    for one in (keys, values)
+                )
             scores = mine @ keys.mT
             key = torch.arange(at, at + scores.shape[2])
             if table is not None:
-                scores = scores.masked_fill_(table[first:first + rows, at:at + columns], low)
+                scores = scores.masked_fill_(table[first : first + rows, at : at + columns], low)
             elif causal and by_tile:
                 scores = scores if at <= int(places[-1]) else torch.full_like(scores, low)
             elif causal:
@@ -199,62 +401,217 @@ def _walk(q, k, v, rows, columns, causal, *, scale=None, strict=False, aligned="
                 scores = scores.masked_fill(hidden, low)
             new = scores.amax(2) if tile_peak else torch.maximum(peak, scores.amax(2))
             new = torch.zeros_like(new) if no_peak else new
-            weights, shrink = (scores - new[..., None]).exp(), (peak - new).exp() if not no_peak else torch.ones_like(new)
+            weights, shrink = (
+                (scores - new[..., None]).exp(),
+                (peak - new).exp() if not no_peak else torch.ones_like(new),
+            )
             total = total * (shrink if shrink_sum else 1) + weights.sum(2)
             if each_divided:
                 mixed = (mixed * shrink[..., None] + weights @ values) / total[..., None]
             else:
-                mixed = mixed * (shrink[..., None] if shrink_mixture else 1) + ((weights.half().float() if halves else weights) @ values)
+                mixed = mixed * (shrink[..., None] if shrink_mixture else 1) + (
+                    (weights.half().float() if halves else weights) @ values
+                )
             peak = new
-        out[:, first:first + rows] = mixed if each_divided else mixed / torch.where(total == 0, 1.0, total)[..., None]
-        lse[:, first:first + rows] = {"both": peak + total.log(), "peak": peak, "sum": total.log(), "two": (peak + total.log()) / math.log(2)}[lse_of]
+        out[:, first : first + rows] = (
+            mixed if each_divided else mixed / torch.where(total == 0, 1.0, total)[..., None]
+        )
+        lse[:, first : first + rows] = {
+            "both": peak + total.log(),
+            "peak": peak,
+            "sum": total.log(),
+            "two": (peak + total.log()) / math.log(2),
+        }[lse_of]
     return out, lse
 
 
 def forward(name, caught_by, loses, misconception, **wrong):
     """Register a walk with one thing wrong."""
-    mistake(FORWARD, name, caught_by=caught_by, loses=loses, misconception=misconception)(lambda q, k, v, rows, columns, causal: _walk(q, k, v, rows, columns, causal, **wrong))
+    mistake(FORWARD, name, caught_by=caught_by, loses=loses, misconception=misconception)(
+        lambda q, k, v, rows, columns, causal: _walk(q, k, v, rows, columns, causal, **wrong)
+    )
 
 
-forward("no-scale", "one tile", 8, "You do not divide the scores by the square root of D.", scale=1.0)
-forward("sum-not-shrunk", "shrink", 7, "Your sum does not shrink when the peak climbs, the mixture does.", shrink_sum=False)
-forward("mixture-not-shrunk", "shrink", 6, "Your mixture does not shrink when the peak climbs, the sum does.", shrink_mixture=False)
-forward("nothing-shrinks", "shrink", 7, "Nothing shrinks when the peak climbs: tiles relative to different peaks are added.", shrink_sum=False, shrink_mixture=False)
-forward("divided-in-each-tile", "several tiles", 8, "You divide in each tile. The mixture is divided once, at the end.", each_divided=True)
-forward("no-maximum", "large scores", 1.5, "You take `exp` of the scores as they are, with no peak.", no_peak=True)
-forward("peak-of-zero", "large scores", 1.5, "Your peak starts at 0: where all scores are far below, their sum is 0.", start=0.0)
-forward("padding-counts", "one tile", 3.5, "You fill the last tile of keys up with zeros, and count them: their scores are 0, and not -inf.", padded=True)
-forward("last-tile-lost", "one tile", 6, "You leave out the last tile where it is smaller.", lost=True)
-forward("counted-from-the-first", "fewer or more queries", 2.5, "You let query t stand at place t. It stands at t + S - T: the queries are the last of the keys.", aligned="first")
-forward("strict-diagonal", "causal", 5, "Your queries do not see the key at their own place.", strict=True)
-forward("causal-by-tile", "causal", 5, "You mask whole tiles only. The tile on the diagonal is seen in part.", by_tile=True)
-forward("minus-a-million", "fewer or more queries", 2, "You mask with a large negative number: a query that sees no key then sees all of them alike.", low=-1e6, start=-1e30)
-forward("lse-in-base-2", "large scores", 1.5, "Your log-sum-exp is a logarithm to base 2.", lse_of="two")
-forward("lse-without-the-peak", "large scores", 1.5, "Your log-sum-exp is the logarithm of the sum alone. The peak belongs to it.", lse_of="sum")
-forward("lse-is-the-peak", "large scores", 1.5, "You give the peak for the log-sum-exp. The logarithm of the sum belongs to it.", lse_of="peak")
-forward("tile-maximum", "causal", 4, "Your new peak is the tile's own maximum: where that is lower than the old one, what came before grows, up to infinity.", tile_peak=True)
+forward(
+    "no-scale", "one tile", 8, "You do not divide the scores by the square root of D.", scale=1.0
+)
+forward(
+    "sum-not-shrunk",
+    "shrink",
+    7,
+    "Your sum does not shrink when the peak climbs, the mixture does.",
+    shrink_sum=False,
+)
+forward(
+    "mixture-not-shrunk",
+    "shrink",
+    6,
+    "Your mixture does not shrink when the peak climbs, the sum does.",
+    shrink_mixture=False,
+)
+forward(
+    "nothing-shrinks",
+    "shrink",
+    7,
+    "Nothing shrinks when the peak climbs: tiles relative to different peaks are added.",
+    shrink_sum=False,
+    shrink_mixture=False,
+)
+forward(
+    "divided-in-each-tile",
+    "several tiles",
+    8,
+    "You divide in each tile. The mixture is divided once, at the end.",
+    each_divided=True,
+)
+forward(
+    "no-maximum",
+    "large scores",
+    1.5,
+    "You take `exp` of the scores as they are, with no peak.",
+    no_peak=True,
+)
+forward(
+    "peak-of-zero",
+    "large scores",
+    1.5,
+    "Your peak starts at 0: where all scores are far below, their sum is 0.",
+    start=0.0,
+)
+forward(
+    "padding-counts",
+    "one tile",
+    3.5,
+    "You fill the last tile of keys up with zeros, and count them: their scores are 0, and not -inf.",
+    padded=True,
+)
+forward(
+    "last-tile-lost", "one tile", 6, "You leave out the last tile where it is smaller.", lost=True
+)
+forward(
+    "counted-from-the-first",
+    "fewer or more queries",
+    2.5,
+    "You let query t stand at place t. It stands at t + S - T: the queries are the last of the keys.",
+    aligned="first",
+)
+forward(
+    "strict-diagonal",
+    "causal",
+    5,
+    "Your queries do not see the key at their own place.",
+    strict=True,
+)
+forward(
+    "causal-by-tile",
+    "causal",
+    5,
+    "You mask whole tiles only. The tile on the diagonal is seen in part.",
+    by_tile=True,
+)
+forward(
+    "minus-a-million",
+    "fewer or more queries",
+    2,
+    "You mask with a large negative number: a query that sees no key then sees all of them alike.",
+    low=-1e6,
+    start=-1e30,
+)
+forward(
+    "lse-in-base-2", "large scores", 1.5, "Your log-sum-exp is a logarithm to base 2.", lse_of="two"
+)
+forward(
+    "lse-without-the-peak",
+    "large scores",
+    1.5,
+    "Your log-sum-exp is the logarithm of the sum alone. The peak belongs to it.",
+    lse_of="sum",
+)
+forward(
+    "lse-is-the-peak",
+    "large scores",
+    1.5,
+    "You give the peak for the log-sum-exp. The logarithm of the sum belongs to it.",
+    lse_of="peak",
+)
+forward(
+    "tile-maximum",
+    "causal",
+    4,
+    "Your new peak is the tile's own maximum: where that is lower than the old one, what came before grows, up to infinity.",
+    tile_peak=True,
+)
 
 
-forward("mask-of-all", "memory", 1, "You make a mask of all queries by all keys at once. Make the mask of one tile at a time.", full_mask=True)
-forward("one-key-early", "causal", 4, "Your walk ends one key early: the last query of a tile sees the key at its own place, t + S - T.", stops_early=True)
+forward(
+    "mask-of-all",
+    "memory",
+    1,
+    "You make a mask of all queries by all keys at once. Make the mask of one tile at a time.",
+    full_mask=True,
+)
+forward(
+    "one-key-early",
+    "causal",
+    4,
+    "Your walk ends one key early: the last query of a tile sees the key at its own place, t + S - T.",
+    stops_early=True,
+)
 
 
-@mistake(FORWARD, "nan-where-nothing-is-seen", caught_by="fewer or more queries", loses=2, misconception="Your peak starts at -inf: where a query sees no key, -inf is subtracted from -inf.")
+@mistake(
+    FORWARD,
+    "nan-where-nothing-is-seen",
+    caught_by="fewer or more queries",
+    loses=2,
+    misconception="Your peak starts at -inf: where a query sees no key, -inf is subtracted from -inf.",
+)
 def _(q, k, v, rows, columns, causal):
     return _walk(q, k, v, rows, columns, causal, start=-math.inf)
 
 
-@mistake(FORWARD, "a-row-of-tiles", caught_by="memory", loses=1, misconception="You make more scores at once than a tile of `rows` x `columns` has.")
+@mistake(
+    FORWARD,
+    "a-row-of-tiles",
+    caught_by="memory",
+    loses=1,
+    misconception="You make more scores at once than a tile of `rows` x `columns` has.",
+)
 def _(q, k, v, rows, columns, causal):
     return _walk(q, k, v, rows, 8192, causal)
 
 
-def _back(grad, q, k, v, out, lse, rows, columns, causal, *, scales=(1, 1), scale=None, delta="out", again=False, aligned="last", masked=True, tiles="all", grouping="repeat", sum_groups=True,
-          finite=True, mean_groups=False):
+def _back(
+    grad,
+    q,
+    k,
+    v,
+    out,
+    lse,
+    rows,
+    columns,
+    causal,
+    *,
+    scales=(1, 1),
+    scale=None,
+    delta="out",
+    again=False,
+    aligned="last",
+    masked=True,
+    tiles="all",
+    grouping="repeat",
+    sum_groups=True,
+    finite=True,
+    mean_groups=False,
+):
     """The gradients by tiles with one thing or another wrong."""
     (H, T, D), (K, S, _) = q.shape, k.shape
-    group, scale = H // K, D ** -0.5 if scale is None else scale
-    spread = (lambda x: x.repeat_interleave(group, 0)) if grouping == "repeat" else (lambda x: x.repeat(group, 1, 1))
+    group, scale = H // K, D**-0.5 if scale is None else scale
+    spread = (
+        (lambda x: x.repeat_interleave(group, 0))
+        if grouping == "repeat"
+        else (lambda x: x.repeat(group, 1, 1))
+    )
     keys, values = spread(k), spread(v)
     dq, dk, dv = torch.zeros_like(q), torch.zeros_like(keys), torch.zeros_like(values)
     ends = lse.nan_to_num(neginf=0.0) if finite else lse
@@ -265,15 +622,32 @@ def _back(grad, q, k, v, out, lse, rows, columns, causal, *, scales=(1, 1), scal
             j = slice(b, b + columns)
             scores = q[:, i] @ keys[:, j].mT * scale
             if causal and masked:
-                scores = scores.masked_fill(torch.arange(b, b + scores.shape[2]) > places[:, None], -torch.inf)
-            weights = scores.softmax(2).nan_to_num(0.0) if again else (scores - ends[:, i, None]).exp()
+                scores = scores.masked_fill(
+                    torch.arange(b, b + scores.shape[2]) > places[:, None], -torch.inf
+                )
+            weights = (
+                scores.softmax(2).nan_to_num(0.0) if again else (scores - ends[:, i, None]).exp()
+            )
             d_weights = grad[:, i] @ values[:, j].mT
-            inner = {"out": (grad * out).sum(2)[:, i], "tile": (weights * d_weights).sum(2), "none": torch.zeros_like(lse[:, i]), "grad": grad.square().sum(2)[:, i]}[delta]
+            inner = {
+                "out": (grad * out).sum(2)[:, i],
+                "tile": (weights * d_weights).sum(2),
+                "none": torch.zeros_like(lse[:, i]),
+                "grad": grad.square().sum(2)[:, i],
+            }[delta]
             ds = weights * (d_weights - inner[..., None])
-            dq[:, i] += ds @ keys[:, j] * D ** -0.5 * scales[0]
-            dk[:, j] += (ds.mT @ q[:, i]) * D ** -0.5 * scales[1]
+            dq[:, i] += ds @ keys[:, j] * D**-0.5 * scales[0]
+            dk[:, j] += (ds.mT @ q[:, i]) * D**-0.5 * scales[1]
             dv[:, j] += weights.mT @ grad[:, i]
-    together = (lambda x: x.unflatten(0, (K, group) if grouping == "repeat" else (group, K)).sum(1 if grouping == "repeat" else 0)) if sum_groups else (lambda x: x.unflatten(0, (K, group))[:, 0])
+    together = (
+        (
+            lambda x: x.unflatten(0, (K, group) if grouping == "repeat" else (group, K)).sum(
+                1 if grouping == "repeat" else 0
+            )
+        )
+        if sum_groups
+        else (lambda x: x.unflatten(0, (K, group))[:, 0])
+    )
     dk, dv = together(dk), together(dv)
     return (dq, dk / group, dv / group) if mean_groups else (dq, dk, dv)
 
@@ -281,21 +655,117 @@ def _back(grad, q, k, v, out, lse, rows, columns, causal, *, scales=(1, 1), scal
 def backward(name, caught_by, loses, misconception, **wrong):
     """Register a backward walk with one thing wrong."""
     mistake(BACKWARD, name, caught_by=caught_by, loses=loses, misconception=misconception)(
-        lambda grad, q, k, v, out, lse, rows, columns, causal: _back(grad, q, k, v, out, lse, rows, columns, causal, **({key: one(q.shape[2]) if callable(one) else one for key, one in wrong.items()})))
+        lambda grad, q, k, v, out, lse, rows, columns, causal: _back(
+            grad,
+            q,
+            k,
+            v,
+            out,
+            lse,
+            rows,
+            columns,
+            causal,
+            **({key: one(q.shape[2]) if callable(one) else one for key, one in wrong.items()}),
+        )
+    )
 
 
-backward("scores-not-scaled", "dV", 8, "The scores that you compute again are not divided by the square root of D.", scale=1.0)
-backward("dq-not-scaled", "dQ", 6, "Your dQ lacks the division by the square root of D.", scales=lambda D: (D ** 0.5, 1))
-backward("scaled-twice", "dQ", 7, "Your dQ and dK are divided by the square root of D twice.", scales=lambda D: (D ** -0.5, D ** -0.5))
-backward("dk-not-scaled", "dK", 6, "Your dK lacks the division by the square root of D.", scales=lambda D: (1, D ** 0.5))
+backward(
+    "scores-not-scaled",
+    "dV",
+    8,
+    "The scores that you compute again are not divided by the square root of D.",
+    scale=1.0,
+)
+backward(
+    "dq-not-scaled",
+    "dQ",
+    6,
+    "Your dQ lacks the division by the square root of D.",
+    scales=lambda D: (D**0.5, 1),
+)
+backward(
+    "scaled-twice",
+    "dQ",
+    7,
+    "Your dQ and dK are divided by the square root of D twice.",
+    scales=lambda D: (D**-0.5, D**-0.5),
+)
+backward(
+    "dk-not-scaled",
+    "dK",
+    6,
+    "Your dK lacks the division by the square root of D.",
+    scales=lambda D: (1, D**0.5),
+)
 backward("no-delta", "dQ", 7, "You left out delta: the softmax's own gradient.", delta="none")
-backward("delta-of-the-gradient", "dQ", 7, "Your delta is the sum of the gradient's squares. It is that of gradient times output.", delta="grad")
-backward("delta-of-a-tile", "tiles", 5, "You sum delta over a tile. It is of the whole row: gradient times output, summed over the width.", delta="tile")
-backward("softmax-again", "tiles", 5, "You take a softmax in each tile. The weights are exp(score - log-sum-exp), where the log-sum-exp is of the whole row.", again=True)
-backward("no-mask", "causal", 2.5, "You do not mask what a query may not see: its weight is 0.", masked=False)
-backward("counted-from-the-first", "causal", 2.5, "You let query t stand at place t. It stands at t + S - T.", aligned="first")
-backward("nan-of-the-blind", "causal", 1.5, "A query that sees no key has the log-sum-exp -inf: you subtract it from -inf, which is NaN.", finite=False)
-backward("last-queries-lost", "ragged", 3.5, "You leave out the last tile of queries where it is smaller.", tiles="full")
-backward("other-groups", "groups", 1, "You give head h the keys of head h mod K. Neighbours share: h // (H / K).", grouping="tile")
-backward("first-of-a-group", "groups", 1, "You keep what the first head of each group gives to dK and dV. All of them add up.", sum_groups=False)
-backward("mean-of-a-group", "groups", 1, "You average what the heads of a group give to dK and dV. It adds up.", mean_groups=True)
+backward(
+    "delta-of-the-gradient",
+    "dQ",
+    7,
+    "Your delta is the sum of the gradient's squares. It is that of gradient times output.",
+    delta="grad",
+)
+backward(
+    "delta-of-a-tile",
+    "tiles",
+    5,
+    "You sum delta over a tile. It is of the whole row: gradient times output, summed over the width.",
+    delta="tile",
+)
+backward(
+    "softmax-again",
+    "tiles",
+    5,
+    "You take a softmax in each tile. The weights are exp(score - log-sum-exp), where the log-sum-exp is of the whole row.",
+    again=True,
+)
+backward(
+    "no-mask",
+    "causal",
+    2.5,
+    "You do not mask what a query may not see: its weight is 0.",
+    masked=False,
+)
+backward(
+    "counted-from-the-first",
+    "causal",
+    2.5,
+    "You let query t stand at place t. It stands at t + S - T.",
+    aligned="first",
+)
+backward(
+    "nan-of-the-blind",
+    "causal",
+    1.5,
+    "A query that sees no key has the log-sum-exp -inf: you subtract it from -inf, which is NaN.",
+    finite=False,
+)
+backward(
+    "last-queries-lost",
+    "ragged",
+    3.5,
+    "You leave out the last tile of queries where it is smaller.",
+    tiles="full",
+)
+backward(
+    "other-groups",
+    "groups",
+    1,
+    "You give head h the keys of head h mod K. Neighbours share: h // (H / K).",
+    grouping="tile",
+)
+backward(
+    "first-of-a-group",
+    "groups",
+    1,
+    "You keep what the first head of each group gives to dK and dV. All of them add up.",
+    sum_groups=False,
+)
+backward(
+    "mean-of-a-group",
+    "groups",
+    1,
+    "You average what the heads of a group give to dK and dV. It adds up.",
+    mean_groups=True,
+)

@@ -1,4 +1,5 @@
 """Plausible poor tests of chapter 13, part 4."""
+
 import torch
 
 from autograder.checks.registry import mistake
@@ -14,7 +15,18 @@ def _exact(q, k, v, causal):
     return table.softmax(2).nan_to_num(0.0) @ v.double(), table.logsumexp(2)
 
 
-def _judge(flash, shapes=SHAPES, causals=(False, True), sizes=((1.0, 0.0), (75.0, 0.0), (1.0, 300.0), (1.0, -300.0)), width=16, tile=16, near=1e-4, far=4e-3, lse=True, nan=False):
+def _judge(
+    flash,
+    shapes=SHAPES,
+    causals=(False, True),
+    sizes=((1.0, 0.0), (75.0, 0.0), (1.0, 300.0), (1.0, -300.0)),
+    width=16,
+    tile=16,
+    near=1e-4,
+    far=4e-3,
+    lse=True,
+    nan=False,
+):
     """The whole test, with parts left out."""
     chance = torch.Generator().manual_seed(4)
     for T, S in shapes:
@@ -24,74 +36,167 @@ def _judge(flash, shapes=SHAPES, causals=(False, True), sizes=((1.0, 0.0), (75.0
                 if lift:
                     q, k = lift / 10 + q / 10, 2.5 + k / 10
                 came = flash(size * q, k, v, tile, tile, causal)
-                for mine, right in list(zip(came, _exact(size * q, k, v, causal)))[:1 + lse]:
+                for mine, right in list(zip(came, _exact(size * q, k, v, causal)))[: 1 + lse]:
                     if nan:
-                        assert not (mine - right).abs().max() > (near if size == 1 and not lift else far)
+                        assert not (mine - right).abs().max() > (
+                            near if size == 1 and not lift else far
+                        )
                     else:
-                        assert mine.shape == right.shape and torch.allclose(mine.double(), right, rtol=1e-5, atol=near if size == 1 and not lift else far)
+                        assert mine.shape == right.shape and torch.allclose(
+                            mine.double(),
+                            right,
+                            rtol=1e-5,
+                            atol=near if size == 1 and not lift else far,
+                        )
 
 
-@mistake(TEST, "the-published-input", caught_by="peaks", loses=5, misconception="You ask once, with numbers of queries and keys that are multiples of the tiles, at two digits.")
+@mistake(
+    TEST,
+    "the-published-input",
+    caught_by="peaks",
+    loses=5,
+    misconception="You ask once, with numbers of queries and keys that are multiples of the tiles, at two digits.",
+)
 def _(flash):
-    _judge(flash, shapes=((64, 64),), causals=(False,), sizes=((1.0, 0.0),), width=64, near=1e-2, lse=False)
+    _judge(
+        flash,
+        shapes=((64, 64),),
+        causals=(False,),
+        sizes=((1.0, 0.0),),
+        width=64,
+        near=1e-2,
+        lse=False,
+    )
 
 
-@mistake(TEST, "full-tiles-only", caught_by="ends", loses=2.5, misconception="All of your texts are multiples of the tiles.")
+@mistake(
+    TEST,
+    "full-tiles-only",
+    caught_by="ends",
+    loses=2.5,
+    misconception="All of your texts are multiples of the tiles.",
+)
 def _(flash):
     _judge(flash, shapes=((16, 16), (32, 32), (16, 48)))
 
 
-@mistake(TEST, "square-only", caught_by="sight", loses=1, misconception="You always have as many keys as queries.")
+@mistake(
+    TEST,
+    "square-only",
+    caught_by="sight",
+    loses=1,
+    misconception="You always have as many keys as queries.",
+)
 def _(flash):
     _judge(flash, shapes=((1, 1), (17, 17), (33, 33), (20, 20)))
 
 
-@mistake(TEST, "small-scores-only", caught_by="peaks", loses=1.5, misconception="All of your scores are near 0.")
+@mistake(
+    TEST,
+    "small-scores-only",
+    caught_by="peaks",
+    loses=1.5,
+    misconception="All of your scores are near 0.",
+)
 def _(flash):
     _judge(flash, sizes=((1.0, 0.0),))
 
 
-@mistake(TEST, "no-negative-scores", caught_by="peaks", loses=1.5, misconception="None of your inputs has scores that are all far below 0.")
+@mistake(
+    TEST,
+    "no-negative-scores",
+    caught_by="peaks",
+    loses=1.5,
+    misconception="None of your inputs has scores that are all far below 0.",
+)
 def _(flash):
     _judge(flash, shapes=((33, 33), (5, 37), (37, 5), (20, 5)), sizes=((1.0, 0.0), (1.0, 300.0)))
 
 
-@mistake(TEST, "never-causal", caught_by="peaks", loses=5, misconception="You never ask with `causal=True`.")
+@mistake(
+    TEST,
+    "never-causal",
+    caught_by="peaks",
+    loses=5,
+    misconception="You never ask with `causal=True`.",
+)
 def _(flash):
     _judge(flash, causals=(False,))
 
 
-@mistake(TEST, "always-causal", caught_by="peaks", loses=4, misconception="You never ask with `causal=False`.")
+@mistake(
+    TEST,
+    "always-causal",
+    caught_by="peaks",
+    loses=4,
+    misconception="You never ask with `causal=False`.",
+)
 def _(flash):
     _judge(flash, causals=(True,))
 
 
-@mistake(TEST, "two-digits", caught_by="digits", loses=1, misconception="You compare two digits: half precision passes.")
+@mistake(
+    TEST,
+    "two-digits",
+    caught_by="digits",
+    loses=1,
+    misconception="You compare two digits: half precision passes.",
+)
 def _(flash):
     _judge(flash, near=1e-2, far=1e-2)
 
 
-@mistake(TEST, "no-log-sum-exp", caught_by="digits", loses=1, misconception="You do not look at the log-sum-exp.")
+@mistake(
+    TEST,
+    "no-log-sum-exp",
+    caught_by="digits",
+    loses=1,
+    misconception="You do not look at the log-sum-exp.",
+)
 def _(flash):
     _judge(flash, lse=False)
 
 
-@mistake(TEST, "one-tile", caught_by="peaks", loses=1.5, misconception="Your tiles are larger than your texts: nothing is ever merged.")
+@mistake(
+    TEST,
+    "one-tile",
+    caught_by="peaks",
+    loses=1.5,
+    misconception="Your tiles are larger than your texts: nothing is ever merged.",
+)
 def _(flash):
     _judge(flash, tile=64)
 
 
-@mistake(TEST, "nan-passes", caught_by="peaks", loses=2.5, misconception="You ask `assert not difference > limit`: with NaN that holds.")
+@mistake(
+    TEST,
+    "nan-passes",
+    caught_by="peaks",
+    loses=2.5,
+    misconception="You ask `assert not difference > limit`: with NaN that holds.",
+)
 def _(flash):
     _judge(flash, nan=True)
 
 
-@mistake(TEST, "exact", caught_by="peaks", loses=5, misconception="You want all digits equal: sums in another order round otherwise.")
+@mistake(
+    TEST,
+    "exact",
+    caught_by="peaks",
+    loses=5,
+    misconception="You want all digits equal: sums in another order round otherwise.",
+)
 def _(flash):
     q, k, v = torch.randn(3, 2, 33, 16, generator=torch.Generator().manual_seed(1))
     assert torch.equal(flash(q, k, v, 16, 16, False)[0], _exact(q, k, v, False)[0].float())
 
 
-@mistake(TEST, "never-called", caught_by="peaks", loses=5, misconception="Your test never calls what it is given.")
+@mistake(
+    TEST,
+    "never-called",
+    caught_by="peaks",
+    loses=5,
+    misconception="Your test never calls what it is given.",
+)
 def _(flash):
     assert callable(flash)

@@ -1,7 +1,35 @@
 """What is withheld in the exercises of this chapter: the course's own answers, and torch's fused operators."""
-OURS = dict.fromkeys(("reference_impl.kernels", "reference_impl.layers", "reference_impl.models", "reference_impl.generation", "reference_impl.engine"),
-                     "it is the course's own answer")
-FUSED = dict.fromkeys(("torch.nn.functional.scaled_dot_product_attention", "torch.nn.MultiheadAttention", "torch.nn.functional.multi_head_attention_forward", "torch.nn.attention",
-                       "transformers"),
-                      "it gives the answer that you are asked to write")
-SOFTMAX = dict.fromkeys(("torch.softmax", "torch.Tensor.softmax", "torch.nn.functional.softmax", "torch.log_softmax", "torch.logsumexp", "torch.amax", "torch.max", "torch.exp"), "it gives the answer that your kernel is to give")
+
+OURS = dict.fromkeys(
+    (
+        "reference_impl.kernels",
+        "reference_impl.layers",
+        "reference_impl.models",
+        "reference_impl.generation",
+        "reference_impl.engine",
+    ),
+    "it is the course's own answer",
+)
+FUSED = dict.fromkeys(
+    (
+        "torch.nn.functional.scaled_dot_product_attention",
+        "torch.nn.MultiheadAttention",
+        "torch.nn.functional.multi_head_attention_forward",
+        "torch.nn.attention",
+        "transformers",
+    ),
+    "it gives the answer that you are asked to write",
+)
+SOFTMAX = dict.fromkeys(
+    (
+        "torch.softmax",
+        "torch.Tensor.softmax",
+        "torch.nn.functional.softmax",
+        "torch.log_softmax",
+        "torch.logsumexp",
+        "torch.amax",
+        "torch.max",
+        "torch.exp",
+    ),
+    "it gives the answer that your kernel is to give",
+)

@@ -1,4 +1,5 @@
 """Plausible wrong solutions of chapter 14, part 3: kernels that write, read or weigh something else."""
+
 from autograder.checks.registry import mistake
 from reference_impl.kernels.backend import tl, triton
 
@@ -6,8 +7,35 @@ WRITE, SHARES, MERGE = "14.write_kv", "14.decode_shares", "14.merge_shares"
 
 
 @triton.jit
-def _write(k, v, k_cache, v_cache, slots, s, K, D, k_token, k_head, v_token, v_head, kb, ks, kh, vb, vs, vh, HEADS: tl.constexpr, WIDTH: tl.constexpr, PADDING: tl.constexpr, MASK: tl.constexpr, BLOCK: tl.constexpr,
-           VALUES: tl.constexpr, AGAIN: tl.constexpr, ROW: tl.constexpr, SHORT: tl.constexpr):
+def _write(
+    k,
+    v,
+    k_cache,
+    v_cache,
+    slots,
+    s,
+    K,
+    D,
+    k_token,
+    k_head,
+    v_token,
+    v_head,
+    kb,
+    ks,
+    kh,
+    vb,
+    vs,
+    vh,
+    HEADS: tl.constexpr,
+    WIDTH: tl.constexpr,
+    PADDING: tl.constexpr,
+    MASK: tl.constexpr,
+    BLOCK: tl.constexpr,
+    VALUES: tl.constexpr,
+    AGAIN: tl.constexpr,
+    ROW: tl.constexpr,
+    SHORT: tl.constexpr,
+):
     """Tokens into their slots, with one thing or another wrong."""
     token = tl.program_id(0)
     slot = tl.load(slots + token)
@@ -39,70 +67,265 @@ def _write(k, v, k_cache, v_cache, slots, s, K, D, k_token, k_head, v_token, v_h
             tl.store(v_cache + other + head * vh + number, value, mask=there)
 
 
-def _put(k, v, k_cache, v_cache, slots, padding=0, mask=0, values=0, again=False, row=False, strides=None, size=None, short=False):
+def _put(
+    k,
+    v,
+    k_cache,
+    v_cache,
+    slots,
+    padding=0,
+    mask=0,
+    values=0,
+    again=False,
+    row=False,
+    strides=None,
+    size=None,
+    short=False,
+):
     """Start the kernel above."""
     T, K, D = k.shape
-    own = dict(zip(("k_token", "k_head", "v_token", "v_head", "kb", "ks", "kh", "vb", "vs", "vh"), (*k.stride()[:2], *v.stride()[:2], *k_cache.stride()[:3], *v_cache.stride()[:3])))
-    _write[(T,)](k, v, k_cache, v_cache, slots, k_cache.shape[1] if size is None else size, K, D, **own | (strides or {}), HEADS=triton.next_power_of_2(K), WIDTH=triton.next_power_of_2(D), PADDING=padding, MASK=mask,
-                 BLOCK=k_cache.shape[0] * k_cache.shape[1], VALUES=values, AGAIN=again, ROW=row, SHORT=short)
+    own = dict(
+        zip(
+            ("k_token", "k_head", "v_token", "v_head", "kb", "ks", "kh", "vb", "vs", "vh"),
+            (*k.stride()[:2], *v.stride()[:2], *k_cache.stride()[:3], *v_cache.stride()[:3]),
+        )
+    )
+    _write[(T,)](
+        k,
+        v,
+        k_cache,
+        v_cache,
+        slots,
+        k_cache.shape[1] if size is None else size,
+        K,
+        D,
+        **own | (strides or {}),
+        HEADS=triton.next_power_of_2(K),
+        WIDTH=triton.next_power_of_2(D),
+        PADDING=padding,
+        MASK=mask,
+        BLOCK=k_cache.shape[0] * k_cache.shape[1],
+        VALUES=values,
+        AGAIN=again,
+        ROW=row,
+        SHORT=short,
+    )
 
 
 def writes(name, caught_by, loses, misconception, **wrong):
     """Register a write with one thing wrong; what is callable is asked for its value with the tensors."""
+
     def wrongly(k, v, k_cache, v_cache, slots):
-        _put(k, v, k_cache, v_cache, slots, **{key: one(k, v, k_cache, v_cache) if callable(one) else one for key, one in wrong.items()})
+        _put(
+            k,
+            v,
+            k_cache,
+            v_cache,
+            slots,
+            **{
+                key: one(k, v, k_cache, v_cache) if callable(one) else one
+                for key, one in wrong.items()
+            },
+        )
+
     mistake(WRITE, name, caught_by=caught_by, loses=loses, misconception=misconception)(wrongly)
 
 
-writes("by-token-number", "one token", 6, "You write token t to place t. It goes to `slots[t]`.", row=True)
+writes(
+    "by-token-number",
+    "one token",
+    6,
+    "You write token t to place t. It goes to `slots[t]`.",
+    row=True,
+)
 writes("keys-for-values", "one token", 6, "You write the keys into both caches.", values=1)
-writes("keys-only", "one token", 6, "You write the keys alone. The values go into `v_cache`.", values=2)
-writes("place-for-offset", "one token", 6, "You take the slot's offset over the number of blocks: a block has `k_cache.shape[1]` places.", size=lambda k, v, k_cache, v_cache: k_cache.shape[0])
-writes("minus-one-to-place-0", "padding", 2, "You write a token with slot -1 to place 0. It is written nowhere.", padding=1)
-writes("minus-one-to-the-last", "padding", 2.5, "You write a token with slot -1 to the last place, as an index of Python's would. It is written nowhere.", padding=2)
+writes(
+    "keys-only", "one token", 6, "You write the keys alone. The values go into `v_cache`.", values=2
+)
+writes(
+    "place-for-offset",
+    "one token",
+    6,
+    "You take the slot's offset over the number of blocks: a block has `k_cache.shape[1]` places.",
+    size=lambda k, v, k_cache, v_cache: k_cache.shape[0],
+)
+writes(
+    "minus-one-to-place-0",
+    "padding",
+    2,
+    "You write a token with slot -1 to place 0. It is written nowhere.",
+    padding=1,
+)
+writes(
+    "minus-one-to-the-last",
+    "padding",
+    2.5,
+    "You write a token with slot -1 to the last place, as an index of Python's would. It is written nowhere.",
+    padding=2,
+)
 writes("first-head-only", "heads", 3, "You write the first head only.", mask=2)
-writes("caches-side-by-side", "strides", 1, "You take other strides of a cache than it says: `k_cache` and `v_cache` have each their own, for blocks, places and heads.", strides=lambda k, v, k_cache, v_cache: dict(
-    zip(("kb", "ks", "kh", "vb", "vs", "vh"), 2 * (k_cache.shape[1] * k_cache.shape[2] * k_cache.shape[3], k_cache.shape[2] * k_cache.shape[3], k_cache.shape[3]))))
-writes("one-stride-for-both", "strides", 1, "You take other strides of a cache than it says: `k_cache` and `v_cache` have each their own, for blocks, places and heads.", strides=lambda k, v, k_cache, v_cache: dict(zip(("vb", "vs", "vh"), k_cache.stride()[:3])))
-writes("tokens-side-by-side", "strides", 1.5, "You take `k` and `v` for one piece of memory each. Ask them for their strides.", strides=lambda k, v, k_cache, v_cache: dict(
-    zip(("k_token", "k_head", "v_token", "v_head"), 2 * (k.shape[1] * k.shape[2], k.shape[2]))))
+writes(
+    "caches-side-by-side",
+    "strides",
+    1,
+    "You take other strides of a cache than it says: `k_cache` and `v_cache` have each their own, for blocks, places and heads.",
+    strides=lambda k, v, k_cache, v_cache: dict(
+        zip(
+            ("kb", "ks", "kh", "vb", "vs", "vh"),
+            2
+            * (
+                k_cache.shape[1] * k_cache.shape[2] * k_cache.shape[3],
+                k_cache.shape[2] * k_cache.shape[3],
+                k_cache.shape[3],
+            ),
+        )
+    ),
+)
+writes(
+    "one-stride-for-both",
+    "strides",
+    1,
+    "You take other strides of a cache than it says: `k_cache` and `v_cache` have each their own, for blocks, places and heads.",
+    strides=lambda k, v, k_cache, v_cache: dict(zip(("vb", "vs", "vh"), k_cache.stride()[:3])),
+)
+writes(
+    "tokens-side-by-side",
+    "strides",
+    1.5,
+    "You take `k` and `v` for one piece of memory each. Ask them for their strides.",
+    strides=lambda k, v, k_cache, v_cache: dict(
+        zip(("k_token", "k_head", "v_token", "v_head"), 2 * (k.shape[1] * k.shape[2], k.shape[2]))
+    ),
+)
 writes("read-twice", "once", 0.5, "You read the keys twice.", again=True)
 
 
-@mistake(WRITE, "two-starts", caught_by="once", loses=0.5, misconception="You start a kernel twice.")
+@mistake(
+    WRITE, "two-starts", caught_by="once", loses=0.5, misconception="You start a kernel twice."
+)
 def _(k, v, k_cache, v_cache, slots):
     for _ in range(2):
         _put(k, v, k_cache, v_cache, slots)
 
 
 @triton.jit
-def _first_writes_all(k, v, k_cache, v_cache, slots, s, D, k_token, k_head, v_token, v_head, kb, ks, kh, vb, vs, vh, WIDTH: tl.constexpr):
+def _first_writes_all(
+    k,
+    v,
+    k_cache,
+    v_cache,
+    slots,
+    s,
+    D,
+    k_token,
+    k_head,
+    v_token,
+    v_head,
+    kb,
+    ks,
+    kh,
+    vb,
+    vs,
+    vh,
+    WIDTH: tl.constexpr,
+):
     """The program of a token's first head writes all heads; the others have nothing to do."""
     token, number = tl.program_id(0), tl.arange(0, WIDTH)
     slot = tl.load(slots + token)
     if (slot >= 0) & (tl.program_id(1) == 0):
         for head in range(0, tl.num_programs(1)):
-            key, value = tl.load(k + token * k_token + head * k_head + number, mask=number < D), tl.load(v + token * v_token + head * v_head + number, mask=number < D)
-            tl.store(k_cache + slot // s * kb + slot % s * ks + head * kh + number, key, mask=number < D)
-            tl.store(v_cache + slot // s * vb + slot % s * vs + head * vh + number, value, mask=number < D)
+            key, value = (
+                tl.load(k + token * k_token + head * k_head + number, mask=number < D),
+                tl.load(v + token * v_token + head * v_head + number, mask=number < D),
+            )
+            tl.store(
+                k_cache + slot // s * kb + slot % s * ks + head * kh + number, key, mask=number < D
+            )
+            tl.store(
+                v_cache + slot // s * vb + slot % s * vs + head * vh + number,
+                value,
+                mask=number < D,
+            )
 
 
-@mistake(WRITE, "first-head-writes-all", caught_by="once", loses=0.5, misconception="The program of a token's first head writes all of its heads.")
+@mistake(
+    WRITE,
+    "first-head-writes-all",
+    caught_by="once",
+    loses=0.5,
+    misconception="The program of a token's first head writes all of its heads.",
+)
 def _(k, v, k_cache, v_cache, slots):
-    _first_writes_all[k.shape[:2]](k, v, k_cache, v_cache, slots, k_cache.shape[1], k.shape[2], *k.stride()[:2], *v.stride()[:2], *k_cache.stride()[:3], *v_cache.stride()[:3], WIDTH=triton.next_power_of_2(k.shape[2]))
+    _first_writes_all[k.shape[:2]](
+        k,
+        v,
+        k_cache,
+        v_cache,
+        slots,
+        k_cache.shape[1],
+        k.shape[2],
+        *k.stride()[:2],
+        *v.stride()[:2],
+        *k_cache.stride()[:3],
+        *v_cache.stride()[:3],
+        WIDTH=triton.next_power_of_2(k.shape[2]),
+    )
 
 
-writes("short-places", "one token", 3, "You count places in 16 bits: a cache may have more.", short=True)
+writes(
+    "short-places",
+    "one token",
+    3,
+    "You count places in 16 bits: a cache may have more.",
+    short=True,
+)
 
 
-@mistake(WRITE, "into-a-copy", caught_by="strides", loses=1, misconception="You write into a copy of the cache where it does not lie in one piece.")
+@mistake(
+    WRITE,
+    "into-a-copy",
+    caught_by="strides",
+    loses=1,
+    misconception="You write into a copy of the cache where it does not lie in one piece.",
+)
 def _(k, v, k_cache, v_cache, slots):
     _put(k, v, k_cache.contiguous(), v_cache.contiguous(), slots)
 
 
 @triton.jit
-def _shares(q, k_cache, v_cache, tables, lengths, parts, lse, s, M, group, scale, kb, ks, kh, vb, vs, vh, D: tl.constexpr, TILE: tl.constexpr, TABLE: tl.constexpr, EACH: tl.constexpr, TAIL: tl.constexpr,
-            SHRINK: tl.constexpr, START: tl.constexpr, MODULO: tl.constexpr, DIVIDE: tl.constexpr, LSE: tl.constexpr, EMPTY: tl.constexpr, OWN: tl.constexpr, PEAK: tl.constexpr, LOOK: tl.constexpr):
+def _shares(
+    q,
+    k_cache,
+    v_cache,
+    tables,
+    lengths,
+    parts,
+    lse,
+    s,
+    M,
+    group,
+    scale,
+    kb,
+    ks,
+    kh,
+    vb,
+    vs,
+    vh,
+    D: tl.constexpr,
+    TILE: tl.constexpr,
+    TABLE: tl.constexpr,
+    EACH: tl.constexpr,
+    TAIL: tl.constexpr,
+    SHRINK: tl.constexpr,
+    START: tl.constexpr,
+    MODULO: tl.constexpr,
+    DIVIDE: tl.constexpr,
+    LSE: tl.constexpr,
+    EMPTY: tl.constexpr,
+    OWN: tl.constexpr,
+    PEAK: tl.constexpr,
+    LOOK: tl.constexpr,
+):
     """A share of decoding, with one thing or another wrong."""
     row, head, number = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     heads, width = tl.num_programs(1), tl.arange(0, D)
@@ -134,7 +357,9 @@ def _shares(q, k_cache, v_cache, tables, lengths, parts, lse, s, M, group, scale
         entry = token // s
         if TABLE == 3:
             entry = (token - start) // s
-        block = tl.load(tables + (row * M if OWN else 0) + entry, mask=inside & (entry >= 0), other=0)
+        block = tl.load(
+            tables + (row * M if OWN else 0) + entry, mask=inside & (entry >= 0), other=0
+        )
         if TABLE == 1:
             block = token // s
         offset = token % s
@@ -143,9 +368,15 @@ def _shares(q, k_cache, v_cache, tables, lengths, parts, lse, s, M, group, scale
             place = place.to(tl.int16).to(tl.int32)
         if LOOK == 2:
             seen = token < tl.minimum(stop + 1, length)
-            place = tl.load(tables + row * M + entry, mask=seen, other=0) * kb + offset * ks + kv * kh
+            place = (
+                tl.load(tables + row * M + entry, mask=seen, other=0) * kb + offset * ks + kv * kh
+            )
         keys = tl.load(k_cache + place[:, None] + width[None, :], mask=seen[:, None], other=0.0)
-        values = tl.load(v_cache + (block * vb + offset * vs + kv * vh)[:, None] + width[None, :], mask=inside[:, None], other=0.0)
+        values = tl.load(
+            v_cache + (block * vb + offset * vs + kv * vh)[:, None] + width[None, :],
+            mask=inside[:, None],
+            other=0.0,
+        )
         scores = tl.sum(keys * query[None, :], 1) * scale
         if TAIL != 4:
             scores = tl.where(inside, scores, float("-inf"))
@@ -181,60 +412,280 @@ def _shares(q, k_cache, v_cache, tables, lengths, parts, lse, s, M, group, scale
         tl.store(lse + at, ended)
 
 
-def _split(q, k_cache, v_cache, tables, lengths, parts, lse, table=0, each=0, tail=0, shrink=True, start=-1e30, modulo=False, divide=True, ends=0, empty=0, own=True, peak=True, scale=None, strides=None, tile=16, look=0):
+def _split(
+    q,
+    k_cache,
+    v_cache,
+    tables,
+    lengths,
+    parts,
+    lse,
+    table=0,
+    each=0,
+    tail=0,
+    shrink=True,
+    start=-1e30,
+    modulo=False,
+    divide=True,
+    ends=0,
+    empty=0,
+    own=True,
+    peak=True,
+    scale=None,
+    strides=None,
+    tile=16,
+    look=0,
+):
     """Start the kernel above."""
     (B, H, D), K = q.shape, k_cache.shape[2]
-    right = dict(zip(("kb", "ks", "kh", "vb", "vs", "vh"), (*k_cache.stride()[:3], *v_cache.stride()[:3])))
-    _shares[(B, H, parts.shape[2])](q, k_cache, v_cache, tables, lengths, parts, lse, k_cache.shape[1], tables.shape[1], K if modulo else H // K, D ** -0.5 if scale is None else scale, **right | (strides or {}), D=D, TILE=tile,
-                                    TABLE=table, EACH=each, TAIL=tail, SHRINK=shrink, START=start, MODULO=modulo, DIVIDE=divide, LSE=ends, EMPTY=empty, OWN=own, PEAK=peak, LOOK=look)
+    right = dict(
+        zip(("kb", "ks", "kh", "vb", "vs", "vh"), (*k_cache.stride()[:3], *v_cache.stride()[:3]))
+    )
+    _shares[(B, H, parts.shape[2])](
+        q,
+        k_cache,
+        v_cache,
+        tables,
+        lengths,
+        parts,
+        lse,
+        k_cache.shape[1],
+        tables.shape[1],
+        K if modulo else H // K,
+        D**-0.5 if scale is None else scale,
+        **right | (strides or {}),
+        D=D,
+        TILE=tile,
+        TABLE=table,
+        EACH=each,
+        TAIL=tail,
+        SHRINK=shrink,
+        START=start,
+        MODULO=modulo,
+        DIVIDE=divide,
+        LSE=ends,
+        EMPTY=empty,
+        OWN=own,
+        PEAK=peak,
+        LOOK=look,
+    )
 
 
 def splits(name, caught_by, loses, misconception, **wrong):
     """Register a share with one thing wrong; what is callable is asked for its value with the tensors."""
+
     def wrongly(q, k_cache, v_cache, tables, lengths, parts, lse):
-        _split(q, k_cache, v_cache, tables, lengths, parts, lse, **{key: one(q, k_cache, v_cache) if callable(one) else one for key, one in wrong.items()})
+        _split(
+            q,
+            k_cache,
+            v_cache,
+            tables,
+            lengths,
+            parts,
+            lse,
+            **{
+                key: one(q, k_cache, v_cache) if callable(one) else one
+                for key, one in wrong.items()
+            },
+        )
+
     mistake(SHARES, name, caught_by=caught_by, loses=loses, misconception=misconception)(wrongly)
 
 
-splits("no-scale", "one block", 8, "You do not divide the scores by the square root of D.", scale=1.0)
-splits("scale-twice", "one block", 8, "You divide the scores by D: by the square root of D twice.", scale=lambda q, k_cache, v_cache: 1 / q.shape[2])
+splits(
+    "no-scale", "one block", 8, "You do not divide the scores by the square root of D.", scale=1.0
+)
+splits(
+    "scale-twice",
+    "one block",
+    8,
+    "You divide the scores by D: by the square root of D twice.",
+    scale=lambda q, k_cache, v_cache: 1 / q.shape[2],
+)
 splits("not-divided", "one block", 7, "You do not divide the mixture by the sum.", divide=False)
 splits("last-token-missing", "one block", 8, "You leave out the last token.", tail=1)
-splits("padding-counts", "one block", 8, "Tokens beyond the end of the share count: their scores are 0, and not -inf.", tail=4)
-splits("no-table", "table", 7, "You take the blocks in the order of their numbers. The table says which they are.", table=1)
-splits("whole-blocks", "one block", 8, "You read the last block to its end: behind the length stands what somebody left there.", tail=2)
-splits("nothing-shrinks", "table", 6, "Sum and mixture do not shrink when the peak climbs.", shrink=False)
-splits("entry-counted-from-the-share", "shares", 5.5, "You count the entries of the table from the share's beginning.", table=3)
-splits("rounded-down", "shares", 5.5, "You round the length of a share down: the last tokens belong to none.", each=1)
-splits("shares-of-blocks", "shares", 5.5, "You share out whole blocks. A share has the length over N, rounded up, of the tokens.", each=2)
+splits(
+    "padding-counts",
+    "one block",
+    8,
+    "Tokens beyond the end of the share count: their scores are 0, and not -inf.",
+    tail=4,
+)
+splits(
+    "no-table",
+    "table",
+    7,
+    "You take the blocks in the order of their numbers. The table says which they are.",
+    table=1,
+)
+splits(
+    "whole-blocks",
+    "one block",
+    8,
+    "You read the last block to its end: behind the length stands what somebody left there.",
+    tail=2,
+)
+splits(
+    "nothing-shrinks",
+    "table",
+    6,
+    "Sum and mixture do not shrink when the peak climbs.",
+    shrink=False,
+)
+splits(
+    "entry-counted-from-the-share",
+    "shares",
+    5.5,
+    "You count the entries of the table from the share's beginning.",
+    table=3,
+)
+splits(
+    "rounded-down",
+    "shares",
+    5.5,
+    "You round the length of a share down: the last tokens belong to none.",
+    each=1,
+)
+splits(
+    "shares-of-blocks",
+    "shares",
+    5.5,
+    "You share out whole blocks. A share has the length over N, rounded up, of the tokens.",
+    each=2,
+)
 splits("each-reads-all", "shares", 5.5, "Every share attends over all tokens.", each=3)
-splits("share-from-its-blocks-beginning", "shares", 5.5, "You begin a share at the beginning of a block: tokens before it are counted in two shares.", tail=3)
-splits("empty-divides-by-0", "shares", 3, "You divide by the sum of an empty share, which is 0.", empty=1)
-splits("empty-not-written", "shares", 4, "You write nothing for an empty share. Its zeros and its -inf belong there.", empty=2)
-splits("lse-without-peak", "log-sum-exp", 2, "Your log-sum-exp is the logarithm of the sum alone. The peak belongs to it.", ends=1)
+splits(
+    "share-from-its-blocks-beginning",
+    "shares",
+    5.5,
+    "You begin a share at the beginning of a block: tokens before it are counted in two shares.",
+    tail=3,
+)
+splits(
+    "empty-divides-by-0",
+    "shares",
+    3,
+    "You divide by the sum of an empty share, which is 0.",
+    empty=1,
+)
+splits(
+    "empty-not-written",
+    "shares",
+    4,
+    "You write nothing for an empty share. Its zeros and its -inf belong there.",
+    empty=2,
+)
+splits(
+    "lse-without-peak",
+    "log-sum-exp",
+    2,
+    "Your log-sum-exp is the logarithm of the sum alone. The peak belongs to it.",
+    ends=1,
+)
 splits("lse-in-base-2", "log-sum-exp", 2, "Your log-sum-exp is a logarithm to base 2.", ends=2)
-splits("peak-for-lse", "log-sum-exp", 2, "You give the peak. The logarithm of the sum belongs to it.", ends=3)
-splits("lse-0-where-empty", "log-sum-exp", 1, "You give 0 for an empty share: that counts as one token with score 0. It is -inf.", ends=4)
-splits("first-row-of-the-table", "sequences", 4, "All sequences use the first row of `tables`.", own=False)
-splits("heads-in-turns", "heads", 2.5, "You give head h the keys of head h mod K. Neighbours share: h // (H / K).", modulo=True)
-splits("caches-side-by-side", "heads", 1.5, "You take the cache for one piece of memory. Ask it for its strides.", strides=lambda q, k_cache, v_cache: dict(
-    zip(("kb", "ks", "kh", "vb", "vs", "vh"), 2 * (k_cache.shape[1] * k_cache.shape[2] * k_cache.shape[3], k_cache.shape[2] * k_cache.shape[3], k_cache.shape[3]))))
-splits("one-stride-for-both", "heads", 1.5, "You take the strides of `k_cache` for those of `v_cache`. Each has its own.", strides=lambda q, k_cache, v_cache: dict(zip(("vb", "vs", "vh"), k_cache.stride()[:3])))
+splits(
+    "peak-for-lse",
+    "log-sum-exp",
+    2,
+    "You give the peak. The logarithm of the sum belongs to it.",
+    ends=3,
+)
+splits(
+    "lse-0-where-empty",
+    "log-sum-exp",
+    1,
+    "You give 0 for an empty share: that counts as one token with score 0. It is -inf.",
+    ends=4,
+)
+splits(
+    "first-row-of-the-table",
+    "sequences",
+    4,
+    "All sequences use the first row of `tables`.",
+    own=False,
+)
+splits(
+    "heads-in-turns",
+    "heads",
+    2.5,
+    "You give head h the keys of head h mod K. Neighbours share: h // (H / K).",
+    modulo=True,
+)
+splits(
+    "caches-side-by-side",
+    "heads",
+    1.5,
+    "You take the cache for one piece of memory. Ask it for its strides.",
+    strides=lambda q, k_cache, v_cache: dict(
+        zip(
+            ("kb", "ks", "kh", "vb", "vs", "vh"),
+            2
+            * (
+                k_cache.shape[1] * k_cache.shape[2] * k_cache.shape[3],
+                k_cache.shape[2] * k_cache.shape[3],
+                k_cache.shape[3],
+            ),
+        )
+    ),
+)
+splits(
+    "one-stride-for-both",
+    "heads",
+    1.5,
+    "You take the strides of `k_cache` for those of `v_cache`. Each has its own.",
+    strides=lambda q, k_cache, v_cache: dict(zip(("vb", "vs", "vh"), k_cache.stride()[:3])),
+)
 splits("short-places", "heads", 1, "You count places in 16 bits: a cache may have more.", look=1)
-splits("a-key-too-many", "work", 0.5, "You read a key of the next share too. A mask hides it, and it is read all the same.", look=2)
-splits("no-peak", "large scores", 0.5, "You take `exp` of the scores as they are, with no peak.", peak=False, start=0.0)
-splits("peak-of-zero", "large scores", 0.5, "Your peak starts at 0: where all scores are far below, their sum is 0.", start=0.0)
+splits(
+    "a-key-too-many",
+    "work",
+    0.5,
+    "You read a key of the next share too. A mask hides it, and it is read all the same.",
+    look=2,
+)
+splits(
+    "no-peak",
+    "large scores",
+    0.5,
+    "You take `exp` of the scores as they are, with no peak.",
+    peak=False,
+    start=0.0,
+)
+splits(
+    "peak-of-zero",
+    "large scores",
+    0.5,
+    "Your peak starts at 0: where all scores are far below, their sum is 0.",
+    start=0.0,
+)
 
 
 @triton.jit
-def _merge(parts, lse, out, N, SHARES: tl.constexpr, D: tl.constexpr, WEIGHTS: tl.constexpr, PEAK: tl.constexpr, OTHER: tl.constexpr, SAFE: tl.constexpr, DIVIDE: tl.constexpr, AGAIN: tl.constexpr):
+def _merge(
+    parts,
+    lse,
+    out,
+    N,
+    SHARES: tl.constexpr,
+    D: tl.constexpr,
+    WEIGHTS: tl.constexpr,
+    PEAK: tl.constexpr,
+    OTHER: tl.constexpr,
+    SAFE: tl.constexpr,
+    DIVIDE: tl.constexpr,
+    AGAIN: tl.constexpr,
+):
     """All shares of a head, with one thing or another wrong."""
     at, share, width = tl.program_id(0), tl.arange(0, SHARES), tl.arange(0, D)
     inside = share < N
     sums = tl.load(lse + at * N + share, mask=inside, other=OTHER)
-    pieces = tl.load(parts + (at * N + share)[:, None] * D + width[None, :], mask=inside[:, None], other=0.0)
+    pieces = tl.load(
+        parts + (at * N + share)[:, None] * D + width[None, :], mask=inside[:, None], other=0.0
+    )
     if AGAIN:
-        pieces += 0.0 * tl.load(parts + (at * N + share)[:, None] * D + width[None, :], mask=inside[:, None], other=0.0)
+        pieces += 0.0 * tl.load(
+            parts + (at * N + share)[:, None] * D + width[None, :], mask=inside[:, None], other=0.0
+        )
     peak = tl.full([], 0.0, tl.float32)
     if PEAK:
         peak = tl.max(sums, 0)
@@ -260,38 +711,113 @@ def _merge(parts, lse, out, N, SHARES: tl.constexpr, D: tl.constexpr, WEIGHTS: t
 
 def joins(name, caught_by, loses, misconception, **wrong):
     """Register a merging with one thing wrong."""
-    given = {"WEIGHTS": 0, "PEAK": True, "OTHER": float("-inf"), "SAFE": 2, "DIVIDE": True, "AGAIN": False} | wrong
+    given = {
+        "WEIGHTS": 0,
+        "PEAK": True,
+        "OTHER": float("-inf"),
+        "SAFE": 2,
+        "DIVIDE": True,
+        "AGAIN": False,
+    } | wrong
 
     def wrongly(parts, lse, out):
         B, H, N, D = parts.shape
         _merge[(B * H,)](parts, lse, out, N, SHARES=triton.next_power_of_2(N), D=D, **given)
+
     mistake(MERGE, name, caught_by=caught_by, loses=loses, misconception=misconception)(wrongly)
 
 
-joins("mean-of-shares", "weights", 4, "You take the mean of the shares. Each counts by its sum.", WEIGHTS=1)
-joins("lse-as-weight", "weights", 4, "You take lse itself for the weight. It is the logarithm of the weight.", WEIGHTS=2)
-joins("mean-of-those-not-empty", "weights", 4, "You take the mean of the shares that are not empty. Each counts by its sum.", WEIGHTS=3)
-joins("largest-share-only", "weights", 4, "You take the share with the largest sum alone. The others count as well.", WEIGHTS=4)
+joins(
+    "mean-of-shares",
+    "weights",
+    4,
+    "You take the mean of the shares. Each counts by its sum.",
+    WEIGHTS=1,
+)
+joins(
+    "lse-as-weight",
+    "weights",
+    4,
+    "You take lse itself for the weight. It is the logarithm of the weight.",
+    WEIGHTS=2,
+)
+joins(
+    "mean-of-those-not-empty",
+    "weights",
+    4,
+    "You take the mean of the shares that are not empty. Each counts by its sum.",
+    WEIGHTS=3,
+)
+joins(
+    "largest-share-only",
+    "weights",
+    4,
+    "You take the share with the largest sum alone. The others count as well.",
+    WEIGHTS=4,
+)
 joins("powers-of-2", "weights", 4, "You take powers of 2. lse is a natural logarithm.", WEIGHTS=5)
 joins("not-divided", "weights", 4, "You do not divide by the sum of the weights.", DIVIDE=False)
-joins("padding-counts", "any number", 2.5, "Shares that are not there count: their lse is read as 0, and not as -inf.", OTHER=0.0)
-joins("minus-infinity-taken-away", "empty", 1, "Where all shares are empty you take -inf from -inf, or divide 0 by 0: NaN.", SAFE=0)
-joins("divides-by-0", "empty", 1, "Where all shares are empty you take -inf from -inf, or divide 0 by 0: NaN.", SAFE=1)
-joins("no-peak", "large", 0.5, "You take `exp` of lse as it is: take the largest away first.", PEAK=False)
+joins(
+    "padding-counts",
+    "any number",
+    2.5,
+    "Shares that are not there count: their lse is read as 0, and not as -inf.",
+    OTHER=0.0,
+)
+joins(
+    "minus-infinity-taken-away",
+    "empty",
+    1,
+    "Where all shares are empty you take -inf from -inf, or divide 0 by 0: NaN.",
+    SAFE=0,
+)
+joins(
+    "divides-by-0",
+    "empty",
+    1,
+    "Where all shares are empty you take -inf from -inf, or divide 0 by 0: NaN.",
+    SAFE=1,
+)
+joins(
+    "no-peak",
+    "large",
+    0.5,
+    "You take `exp` of lse as it is: take the largest away first.",
+    PEAK=False,
+)
+
+
 @triton.jit
 def _first_merges_all(parts, lse, out, N, SHARES: tl.constexpr, D: tl.constexpr):
     """The first program of a sequence merges all of its heads; the others have nothing to do."""
     if tl.program_id(1) == 0:
         for head in range(0, tl.num_programs(1)):
-            at, share, width = tl.program_id(0) * tl.num_programs(1) + head, tl.arange(0, SHARES), tl.arange(0, D)
+            at, share, width = (
+                tl.program_id(0) * tl.num_programs(1) + head,
+                tl.arange(0, SHARES),
+                tl.arange(0, D),
+            )
             sums = tl.load(lse + at * N + share, mask=share < N, other=float("-inf"))
-            pieces = tl.load(parts + (at * N + share)[:, None] * D + width[None, :], mask=(share < N)[:, None], other=0.0)
+            pieces = tl.load(
+                parts + (at * N + share)[:, None] * D + width[None, :],
+                mask=(share < N)[:, None],
+                other=0.0,
+            )
             weights = tl.exp(sums - tl.maximum(tl.max(sums, 0), -1e30))
             total = tl.sum(weights, 0)
-            tl.store(out + at * D + width, tl.sum(pieces * weights[:, None], 0) / tl.where(total == 0, 1.0, total))
+            tl.store(
+                out + at * D + width,
+                tl.sum(pieces * weights[:, None], 0) / tl.where(total == 0, 1.0, total),
+            )
 
 
-@mistake(MERGE, "first-merges-all", caught_by="work", loses=0.5, misconception="The first program of a sequence merges all of its heads.")
+@mistake(
+    MERGE,
+    "first-merges-all",
+    caught_by="work",
+    loses=0.5,
+    misconception="The first program of a sequence merges all of its heads.",
+)
 def _(parts, lse, out):
     B, H, N, D = parts.shape
     _first_merges_all[(B, H)](parts, lse, out, N, SHARES=triton.next_power_of_2(N), D=D)

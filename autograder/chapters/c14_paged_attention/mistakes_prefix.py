@@ -1,4 +1,5 @@
 """Plausible wrong solutions of chapter 14, part 2: known beginnings that are found, held and lost in other ways."""
+
 from autograder.checks.registry import mistake
 
 PREFIX = "14.PrefixCache"
@@ -9,7 +10,12 @@ class Found:
 
     def __init__(self, num_blocks, block_size):
         self.size, self.tables, self.number = block_size, {}, num_blocks
-        self.holders, self.order, self.known, self.key_of = [0] * num_blocks, list(range(num_blocks)), {}, {}
+        self.holders, self.order, self.known, self.key_of = (
+            [0] * num_blocks,
+            list(range(num_blocks)),
+            {},
+            {},
+        )
 
     @property
     def num_free(self):
@@ -20,7 +26,7 @@ class Found:
 
     def begin(self, name, keys, length):
         found = []
-        for key in keys[:self.most(length)]:
+        for key in keys[: self.most(length)]:
             if key not in self.known:
                 break
             found.append(self.known[key])
@@ -70,34 +76,66 @@ class Found:
                 self.order.append(block)
 
 
-@mistake(PREFIX, "whole-prompt-found", caught_by="last token", loses=4, misconception="You find the whole prompt. Its last token must be read: the next token follows from it.")
+@mistake(
+    PREFIX,
+    "whole-prompt-found",
+    caught_by="last token",
+    loses=4,
+    misconception="You find the whole prompt. Its last token must be read: the next token follows from it.",
+)
 class WholePrompt(Found):
     def most(self, length):
         return length // self.size
 
 
-@mistake(PREFIX, "a-block-too-few", caught_by="find", loses=7, misconception="You leave out the last full block always. It is left out only where it holds the prompt's last token.")
+@mistake(
+    PREFIX,
+    "a-block-too-few",
+    caught_by="find",
+    loses=7,
+    misconception="You leave out the last full block always. It is left out only where it holds the prompt's last token.",
+)
 class TooFew(Found):
     def most(self, length):
         return max(length // self.size - 1, 0)
 
 
-@mistake(PREFIX, "blocks-returned", caught_by="find", loses=7, misconception="You return how many blocks were found. It is how many tokens.")
+@mistake(
+    PREFIX,
+    "blocks-returned",
+    caught_by="find",
+    loses=7,
+    misconception="You return how many blocks were found. It is how many tokens.",
+)
 class Counted(Found):
     def answer(self, found):
         return len(found)
 
 
-@mistake(PREFIX, "gaps-allowed", caught_by="evict", loses=2.5, misconception="You go on behind a key that is not known. The run ends there.")
+@mistake(
+    PREFIX,
+    "gaps-allowed",
+    caught_by="evict",
+    loses=2.5,
+    misconception="You go on behind a key that is not known. The run ends there.",
+)
 class Gaps(Found):
     def begin(self, name, keys, length):
-        self.tables[name] = [self.known[key] for key in keys[:self.most(length)] if key in self.known]
+        self.tables[name] = [
+            self.known[key] for key in keys[: self.most(length)] if key in self.known
+        ]
         for block in self.tables[name]:
             self.hold(block)
         return self.answer(self.tables[name])
 
 
-@mistake(PREFIX, "held-only", caught_by="find", loses=7, misconception="You forget a block when it is given up. It stays known until it is given out.")
+@mistake(
+    PREFIX,
+    "held-only",
+    caught_by="find",
+    loses=7,
+    misconception="You forget a block when it is given up. It stays known until it is given out.",
+)
 class HeldOnly(Found):
     def release(self, name):
         for block in self.tables[name]:
@@ -106,7 +144,13 @@ class HeldOnly(Found):
         super().release(name)
 
 
-@mistake(PREFIX, "not-held-when-found", caught_by="find", loses=7, misconception="Blocks that are found are not counted as held: whoever held them first gives them away.")
+@mistake(
+    PREFIX,
+    "not-held-when-found",
+    caught_by="find",
+    loses=7,
+    misconception="Blocks that are found are not counted as held: whoever held them first gives them away.",
+)
 class NotHeld(Found):
     def begin(self, name, keys, length):
         before, free = list(self.holders), list(self.order)
@@ -115,7 +159,13 @@ class NotHeld(Found):
         return found
 
 
-@mistake(PREFIX, "revived-still-free", caught_by="find", loses=7, misconception="A block that was found again is still listed as free.")
+@mistake(
+    PREFIX,
+    "revived-still-free",
+    caught_by="find",
+    loses=7,
+    misconception="A block that was found again is still listed as free.",
+)
 class StillFree(Found):
     def hold(self, block):
         self.holders[block] += 1
@@ -127,7 +177,13 @@ class StillFree(Found):
                 self.order.append(block)
 
 
-@mistake(PREFIX, "freed-while-held", caught_by="find", loses=7, misconception="You free a block while another sequence still holds it.")
+@mistake(
+    PREFIX,
+    "freed-while-held",
+    caught_by="find",
+    loses=7,
+    misconception="You free a block while another sequence still holds it.",
+)
 class FreedWhileHeld(Found):
     def release(self, name):
         for block in self.given_up(self.tables.pop(name)):
@@ -136,46 +192,88 @@ class FreedWhileHeld(Found):
                 self.order.append(block)
 
 
-@mistake(PREFIX, "head-before-tail", caught_by="evict", loses=2.5, misconception="You give up the first block first: the beginning of a text is lost before its end, which nobody can find without it.")
+@mistake(
+    PREFIX,
+    "head-before-tail",
+    caught_by="evict",
+    loses=2.5,
+    misconception="You give up the first block first: the beginning of a text is lost before its end, which nobody can find without it.",
+)
 class HeadFirst(Found):
     def given_up(self, table):
         return table
 
 
-@mistake(PREFIX, "newest-goes", caught_by="evict", loses=2.5, misconception="You give out the block that was given up last. The oldest goes first.")
+@mistake(
+    PREFIX,
+    "newest-goes",
+    caught_by="evict",
+    loses=2.5,
+    misconception="You give out the block that was given up last. The oldest goes first.",
+)
 class Newest(Found):
     def pick(self):
         fresh = [block for block in self.order if block not in self.key_of]
         return fresh[0] if fresh else self.order[-1]
 
 
-@mistake(PREFIX, "lowest-number-goes", caught_by="evict", loses=2.5, misconception="You give out the free block with the lowest number. It is the one given up longest ago.")
+@mistake(
+    PREFIX,
+    "lowest-number-goes",
+    caught_by="evict",
+    loses=2.5,
+    misconception="You give out the free block with the lowest number. It is the one given up longest ago.",
+)
 class Lowest(Found):
     def pick(self):
         fresh = [block for block in self.order if block not in self.key_of]
         return min(fresh or self.order)
 
 
-@mistake(PREFIX, "oldest-made", caught_by="evict", loses=2.5, misconception="You give out the block that became known first. It is the one given up longest ago.")
+@mistake(
+    PREFIX,
+    "oldest-made",
+    caught_by="evict",
+    loses=2.5,
+    misconception="You give out the block that became known first. It is the one given up longest ago.",
+)
 class OldestMade(Found):
     def pick(self):
         fresh = [block for block in self.order if block not in self.key_of]
         return fresh[0] if fresh else next(block for block in self.key_of if block in self.order)
 
 
-@mistake(PREFIX, "key-survives", caught_by="evict", loses=2.5, misconception="The old key survives when a block is given out: whoever asks for it finds another text.")
+@mistake(
+    PREFIX,
+    "key-survives",
+    caught_by="evict",
+    loses=2.5,
+    misconception="The old key survives when a block is given out: whoever asks for it finds another text.",
+)
 class Survives(Found):
     def forget(self, block):
         self.key_of.pop(block, None)
 
 
-@mistake(PREFIX, "keys-lost-for-nothing", caught_by="evict", loses=2.5, misconception="You give out the block that was given up longest ago, also where a free one has no key.")
+@mistake(
+    PREFIX,
+    "keys-lost-for-nothing",
+    caught_by="evict",
+    loses=2.5,
+    misconception="You give out the block that was given up longest ago, also where a free one has no key.",
+)
 class NoPreference(Found):
     def pick(self):
         return self.order[0]
 
 
-@mistake(PREFIX, "last-one-wins", caught_by="twice", loses=3, misconception="A second block under the same key takes the first one's place. The first one stays.")
+@mistake(
+    PREFIX,
+    "last-one-wins",
+    caught_by="twice",
+    loses=3,
+    misconception="A second block under the same key takes the first one's place. The first one stays.",
+)
 class LastWins(Found):
     def know(self, name, place, key):
         block = self.tables[name][place]
@@ -185,7 +283,13 @@ class LastWins(Found):
             self.key_of.pop(old)
 
 
-@mistake(PREFIX, "full-raises-index-error", caught_by="full", loses=0.5, misconception="You let an IndexError out where no block is free. A ValueError is asked for.")
+@mistake(
+    PREFIX,
+    "full-raises-index-error",
+    caught_by="full",
+    loses=0.5,
+    misconception="You let an IndexError out where no block is free. A ValueError is asked for.",
+)
 class Unrefused(Found):
     def take(self, name):
         if not self.order:
@@ -193,7 +297,13 @@ class Unrefused(Found):
         super().take(name)
 
 
-@mistake(PREFIX, "held-block-taken", caught_by="full", loses=0.5, misconception="Where no block is free you take one that somebody holds.")
+@mistake(
+    PREFIX,
+    "held-block-taken",
+    caught_by="full",
+    loses=0.5,
+    misconception="Where no block is free you take one that somebody holds.",
+)
 class Stolen(Found):
     def take(self, name):
         if not self.order:

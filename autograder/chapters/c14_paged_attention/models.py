@@ -3,6 +3,7 @@
 `do(command)` returns what the command returns, or "refused", and the set of blocks whose identity counts from then on: those
 that are held, and for `PrefixCache` those under a key. A tuple of blocks is given as pairs (block, True).
 """
+
 from itertools import count
 
 
@@ -13,7 +14,13 @@ class BlocksModel:
     FULL = " There are free blocks enough for it, and the names are right."
 
     def __init__(self, num_blocks: int, size: int):
-        self.num_blocks, self.size, self.tables, self.lengths, self.numbers = num_blocks, size, {}, {}, count()
+        self.num_blocks, self.size, self.tables, self.lengths, self.numbers = (
+            num_blocks,
+            size,
+            {},
+            {},
+            count(),
+        )
         self.last: tuple = ()
 
     @property
@@ -79,15 +86,23 @@ class BlocksModel:
 
     def taken(self, owner: int, name: str, place: int) -> str:
         """Where a free block was to be taken, one was given that somebody holds."""
-        if self.last[0] == "append" and place == len(self.tables[name]) - 1 and self.lengths[name] % self.size != 1 % self.size:
-            return ("The next token would be written into a block that another sequence holds as well: its text would change. The writer takes a free block in its place, and `append` returns (old, new).")
+        if (
+            self.last[0] == "append"
+            and place == len(self.tables[name]) - 1
+            and self.lengths[name] % self.size != 1 % self.size
+        ):
+            return "The next token would be written into a block that another sequence holds as well: its text would change. The writer takes a free block in its place, and `append` returns (old, new)."
         return "A block was given out that somebody holds. It is free only when nobody holds it any more."
 
     def exchanged(self, name: str, place: int, owner: int | None) -> str:
         """An entry that was to stay, or to be shared, is another block."""
         if self.last[0] == "fork":
             return "After `fork` parent and child hold the same blocks, in the same order."
-        if self.last[0] == "append" and self.last[1] == name and place == len(self.tables[name]) - 1:
+        if (
+            self.last[0] == "append"
+            and self.last[1] == name
+            and place == len(self.tables[name]) - 1
+        ):
             return "A block was exchanged though nothing had to be copied: nobody else holds it. Only the block of a place in a shared block is copied."
         return "A table's earlier entries changed. Only the block that is written next may be exchanged, and only for a copy."
 
@@ -111,9 +126,15 @@ class BlocksModel:
         """What must be refused was not, or in another way."""
         if raised:
             return f"`{command[0]}` raised {raised}. What is refused raises a ValueError."
-        what = {"append": "when the token needs a block and none is free", "allocate": "when there are too few free blocks, or the name is in use",
-                "fork": "when there is no such sequence, or the child's name is in use", "free": "when there is no such sequence"}[command[0]]
-        return f"`{command[0]}` raises a ValueError {what}" + (", or there is no such sequence." if command[0] == "append" else ".")
+        what = {
+            "append": "when the token needs a block and none is free",
+            "allocate": "when there are too few free blocks, or the name is in use",
+            "fork": "when there is no such sequence, or the child's name is in use",
+            "free": "when there is no such sequence",
+        }[command[0]]
+        return f"`{command[0]}` raises a ValueError {what}" + (
+            ", or there is no such sequence." if command[0] == "append" else "."
+        )
 
     def said(self, right: object) -> str:
         """What should have come, in a line."""
@@ -123,8 +144,16 @@ class BlocksModel:
         return f"{returns}, {self._line()}"
 
     def _line(self) -> str:
-        letters = {block: f"[{place}]" for place, block in enumerate(dict.fromkeys(block for table in self.tables.values() for block in table))}
-        tables = "  ".join(f"{name} {''.join(letters[block] for block in table) or '-'}" for name, table in self.tables.items())
+        letters = {
+            block: f"[{place}]"
+            for place, block in enumerate(
+                dict.fromkeys(block for table in self.tables.values() for block in table)
+            )
+        }
+        tables = "  ".join(
+            f"{name} {''.join(letters[block] for block in table) or '-'}"
+            for name, table in self.tables.items()
+        )
         return f"{tables or 'no table'}, {self.num_free} free"
 
 
@@ -155,7 +184,10 @@ class PrefixModel(BlocksModel):
     def __init__(self, num_blocks: int, size: int):
         super().__init__(num_blocks, size)
         self.block_of, self.given_up = {}, []
-        self.texts, self.told = {}, {}                    # of each sequence: its longest key, and how many of its blocks are known
+        self.texts, self.told = (
+            {},
+            {},
+        )  # of each sequence: its longest key, and how many of its blocks are known
 
     def do(self, command: tuple) -> tuple[object, set[int]]:
         right, held = super().do(command)
@@ -165,7 +197,7 @@ class PrefixModel(BlocksModel):
         if name in self.tables or len(keys) != length // self.size:
             raise LookupError("never asked")
         found = []
-        for key in keys[:(length - 1) // self.size]:
+        for key in keys[: (length - 1) // self.size]:
             if key not in self.block_of:
                 break
             found.append(self.block_of[key])
@@ -180,7 +212,9 @@ class PrefixModel(BlocksModel):
         if not self.num_free:
             return "refused"
         block = next(self.numbers)
-        if self.num_free == len(self.given_up):           # every free block has a key: the oldest goes, and its number with it
+        if self.num_free == len(
+            self.given_up
+        ):  # every free block has a key: the oldest goes, and its number with it
             block = self.given_up.pop(0)
             self.block_of = {key: one for key, one in self.block_of.items() if one != block}
         self.tables[name].append(block)
@@ -188,24 +222,38 @@ class PrefixModel(BlocksModel):
 
     def know(self, name: str, place: int, key: bytes) -> object:
         text, letters = self.texts[name], meant(key)
-        if place >= len(self.tables[name]) or place > self.told[name] or len(letters) != place + 1 or not (text.startswith(letters) or letters.startswith(text)):
+        if (
+            place >= len(self.tables[name])
+            or place > self.told[name]
+            or len(letters) != place + 1
+            or not (text.startswith(letters) or letters.startswith(text))
+        ):
             raise LookupError("never asked")
-        self.texts[name], self.told[name] = max(text, letters, key=len), max(self.told[name], place + 1)
+        self.texts[name], self.told[name] = (
+            max(text, letters, key=len),
+            max(self.told[name], place + 1),
+        )
         self.block_of.setdefault(key, self.tables[name][place])
         return None
 
     def release(self, name: str) -> object:
         table = self.tables.pop(name)
         held = self.held()
-        self.given_up += [block for block in reversed(table) if block not in held and block in self.block_of.values()]
+        self.given_up += [
+            block
+            for block in reversed(table)
+            if block not in held and block in self.block_of.values()
+        ]
         return None
 
     def long(self, name: str, surplus: int) -> str:
         if self.last[0] != "begin":
             return "`take` puts one block at the end of the table, and nothing else changes a table's length."
         if surplus > 0:
-            return ("`begin` found too much: the run ends at the first key that is not known, and the block with the prompt's last token is never in it, at most (`length` - 1) // `block_size` blocks; "
-                    "a key is forgotten when its block is given out.")
+            return (
+                "`begin` found too much: the run ends at the first key that is not known, and the block with the prompt's last token is never in it, at most (`length` - 1) // `block_size` blocks; "
+                "a key is forgotten when its block is given out."
+            )
         return "`begin` found too little: a block stays known until it is given out, whether somebody holds it or not, and as many as (`length` - 1) // `block_size` may be found."
 
     def taken(self, owner: int, name: str, place: int) -> str:
@@ -233,7 +281,15 @@ class PrefixModel(BlocksModel):
         return "`begin` returns the number of tokens in the blocks that it found, an int: so many blocks times `block_size`."
 
     def unrefused(self, command: tuple, raised: str) -> str:
-        return f"`{command[0]}` raised {raised}. What is refused raises a ValueError." if raised else "`take` raises a ValueError when no block is free."
+        return (
+            f"`{command[0]}` raised {raised}. What is refused raises a ValueError."
+            if raised
+            else "`take` raises a ValueError when no block is free."
+        )
 
     def said(self, right: object) -> str:
-        return f"a ValueError, and nothing changed: {self._line()}" if right == "refused" else f"{right}, {self._line()}"
+        return (
+            f"a ValueError, and nothing changed: {self._line()}"
+            if right == "refused"
+            else f"{right}, {self._line()}"
+        )

@@ -1,4 +1,5 @@
 """Right answers for chapter 15, part 1, worked out another way than on the cards: step by step, token by token."""
+
 from itertools import pairwise
 
 
@@ -6,7 +7,7 @@ def walked(answers: list[int], slots: int) -> dict[str, int]:
     """The four numbers, by walking from one end of an answer to the next. Sizes as on the card."""
     static = idle = 0
     for first in range(0, len(answers), slots):
-        batch = answers[first:first + slots] + [0] * (slots - len(answers[first:first + slots]))
+        batch = answers[first : first + slots] + [0] * (slots - len(answers[first : first + slots]))
         static += max(batch)
         idle += sum(max(batch) - one for one in batch)
     now, waiting, running, last = 0, list(reversed(answers)), [], 0
@@ -19,7 +20,9 @@ def walked(answers: list[int], slots: int) -> dict[str, int]:
     return {"static": static, "idle": idle, "continuous": now, "wait": last}
 
 
-def planned(requests: list[dict[str, int]], budget: int, free: int, size: int) -> list[tuple[int, int]]:
+def planned(
+    requests: list[dict[str, int]], budget: int, free: int, size: int
+) -> list[tuple[int, int]]:
     """The plan: budget and blocks are given away one by one, as the three rules say."""
     given, stopped = [0] * len(requests), False
     places = list(enumerate(requests))
@@ -104,9 +107,14 @@ class Mirror:
 
 def laid_out(scheduled: list[dict], size: int) -> tuple[list[int], ...]:
     """ids, positions, slots, lengths, cu_seqlens, from a row for each token."""
-    order = [one for one in scheduled if one["count"] == 1] + [one for one in scheduled if one["count"] != 1]
-    rows = [(one["ids"][place], place, one["table"][place // size] * size + place % size)
-            for one in order for place in range(one["computed"], one["computed"] + one["count"])]
+    order = [one for one in scheduled if one["count"] == 1] + [
+        one for one in scheduled if one["count"] != 1
+    ]
+    rows = [
+        (one["ids"][place], place, one["table"][place // size] * size + place % size)
+        for one in order
+        for place in range(one["computed"], one["computed"] + one["count"])
+    ]
     ends = [0]
     for one in order:
         ends.append(ends[-1] + one["count"])

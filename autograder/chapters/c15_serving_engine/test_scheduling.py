@@ -1,4 +1,5 @@
 """Checks of chapter 15, part 1: counting steps, the plan of a step, the queue."""
+
 from autograder.chapters.c15_serving_engine.scheduling import Mirror, planned, walked
 from autograder.chapters.c15_serving_engine.withholding import OURS, RIVALS
 from autograder.checks.draws import counts, look_alike, whole
@@ -6,45 +7,117 @@ from autograder.checks.protocol import CheckFailed, StudentError, exercise, expe
 
 BOOK = "15-serving-engine"
 
-predict_steps = exercise("15.predict_steps", function="predict_steps", points=4, kind="predict", see=f"{BOOK}/scheduling#by-hand-two-slots", withhold=OURS | RIVALS)
+predict_steps = exercise(
+    "15.predict_steps",
+    function="predict_steps",
+    points=4,
+    kind="predict",
+    see=f"{BOOK}/scheduling#by-hand-two-slots",
+    withhold=OURS | RIVALS,
+)
 
-LISTS = (([8, 4, 3, 1], 2), ([2, 3, 3, 8], 2), ([], 3), ([5], 1), ([5], 4), ([1], 1), ([3, 1, 2], 1), ([4, 4, 4, 4, 4], 5), ([4, 4, 4, 4, 4], 6), ([7, 1, 1, 1, 1, 1, 1, 6], 3), ([1, 9, 1, 9, 1, 9], 2),
-         ([9, 9, 9, 1, 1, 1], 3), ([5, 3, 3, 5, 1], 2), ([10_000, 1, 9_999, 1], 2), ([2, 2], 1000), ([], 1), ([1, 2, 3, 4, 5, 6, 7], 3), ([7, 6, 5, 4, 3, 2, 1], 3), ([1, 2, 3, 4, 5, 6, 7], 4), ([6, 2, 4, 5], 3), ([6, 4, 2, 5], 3))
+LISTS = (
+    ([8, 4, 3, 1], 2),
+    ([2, 3, 3, 8], 2),
+    ([], 3),
+    ([5], 1),
+    ([5], 4),
+    ([1], 1),
+    ([3, 1, 2], 1),
+    ([4, 4, 4, 4, 4], 5),
+    ([4, 4, 4, 4, 4], 6),
+    ([7, 1, 1, 1, 1, 1, 1, 6], 3),
+    ([1, 9, 1, 9, 1, 9], 2),
+    ([9, 9, 9, 1, 1, 1], 3),
+    ([5, 3, 3, 5, 1], 2),
+    ([10_000, 1, 9_999, 1], 2),
+    ([2, 2], 1000),
+    ([], 1),
+    ([1, 2, 3, 4, 5, 6, 7], 3),
+    ([7, 6, 5, 4, 3, 2, 1], 3),
+    ([1, 2, 3, 4, 5, 6, 7], 4),
+    ([6, 2, 4, 5], 3),
+    ([6, 4, 2, 5], 3),
+)
 
 
 def ask_steps(student, rng, key: str, cause: str) -> None:
     """Compare one of the four numbers."""
-    drawn = [(counts(rng, 1, 40, size).tolist(), slots) for size, slots in ((30, 4), (300, 7), (9, 3), (300, 1), (40, 299), (300, 130), (whole(rng, 10, 60), whole(rng, 2, 9)))]
+    drawn = [
+        (counts(rng, 1, 40, size).tolist(), slots)
+        for size, slots in (
+            (30, 4),
+            (300, 7),
+            (9, 3),
+            (300, 1),
+            (40, 299),
+            (300, 130),
+            (whole(rng, 10, 60), whole(rng, 2, 9)),
+        )
+    ]
     drawn.append((look_alike([*drawn[0][0][:-1], 41]), 4))
-    drawn += [([*counts(rng, 9000, 9999, 299).tolist(), 10_000], slots) for slots in (1, 2, 7)] + [([9999, *counts(rng, 1, 9998, 39).tolist()], 999), ([10_000, 9_999] * 150, 299)]
+    drawn += [([*counts(rng, 9000, 9999, 299).tolist(), 10_000], slots) for slots in (1, 2, 7)] + [
+        ([9999, *counts(rng, 1, 9998, 39).tolist()], 999),
+        ([10_000, 9_999] * 150, 299),
+    ]
     for answers, slots in (*LISTS, *drawn):
         given = f"{slots} slots, {f'answers of {answers}' if len(answers) < 12 else f'{len(answers)} answers'}"
-        expect(student.predict_steps(answers, slots), given=given).has(key).equals(walked(answers, slots)[key], cause=cause)
+        expect(student.predict_steps(answers, slots), given=given).has(key).equals(
+            walked(answers, slots)[key], cause=cause
+        )
 
 
 @predict_steps.stage("static", points=1)
 def test_steps_of_fixed_batches(student, rng):
-    ask_steps(student, rng, "static", "A fixed batch takes as many steps as its longest answer; the batches are cut out of the list in its order, and follow each other.")
+    ask_steps(
+        student,
+        rng,
+        "static",
+        "A fixed batch takes as many steps as its longest answer; the batches are cut out of the list in its order, and follow each other.",
+    )
 
 
 @predict_steps.stage("idle", points=0.5)
 def test_idle_places_of_fixed_batches(student, rng):
-    ask_steps(student, rng, "idle", "Each step of a fixed batch has `slots` places, also where the last batch has fewer requests. Those in which no token is said are idle.")
+    ask_steps(
+        student,
+        rng,
+        "idle",
+        "Each step of a fixed batch has `slots` places, also where the last batch has fewer requests. Those in which no token is said are idle.",
+    )
 
 
 @predict_steps.stage("continuous", points=2)
 def test_steps_with_places_that_are_refilled(student, rng):
-    ask_steps(student, rng, "continuous", "A place goes to the next request of the list in the step after the last token of the one before. The number of steps is that in which the last token of all is said.")
+    ask_steps(
+        student,
+        rng,
+        "continuous",
+        "A place goes to the next request of the list in the step after the last token of the one before. The number of steps is that in which the last token of all is said.",
+    )
 
 
 @predict_steps.stage("wait", points=0.5)
 def test_how_long_the_last_of_the_list_waits(student, rng):
-    ask_steps(student, rng, "wait", "`wait` counts the steps before the one in which the last request of the list says its first token, with places that are refilled: 0 if it is in the first step.")
+    ask_steps(
+        student,
+        rng,
+        "wait",
+        "`wait` counts the steps before the one in which the last request of the list says its first token, with places that are refilled: 0 if it is in the first step.",
+    )
     came = expect(student.predict_steps([8, 4, 3, 1], 2)).is_a(dict)
-    expect(set(came) == {"static", "idle", "continuous", "wait"}).is_true(cause="The dictionary has the four keys that the statement names, and no other.")
+    expect(set(came) == {"static", "idle", "continuous", "wait"}).is_true(
+        cause="The dictionary has the four keys that the statement names, and no other."
+    )
 
 
-plan = exercise("15.plan", function="plan", points=9, see=f"{BOOK}/scheduling#a-step-has-a-budget", withhold=OURS | RIVALS)
+plan = exercise(
+    "15.plan",
+    function="plan",
+    points=9,
+    see=f"{BOOK}/scheduling#a-step-has-a-budget",
+    withhold=OURS | RIVALS,
+)
 State = dict[str, int]
 
 
@@ -66,18 +139,42 @@ def reading(tokens: int, computed: int, size: int) -> State:
 
 def ask_plan(student, requests: list[State], budget: int, free: int, size: int, cause: str) -> None:
     """Compare a plan."""
-    shown = ", ".join("{tokens}/{computed}/{blocks}".format(**one) for one in requests[:8]) + (" ..." if len(requests) > 8 else "")
-    given = f"tokens/computed/blocks {shown or 'none'}; budget {budget}, {free} free blocks of {size}"
-    came, right = expect(student.plan(requests, budget, free, size), given=given).is_a(list), planned(requests, budget, free, size)
-    expect(len(came) == len(right)).is_true(cause=cause, detail=f"Given {given}: {len(came)} requests are in your plan, {len(right)} were expected")
-    pairs = [tuple(expect(number, "A number in your plan").is_a(int) for number in expect(pair, "An entry of your plan").unpacks(2)) for pair in came]
+    shown = ", ".join("{tokens}/{computed}/{blocks}".format(**one) for one in requests[:8]) + (
+        " ..." if len(requests) > 8 else ""
+    )
+    given = (
+        f"tokens/computed/blocks {shown or 'none'}; budget {budget}, {free} free blocks of {size}"
+    )
+    came, right = (
+        expect(student.plan(requests, budget, free, size), given=given).is_a(list),
+        planned(requests, budget, free, size),
+    )
+    expect(len(came) == len(right)).is_true(
+        cause=cause,
+        detail=f"Given {given}: {len(came)} requests are in your plan, {len(right)} were expected",
+    )
+    pairs = [
+        tuple(
+            expect(number, "A number in your plan").is_a(int)
+            for number in expect(pair, "An entry of your plan").unpacks(2)
+        )
+        for pair in came
+    ]
     expect(pairs, given=given).equals(right, cause=cause)
 
 
 def drawn_states(rng, number: int, size: int, kinds: str) -> list[State]:
     """Some requests: d decodes, f decodes with full blocks, r reads on, w waits."""
-    made = {"d": lambda: decoding(whole(rng, 1, 60) * 2 + (size == 2), size) if size > 1 else decoding(whole(rng, 1, 60), 1, full=True), "f": lambda: decoding(whole(rng, 1, 60), size, full=True),
-            "r": lambda: reading((done := whole(rng, 0, 40)) + whole(rng, 2, 50), done, size), "w": lambda: state(whole(rng, 1, 40))}
+    made = {
+        "d": lambda: (
+            decoding(whole(rng, 1, 60) * 2 + (size == 2), size)
+            if size > 1
+            else decoding(whole(rng, 1, 60), 1, full=True)
+        ),
+        "f": lambda: decoding(whole(rng, 1, 60), size, full=True),
+        "r": lambda: reading((done := whole(rng, 0, 40)) + whole(rng, 2, 50), done, size),
+        "w": lambda: state(whole(rng, 1, 40)),
+    }
     return [made[kinds[whole(rng, 0, len(kinds) - 1)]]() for _ in range(number)]
 
 
@@ -87,39 +184,103 @@ def test_who_decodes_gets_a_token(student, rng):
     ask_plan(student, [], 8, 3, 4, rule)
     for size, number in ((4, 1), (4, 3), (16, 7), (3, 300), (1000, 5)):
         many = drawn_states(rng, number, size, "d")
-        for budget in (number, number + 1, 100_000)[:1 if number == 300 else 3]:
+        for budget in (number, number + 1, 100_000)[: 1 if number == 300 else 3]:
             ask_plan(student, many, budget, 9, size, rule)
-    ask_plan(student, [state(100_000, 99_999, 25_000), state(3, 2, 1)], 2, 0, 4, f"{rule} It needs no free block while its own have room.")
-    ask_plan(student, [state(1, 0, 1), state(2, 1, 1)], 2, 0, 4, f"{rule} Who holds a block runs, also with nothing computed yet.")
-    ask_plan(student, [state(6, 5, 9), state(2, 1, 1), state(9, 8, 3)], 5, 0, 4, f"{rule} One that holds more blocks than it has filled has room.")
+    ask_plan(
+        student,
+        [state(100_000, 99_999, 25_000), state(3, 2, 1)],
+        2,
+        0,
+        4,
+        f"{rule} It needs no free block while its own have room.",
+    )
+    ask_plan(
+        student,
+        [state(1, 0, 1), state(2, 1, 1)],
+        2,
+        0,
+        4,
+        f"{rule} Who holds a block runs, also with nothing computed yet.",
+    )
+    ask_plan(
+        student,
+        [state(6, 5, 9), state(2, 1, 1), state(9, 8, 3)],
+        5,
+        0,
+        4,
+        f"{rule} One that holds more blocks than it has filled has room.",
+    )
 
 
 @plan.stage("read", points=2.5)
 def test_prompts_are_read_in_pieces_behind_those_who_decode(student, rng):
     rule = "Who decodes comes first, wherever it stands in the list. What is left of the budget goes to the running requests with more to compute, in their order, as much as each needs and the budget allows; who gets nothing is not in the plan."
-    for left, budgets in ((2, (1, 2, 3)), (7, (1, 6, 7, 8)), (900, (64, 256, 899, 900, 901, 100_000))):
+    for left, budgets in (
+        (2, (1, 2, 3)),
+        (7, (1, 6, 7, 8)),
+        (900, (64, 256, 899, 900, 901, 100_000)),
+    ):
         for budget in budgets:
             ask_plan(student, [reading(left + 5, 5, 4)], budget, 0, 4, rule)
             ask_plan(student, [reading(left, 0, 4)], budget, 3, 4, rule)
-            ask_plan(student, [reading(left + 4, 4, 4), decoding(6, 4), decoding(9, 4)], budget + 2, 0, 4, rule)
-            ask_plan(student, [reading(left + 4, 4, 4), decoding(6, 4), reading(30, 2, 4), decoding(2, 4)], budget + 3, 2, 4, rule)
+            ask_plan(
+                student,
+                [reading(left + 4, 4, 4), decoding(6, 4), decoding(9, 4)],
+                budget + 2,
+                0,
+                4,
+                rule,
+            )
+            ask_plan(
+                student,
+                [reading(left + 4, 4, 4), decoding(6, 4), reading(30, 2, 4), decoding(2, 4)],
+                budget + 3,
+                2,
+                4,
+                rule,
+            )
     for size, budget in ((4, 20), (16, 64), (1, 40), (7, 33), (16, 3000)):
         for number in (2, 6, 15):
-            ask_plan(student, drawn_states(rng, number, size, "dr"), max(budget, number), 40, size, rule)
+            ask_plan(
+                student, drawn_states(rng, number, size, "dr"), max(budget, number), 40, size, rule
+            )
     ask_plan(student, drawn_states(rng, 300, 5, "ddr"), 420, 300, 5, rule)
 
 
 @plan.stage("admit", points=1.5)
 def test_waiting_requests_are_let_in_with_what_is_left(student, rng):
     rule = "What is left of the budget goes to the waiting requests, in their order, as soon as all those that run have theirs; the last one that is let in may get only a piece."
-    ask_plan(student, [state(1)], 1, 1, 4, f"{rule} A prompt of one token is a request like any other.")
+    ask_plan(
+        student, [state(1)], 1, 1, 4, f"{rule} A prompt of one token is a request like any other."
+    )
     for budget in (1, 4, 5, 6, 8, 9, 100):
         ask_plan(student, [state(5), state(3)], budget, 50, 4, rule)
-        ask_plan(student, [state(5), decoding(6, 4), state(1), reading(9, 6, 4), state(2)], budget + 1, 50, 4, rule)
-        ask_plan(student, [state(5), state(5), decoding(5, 4), decoding(7, 4)], budget + 2, 50, 4, f"{rule} A waiting request may stand before one that runs.")
+        ask_plan(
+            student,
+            [state(5), decoding(6, 4), state(1), reading(9, 6, 4), state(2)],
+            budget + 1,
+            50,
+            4,
+            rule,
+        )
+        ask_plan(
+            student,
+            [state(5), state(5), decoding(5, 4), decoding(7, 4)],
+            budget + 2,
+            50,
+            4,
+            f"{rule} A waiting request may stand before one that runs.",
+        )
     for size, number in ((4, 5), (16, 9), (1, 12), (30, 300)):
         for _ in range(3):
-            ask_plan(student, drawn_states(rng, number, size, "drww"), number + whole(rng, 0, 90), 10_000, size, rule)
+            ask_plan(
+                student,
+                drawn_states(rng, number, size, "drww"),
+                number + whole(rng, 0, 90),
+                10_000,
+                size,
+                rule,
+            )
 
 
 def ask_blocks_of_thousands(student) -> None:
@@ -127,7 +288,14 @@ def ask_blocks_of_thousands(student) -> None:
     for tokens, size in ((2049, 1), (4097, 1), (4099, 2), (65_535, 16), (99_999, 4), (99_999, 7)):
         need = -(-tokens // size)
         for free in (need - 1, need):
-            ask_plan(student, [state(tokens)], 100_000, free, size, "A waiting request needs free blocks for all of its tokens, and no fewer and no more: their number is `tokens` over `block_size`, rounded up.")
+            ask_plan(
+                student,
+                [state(tokens)],
+                100_000,
+                free,
+                size,
+                "A waiting request needs free blocks for all of its tokens, and no fewer and no more: their number is `tokens` over `block_size`, rounded up.",
+            )
 
 
 @plan.stage("blocks", points=2, after="decode")
@@ -135,21 +303,68 @@ def test_blocks_are_counted(student, rng):
     ask_blocks_of_thousands(student)
     edge = "A running request whose blocks are full takes a free block for its token: computed = blocks times block_size. If none is free it gets nothing, and those behind it have their turn."
     for free in (0, 1, 2, 3, 4):
-        ask_plan(student, [decoding(8, 4, full=True), decoding(9, 4), decoding(4, 4, full=True), decoding(12, 4, full=True)], 6, free, 4, edge)
+        ask_plan(
+            student,
+            [
+                decoding(8, 4, full=True),
+                decoding(9, 4),
+                decoding(4, 4, full=True),
+                decoding(12, 4, full=True),
+            ],
+            6,
+            free,
+            4,
+            edge,
+        )
         ask_plan(student, [decoding(5, 1), decoding(3, 1), decoding(9, 1)], 3, free, 1, edge)
-        ask_plan(student, [decoding(8, 4, full=True), reading(20, 7, 4), decoding(16, 4, full=True)], 9, free, 4, f"{edge} What it would have used of the budget is there for the others.")
+        ask_plan(
+            student,
+            [decoding(8, 4, full=True), reading(20, 7, 4), decoding(16, 4, full=True)],
+            9,
+            free,
+            4,
+            f"{edge} What it would have used of the budget is there for the others.",
+        )
     for size in (4, 5, 8, 12, 1):
-        ask_plan(student, [state(13, 12, 3), state(12), state(5)], 50, 4, size, f"{edge} Blocks have `block_size` tokens.") if 3 * size >= 12 else ask_plan(student, [state(3), state(2)], 50, 4, size, edge)
+        ask_plan(
+            student,
+            [state(13, 12, 3), state(12), state(5)],
+            50,
+            4,
+            size,
+            f"{edge} Blocks have `block_size` tokens.",
+        ) if 3 * size >= 12 else ask_plan(student, [state(3), state(2)], 50, 4, size, edge)
     whole_prompt = "A waiting request is let in only if there are free blocks for all of its tokens, not only for the piece that it computes now; and it takes them all."
     for free in (0, 1, 2, 3, 4, 5, 7):
         ask_plan(student, [state(9)], 100, free, 4, whole_prompt)
         ask_plan(student, [state(8)], 100, free, 4, whole_prompt)
         ask_plan(student, [state(12)], 2, free, 4, whole_prompt)
         ask_plan(student, [state(4), state(4), state(5)], 100, free, 4, whole_prompt)
-        ask_plan(student, [state(6), decoding(8, 4, full=True), decoding(4, 4, full=True)], 100, free, 4, f"{whole_prompt} Those that run take theirs first.")
+        ask_plan(
+            student,
+            [state(6), decoding(8, 4, full=True), decoding(4, 4, full=True)],
+            100,
+            free,
+            4,
+            f"{whole_prompt} Those that run take theirs first.",
+        )
         if free > 2:
-            ask_plan(student, [state(9), state(1), state(1)], 100, free, 4, f"{whole_prompt} A block that is begun is nobody else's.")
-        ask_plan(student, [reading(20, 4, 4), state(5)], 100, free, 4, f"Who reads on holds the blocks for all of its tokens already: it takes none. {whole_prompt}")
+            ask_plan(
+                student,
+                [state(9), state(1), state(1)],
+                100,
+                free,
+                4,
+                f"{whole_prompt} A block that is begun is nobody else's.",
+            )
+        ask_plan(
+            student,
+            [reading(20, 4, 4), state(5)],
+            100,
+            free,
+            4,
+            f"Who reads on holds the blocks for all of its tokens already: it takes none. {whole_prompt}",
+        )
 
 
 @plan.stage("no overtaking", points=1.5, after="admit")
@@ -158,14 +373,42 @@ def test_nobody_overtakes(student, rng):
     for free in (0, 1, 2, 3, 5):
         ask_plan(student, [state(20), state(1), state(4)], 50, free, 4, rule)
         ask_plan(student, [state(4), state(20), state(1)], 50, free, 4, rule)
-        ask_plan(student, [state(3), decoding(9, 4), state(17), decoding(8, 4, full=True), state(2), reading(30, 2, 4), state(1)], 90, free, 4, rule)
+        ask_plan(
+            student,
+            [
+                state(3),
+                decoding(9, 4),
+                state(17),
+                decoding(8, 4, full=True),
+                state(2),
+                reading(30, 2, 4),
+                state(1),
+            ],
+            90,
+            free,
+            4,
+            rule,
+        )
     for size in (4, 16, 1):
         for number in (3, 8, 20, 300):
             for _ in range(1 if number == 300 else 3):
-                ask_plan(student, drawn_states(rng, number, size, "dfrww"), number + whole(rng, 0, 60), whole(rng, 0, 2 * number // size + 6), size, rule)
+                ask_plan(
+                    student,
+                    drawn_states(rng, number, size, "dfrww"),
+                    number + whole(rng, 0, 60),
+                    whole(rng, 0, 2 * number // size + 6),
+                    size,
+                    rule,
+                )
 
 
-queue = exercise("15.Queue", function="Queue", points=8, see=f"{BOOK}/scheduling#when-memory-runs-out", withhold=OURS | RIVALS)
+queue = exercise(
+    "15.Queue",
+    function="Queue",
+    points=8,
+    see=f"{BOOK}/scheduling#when-memory-runs-out",
+    withhold=OURS | RIVALS,
+)
 NO_QUEUE = "`Queue(blocks, block_size)` makes an object with the methods `add`, `step`, `finish` and `abort`, and with `free`, `running` and `waiting`."
 
 
@@ -173,7 +416,11 @@ class Beside:
     """A student's queue, and what it should hold."""
 
     def __init__(self, student, blocks: int, size: int):
-        self.student, self.right, self.given = student, Mirror(blocks, size), f"{blocks} blocks of {size} tokens"
+        self.student, self.right, self.given = (
+            student,
+            Mirror(blocks, size),
+            f"{blocks} blocks of {size} tokens",
+        )
         self.handle, self.told = student.build("Queue", blocks, size), []
 
     def call(self, method: str, *arguments: object) -> object:
@@ -187,7 +434,9 @@ class Beside:
     def lacking(self, error: StudentError) -> Exception:
         """What is no queue at all is a wrong answer, and not an error of the student's code."""
         try:
-            there = error.kind != "missing" and (error.kind != "error" or inside(self.handle).get("free") is not None)
+            there = error.kind != "missing" and (
+                error.kind != "error" or inside(self.handle).get("free") is not None
+            )
         except StudentError:
             there = False
         return error if there else CheckFailed(NO_QUEUE, error.text)
@@ -200,36 +449,53 @@ class Beside:
         """Compare what it holds."""
         for name in only:
             came = self.student.ask("get", "Queue", name, of=self.handle).value
-            expect(came, f"`{name}`", self.told_last()).equals(getattr(self.right, name), cause=cause)
+            expect(came, f"`{name}`", self.told_last()).equals(
+                getattr(self.right, name), cause=cause
+            )
 
     def add(self, name: str, prompt: int) -> None:
         """A request comes, here and there."""
-        expect(self.call("add", name, prompt) is None, "What `add` returned").is_true(cause="`add` returns nothing.")
+        expect(self.call("add", name, prompt) is None, "What `add` returned").is_true(
+            cause="`add` returns nothing."
+        )
         self.right.add(name, prompt)
 
     def step(self, cause: str, **options: object) -> None:
         """One step, here and there."""
         came = self.call("step")
-        expect(came, "What `step` returned", self.told_last()).equals(self.right.step(), cause=cause)
+        expect(came, "What `step` returned", self.told_last()).equals(
+            self.right.step(), cause=cause
+        )
         self.state(cause, **options)
 
     def finish(self, name: str, cause: str) -> None:
         """A request has said all."""
         came = self.call("finish", name)
-        expect(came, "What `finish` returned", self.told_last()).equals(self.right.leave(name), cause=cause)
+        expect(came, "What `finish` returned", self.told_last()).equals(
+            self.right.leave(name), cause=cause
+        )
 
     def abort(self, name: str) -> None:
         """Its client went away."""
-        expect(self.call("abort", name) is None, "What `abort` returned").is_true(cause="`abort` returns nothing.")
+        expect(self.call("abort", name) is None, "What `abort` returned").is_true(
+            cause="`abort` returns nothing."
+        )
         self.right.leave(name)
 
 
 @queue.stage("plenty", points=1.5)
 def test_all_are_let_in_where_there_is_room(student, rng):
     rule = "Where there is room, all are let in in their order and compute their whole prompt; then each step computes the one token that each said last."
-    for blocks, size, prompts in ((300, 4, (3, 1, 2)), (300, 100, (5,)), (100, 1, (2, 1)), (300, 50, (49, 50, 51, 10_000))):
+    for blocks, size, prompts in (
+        (300, 4, (3, 1, 2)),
+        (300, 100, (5,)),
+        (100, 1, (2, 1)),
+        (300, 50, (49, 50, 51, 10_000)),
+    ):
         beside = Beside(student, blocks, size)
-        beside.step(f"{rule} With nobody there a step computes nothing.", only=("running", "waiting"))
+        beside.step(
+            f"{rule} With nobody there a step computes nothing.", only=("running", "waiting")
+        )
         for place, prompt in enumerate(prompts):
             beside.add(f"{'cba'[place % 3]}{place}", prompt)
             beside.state("Who is added waits, in the order of coming.", only=("running", "waiting"))
@@ -260,7 +526,13 @@ def test_blocks_are_taken_when_they_are_needed(student, rng):
 @queue.stage("waiting", points=1)
 def test_who_does_not_find_blocks_waits_and_nobody_overtakes(student, rng):
     rule = "A waiting request is let in when there are free blocks for all of its tokens. The first that does not find them ends the step: a smaller one behind it waits, too."
-    for blocks, size, prompts in ((3, 4, (8, 9, 1)), (4, 2, (4, 4, 1)), (1, 4, (2, 1)), (6, 2, (2, 30 // 3, 2, 1)), (2, 100, (100, 100, 1))):
+    for blocks, size, prompts in (
+        (3, 4, (8, 9, 1)),
+        (4, 2, (4, 4, 1)),
+        (1, 4, (2, 1)),
+        (6, 2, (2, 30 // 3, 2, 1)),
+        (2, 100, (100, 100, 1)),
+    ):
         beside = Beside(student, blocks, size)
         for place, prompt in enumerate(prompts):
             beside.add(f"{'qpo'[place % 3]}{place}", prompt)
@@ -311,12 +583,16 @@ def test_who_leaves_gives_back_all(student, rng):
     beside.state(gone)
     twice = "A name that waits or runs already raises a ValueError, and nothing changes."
     beside.add("q", 100)
-    for name in ("c", "q"):                                                # one that runs, and one that waits
+    for name in ("c", "q"):  # one that runs, and one that waits
         try:
-            raised = beside.student.ask("call", "Queue", "add", of=beside.handle, args=(name, 3)) and ""
+            raised = (
+                beside.student.ask("call", "Queue", "add", of=beside.handle, args=(name, 3)) and ""
+            )
         except StudentError as error:
             raised = error.text.rsplit("\n", 1)[-1]
-        expect(raised.startswith("ValueError")).is_true(cause=twice, detail=raised or "nothing was raised")
+        expect(raised.startswith("ValueError")).is_true(
+            cause=twice, detail=raised or "nothing was raised"
+        )
         beside.state(twice)
     ask_refused_names(student, twice)
     beside.abort("q")
@@ -338,8 +614,10 @@ def test_who_leaves_gives_back_all(student, rng):
     other.step("Each queue has its own requests.")
 
 
-PUT_BACK = ("If a running request needs a block and none is free, the running one that came last gives all of its blocks back and waits; it may be the very one. It keeps its prompt and what it has said, and when it is let in "
-            "again it computes all of that.")
+PUT_BACK = (
+    "If a running request needs a block and none is free, the running one that came last gives all of its blocks back and waits; it may be the very one. It keeps its prompt and what it has said, and when it is let in "
+    "again it computes all of that."
+)
 
 
 @queue.stage("put back", points=2, after="plenty")
@@ -352,7 +630,14 @@ def test_the_last_that_came_is_put_back(student, rng):
     beside.finish("a", "`finish` returns all new tokens that were said.")
     for _ in range(2):
         beside.step(PUT_BACK)
-    for blocks, size, prompts in ((3, 1, (1, 1)), (2, 4, (3, 4)), (5, 2, (1, 2, 3)), (6, 3, (6, 1, 1, 2)), (4, 4, (4, 1, 4, 1)), (3, 4, (1, 4, 1))):
+    for blocks, size, prompts in (
+        (3, 1, (1, 1)),
+        (2, 4, (3, 4)),
+        (5, 2, (1, 2, 3)),
+        (6, 3, (6, 1, 1, 2)),
+        (4, 4, (4, 1, 4, 1)),
+        (3, 4, (1, 4, 1)),
+    ):
         beside = Beside(student, blocks, size)
         for place, prompt in enumerate(prompts):
             beside.add(f"{'zyxw'[place]}", prompt)
@@ -363,7 +648,10 @@ def test_the_last_that_came_is_put_back(student, rng):
         beside.step(f"{PUT_BACK} It comes again in the order of coming.")
         if len(beside.right.here) > 1:
             last = beside.right.here[-1][0]
-            beside.finish(last, "`finish` returns all new tokens that were said, before a request was put back and after.")
+            beside.finish(
+                last,
+                "`finish` returns all new tokens that were said, before a request was put back and after.",
+            )
             beside.state("Who was put back holds no block that could be given back twice.")
 
 
@@ -373,13 +661,24 @@ def test_a_long_afternoon(student, rng):
         beside, room = Beside(student, blocks, size), blocks * size
         for turn in range(number):
             for name in [one[0] for one in beside.right.here if one[1] + one[2] >= room]:
-                beside.finish(name, "`finish` returns all new tokens that were said, before a request was put back and after.")
+                beside.finish(
+                    name,
+                    "`finish` returns all new tokens that were said, before a request was put back and after.",
+                )
             if whole(rng, 0, 2) == 0 or not beside.right.here:
                 beside.add(f"r{turn}", whole(rng, 1, max(1, room // 3)))
             if whole(rng, 0, 7) == 0:
                 place = whole(rng, 0, len(beside.right.here) - 1)
-                (beside.abort if turn % 2 else lambda name: beside.finish(name, "`finish` returns all new tokens that were said."))(beside.right.here[place][0])
-            beside.step(f"In a long script something goes wrong that the short ones do not show. {PUT_BACK}")
+                (
+                    beside.abort
+                    if turn % 2
+                    else lambda name: beside.finish(
+                        name, "`finish` returns all new tokens that were said."
+                    )
+                )(beside.right.here[place][0])
+            beside.step(
+                f"In a long script something goes wrong that the short ones do not show. {PUT_BACK}"
+            )
     handed = Beside(student, 6, 2)
     handed.add("a", 3)
     handed.add("b", 30)

@@ -1,4 +1,5 @@
 """The block of a decoder that chapter 16 shows with one fault, and its right result in float64."""
+
 import torch
 from torch import Tensor
 
@@ -19,21 +20,40 @@ def broken_block(x, weights, heads):                                            
     inside = gate * gate.sigmoid() * (again @ weights["up"].T)                              # line 12
     return y + inside @ weights["down"].T                                                   # line 13
 """
-FAULTS = Faults(PROGRAM, {
-    "scale": ("(C / heads) ** 0.5", "C ** 0.5          "),        # as long as before, so that nothing shows which line it is
-    "triangle": (".triu(1)", ".tril(-1)"),
-    "softmax": (".softmax(dim=2)", ".softmax(dim=1)"),
-    "heads": ("(shares @ v).transpose(0, 1).reshape(T, C)", "(shares @ v).reshape(T, C)"),
-    "stream": ("return y + inside", "return again + inside"),
-})
-FAULT = FAULTS.by_name["scale"]      # the one that the notebook has; the others are what a repair may go wrong by
-SHAPES = {"query": "CC", "key": "CC", "value": "CC", "output": "CC", "gate": "FC", "up": "FC", "down": "CF"}
+FAULTS = Faults(
+    PROGRAM,
+    {
+        "scale": (
+            "(C / heads) ** 0.5",
+            "C ** 0.5          ",
+        ),  # as long as before, so that nothing shows which line it is
+        "triangle": (".triu(1)", ".tril(-1)"),
+        "softmax": (".softmax(dim=2)", ".softmax(dim=1)"),
+        "heads": ("(shares @ v).transpose(0, 1).reshape(T, C)", "(shares @ v).reshape(T, C)"),
+        "stream": ("return y + inside", "return again + inside"),
+    },
+)
+FAULT = FAULTS.by_name[
+    "scale"
+]  # the one that the notebook has; the others are what a repair may go wrong by
+SHAPES = {
+    "query": "CC",
+    "key": "CC",
+    "value": "CC",
+    "output": "CC",
+    "gate": "FC",
+    "up": "FC",
+    "down": "CF",
+}
 
 
 def drawn_weights(rng: torch.Generator, C: int, F: int) -> dict[str, Tensor]:
     """Matrices such that what they make is about as large as what they get."""
     size = {"C": C, "F": F}
-    return {name: 1.5 * torch.randn(size[rows], size[columns], generator=rng) / size[columns] ** 0.5 for name, (rows, columns) in SHAPES.items()}
+    return {
+        name: 1.5 * torch.randn(size[rows], size[columns], generator=rng) / size[columns] ** 0.5
+        for name, (rows, columns) in SHAPES.items()
+    }
 
 
 def largest_score(x: Tensor, weights: dict[str, Tensor], heads: int) -> float:
@@ -47,8 +67,13 @@ def right_block(x: Tensor, weights: dict[str, Tensor], heads: int) -> Tensor:
     """What the block should give, by explicit indices, computed in float64."""
     x, W = x.double(), {name: one.double() for name, one in weights.items()}
     (T, C), D = x.shape, x.shape[1] // heads
-    normed = x / torch.linalg.vector_norm(x.pow(2).mean(1, keepdim=True).add(1e-6).sqrt(), dim=1, keepdim=True)
-    q, k, v = (torch.einsum("tc,hdc->htd", normed, W[name].view(heads, D, C)) for name in ("query", "key", "value"))
+    normed = x / torch.linalg.vector_norm(
+        x.pow(2).mean(1, keepdim=True).add(1e-6).sqrt(), dim=1, keepdim=True
+    )
+    q, k, v = (
+        torch.einsum("tc,hdc->htd", normed, W[name].view(heads, D, C))
+        for name in ("query", "key", "value")
+    )
     seen = torch.arange(T) <= torch.arange(T)[:, None]
     scores = torch.einsum("htd,hsd->hts", q, k) * D**-0.5
     weighted = torch.where(seen, scores, -torch.inf).softmax(2)

@@ -2,6 +2,7 @@
 
 A predicate returns how clearly its sentence holds: below 0 it is broken by so much.
 """
+
 import torch
 from torch import Tensor
 
@@ -71,9 +72,11 @@ def pooling_holds(vectors: object, real: list) -> float:
 
 def rotary_holds(x: object, places: list) -> float:
     """The nearer key scores higher, in parts of the vector's square."""
-    pairs = wide(x).view(2, -1).square().sum(0)                                     # (D / 2,)
+    pairs = wide(x).view(2, -1).square().sum(0)  # (D / 2,)
     speeds = 10_000.0 ** (-2 * torch.arange(len(pairs)).double() / len(x))
-    near, far = (float((pairs * (distance * speeds).cos()).sum() / pairs.sum()) for distance in places)
+    near, far = (
+        float((pairs * (distance * speeds).cos()).sum() / pairs.sum()) for distance in places
+    )
     return near - far
 
 
@@ -99,45 +102,112 @@ def loss_holds(one: object, other: object, right: list) -> float:
 
 def unlike(one: object, other: object, right: list) -> bool:
     """Whether shapes and true tokens do not fit."""
-    return wide(one).shape != wide(other).shape or len(right) != len(one) or max(right) >= wide(one).shape[1]
+    return (
+        wide(one).shape != wide(other).shape
+        or len(right) != len(one)
+        or max(right) >= wide(one).shape[1]
+    )
 
 
 def top_tie(*tables: object) -> bool:
     """Whether the two likeliest tokens of a row are nearer than 0.01."""
-    return any(bool((best[:, 0] - best[:, 1] < NEAR - 1e-7).any()) for best in (wide(one).topk(2, 1).values for one in tables))
+    return any(
+        bool((best[:, 0] - best[:, 1] < NEAR - 1e-7).any())
+        for best in (wide(one).topk(2, 1).values for one in tables)
+    )
 
 
 SUM = "the probabilities do not add up to 1 in each row"
 TIE = "a tie decides, or what is nearly one: what is kept and what is dropped are nearer than 0.01"
-WORDS = {"`then` should have one row and one column for each word of `first`": not_square, SUM: lambda first, then: off_sum(first, then)}
+WORDS = {
+    "`then` should have one row and one column for each word of `first`": not_square,
+    SUM: lambda first, then: off_sum(first, then),
+}
 FORMS = {
-    "beam": {"first": Numbers(((4, 6),), low=0, high=1), "then": Numbers(((4, 6), (4, 6)), low=0, high=1)},
-    "wider": {"first": Numbers(((3, 8),), low=0, high=1), "then": Numbers(((3, 8), (3, 8)), low=0, high=1)},
+    "beam": {
+        "first": Numbers(((4, 6),), low=0, high=1),
+        "then": Numbers(((4, 6), (4, 6)), low=0, high=1),
+    },
+    "wider": {
+        "first": Numbers(((3, 8),), low=0, high=1),
+        "then": Numbers(((3, 8), (3, 8)), low=0, high=1),
+    },
     "top_p": {"p": Numbers(((6, 40),), low=0, high=1)},
     "pooling": {"vectors": Numbers(((2, 8), (1, 4)), low=-10, high=10), "real": Ids((2, 8), 0, 1)},
     "rotary": {"x": Numbers(((2, 8),), low=-10, high=10), "places": Ids((2, 2), 0, 1000)},
-    "loss": {"one": Numbers(((1, 10), (2, 6)), low=0, high=1), "other": Numbers(((1, 10), (2, 6)), low=0, high=1), "right": Ids((1, 10), 0, 5)},
+    "loss": {
+        "one": Numbers(((1, 10), (2, 6)), low=0, high=1),
+        "other": Numbers(((1, 10), (2, 6)), low=0, high=1),
+        "right": Ids((1, 10), 0, 5),
+    },
 }
 WORTHLESS = {
     "beam": WORDS | {TIE: lambda first, then: beams(first, then, 2, 3)[1] < NEAR - 1e-7},
-    "wider": WORDS | {TIE: lambda first, then: min(beams(first, then, 3, width)[1] for width in (1, 2)) < NEAR - 1e-7},
-    "top_p": {SUM: lambda p: off_sum(p), "two probabilities are nearer than 0.001: which of them is kept would be a tie": lambda p: nearest_pair(p) < 0.001 - 1e-7},
-    "pooling": {"`real` should have one number for each row of `vectors`": lambda vectors, real: len(real) != len(vectors),
-                "there is no padding in it": lambda vectors, real: 0 not in real, "there is no token in it": lambda vectors, real: 1 not in real,
-                "a row of padding is not all zeros, as the sentence has it": lambda vectors, real: bool(padding_of(vectors, real).any())},
-    "rotary": {"a vector that is turned has an even number of numbers": lambda x, places: len(x) % 2 == 1, "the vector is all zeros, or shorter than 0.1": lambda x, places: float(wide(x).norm()) < 0.1 - 1e-7,
-               "the second distance should be larger than the first": lambda x, places: places[1] <= places[0]},
-    "loss": {"`one` and `other` should have the same shape, a row for each true token, and the true tokens among their columns": unlike, SUM: lambda one, other, right: off_sum(one, other),
-             "a true token has less than 0.001, so that the loss is infinite or nearly": lambda one, other, right: bool(torch.cat((of_truth(one, right), of_truth(other, right))).min() < 0.001 - 1e-7),
-             "the two likeliest tokens of a row are nearer than 0.01: a tie would decide what is guessed": lambda one, other, right: top_tie(one, other),
-             "`one` should be the model with the smaller loss, by 0.01 at least": lambda one, other, right: loss_of(other, right) - loss_of(one, right) < NEAR - 1e-7},
+    "wider": WORDS
+    | {
+        TIE: lambda first, then: (
+            min(beams(first, then, 3, width)[1] for width in (1, 2)) < NEAR - 1e-7
+        )
+    },
+    "top_p": {
+        SUM: lambda p: off_sum(p),
+        "two probabilities are nearer than 0.001: which of them is kept would be a tie": lambda p: (
+            nearest_pair(p) < 0.001 - 1e-7
+        ),
+    },
+    "pooling": {
+        "`real` should have one number for each row of `vectors`": lambda vectors, real: (
+            len(real) != len(vectors)
+        ),
+        "there is no padding in it": lambda vectors, real: 0 not in real,
+        "there is no token in it": lambda vectors, real: 1 not in real,
+        "a row of padding is not all zeros, as the sentence has it": lambda vectors, real: bool(
+            padding_of(vectors, real).any()
+        ),
+    },
+    "rotary": {
+        "a vector that is turned has an even number of numbers": lambda x, places: len(x) % 2 == 1,
+        "the vector is all zeros, or shorter than 0.1": lambda x, places: (
+            float(wide(x).norm()) < 0.1 - 1e-7
+        ),
+        "the second distance should be larger than the first": lambda x, places: (
+            places[1] <= places[0]
+        ),
+    },
+    "loss": {
+        "`one` and `other` should have the same shape, a row for each true token, and the true tokens among their columns": unlike,
+        SUM: lambda one, other, right: off_sum(one, other),
+        "a true token has less than 0.001, so that the loss is infinite or nearly": lambda one, other, right: (
+            bool(torch.cat((of_truth(one, right), of_truth(other, right))).min() < 0.001 - 1e-7)
+        ),
+        "the two likeliest tokens of a row are nearer than 0.01: a tie would decide what is guessed": lambda one, other, right: (
+            top_tie(one, other)
+        ),
+        "`one` should be the model with the smaller loss, by 0.01 at least": lambda one, other, right: (
+            loss_of(other, right) - loss_of(one, right) < NEAR - 1e-7
+        ),
+    },
 }
-HOLDS = {"beam": beam_holds, "wider": wider_holds, "top_p": top_p_holds, "pooling": pooling_holds, "rotary": rotary_holds, "loss": loss_holds}
-CLEARLY = {"beam": NEAR - 1e-6, "wider": NEAR - 1e-6, "top_p": NEAR - 1e-6, "pooling": 0.1 - 1e-6, "rotary": 0.1 - 1e-6, "loss": 0.5}
+HOLDS = {
+    "beam": beam_holds,
+    "wider": wider_holds,
+    "top_p": top_p_holds,
+    "pooling": pooling_holds,
+    "rotary": rotary_holds,
+    "loss": loss_holds,
+}
+CLEARLY = {
+    "beam": NEAR - 1e-6,
+    "wider": NEAR - 1e-6,
+    "top_p": NEAR - 1e-6,
+    "pooling": 0.1 - 1e-6,
+    "rotary": 0.1 - 1e-6,
+    "loss": 0.5,
+}
 CAUSES = {
     "beam": "A beam of three finds the likeliest text here. It can miss one only by dropping its first word: that of the likeliest text should come fourth or later, and its sequel should make up for it.",
     "wider": "With a beam of two the text that is found is as likely as the greedy one here. The greedy beginning has to be kept alone and dropped by the wider beam: after two words, two other beginnings should be likelier, "
-             "and their sequels poor.",
+    "and their sequels poor.",
     "top_p": "Five tokens are enough for 0.9 here. The flatter the distribution, the more tokens top-p keeps.",
     "pooling": "The two means are the same here, or nearly. By how many rows does each of them divide?",
     "rotary": "The nearer key scores higher here. A score is a sum of cosines of the distance: where does a cosine rise again?",

@@ -3,6 +3,7 @@
 Each function says whether a tensor holds what the model computes anyway. A file whose table is another one was made for
 another model, and is refused.
 """
+
 import torch
 from torch import Tensor
 
@@ -19,7 +20,9 @@ def zeros(table: Tensor, config: object) -> bool:
 
 def causal(table: Tensor, config: object) -> bool:
     """Ones up to the diagonal: who may see whom."""
-    return table.ndim >= 2 and torch.equal(table.bool(), torch.ones_like(table, dtype=torch.bool).tril())
+    return table.ndim >= 2 and torch.equal(
+        table.bool(), torch.ones_like(table, dtype=torch.bool).tril()
+    )
 
 
 def hiding(table: Tensor, config: object) -> bool:
@@ -30,4 +33,6 @@ def hiding(table: Tensor, config: object) -> bool:
 def frequencies(table: Tensor, config: object) -> bool:
     """base^(-2i / D) for each of the D/2 angles, as far as half precision tells."""
     steps = torch.arange(table.numel(), dtype=torch.float64) / max(table.numel(), 1)
-    return torch.allclose(table.double().flatten(), config.rope_theta ** -steps, rtol=1e-2, atol=1e-7)
+    return torch.allclose(
+        table.double().flatten(), config.rope_theta**-steps, rtol=1e-2, atol=1e-7
+    )

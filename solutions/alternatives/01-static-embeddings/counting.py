@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 1, part 1."""
+
 from collections import Counter
 
 import numpy as np
@@ -23,8 +24,13 @@ def _(sentences, vocab_size, window):
 
 @alternative("01.window_counts", "counter-and-sparse")
 def _(sentences, vocab_size, window):
-    pairs = Counter((word, sentence[j]) for sentence in sentences for i, word in enumerate(sentence)
-                    for j in range(len(sentence)) if 0 < abs(i - j) <= window)
+    pairs = Counter(
+        (word, sentence[j])
+        for sentence in sentences
+        for i, word in enumerate(sentence)
+        for j in range(len(sentence))
+        if 0 < abs(i - j) <= window
+    )
     table = scipy.sparse.dok_matrix((vocab_size, vocab_size), dtype=np.float32)
     for pair, number in pairs.items():
         table[pair] = number
@@ -36,7 +42,7 @@ def _(sentences, vocab_size, window):
     counts = [[0.0] * vocab_size for _ in range(vocab_size)]
     for sentence in sentences:
         for i, word in enumerate(sentence):
-            for context in sentence[max(0, i - window):i] + sentence[i + 1:i + 1 + window]:
+            for context in sentence[max(0, i - window) : i] + sentence[i + 1 : i + 1 + window]:
                 counts[word][context] += 1
     return torch.tensor(counts)
 
@@ -55,7 +61,12 @@ def _(num_words, window):
 @alternative("01.ppmi", "log-space")
 def _(counts):
     logs = counts.double().log()
-    scores = logs + counts.sum().double().log() - counts.sum(1).double().log()[:, None] - counts.sum(0).double().log()
+    scores = (
+        logs
+        + counts.sum().double().log()
+        - counts.sum(1).double().log()[:, None]
+        - counts.sum(0).double().log()
+    )
     scores[counts == 0] = 0
     return torch.relu(scores).float()
 
@@ -92,12 +103,18 @@ def _(counts):
 @alternative("01.predict_sizes", "one-by-one")
 def _(vocab_size, dim, nonzero):
     values, columns, starts = nonzero * 4, nonzero * 4, (vocab_size + 1) * 4
-    return {"sparse_bytes": values + columns + starts, "dense_bytes": vocab_size * vocab_size * 4,
-            "parameters": vocab_size * dim + vocab_size * dim}
+    return {
+        "sparse_bytes": values + columns + starts,
+        "dense_bytes": vocab_size * vocab_size * 4,
+        "parameters": vocab_size * dim + vocab_size * dim,
+    }
 
 
 @alternative("01.predict_sizes", "by-building")
 def _(vocab_size, dim, nonzero):
-    cell = torch.zeros(())             # expanded, it has every size and takes no memory
-    return {"parameters": cell.expand(2, vocab_size, dim).numel(), "dense_bytes": cell.expand(vocab_size, vocab_size).nbytes,
-            "sparse_bytes": 2 * cell.expand(nonzero).nbytes + cell.int().expand(vocab_size + 1).nbytes}
+    cell = torch.zeros(())  # expanded, it has every size and takes no memory
+    return {
+        "parameters": cell.expand(2, vocab_size, dim).numel(),
+        "dense_bytes": cell.expand(vocab_size, vocab_size).nbytes,
+        "sparse_bytes": 2 * cell.expand(nonzero).nbytes + cell.int().expand(vocab_size + 1).nbytes,
+    }

@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 1, parts 3 and 4."""
+
 import numpy as np
 import torch
 
@@ -17,7 +18,7 @@ def _(counts, x_max=100.0, alpha=0.75):
 
 @alternative("01.glove_weight", "powers-clamped-and-divided")
 def _(counts, x_max=100.0, alpha=0.75):
-    return (counts ** alpha).clamp(max=x_max ** alpha).float() / x_max ** alpha
+    return (counts**alpha).clamp(max=x_max**alpha).float() / x_max**alpha
 
 
 @alternative("01.glove_weight", "counts-clamped-first")
@@ -39,9 +40,14 @@ def _(counts, x_max=100.0, alpha=0.75):
 @alternative("01.analogy", "three-cosines")
 def _(matrix, a, b, c):
     lengths = matrix.norm(dim=1)
-    cosines = matrix @ matrix[[a, b, c]].T / (lengths[:, None] * lengths[[a, b, c]]).clamp(min=1e-12)    # (V, 3)
+    cosines = (
+        matrix @ matrix[[a, b, c]].T / (lengths[:, None] * lengths[[a, b, c]]).clamp(min=1e-12)
+    )  # (V, 3)
     scores = cosines[:, 1] - cosines[:, 0] + cosines[:, 2]
-    return max((row for row in range(len(matrix)) if row not in (a, b, c)), key=lambda row: scores[row].item())
+    return max(
+        (row for row in range(len(matrix)) if row not in (a, b, c)),
+        key=lambda row: scores[row].item(),
+    )
 
 
 @alternative("01.analogy", "numpy")
@@ -59,7 +65,11 @@ def _(matrix, a, b, c):
     unit = normalize(matrix, dim=-1)
     target = normalize(unit[b] - unit[a] + unit[c], dim=0)
     scores = unit.mv(target)
-    return next(int(row) for row in scores.sort(descending=True, stable=True).indices if row not in (a, b, c))
+    return next(
+        int(row)
+        for row in scores.sort(descending=True, stable=True).indices
+        if row not in (a, b, c)
+    )
 
 
 @alternative("01.analogy", "only-the-others")

@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 1, part 2."""
+
 import math
 
 import numpy as np
@@ -18,7 +19,9 @@ def _(counts, threshold):
 @alternative("01.keep_probability", "where")
 def _(counts, threshold):
     share = counts / counts.sum()
-    return torch.where(share > threshold, torch.sqrt(threshold / share), torch.ones(counts.shape)).float()
+    return torch.where(
+        share > threshold, torch.sqrt(threshold / share), torch.ones(counts.shape)
+    ).float()
 
 
 @alternative("01.keep_probability", "numpy")
@@ -33,7 +36,10 @@ def _(candidate):
     for numbers, threshold in (([500, 300, 180, 20], 0.1), ([7, 1, 1, 1], 0.02), ([30, 1], 0.5)):
         answers = candidate(torch.tensor(numbers), threshold).tolist()
         for number, answer in zip(numbers, answers, strict=True):
-            assert abs(answer - min(1, math.sqrt(threshold * sum(numbers) / number))) < 1e-4, (number, answer)
+            assert abs(answer - min(1, math.sqrt(threshold * sum(numbers) / number))) < 1e-4, (
+                number,
+                answer,
+            )
 
 
 @alternative("01.test_keep", "numpy")
@@ -73,7 +79,9 @@ def _(center, context, negatives):
     scores = torch.bmm(words, center.unsqueeze(2)).squeeze(2)
     labels = torch.zeros_like(scores)
     labels[:, 0] = 1
-    return torch.nn.functional.binary_cross_entropy_with_logits(scores, labels, reduction="sum") / len(center)
+    return torch.nn.functional.binary_cross_entropy_with_logits(
+        scores, labels, reduction="sum"
+    ) / len(center)
 
 
 @alternative("01.sgns_loss", "scipy")
@@ -95,7 +103,9 @@ def _(center, context, negatives):
 @alternative("01.sgns_gradients", "loops")
 def _(center, context, negatives):
     batch, number, _ = negatives.shape
-    d_center, d_context, d_negatives = (torch.zeros(part.shape) for part in (center, context, negatives))
+    d_center, d_context, d_negatives = (
+        torch.zeros(part.shape) for part in (center, context, negatives)
+    )
     for b in range(batch):
         pull = (torch.sigmoid(center[b] @ context[b]) - 1) / batch
         d_center[b] += pull * context[b]
@@ -109,7 +119,7 @@ def _(center, context, negatives):
 
 @alternative("01.sgns_gradients", "contexts-and-negatives-together")
 def _(center, context, negatives):
-    words = torch.cat([context[:, None], negatives], 1)                             # (B, 1 + K, D)
+    words = torch.cat([context[:, None], negatives], 1)  # (B, 1 + K, D)
     error = torch.sigmoid(words @ center[:, :, None])[..., 0]
     error[:, 0] -= 1
     error = error / center.size(0)
@@ -122,7 +132,10 @@ def _(center, context, negatives):
     v, u, n = (part.double().numpy() for part in (center, context, negatives))
     pull = (scipy.special.expit((v * u).sum(1, keepdims=True)) - 1) / len(v)
     push = scipy.special.expit(np.einsum("bd,bkd->bk", v, n))[:, :, None] / len(v)
-    return tuple(torch.from_numpy(part).float() for part in (pull * u + (push * n).sum(1), pull * v, push * v[:, None]))
+    return tuple(
+        torch.from_numpy(part).float()
+        for part in (pull * u + (push * n).sum(1), pull * v, push * v[:, None])
+    )
 
 
 @alternative("01.cbow_scores", "row-by-row")
@@ -133,19 +146,26 @@ def _(word_vectors, output_vectors, contexts):
 
 @alternative("01.cbow_scores", "weights")
 def _(word_vectors, output_vectors, contexts):
-    one_hot = torch.nn.functional.one_hot(contexts + 1, len(word_vectors) + 1)[:, :, 1:].sum(1).float()   # (B, V)
+    one_hot = (
+        torch.nn.functional.one_hot(contexts + 1, len(word_vectors) + 1)[:, :, 1:].sum(1).float()
+    )  # (B, V)
     return one_hot / one_hot.sum(1, keepdim=True) @ word_vectors @ output_vectors.T
 
 
 @alternative("01.cbow_scores", "mean-without-nan")
 def _(word_vectors, output_vectors, contexts):
-    rows = torch.where((contexts >= 0).unsqueeze(-1), word_vectors[contexts], math.nan)      # (B, S, D)
+    rows = torch.where((contexts >= 0).unsqueeze(-1), word_vectors[contexts], math.nan)  # (B, S, D)
     return rows.nanmean(dim=1) @ output_vectors.T
 
 
 @alternative("01.sgns_gradients", "autograd-on-copies")
 def _(center, context, negatives):
     leaves = [part.detach().clone().requires_grad_() for part in (center, context, negatives)]
-    right, wrong = torch.einsum("bd,bd->b", leaves[0], leaves[1]), torch.einsum("bd,bkd->bk", leaves[0], leaves[2])
-    loss = (torch.nn.functional.softplus(-right) + torch.nn.functional.softplus(wrong).sum(1)).mean()
+    right, wrong = (
+        torch.einsum("bd,bd->b", leaves[0], leaves[1]),
+        torch.einsum("bd,bkd->bk", leaves[0], leaves[2]),
+    )
+    loss = (
+        torch.nn.functional.softplus(-right) + torch.nn.functional.softplus(wrong).sum(1)
+    ).mean()
     return torch.autograd.grad(loss, leaves)

@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 2, byte-pair encoding."""
+
 from autograder.checks.registry import alternative
 
 
@@ -9,7 +10,7 @@ def _(word, merges):
         i = 0
         while i + 1 < len(pieces):
             if pieces[i] == left and pieces[i + 1] == right:
-                pieces[i:i + 2] = [left + right]
+                pieces[i : i + 2] = [left + right]
             i += 1
     return pieces
 
@@ -24,8 +25,8 @@ def _(word, merges):
             break
         joined, i = [], 0
         while i < len(pieces):
-            step = 2 if pieces[i:i + 2] == best else 1
-            joined.append("".join(pieces[i:i + step]))
+            step = 2 if pieces[i : i + 2] == best else 1
+            joined.append("".join(pieces[i : i + step]))
             i += step
         pieces = tuple(joined)
     return list(pieces)
@@ -38,7 +39,8 @@ def _(word, merges):
         if not pairs:
             return pieces
         i = next(i for i, pair in enumerate(zip(pieces, pieces[1:])) if pair == pairs[0])
-        return cut([*pieces[:i], pieces[i] + pieces[i + 1], *pieces[i + 2:]])
+        return cut([*pieces[:i], pieces[i] + pieces[i + 1], *pieces[i + 2 :]])
+
     return cut([*word])
 
 

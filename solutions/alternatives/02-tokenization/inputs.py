@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 2, what the model is fed."""
+
 import numpy as np
 
 from autograder.checks.registry import alternative
@@ -30,9 +31,11 @@ def _(first, second, max_length):
             a, b = room - room // 2, room // 2
     row = [101, *first[:a], 102, *second[:b], 102]
     used = len(row)
-    return {"ids": (row + [0] * max_length)[:max_length],
-            "segments": [int(a + 2 <= place < used) for place in range(max_length)],
-            "mask": [int(place < used) for place in range(max_length)]}
+    return {
+        "ids": (row + [0] * max_length)[:max_length],
+        "segments": [int(a + 2 <= place < used) for place in range(max_length)],
+        "mask": [int(place < used) for place in range(max_length)],
+    }
 
 
 @alternative("02.byt5_ids", "one-byte-at-a-time")
@@ -49,7 +52,7 @@ def _(text, max_length):
 @alternative("02.byt5_ids", "numpy")
 def _(text, max_length):
     ids = np.ones(min(len(text.encode()) + 1, max_length), dtype=int)
-    ids[:-1] = np.frombuffer(text.encode(), np.uint8)[:len(ids) - 1].astype(int) + 3
+    ids[:-1] = np.frombuffer(text.encode(), np.uint8)[: len(ids) - 1].astype(int) + 3
     return ids.tolist()
 
 

@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 2, WordPiece."""
+
 from fractions import Fraction
 from itertools import pairwise
 
@@ -11,12 +12,18 @@ def _(word, vocabulary):
         return ["[UNK]"]
     rest, pieces, mark = word, [], ""
     while rest:
-        fitting = [piece for piece in vocabulary if piece.startswith(mark) and rest.startswith(piece[len(mark):])
-                   and len(piece) > len(mark) and (mark or not piece.startswith("##"))]
+        fitting = [
+            piece
+            for piece in vocabulary
+            if piece.startswith(mark)
+            and rest.startswith(piece[len(mark) :])
+            and len(piece) > len(mark)
+            and (mark or not piece.startswith("##"))
+        ]
         if not fitting:
             return ["[UNK]"]
         pieces.append(max(fitting, key=len))
-        rest, mark = rest[len(pieces[-1]) - len(mark):], "##"
+        rest, mark = rest[len(pieces[-1]) - len(mark) :], "##"
     return pieces
 
 
@@ -27,6 +34,7 @@ def _(word, vocabulary):
             if mark + rest[:size] in vocabulary:
                 return [mark + rest[:size], *cut(rest[size:], "##")]
         return [] if not rest else [None]
+
     pieces = cut(word, "") if len(word) <= 100 else [None]
     return ["[UNK]"] if None in pieces else pieces
 
@@ -34,12 +42,17 @@ def _(word, vocabulary):
 @alternative("02.first_merge", "fractions")
 def _(words, counts):
     total, scores = {}, {}
-    rows = [[letter if not place else f"##{letter}" for place, letter in enumerate(word)] for word in words]
+    rows = [
+        [letter if not place else f"##{letter}" for place, letter in enumerate(word)]
+        for word in words
+    ]
     for row, count in zip(rows, counts):
         for symbol in row:
             total[symbol] = total.get(symbol, 0) + count
     for left, right in {pair for row in rows for pair in pairwise(row)}:
-        number = sum(count * list(pairwise(row)).count((left, right)) for row, count in zip(rows, counts))
+        number = sum(
+            count * list(pairwise(row)).count((left, right)) for row, count in zip(rows, counts)
+        )
         scores[left + right[2:]] = Fraction(number, total[left] * total[right])
     if not scores:
         return {}
@@ -57,7 +70,7 @@ def _(words, counts):
     found = {}
     for word, count in zip(words, counts):
         for i in range(len(word) - 1):
-            piece = ("##" if i else "") + word[i:i + 2]
+            piece = ("##" if i else "") + word[i : i + 2]
             found[piece] = found.get(piece, 0) + count
     best = None
     for piece in sorted(found):

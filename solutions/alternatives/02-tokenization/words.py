@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 2, words and bytes."""
+
 import codecs
 import re
 import string
@@ -6,17 +7,31 @@ import unicodedata
 
 from autograder.checks.registry import alternative
 
-BLOCKS = ((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F),
-          (0x2B820, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F))
+BLOCKS = (
+    (0x4E00, 0x9FFF),
+    (0x3400, 0x4DBF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F),
+    (0x2B820, 0x2CEAF),
+    (0xF900, 0xFAFF),
+    (0x2F800, 0x2FA1F),
+)
 CHINESE = re.compile("([" + "".join(f"{chr(first)}-{chr(last)}" for first, last in BLOCKS) + "])")
 
 
 @alternative("02.bert_words", "regular-expressions")
 def _(text):
     text = re.sub(r"[\t\n\r]", " ", text)
-    text = "".join(sign for sign in text if sign != "\ufffd" and unicodedata.category(sign) not in {"Cc", "Cf"})
+    text = "".join(
+        sign for sign in text if sign != "\ufffd" and unicodedata.category(sign) not in {"Cc", "Cf"}
+    )
     text = CHINESE.sub(r" \1 ", text)
-    text = "".join(sign for sign in unicodedata.normalize("NFD", text) if not unicodedata.category(sign) == "Mn").lower()
+    text = "".join(
+        sign
+        for sign in unicodedata.normalize("NFD", text)
+        if not unicodedata.category(sign) == "Mn"
+    ).lower()
     words = []
     for word in re.split(r"\s+", text):
         row = ""
@@ -39,9 +54,23 @@ def _(text):
             return ""
         if character.isspace():
             return " "
-        kept = [part.lower() for part in unicodedata.normalize("NFD", character) if unicodedata.category(part) != "Mn"]
-        apart = "".join(f" {part} " if part in string.punctuation or unicodedata.category(part).startswith("P") else part for part in kept)
-        return f" {apart} " if any(first <= ord(character) <= last for first, last in BLOCKS) else apart
+        kept = [
+            part.lower()
+            for part in unicodedata.normalize("NFD", character)
+            if unicodedata.category(part) != "Mn"
+        ]
+        apart = "".join(
+            f" {part} "
+            if part in string.punctuation or unicodedata.category(part).startswith("P")
+            else part
+            for part in kept
+        )
+        return (
+            f" {apart} "
+            if any(first <= ord(character) <= last for first, last in BLOCKS)
+            else apart
+        )
+
     return "".join(map(rewritten, text)).split()
 
 
@@ -64,10 +93,14 @@ def _(tokens):
 
 @alternative("02.byte_decode", "incremental-decoder")
 def _(tokens):
-    others = [byte for byte in range(256) if not (33 <= byte <= 126 or 161 <= byte <= 172 or byte >= 174)]
+    others = [
+        byte for byte in range(256) if not (33 <= byte <= 126 or 161 <= byte <= 172 or byte >= 174)
+    ]
     decoder, text = codecs.getincrementaldecoder("utf-8")("replace"), ""
     for token in tokens:
-        text += decoder.decode(bytes(ord(sign) if ord(sign) < 256 else others[ord(sign) - 256] for sign in token))
+        text += decoder.decode(
+            bytes(ord(sign) if ord(sign) < 256 else others[ord(sign) - 256] for sign in token)
+        )
     return text + decoder.decode(b"", final=True)
 
 

@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 3, a state with gates."""
+
 import torch
 
 from autograder.checks.registry import alternative
@@ -20,8 +21,12 @@ def _(x, h, c, w_x, w_h, b):
     size, found = c.shape[1], {}
     for place, name in enumerate("ifgo"):
         rows = slice(place * size, (place + 1) * size)
-        total = torch.nn.functional.linear(h, w_h[rows], b[rows]) + torch.nn.functional.linear(x, w_x[rows])
-        found[name] = torch.tanh(total) if name == "g" else torch.exp(-torch.nn.functional.softplus(-total))
+        total = torch.nn.functional.linear(h, w_h[rows], b[rows]) + torch.nn.functional.linear(
+            x, w_x[rows]
+        )
+        found[name] = (
+            torch.tanh(total) if name == "g" else torch.exp(-torch.nn.functional.softplus(-total))
+        )
     found["c"] = found["i"] * found["g"] + found["f"] * c
     found["h"] = found["o"] * torch.tanh(found["c"])
     return found
@@ -31,7 +36,7 @@ def _(x, h, c, w_x, w_h, b):
 def _(step, x, mask, start):
     out = x.new_zeros(x.shape[0], x.shape[1], start.shape[1])
     for row in range(len(x)):
-        state = start[row:row + 1]
+        state = start[row : row + 1]
         for place in mask[row].nonzero().flatten().flip(0).tolist():
             state = step(x[row, place][None], state)
             out[row, place] = state
@@ -53,7 +58,7 @@ def _(step, x, mask, start):
 def _(step, x, mask, start):
     state, shown = start, []
     for place in reversed(range(x.shape[1])):
-        here = mask[:, place:place + 1].float()
+        here = mask[:, place : place + 1].float()
         state = here * step(x[:, place], state) + (1 - here) * state
         shown.insert(0, here * state)
     return torch.stack(shown, dim=1)

@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 3, two readers and all layers."""
+
 import torch
 
 from autograder.checks.registry import alternative
@@ -6,12 +7,14 @@ from autograder.checks.registry import alternative
 
 @alternative("03.letter_patterns", "convolution")
 def _(letters, filters, bias):
-    return torch.nn.functional.conv1d(letters.T[None], filters.transpose(1, 2), bias)[0].relu().amax(1)
+    return (
+        torch.nn.functional.conv1d(letters.T[None], filters.transpose(1, 2), bias)[0].relu().amax(1)
+    )
 
 
 @alternative("03.letter_patterns", "windows")
 def _(letters, filters, bias):
-    windows = letters.unfold(0, filters.shape[1], 1).transpose(1, 2).flatten(1)         # (places, K D)
+    windows = letters.unfold(0, filters.shape[1], 1).transpose(1, 2).flatten(1)  # (places, K D)
     return torch.clamp(windows @ filters.flatten(1).T + bias, min=0).max(0).values
 
 
@@ -43,7 +46,10 @@ def _(ids, mask):
 def _(ids, mask):
     real = ids.masked_fill(~mask, -100)
     wide = torch.nn.functional.pad(real, (1, 1), value=-100)
-    return {"ahead": wide[:, 2:].masked_fill(~mask, -100), "behind": wide[:, :-2].masked_fill(~mask, -100)}
+    return {
+        "ahead": wide[:, 2:].masked_fill(~mask, -100),
+        "behind": wide[:, :-2].masked_fill(~mask, -100),
+    }
 
 
 @alternative("03.test_no_peeking", "cut-off")
@@ -52,7 +58,7 @@ def _(implementation):
     together = implementation(ids)
     for row in range(2):
         for length in range(1, 9):
-            alone = implementation(ids[row:row + 1, :length])
+            alone = implementation(ids[row : row + 1, :length])
             torch.testing.assert_close(alone[0], together[row, :length], rtol=0, atol=1e-4)
 
 
@@ -63,6 +69,8 @@ def _(implementation):
     for row in range(3):
         for place in range(8):
             other = torch.full_like(ids, 9)
-            other[row, :place + 1] = ids[row, :place + 1]
-            change = (implementation(other)[row, :place + 1] - before[row, :place + 1]).abs().max()
+            other[row, : place + 1] = ids[row, : place + 1]
+            change = (
+                (implementation(other)[row, : place + 1] - before[row, : place + 1]).abs().max()
+            )
             assert change < 1e-3, f"row {row} looks beyond its place {place}"

@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 4, the block."""
+
 import torch
 
 from autograder.checks.registry import alternative

@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 4, what a query sees."""
+
 import math
 
 import numpy as np
@@ -45,10 +46,14 @@ def _(q, k, v, mask):
 
 @alternative("04.attention", "keys-first")
 def _(q, k, v, mask):
-    scores = (k @ q.mT) / k.new_tensor(k.shape[3]).sqrt()                        # (B, H, S, T)
+    scores = (k @ q.mT) / k.new_tensor(k.shape[3]).sqrt()  # (B, H, S, T)
     seen = torch.ones_like(scores, dtype=torch.bool) if mask is None else mask.mT.expand_as(scores)
-    powers = torch.where(seen, torch.exp(scores - torch.where(seen, scores, -1e30).amax(2, keepdim=True)), 0.0)
-    shares = powers / powers.sum(2, keepdim=True).clamp(min=0.5)                 # the largest power is 1, or nothing is seen
+    powers = torch.where(
+        seen, torch.exp(scores - torch.where(seen, scores, -1e30).amax(2, keepdim=True)), 0.0
+    )
+    shares = powers / powers.sum(2, keepdim=True).clamp(
+        min=0.5
+    )  # the largest power is 1, or nothing is seen
     return (shares.unsqueeze(-1) * v.unsqueeze(3)).sum(2)
 
 
@@ -61,7 +66,9 @@ def _(q, k, v, mask):
     top = scores.max(3, keepdims=True)
     powers = np.exp(scores - np.where(np.isinf(top), 0, top))
     total = powers.sum(3, keepdims=True)
-    return torch.from_numpy((powers / np.where(total == 0, 1, total) @ values).astype(queries.dtype))
+    return torch.from_numpy(
+        (powers / np.where(total == 0, 1, total) @ values).astype(queries.dtype)
+    )
 
 
 @alternative("04.masks", "loops")
@@ -69,13 +76,15 @@ def _(lengths, num_queries, num_keys):
     mask = torch.zeros(len(lengths), 1, num_queries, num_keys, dtype=torch.bool)
     for text, length in enumerate(lengths.tolist()):
         for query in range(num_queries):
-            mask[text, 0, query, :min(length, num_keys - num_queries + query + 1)] = True
+            mask[text, 0, query, : min(length, num_keys - num_queries + query + 1)] = True
     return mask
 
 
 @alternative("04.masks", "triangle")
 def _(lengths, num_queries, num_keys):
-    causal = torch.ones(num_queries, num_keys, dtype=torch.bool).tril(diagonal=num_keys - num_queries)
+    causal = torch.ones(num_queries, num_keys, dtype=torch.bool).tril(
+        diagonal=num_keys - num_queries
+    )
     padding = torch.stack([torch.arange(num_keys).lt(int(length)) for length in lengths])
     return torch.logical_and(causal, padding[:, None, None])
 
@@ -83,5 +92,7 @@ def _(lengths, num_queries, num_keys):
 @alternative("04.masks", "lower-rows")
 def _(lengths, num_queries, num_keys):
     square = ~torch.triu(torch.ones(num_keys, num_keys), diagonal=1).bool()
-    rows = square[num_keys - num_queries:].repeat(lengths.shape[0], 1, 1, 1)
-    return rows.masked_fill((torch.arange(num_keys)[None] >= lengths[:, None]).view(-1, 1, 1, num_keys), False)
+    rows = square[num_keys - num_queries :].repeat(lengths.shape[0], 1, 1, 1)
+    return rows.masked_fill(
+        (torch.arange(num_keys)[None] >= lengths[:, None]).view(-1, 1, 1, num_keys), False
+    )

@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 5, inputs and pairs."""
+
 from autograder.checks.registry import alternative
 
 
@@ -18,7 +19,7 @@ def _(a, b, cls, sep, max_length):
 @alternative("05.pair_input", "by-arithmetic")
 def _(a, b, cls, sep, max_length):
     if not len(b):
-        ids = [cls, *a[:max_length - 2], sep]
+        ids = [cls, *a[: max_length - 2], sep]
         return ids, [0] * len(ids)
     room = max_length - 3
     half = room // 2
@@ -57,4 +58,5 @@ def _(docs, coin, other, place):
                 toss, drawn, which = next(chance)
                 stranger = strangers[drawn % len(strangers)]
                 yield (first, stranger[which % len(stranger)], 1) if toss else (first, follows, 0)
+
     return list(pairs())

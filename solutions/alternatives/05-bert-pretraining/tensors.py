@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 5, blanks and the model."""
+
 import math
 
 import numpy as np
@@ -16,7 +17,9 @@ def _(ids, special, order, fate, others, mask_id):
         number = max(1, round(15 * len(free) / 100)) if free else 0
         for t in sorted(free, key=lambda t: float(order[b, t]))[:number]:
             labels[b][t] = row[t]
-            new[b][t] = mask_id if fate[b, t] <= 7 else int(others[b, t]) if fate[b, t] == 8 else row[t]
+            new[b][t] = (
+                mask_id if fate[b, t] <= 7 else int(others[b, t]) if fate[b, t] == 8 else row[t]
+            )
     return torch.tensor(new), torch.tensor(labels)
 
 
@@ -27,7 +30,12 @@ def _(ids, special, order, fate, others, mask_id):
         n = int((~special[row]).sum())
         if n:
             number = max(round(0.15 * n), 1)
-            chosen[row, torch.where(special[row], torch.inf, order[row]).topk(number, largest=False).indices] = True
+            chosen[
+                row,
+                torch.where(special[row], torch.inf, order[row])
+                .topk(number, largest=False)
+                .indices,
+            ] = True
     new = ids.clone()
     new[chosen & (fate < 8)] = mask_id
     swapped = chosen & (fate == 8)
@@ -47,13 +55,17 @@ def _(ids, special, order, fate, others, mask_id):
         picked = free[np.argsort(order[b].numpy()[free])[:number]]
         labels[b, picked] = x[b, picked]
         die = fate[b].numpy()[picked]
-        x[b, picked] = np.select([die < 8, die == 8], [mask_id, others[b].numpy()[picked]], x[b, picked])
+        x[b, picked] = np.select(
+            [die < 8, die == 8], [mask_id, others[b].numpy()[picked]], x[b, picked]
+        )
     return torch.from_numpy(x), torch.from_numpy(labels)
 
 
 @alternative("05.mlm_loss", "cross-entropy-sum")
 def _(logits, labels):
-    total = F.cross_entropy(logits.reshape(-1, logits.shape[-1]), labels.reshape(-1), reduction="sum")
+    total = F.cross_entropy(
+        logits.reshape(-1, logits.shape[-1]), labels.reshape(-1), reduction="sum"
+    )
     return total / (labels != -100).sum().clamp(min=1)
 
 
@@ -76,22 +88,39 @@ def _(logits, labels):
 def _(weights, ids, segments, mask, num_heads):
     def norm(x, name):
         mean, variance = x.mean(-1, keepdim=True), x.var(-1, unbiased=False, keepdim=True)
-        return (x - mean) * torch.rsqrt(variance + 1e-12) * weights[name + ".weight"] + weights[name + ".bias"]
+        return (x - mean) * torch.rsqrt(variance + 1e-12) * weights[name + ".weight"] + weights[
+            name + ".bias"
+        ]
 
     def apply(x, name):
         return torch.einsum("btc,dc->btd", x, weights[name + ".weight"]) + weights[name + ".bias"]
+
     places = torch.arange(ids.size(1))
-    x = F.embedding(ids, weights["embeddings.word_embeddings.weight"]) + F.embedding(segments, weights["embeddings.token_type_embeddings.weight"])
+    x = F.embedding(ids, weights["embeddings.word_embeddings.weight"]) + F.embedding(
+        segments, weights["embeddings.token_type_embeddings.weight"]
+    )
     x = norm(x + weights["embeddings.position_embeddings.weight"][places], "embeddings.LayerNorm")
     hidden = torch.zeros(mask.shape).masked_fill(~mask, torch.finfo(torch.float32).min)[:, None, :]
     depth = len({name.split(".")[2] for name in weights if name.startswith("encoder.layer.")})
     for number in range(depth):
         p = f"encoder.layer.{number}."
-        q, k, v = (apply(x, p + "attention.self." + part).chunk(num_heads, -1) for part in ("query", "key", "value"))
-        heads = [((q[h] @ k[h].transpose(1, 2)) / math.sqrt(q[h].size(-1)) + hidden).softmax(-1) @ v[h] for h in range(num_heads)]
-        x = norm(x + apply(torch.cat(heads, -1), p + "attention.output.dense"), p + "attention.output.LayerNorm")
+        q, k, v = (
+            apply(x, p + "attention.self." + part).chunk(num_heads, -1)
+            for part in ("query", "key", "value")
+        )
+        heads = [
+            ((q[h] @ k[h].transpose(1, 2)) / math.sqrt(q[h].size(-1)) + hidden).softmax(-1) @ v[h]
+            for h in range(num_heads)
+        ]
+        x = norm(
+            x + apply(torch.cat(heads, -1), p + "attention.output.dense"),
+            p + "attention.output.LayerNorm",
+        )
         inner = apply(x, p + "intermediate.dense")
-        x = norm(x + apply(0.5 * inner * (1 + torch.erf(inner / 2**0.5)), p + "output.dense"), p + "output.LayerNorm")
+        x = norm(
+            x + apply(0.5 * inner * (1 + torch.erf(inner / 2**0.5)), p + "output.dense"),
+            p + "output.LayerNorm",
+        )
     return x
 
 
@@ -101,19 +130,46 @@ def _(weights, ids, segments, mask, num_heads):
     out = torch.zeros(*ids.shape, len(w["embeddings.LayerNorm.weight"]))
     for row in range(len(ids)):
         places = mask[row].nonzero()[:, 0]
-        x = w["embeddings.word_embeddings.weight"][ids[row, places]] + w["embeddings.position_embeddings.weight"][places]
+        x = (
+            w["embeddings.word_embeddings.weight"][ids[row, places]]
+            + w["embeddings.position_embeddings.weight"][places]
+        )
         x = x + w["embeddings.token_type_embeddings.weight"][segments[row, places]]
-        x = F.layer_norm(x, x.shape[1:], w["embeddings.LayerNorm.weight"], w["embeddings.LayerNorm.bias"], 1e-12)
+        x = F.layer_norm(
+            x, x.shape[1:], w["embeddings.LayerNorm.weight"], w["embeddings.LayerNorm.bias"], 1e-12
+        )
         number = 0
         while (p := f"encoder.layer.{number}") + ".output.dense.weight" in w:
-            q, k, v = (F.linear(x, w[f"{p}.attention.self.{n}.weight"], w[f"{p}.attention.self.{n}.bias"]).view(len(x), num_heads, -1).transpose(0, 1)
-                       for n in ("query", "key", "value"))
+            q, k, v = (
+                F.linear(x, w[f"{p}.attention.self.{n}.weight"], w[f"{p}.attention.self.{n}.bias"])
+                .view(len(x), num_heads, -1)
+                .transpose(0, 1)
+                for n in ("query", "key", "value")
+            )
             heads = F.softmax(q @ k.mT * q.shape[-1] ** -0.5, dim=-1) @ v
-            y = F.linear(heads.transpose(0, 1).reshape(len(x), -1), w[f"{p}.attention.output.dense.weight"], w[f"{p}.attention.output.dense.bias"])
-            x = F.layer_norm(x + y, x.shape[1:], w[f"{p}.attention.output.LayerNorm.weight"], w[f"{p}.attention.output.LayerNorm.bias"], 1e-12)
-            y = torch.nn.GELU()(F.linear(x, w[f"{p}.intermediate.dense.weight"], w[f"{p}.intermediate.dense.bias"]))
+            y = F.linear(
+                heads.transpose(0, 1).reshape(len(x), -1),
+                w[f"{p}.attention.output.dense.weight"],
+                w[f"{p}.attention.output.dense.bias"],
+            )
+            x = F.layer_norm(
+                x + y,
+                x.shape[1:],
+                w[f"{p}.attention.output.LayerNorm.weight"],
+                w[f"{p}.attention.output.LayerNorm.bias"],
+                1e-12,
+            )
+            y = torch.nn.GELU()(
+                F.linear(x, w[f"{p}.intermediate.dense.weight"], w[f"{p}.intermediate.dense.bias"])
+            )
             y = F.linear(y, w[f"{p}.output.dense.weight"], w[f"{p}.output.dense.bias"])
-            x = F.layer_norm(x + y, x.shape[1:], w[f"{p}.output.LayerNorm.weight"], w[f"{p}.output.LayerNorm.bias"], 1e-12)
+            x = F.layer_norm(
+                x + y,
+                x.shape[1:],
+                w[f"{p}.output.LayerNorm.weight"],
+                w[f"{p}.output.LayerNorm.bias"],
+                1e-12,
+            )
             number += 1
         out[row, places] = x
     return out
@@ -122,8 +178,13 @@ def _(weights, ids, segments, mask, num_heads):
 @alternative("05.predict_parameters", "multiplied-out")
 def _(vocab_size, positions, hidden, num_layers, num_heads, inner):
     c = hidden
-    return {"pair_head": 2 * (c + 1), "masked_head": c * (c + 3) + vocab_size, "pooler": c * (c + 1),
-            "blocks": num_layers * (4 * c**2 + 9 * c + 2 * c * inner + inner), "embeddings": c * (vocab_size + positions + 4)}
+    return {
+        "pair_head": 2 * (c + 1),
+        "masked_head": c * (c + 3) + vocab_size,
+        "pooler": c * (c + 1),
+        "blocks": num_layers * (4 * c**2 + 9 * c + 2 * c * inner + inner),
+        "embeddings": c * (vocab_size + positions + 4),
+    }
 
 
 @alternative("05.repair_head", "the-line-repaired")

@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 6, tags and answers."""
+
 import re
 from collections import Counter, namedtuple
 from itertools import groupby
@@ -20,7 +21,10 @@ def _(word_ids, tags):
 
 @alternative("06.align_tags", "neighbours")
 def _(word_ids, tags):
-    return [tags[word] if word is not None and word != before else -100 for before, word in zip([None, *word_ids], word_ids)]
+    return [
+        tags[word] if word is not None and word != before else -100
+        for before, word in zip([None, *word_ids], word_ids)
+    ]
 
 
 @alternative("06.align_tags", "groups")
@@ -81,15 +85,29 @@ def _(said, true):
         right += sum(span in other for span in one)
         found, real = found + len(one), real + len(other)
     precision, recall = right / max(found, 1), right / max(real, 1)
-    return {"f1": 2 * precision * recall / (precision + recall) if right else 0.0, "recall": recall, "precision": precision}
+    return {
+        "f1": 2 * precision * recall / (precision + recall) if right else 0.0,
+        "recall": recall,
+        "precision": precision,
+    }
 
 
 @alternative("06.entity_f1", "counters")
 def _(said, true):
-    one, other = (Counter((number, *map(str, span)) for number, tags in enumerate(sentences) for span in _spans(tags)) for sentences in (said, true))
+    one, other = (
+        Counter(
+            (number, *map(str, span))
+            for number, tags in enumerate(sentences)
+            for span in _spans(tags)
+        )
+        for sentences in (said, true)
+    )
     right = (one & other).total()
-    return dict(precision=right / one.total() if one else 0.0, recall=right / other.total() if other else 0.0,
-                f1=2 * right / (one.total() + other.total()) if one + other else 0.0)
+    return dict(
+        precision=right / one.total() if one else 0.0,
+        recall=right / other.total() if other else 0.0,
+        f1=2 * right / (one.total() + other.total()) if one + other else 0.0,
+    )
 
 
 @alternative("06.best_span", "loops")
@@ -105,7 +123,9 @@ def _(start, end, allowed, max_tokens):
 
 @alternative("06.best_span", "numpy")
 def _(start, end, allowed, max_tokens):
-    starts, ends = (np.where(allowed.numpy(), one.double().numpy(), -np.inf) for one in (start, end))
+    starts, ends = (
+        np.where(allowed.numpy(), one.double().numpy(), -np.inf) for one in (start, end)
+    )
     distance = np.arange(len(ends))[None] - np.arange(len(starts))[:, None]
     sums = np.where((distance >= 0) & (distance < max_tokens), np.add.outer(starts, ends), -np.inf)
     i, j = np.unravel_index(sums.argmax(), sums.shape)
@@ -115,11 +135,22 @@ def _(start, end, allowed, max_tokens):
 @alternative("06.best_span", "sorted-candidates")
 def _(start, end, allowed, max_tokens):
     places = torch.arange(len(start))[allowed].tolist()
-    candidates = [(-(start[i] + end[j]).item(), i, j) for i in places for j in places if 0 <= j - i <= max_tokens - 1] if len(places) < 40 else None
+    candidates = (
+        [
+            (-(start[i] + end[j]).item(), i, j)
+            for i in places
+            for j in places
+            if 0 <= j - i <= max_tokens - 1
+        ]
+        if len(places) < 40
+        else None
+    )
     if candidates is None:
         sums = (start.unsqueeze(1) + end.unsqueeze(0)).double()
         gaps = torch.arange(len(end)).unsqueeze(0) - torch.arange(len(start)).unsqueeze(1)
-        sums[(gaps < 0) | (gaps >= max_tokens) | ~allowed.unsqueeze(0) | ~allowed.unsqueeze(1)] = -1e9
+        sums[
+            (gaps < 0) | (gaps >= max_tokens) | ~allowed.unsqueeze(0) | ~allowed.unsqueeze(1)
+        ] = -1e9
         first = (sums == sums.max()).nonzero()[0]
         return first[0].item(), first[1].item()
     return min(candidates)[1:]
@@ -151,6 +182,7 @@ def _(answer, truths):
             return float(one == other), float(one == other)
         precision, recall = shared / len(one), shared / len(other)
         return float(one == other), 2 * precision * recall / (precision + recall) if shared else 0.0
+
     several = [both(answer, truth) for truth in (truths if truths else [""])]
     return max(one for one, _ in several), max(one for _, one in several)
 
@@ -160,6 +192,7 @@ def _(answer, truths):
     def words(text):
         kept = [one for one in text if one.isalnum() or one.isspace()]
         return [word for word in "".join(kept).lower().split() if word not in {"a", "an", "the"}]
+
     said, best = words(answer), [0.0, 0.0]
     for true in map(words, truths or ("",)):
         i, j, shared, one, other = 0, 0, 0, sorted(said), sorted(true)
@@ -171,5 +204,8 @@ def _(answer, truths):
             else:
                 j += 1
         total = len(one) + len(other)
-        best = [max(best[0], float(said == true)), max(best[1], 2 * shared / total if total else 1.0)]
+        best = [
+            max(best[0], float(said == true)),
+            max(best[1], 2 * shared / total if total else 1.0),
+        ]
     return tuple(best)

@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 6, texts and tuning."""
+
 import math
 
 import numpy as np
@@ -30,7 +31,9 @@ def _(x, mask):
 @alternative("06.mean_pool", "numpy-masked")
 def _(x, mask):
     hidden = np.broadcast_to(~mask.numpy()[..., None], x.shape)
-    return torch.from_numpy(np.ma.masked_array(x.numpy().astype(float), hidden).mean(1).filled(0)).float()
+    return torch.from_numpy(
+        np.ma.masked_array(x.numpy().astype(float), hidden).mean(1).filled(0)
+    ).float()
 
 
 @alternative("06.repair_inference", "line-3-repaired")
@@ -54,7 +57,9 @@ def _(logits, least):
     answer = []
     for row in logits.tolist():
         top = max(row)
-        answer.append(row.index(top) if 1 / math.fsum(math.exp(one - top) for one in row) >= least else -1)
+        answer.append(
+            row.index(top) if 1 / math.fsum(math.exp(one - top) for one in row) >= least else -1
+        )
     return answer
 
 

@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 7, part 3."""
+
 import numpy as np
 import torch
 from torch.nn.functional import logsigmoid
@@ -27,7 +28,11 @@ def _(ids, labels, probs, chances):
 def _(ids, labels, probs, chances):
     blank = labels != -100
     sums = probs[blank].double().cumsum(-1)
-    drawn = torch.searchsorted(sums.contiguous(), chances[blank].double()[:, None], right=True).squeeze(-1).clamp(max=probs.shape[-1] - 1)
+    drawn = (
+        torch.searchsorted(sums.contiguous(), chances[blank].double()[:, None], right=True)
+        .squeeze(-1)
+        .clamp(max=probs.shape[-1] - 1)
+    )
     original = torch.where(blank, labels, ids)
     filled = original.clone()
     filled[blank] = drawn
@@ -53,7 +58,10 @@ def _(gen, truth, disc, replaced, mask, weight):
 
 @alternative("07.electra_loss", "loops")
 def _(gen, truth, disc, replaced, mask, weight):
-    first = sum((torch.logsumexp(row, 0) - row[token] for row, token in zip(gen, truth.tolist())), torch.zeros(()))
+    first = sum(
+        (torch.logsumexp(row, 0) - row[token] for row, token in zip(gen, truth.tolist())),
+        torch.zeros(()),
+    )
     second = torch.zeros(())
     for row, which, tokens in zip(disc, replaced, mask):
         second = second + torch.nn.functional.softplus(torch.where(which, -row, row))[tokens].sum()

@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 7, parts 1 and 2."""
+
 import math
 
 import torch
@@ -24,22 +25,33 @@ def _(share, maskings, epochs):
 @alternative("07.albert_sizes", "tensor-by-tensor")
 def _(V, E, C, L, I):
     shapes = [(C, C)] * 4 + [(I, C), (C, I)]
-    return {"products": C * E + sum(rows * columns for _ in range(L) for rows, columns in shapes),
-            "embedding": E * V + C * (E + 1), "block": sum((columns + 1) * rows for rows, columns in shapes) + 2 * (C + C)}
+    return {
+        "products": C * E + sum(rows * columns for _ in range(L) for rows, columns in shapes),
+        "embedding": E * V + C * (E + 1),
+        "block": sum((columns + 1) * rows for rows, columns in shapes) + 2 * (C + C),
+    }
 
 
 @alternative("07.albert_sizes", "helpers")
 def _(V, E, C, L, I):
     def linear(into, out):
         return into * out + out
+
     norm = 2 * C
-    return dict(embedding=V * E + linear(E, C), block=4 * linear(C, C) + linear(C, I) + linear(I, C) + 2 * norm,
-                products=L * (4 * C**2 + 2 * I * C) + E * C)
+    return dict(
+        embedding=V * E + linear(E, C),
+        block=4 * linear(C, C) + linear(C, I) + linear(I, C) + 2 * norm,
+        products=L * (4 * C**2 + 2 * I * C) + E * C,
+    )
 
 
 @alternative("07.soft_loss", "kl-div")
 def _(student, teacher, T):
-    return kl_div((student / T).log_softmax(-1), (teacher / T).softmax(-1), reduction="batchmean") * T * T
+    return (
+        kl_div((student / T).log_softmax(-1), (teacher / T).softmax(-1), reduction="batchmean")
+        * T
+        * T
+    )
 
 
 @alternative("07.soft_loss", "cross-entropy-less-entropy")
@@ -54,6 +66,8 @@ def _(student, teacher, T):
     prices = []
     for one, other in zip(student / T, teacher / T):
         p = torch.exp(other - torch.logsumexp(other, 0))
-        gap = (other - other.max() - (one - one.max())) - (torch.logsumexp(other - other.max(), 0) - torch.logsumexp(one - one.max(), 0))
+        gap = (other - other.max() - (one - one.max())) - (
+            torch.logsumexp(other - other.max(), 0) - torch.logsumexp(one - one.max(), 0)
+        )
         prices.append(torch.dot(p, gap))
     return T * T * torch.stack(prices).mean()

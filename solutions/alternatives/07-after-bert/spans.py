@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 7, part 4."""
+
 from itertools import groupby
 
 import numpy as np

@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 7: a test of span corruption."""
+
 from random import Random
 
 from autograder.checks.registry import alternative

@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 8, part 2."""
+
 import math
 
 import torch
@@ -15,7 +16,10 @@ class Attention(nn.Module):
     def forward(self, qkv, H):
         B, T, width = qkv.shape
         C = width // 3
-        q, k, v = (qkv[..., at * C:(at + 1) * C].reshape(B, T, H, C // H).permute(0, 2, 1, 3) for at in range(3))
+        q, k, v = (
+            qkv[..., at * C : (at + 1) * C].reshape(B, T, H, C // H).permute(0, 2, 1, 3)
+            for at in range(3)
+        )
         scores = torch.einsum("bhtd,bhsd->bhts", q, k) / math.sqrt(C // H)
         scores = scores + torch.full((T, T), self.low).triu(1)
         return torch.einsum("bhts,bhsd->bthd", scores.softmax(-1), v).reshape(B, T, C)
@@ -28,14 +32,21 @@ class Block(nn.Module):
         super().__init__()
         self.H, self.norm_first, self.mix = H, norm_first, Attention()
         self.norm_1, self.norm_2 = nn.LayerNorm(C, eps=1e-5), nn.LayerNorm(C, eps=1e-5)
-        self.qkv, self.out, self.up, self.down = nn.Linear(C, 3 * C), nn.Linear(C, C), nn.Linear(C, 4 * C), nn.Linear(4 * C, C)
+        self.qkv, self.out, self.up, self.down = (
+            nn.Linear(C, 3 * C),
+            nn.Linear(C, C),
+            nn.Linear(C, 4 * C),
+            nn.Linear(4 * C, C),
+        )
 
     def attend(self, x):
         return self.out(self.mix(self.qkv(x), self.H))
 
     def think(self, x):
         z = self.up(x)
-        return self.down(0.5 * z * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (z + 0.044715 * z.pow(3)))))
+        return self.down(
+            0.5 * z * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (z + 0.044715 * z.pow(3))))
+        )
 
     def forward(self, x):
         if not self.norm_first:
@@ -60,11 +71,13 @@ class WithBlocks(nn.Module):
 
 def lowered(low):
     """A model whose hidden scores are lowered by a large number: enough for scores in the hundreds."""
+
     class Lowered(WithBlocks):
         def __init__(self, *sizes):
             super().__init__(*sizes)
             for block in self.blocks:
                 block.mix.low = low
+
     return Lowered
 
 
@@ -83,12 +96,18 @@ class ByHand(nn.Module):
             if bias:
                 made.bias = nn.Parameter(torch.zeros(shape[0]))
             return made
+
         self.H, self.first = H, norm_first
         self.tokens, self.places = part(V, C, bias=False), part(P, C, bias=False)
         self.blocks = nn.ModuleList()
         for _ in range(L):
             block = nn.Module()
-            block.norm_1, block.norm_2, block.qkv, block.out = part(C), part(C), part(3 * C, C), part(C, C)
+            block.norm_1, block.norm_2, block.qkv, block.out = (
+                part(C),
+                part(C),
+                part(3 * C, C),
+                part(C, C),
+            )
             block.up, block.down = part(4 * C, C), part(C, 4 * C)
             self.blocks.append(block)
         if norm_first:
@@ -97,7 +116,10 @@ class ByHand(nn.Module):
     def forward(self, ids):
         def normed(x, one):
             centred = x - x.mean(-1, keepdim=True)
-            return centred * torch.rsqrt(centred.pow(2).mean(-1, keepdim=True) + 1e-5) * one.weight + one.bias
+            return (
+                centred * torch.rsqrt(centred.pow(2).mean(-1, keepdim=True) + 1e-5) * one.weight
+                + one.bias
+            )
 
         def matrix(x, one):
             return torch.einsum("...i,oi->...o", x, one.weight) + one.bias
@@ -107,15 +129,27 @@ class ByHand(nn.Module):
             D, heads = x.shape[-1] // self.H, []
             for h in range(self.H):
                 columns = slice(h * D, (h + 1) * D)
-                scores = q[..., columns] @ k[..., columns].mT / D ** 0.5
+                scores = q[..., columns] @ k[..., columns].mT / D**0.5
                 late = torch.arange(ids.shape[1])[:, None] < torch.arange(ids.shape[1])
                 heads.append(torch.where(late, -torch.inf, scores).softmax(-1) @ v[..., columns])
             return matrix(torch.cat(heads, -1), block.out)
 
-        x = torch.stack([self.tokens.weight[row] + self.places.weight[:len(row)] for row in ids])
+        x = torch.stack([self.tokens.weight[row] + self.places.weight[: len(row)] for row in ids])
         for block in self.blocks:
-            for norm, work in ((block.norm_1, attend), (block.norm_2, lambda x, block: matrix(nn.functional.gelu(matrix(x, block.up), approximate="tanh"), block.down))):
-                x = x + work(normed(x, norm), block) if self.first else normed(x + work(x, block), norm)
+            for norm, work in (
+                (block.norm_1, attend),
+                (
+                    block.norm_2,
+                    lambda x, block: matrix(
+                        nn.functional.gelu(matrix(x, block.up), approximate="tanh"), block.down
+                    ),
+                ),
+            ):
+                x = (
+                    x + work(normed(x, norm), block)
+                    if self.first
+                    else normed(x + work(x, block), norm)
+                )
         if self.first:
             x = normed(x, self.norm)
         return torch.einsum("btc,vc->btv", x, self.tokens.weight)
@@ -125,12 +159,27 @@ class ByHand(nn.Module):
 def _(vocab_size, positions, hidden, num_layers, num_heads, norm_first):
     def linear(out, into):
         return out * into + out
+
     tables = vocab_size * hidden + positions * hidden
-    block = linear(3 * hidden, hidden) + linear(hidden, hidden) + linear(4 * hidden, hidden) + linear(hidden, 4 * hidden) + 4 * hidden
-    return dict(embeddings=tables, block=block, total=sum([tables, num_layers * block, 2 * hidden * int(norm_first)]))
+    block = (
+        linear(3 * hidden, hidden)
+        + linear(hidden, hidden)
+        + linear(4 * hidden, hidden)
+        + linear(hidden, 4 * hidden)
+        + 4 * hidden
+    )
+    return dict(
+        embeddings=tables,
+        block=block,
+        total=sum([tables, num_layers * block, 2 * hidden * int(norm_first)]),
+    )
 
 
 @alternative("08.gpt_sizes", "factored")
 def _(V, P, C, L, H, norm_first):
     block = C * (12 * C + 13)
-    return {"total": (V + P + 2 * bool(norm_first)) * C + L * block, "block": block, "embeddings": C * (V + P)}
+    return {
+        "total": (V + P + 2 * bool(norm_first)) * C + L * block,
+        "block": block,
+        "embeddings": C * (V + P),
+    }

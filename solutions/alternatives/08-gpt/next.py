@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 8, part 1."""
+
 import numpy as np
 import torch
 
@@ -19,7 +20,9 @@ def _(logits, ids, mask):
 def _(logits, ids, mask):
     labels = torch.where(mask, ids, -100).roll(-1, 1)
     labels[:, -1] = -100
-    total = torch.nn.functional.cross_entropy(logits.transpose(1, 2), labels, ignore_index=-100, reduction="sum")
+    total = torch.nn.functional.cross_entropy(
+        logits.transpose(1, 2), labels, ignore_index=-100, reduction="sum"
+    )
     return total / (labels != -100).sum().clamp(min=1)
 
 
@@ -53,6 +56,6 @@ def _(model):
         for place in range(length):
             rows[place + 1, place] = (rows[place + 1, place] + 4) % 9
         logits = model(rows)
-        apart = (logits[1:] - logits[:1]).abs().amax(-1)            # (place, t)
+        apart = (logits[1:] - logits[:1]).abs().amax(-1)  # (place, t)
         if not torch.equal(apart > 1e-3, torch.ones(length, length).triu().bool()):
             raise AssertionError(f"wrong at length {length}")

@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 8, part 4."""
+
 from itertools import repeat
 
 import torch
@@ -17,20 +18,31 @@ def _(task, texts, markers, pad):
         case "similarity":
             rows = [[s] + one + [b] + other + [e] for one, other in (texts, reversed(texts))]
         case _:
-            rows = [[s] + one + [b] + other + [e] for one, other in zip(repeat(texts[0]), texts[1:])]
-    return pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=pad), torch.tensor([*map(len, rows)]) - 1
+            rows = [
+                [s] + one + [b] + other + [e] for one, other in zip(repeat(texts[0]), texts[1:])
+            ]
+    return pad_sequence(
+        [torch.tensor(row) for row in rows], batch_first=True, padding_value=pad
+    ), torch.tensor([*map(len, rows)]) - 1
 
 
 @alternative("08.task_rows", "filled-in-place")
 def _(task, texts, markers, pad):
-    pairs = {"classification": [(0,)], "entailment": [(0, 1)], "similarity": [(0, 1), (1, 0)], "choice": [(0, at) for at in range(1, len(texts))]}[task]
+    pairs = {
+        "classification": [(0,)],
+        "entailment": [(0, 1)],
+        "similarity": [(0, 1), (1, 0)],
+        "choice": [(0, at) for at in range(1, len(texts))],
+    }[task]
     sizes = [sum(len(texts[at]) for at in pair) + len(pair) + 1 for pair in pairs]
     ids = torch.full((len(pairs), max(sizes)), pad, dtype=torch.int64)
     for row, pair in enumerate(pairs):
         at = 0
         for number, text in enumerate(pair):
             ids[row, at] = markers[min(number, 1)]
-            ids[row, at + 1:at + 1 + len(texts[text])] = torch.tensor(texts[text], dtype=torch.int64)
+            ids[row, at + 1 : at + 1 + len(texts[text])] = torch.tensor(
+                texts[text], dtype=torch.int64
+            )
             at += 1 + len(texts[text])
         ids[row, at] = markers[2]
     return ids, torch.tensor(sizes) - 1
@@ -56,7 +68,9 @@ def _(x, table, head, ids, last, labels, weight):
     truth = torch.full_like(ids, -100)
     truth[:, :-1] = ids[:, 1:]
     truth[torch.arange(T)[None] >= last[:, None]] = -100
-    bets = nll_loss(log_softmax(torch.einsum("btc,vc->bvt", x, table), 1), truth, reduction="sum") / (truth >= 0).sum().clamp(min=1)
+    bets = nll_loss(
+        log_softmax(torch.einsum("btc,vc->bvt", x, table), 1), truth, reduction="sum"
+    ) / (truth >= 0).sum().clamp(min=1)
     return label + weight * bets
 
 
@@ -77,5 +91,10 @@ def _(logits_of, prompt, answers, num_bytes):
     for answer, size in zip(answers, num_bytes):
         text = torch.tensor(prompt + answer)
         logits = logits_of(text[None, :-1])[0]
-        prices.append(torch.nn.functional.cross_entropy(logits[-len(answer):].double(), text[-len(answer):], reduction="sum").item() / size)
+        prices.append(
+            torch.nn.functional.cross_entropy(
+                logits[-len(answer) :].double(), text[-len(answer) :], reduction="sum"
+            ).item()
+            / size
+        )
     return min(range(len(prices)), key=prices.__getitem__)

@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 8, part 3."""
+
 import math
 
 import numpy as np
@@ -32,7 +33,10 @@ def _(p, g, m, v, t, rate, betas, eps, decay):
     m = m + (1 - betas[0]) * (g - m)
     v = v + (1 - betas[1]) * (np.square(g) - v)
     step = (m / (1 - betas[0] ** t)) / (np.sqrt(v / (1 - betas[1] ** t)) + eps)
-    return tuple(torch.from_numpy(one.astype(np.float32)) for one in (p - rate * step - rate * decay * p, m, v))
+    return tuple(
+        torch.from_numpy(one.astype(np.float32))
+        for one in (p - rate * step - rate * decay * p, m, v)
+    )
 
 
 @alternative("08.combine", "one-long-vector")
@@ -43,7 +47,9 @@ def _(parts, counts, max_norm):
     length = mean.norm().item()
     mean = (mean * min(1.0, max_norm / length) if length else mean).float()
     pieces = mean.split([parts[0][name].numel() for name in names])
-    return {name: piece.reshape(parts[0][name].shape).clone() for name, piece in zip(names, pieces)}, length
+    return {
+        name: piece.reshape(parts[0][name].shape).clone() for name, piece in zip(names, pieces)
+    }, length
 
 
 @alternative("08.combine", "running-sum-and-torchs-norm")

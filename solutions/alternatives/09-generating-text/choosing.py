@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 9, part 2."""
+
 import math
 
 import numpy as np
@@ -14,7 +15,9 @@ def _(logits, temperature, u):
     probs = (logits.double() / temperature).softmax(1)
     sums = probs.cumsum(1)
     reached = torch.searchsorted(sums, u.double()[:, None], right=True)[:, 0]
-    last = torch.tensor([max(place for place, one in enumerate(row) if one > -math.inf) for row in logits.tolist()])
+    last = torch.tensor(
+        [max(place for place, one in enumerate(row) if one > -math.inf) for row in logits.tolist()]
+    )
     return torch.minimum(reached, last)
 
 

@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 9, part 1."""
+
 import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
@@ -29,16 +30,27 @@ def _(next_logits, prompt, max_tokens, end_id):
 
 @alternative("09.repair_padding", "counting-the-mask")
 def _(prompts, pad):
-    ids = torch.stack([torch.cat((torch.full((max(map(len, prompts)) - len(one),), pad), torch.tensor(one))) for one in prompts])
+    ids = torch.stack(
+        [
+            torch.cat((torch.full((max(map(len, prompts)) - len(one),), pad), torch.tensor(one)))
+            for one in prompts
+        ]
+    )
     mask = torch.stack([torch.arange(ids.shape[1]) >= ids.shape[1] - len(one) for one in prompts])
     return ids, mask, (mask.cumsum(1) - 1).clamp(min=0)
 
 
 @alternative("09.repair_padding", "turned-round")
 def _(prompts, pad):
-    ids = pad_sequence([torch.tensor(one[::-1]) for one in prompts], batch_first=True, padding_value=pad).flip(1)
-    places = pad_sequence([torch.arange(len(one)).flip(0) for one in prompts], batch_first=True).flip(1)
-    mask = pad_sequence([torch.ones(len(one), dtype=torch.bool) for one in prompts], batch_first=True).flip(1)
+    ids = pad_sequence(
+        [torch.tensor(one[::-1]) for one in prompts], batch_first=True, padding_value=pad
+    ).flip(1)
+    places = pad_sequence(
+        [torch.arange(len(one)).flip(0) for one in prompts], batch_first=True
+    ).flip(1)
+    mask = pad_sequence(
+        [torch.ones(len(one), dtype=torch.bool) for one in prompts], batch_first=True
+    ).flip(1)
     return ids, mask, places
 
 
@@ -48,11 +60,22 @@ def _(prompt, new):
     for length in range(prompt, prompt + new):
         tokens += length
         pairs += length * (length + 1) // 2
-    return {"tokens": tokens, "pairs": pairs, "tokens_cached": length, "pairs_cached": length * (length + 1) // 2}
+    return {
+        "tokens": tokens,
+        "pairs": pairs,
+        "tokens_cached": length,
+        "pairs_cached": length * (length + 1) // 2,
+    }
 
 
 @alternative("09.predict_reading", "binomials")
 def _(prompt, new):
     from math import comb
+
     end = prompt + new
-    return {"tokens": comb(end, 2) - comb(prompt, 2), "tokens_cached": end - 1, "pairs": comb(end + 1, 3) - comb(prompt + 1, 3), "pairs_cached": comb(end, 2)}
+    return {
+        "tokens": comb(end, 2) - comb(prompt, 2),
+        "tokens_cached": end - 1,
+        "pairs": comb(end + 1, 3) - comb(prompt + 1, 3),
+        "pairs_cached": comb(end, 2),
+    }

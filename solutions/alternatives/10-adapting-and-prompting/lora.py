@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 10, part 2."""
+
 import math
 
 import torch
@@ -11,7 +12,11 @@ from autograder.checks.registry import alternative
 def _(I, O, r, layers, bytes):
     shapes = {"a": (r, I), "b": (O, r), "w": (O, I)}
     counts = {name: layers * math.prod(shape) for name, shape in shapes.items()}
-    return dict(merged=counts["w"], learned=counts["a"] + counts["b"], file=bytes * counts["a"] + bytes * counts["b"])
+    return dict(
+        merged=counts["w"],
+        learned=counts["a"] + counts["b"],
+        file=bytes * counts["a"] + bytes * counts["b"],
+    )
 
 
 @alternative("10.predict_lora", "eighths-of-bits")
@@ -60,7 +65,10 @@ class KaimingAndMatmul(nn.Module):
         rows, columns = weight.shape
         self.weight = nn.Parameter(weight)
         self.weight.requires_grad = False
-        self.register_parameter("bias", None if bias is None else nn.Parameter(bias.detach().clone()).requires_grad_(False))
+        self.register_parameter(
+            "bias",
+            None if bias is None else nn.Parameter(bias.detach().clone()).requires_grad_(False),
+        )
         self.a = nn.Parameter(weight.new_empty(r, columns))
         self.b = nn.Parameter(weight.new_zeros(rows, r))
         nn.init.kaiming_uniform_(self.a, a=5**0.5)

@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 10, part 3."""
+
 import torch
 from torch.nn.functional import cross_entropy, softplus
 
@@ -8,7 +9,12 @@ from autograder.checks.registry import alternative
 @alternative("10.sequence_logprobs", "cross-entropy")
 def _(logits, labels):
     rows, _, entries = logits.shape
-    prices = cross_entropy(logits[:, :-1].reshape(-1, entries), labels[:, 1:].reshape(-1), ignore_index=-100, reduction="none")
+    prices = cross_entropy(
+        logits[:, :-1].reshape(-1, entries),
+        labels[:, 1:].reshape(-1),
+        ignore_index=-100,
+        reduction="none",
+    )
     return -prices.reshape(rows, -1).sum(1)
 
 
@@ -27,13 +33,17 @@ def _(logits, labels):
 @alternative("10.sequence_logprobs", "index-the-asked")
 def _(logits, labels):
     rows, places = (labels[:, 1:] >= 0).nonzero(as_tuple=True)
-    found = logits.double()[rows, places].log_softmax(-1)[torch.arange(len(rows)), labels[rows, places + 1]]
+    found = logits.double()[rows, places].log_softmax(-1)[
+        torch.arange(len(rows)), labels[rows, places + 1]
+    ]
     return torch.zeros(len(labels), dtype=torch.float64).index_add(0, rows, found).float()
 
 
 @alternative("10.dpo_loss", "softplus")
 def _(chosen, rejected, ref_chosen, ref_rejected, beta):
-    return softplus(beta * (rejected - ref_rejected) - beta * (chosen - ref_chosen), threshold=40).mean()
+    return softplus(
+        beta * (rejected - ref_rejected) - beta * (chosen - ref_chosen), threshold=40
+    ).mean()
 
 
 @alternative("10.dpo_loss", "two-classes")
@@ -49,4 +59,6 @@ def _(chosen, rejected):
 
 @alternative("10.dpo_loss", "reward-pair-by-pair", replaces="reward_loss")
 def _(chosen, rejected):
-    return sum(torch.logaddexp(low - high, torch.zeros(())) for high, low in zip(chosen, rejected)) / len(chosen)
+    return sum(
+        torch.logaddexp(low - high, torch.zeros(())) for high, low in zip(chosen, rejected)
+    ) / len(chosen)

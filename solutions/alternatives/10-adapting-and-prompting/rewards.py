@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 10, part 4."""
+
 import numpy as np
 import torch
 
@@ -26,7 +27,11 @@ def _(rewards, values, mask, discount, decay):
     errors = torch.where(mask, r + discount * later - v, 0.0)
     places = torch.arange(r.shape[1])
     ahead = places - places[:, None]
-    weights = torch.where(ahead >= 0, torch.tensor(float(discount * decay), dtype=torch.float64) ** ahead.clamp(min=0), 0.0)
+    weights = torch.where(
+        ahead >= 0,
+        torch.tensor(float(discount * decay), dtype=torch.float64) ** ahead.clamp(min=0),
+        0.0,
+    )
     found = torch.where(mask, errors @ weights.T, 0.0)
     return found.float(), (found + v).float()
 
@@ -46,7 +51,10 @@ def _(rewards, values, mask, discount, decay):
 @alternative("10.clipped_loss", "the-larger-loss")
 def _(logprobs, old, advantages, clip):
     ratio = torch.exp(logprobs - old)
-    free, held = -advantages[:, None] * ratio, -advantages[:, None] * torch.clip(ratio, 1 - clip, 1 + clip)
+    free, held = (
+        -advantages[:, None] * ratio,
+        -advantages[:, None] * torch.clip(ratio, 1 - clip, 1 + clip),
+    )
     return torch.max(free, held).mean()
 
 
@@ -61,13 +69,20 @@ def _(logprobs, old, advantages, clip):
 @alternative("10.group_advantages", "numpy-group-by-group")
 def _(rewards):
     rows = rewards.double().numpy()
-    return torch.from_numpy(np.stack([np.zeros(len(row)) if np.ptp(row) == 0 else (row - row.mean()) / row.std() for row in rows])).float()
+    return torch.from_numpy(
+        np.stack(
+            [
+                np.zeros(len(row)) if np.ptp(row) == 0 else (row - row.mean()) / row.std()
+                for row in rows
+            ]
+        )
+    ).float()
 
 
 @alternative("10.group_advantages", "root-of-the-mean-square")
 def _(rewards):
     lowest = rewards.min(dim=1, keepdim=True).values
-    above = rewards - lowest                                       # exactly 0 where all are alike
+    above = rewards - lowest  # exactly 0 where all are alike
     centred = above - above.mean(1, keepdim=True)
     size = centred.square().mean(1, keepdim=True).sqrt()
     return centred / size.masked_fill(above.sum(1, keepdim=True) == 0, 1.0)

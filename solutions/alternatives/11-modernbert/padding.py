@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 11, part 3."""
+
 import itertools
 
 import numpy as np
@@ -16,7 +17,11 @@ def _(ids, mask):
         tokens += kept
         positions += range(len(kept))
         ends.append(len(tokens))
-    return torch.tensor(tokens, dtype=torch.long), torch.tensor(ends, dtype=torch.int32), torch.tensor(positions, dtype=torch.long)
+    return (
+        torch.tensor(tokens, dtype=torch.long),
+        torch.tensor(ends, dtype=torch.int32),
+        torch.tensor(positions, dtype=torch.long),
+    )
 
 
 @alternative("11.unpad", "from-the-bounds")
@@ -32,7 +37,13 @@ def _(ids, mask):
 def _(q, k, v, cu, window):
     H, N, D = q.shape
     if window is None:
-        parts = [torch.nn.functional.softmax(torch.einsum("hid,hjd->hij", q[:, a:b] / D**0.5, k[:, a:b]), -1) @ v[:, a:b] for a, b in itertools.pairwise(cu.tolist())]
+        parts = [
+            torch.nn.functional.softmax(
+                torch.einsum("hid,hjd->hij", q[:, a:b] / D**0.5, k[:, a:b]), -1
+            )
+            @ v[:, a:b]
+            for a, b in itertools.pairwise(cu.tolist())
+        ]
         return torch.cat(parts, 1)
     text = torch.bucketize(torch.arange(N), cu[1:].long(), right=True)
     side = min(window // 2, max(cu.diff().tolist()))
@@ -40,7 +51,7 @@ def _(q, k, v, cu, window):
         return q.clone()
     pieces = []
     for places in torch.arange(N).split(512):
-        near = places[:, None] + torch.arange(-side, side + 1)                       # (n, 2 side + 1)
+        near = places[:, None] + torch.arange(-side, side + 1)  # (n, 2 side + 1)
         inside = near.clamp(0, N - 1)
         wrong = (near != inside) | (text[inside] != text[places][:, None])
         scores = (q[:, places, None] * k[:, inside]).sum(-1) / D**0.5
@@ -56,17 +67,30 @@ def _(q, k, v, cu, window):
         step = 128 if window is not None else stop - start
         for first in range(start, stop, max(step, 1)):
             last = min(first + step, stop)
-            low, high = (start, stop) if window is None else (max(start, first - window // 2), min(stop, last + window // 2))
+            low, high = (
+                (start, stop)
+                if window is None
+                else (max(start, first - window // 2), min(stop, last + window // 2))
+            )
             rows, columns = torch.arange(first, last), torch.arange(low, high)
             near = None if window is None else (rows[:, None] - columns[None]).abs().le(window // 2)
-            mixed.append(scaled_dot_product_attention(q[None, :, first:last], k[None, :, low:high], v[None, :, low:high], attn_mask=near)[0])
+            mixed.append(
+                scaled_dot_product_attention(
+                    q[None, :, first:last],
+                    k[None, :, low:high],
+                    v[None, :, low:high],
+                    attn_mask=near,
+                )[0]
+            )
     return torch.cat(mixed, dim=1)
 
 
 @alternative("11.pack_rows", "room-kept")
 def _(lengths, budget):
     rows, room = [], []
-    for length, text in sorted(((length, text) for text, length in enumerate(lengths)), reverse=True):
+    for length, text in sorted(
+        ((length, text) for text, length in enumerate(lengths)), reverse=True
+    ):
         place = next((place for place, left in enumerate(room) if left >= length), None)
         if place is None:
             rows.append([])
@@ -107,4 +131,5 @@ def _(texts, rows):
         bounds = list(itertools.accumulate([len(texts[number]) for number in row], initial=0))
         starts = [start for start, stop in itertools.pairwise(bounds) for _ in range(stop - start)]
         return ids, bounds, [place - start for place, start in enumerate(starts)]
+
     return [one(row) for row in rows]

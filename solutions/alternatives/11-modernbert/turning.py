@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 11, part 1."""
+
 import math
 
 import numpy as np
@@ -10,8 +11,12 @@ from autograder.checks.registry import alternative
 @alternative("11.rotary", "complex")
 def _(x, positions, base):
     D = x.size(-1)
-    angles = torch.einsum("bt,d->btd", positions.double(), 1.0 / base ** (torch.arange(0, D, 2).double() / D)).unsqueeze(1)
-    z = torch.complex(x[..., :D // 2].float(), x[..., D // 2:].float()) * torch.polar(torch.ones_like(angles), angles).to(torch.complex64)
+    angles = torch.einsum(
+        "bt,d->btd", positions.double(), 1.0 / base ** (torch.arange(0, D, 2).double() / D)
+    ).unsqueeze(1)
+    z = torch.complex(x[..., : D // 2].float(), x[..., D // 2 :].float()) * torch.polar(
+        torch.ones_like(angles), angles
+    ).to(torch.complex64)
     return torch.cat([z.real, z.imag], dim=-1).type_as(x)
 
 
@@ -33,14 +38,16 @@ def _(x, gate_up, down):
     F = gate_up.size(0) // 2
     gate = torch.einsum("...c,fc->...f", x, gate_up[:F])
     up = torch.einsum("...c,fc->...f", x, gate_up[F:])
-    return torch.einsum("...f,cf->...c", 0.5 * gate * (1 + torch.erf(gate / math.sqrt(2))) * up, down)
+    return torch.einsum(
+        "...f,cf->...c", 0.5 * gate * (1 + torch.erf(gate / math.sqrt(2))) * up, down
+    )
 
 
 @alternative("11.geglu", "linear-layers")
 def _(x, gate_up, down):
     linear, gelu = torch.nn.functional.linear, torch.nn.GELU()
     made = linear(x, gate_up)
-    return linear(gelu(made[..., :down.shape[-1]]).mul(made[..., down.shape[-1]:]), down)
+    return linear(gelu(made[..., : down.shape[-1]]).mul(made[..., down.shape[-1] :]), down)
 
 
 @alternative("11.local_mask", "triangles")

@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 12, part 1."""
+
 import numpy as np
 import torch
 from torch import nn
@@ -9,7 +10,9 @@ from autograder.checks.registry import alternative
 @alternative("12.rms_norm", "reciprocal-root")
 def _(x, w, eps):
     full = x.to(torch.float32)
-    return (w.float() * (full * torch.rsqrt(full.pow(2).mean(dim=-1, keepdim=True) + eps))).to(x.dtype)
+    return (w.float() * (full * torch.rsqrt(full.pow(2).mean(dim=-1, keepdim=True) + eps))).to(
+        x.dtype
+    )
 
 
 @alternative("12.rms_norm", "token-by-token-in-double")
@@ -26,7 +29,9 @@ def _(x, w, eps):
 def _(x, w, eps):
     full = x.float()
     length = torch.linalg.vector_norm(full, dim=-1, keepdim=True)
-    return (full / torch.hypot(length / full.shape[-1] ** 0.5, torch.tensor(eps).sqrt()) * w).to(x.dtype)
+    return (full / torch.hypot(length / full.shape[-1] ** 0.5, torch.tensor(eps).sqrt()) * w).to(
+        x.dtype
+    )
 
 
 @alternative("12.swiglu", "linear-and-torch-s-silu")
@@ -39,7 +44,13 @@ def _(x, gate, up, down):
 def _(x, gate, up, down):
     said = np.einsum("...c,fc->...f", x.numpy().astype(np.float64), gate.numpy().astype(np.float64))
     opened = said * 0.5 * (1 + np.tanh(said / 2))
-    return torch.from_numpy(np.einsum("...f,cf->...c", opened * np.einsum("...c,fc->...f", x.numpy(), up.numpy()), down.numpy())).float()
+    return torch.from_numpy(
+        np.einsum(
+            "...f,cf->...c",
+            opened * np.einsum("...c,fc->...f", x.numpy(), up.numpy()),
+            down.numpy(),
+        )
+    ).float()
 
 
 @alternative("12.swiglu", "joined")
@@ -56,7 +67,10 @@ def _(V, C, layers, H, K, D, F, tied):
             total += rows * columns
         return total
 
-    made = {"attention": layers * size((H * D, C), (K * D, C), (K * D, C), (C, H * D)), "feed_forward": layers * size((F, C), (F, C), (C, F))}
+    made = {
+        "attention": layers * size((H * D, C), (K * D, C), (K * D, C), (C, H * D)),
+        "feed_forward": layers * size((F, C), (F, C), (C, F)),
+    }
     made["embedding"] = size((V, C))
     made["output"] = made["embedding"] * (not tied)
     made["norms"] = C + layers * size((2, C))
@@ -68,7 +82,14 @@ def _(V, C, layers, H, K, D, F, tied):
 def _(V, C, layers, H, K, D, F, tied):
     attention, feed_forward, norms = 2 * (H + K) * D * C, 3 * F * C, 2 * C
     total = V * C * (1 if tied else 2) + layers * (attention + feed_forward + norms) + C
-    return dict(total=total, embedding=C * V, attention=attention * layers, feed_forward=feed_forward * layers, norms=norms * layers + C, output=total - total if tied else C * V)
+    return dict(
+        total=total,
+        embedding=C * V,
+        attention=attention * layers,
+        feed_forward=feed_forward * layers,
+        norms=norms * layers + C,
+        output=total - total if tied else C * V,
+    )
 
 
 @alternative("12.dead_units", "largest-answer")
@@ -83,7 +104,9 @@ def _(pre, slope):
     if len(pre) == 0:
         return 0.0
     leaf = pre.clone().double().requires_grad_()
-    nn.functional.leaky_relu(leaf, slope).sum().backward() if slope else torch.relu(leaf).sum().backward()
+    nn.functional.leaky_relu(leaf, slope).sum().backward() if slope else torch.relu(
+        leaf
+    ).sum().backward()
     return (leaf.grad == 0).all(dim=0).double().mean().item()
 
 

@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 12, part 3."""
+
 from typing import NamedTuple
 
 import torch
@@ -42,7 +43,7 @@ class Both:
             raise ValueError(f"no room for {new.size(3)} more")
         self.both.narrow(3, self.length, new.size(3)).copy_(new)
         self.length += new.size(3)
-        keys, values = self.both[..., :self.length, :].clone()
+        keys, values = self.both[..., : self.length, :].clone()
         return keys, values
 
     def truncate(self, n):
@@ -69,9 +70,9 @@ class TokensInFront:
         T = k.shape[2]
         if self.length + T > len(self.buffer):
             raise ValueError(T)
-        self.buffer[self.length:self.length + T] = torch.stack((k, v)).permute(3, 0, 1, 2, 4)
+        self.buffer[self.length : self.length + T] = torch.stack((k, v)).permute(3, 0, 1, 2, 4)
         self.length += T
-        return Pair(*self.buffer[:self.length].permute(1, 2, 3, 0, 4))
+        return Pair(*self.buffer[: self.length].permute(1, 2, 3, 0, 4))
 
     def truncate(self, n):
         if not 0 <= n <= self.length:
@@ -118,7 +119,7 @@ def _(step, prompt, n):
         scores = step(text[read:], read)[-1].tolist()
         read = len(text)
         text.append(max(range(len(scores)), key=scores.__getitem__))
-    return text[len(prompt):]
+    return text[len(prompt) :]
 
 
 @alternative("12.cached_generate", "recursion")

@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 12, part 2."""
+
 import math
 
 import numpy as np
@@ -9,17 +10,21 @@ from autograder.checks.registry import alternative
 
 @alternative("12.grouped_attention", "einsum-over-groups")
 def _(q, k, v):
-    groups = q.unflatten(1, (k.shape[1], -1))                          # (B, K, G, T, D)
+    groups = q.unflatten(1, (k.shape[1], -1))  # (B, K, G, T, D)
     scores = torch.einsum("bkgtd,bksd->bkgts", groups, k) / math.sqrt(q.shape[3])
     T, S = scores.shape[3:]
     hidden = torch.ones(T, S, dtype=torch.bool).triu(S - T + 1)
-    return torch.einsum("bkgts,bksd->bkgtd", scores.masked_fill(hidden, float("-inf")).softmax(4), v).flatten(1, 2)
+    return torch.einsum(
+        "bkgts,bksd->bkgtd", scores.masked_fill(hidden, float("-inf")).softmax(4), v
+    ).flatten(1, 2)
 
 
 @alternative("12.grouped_attention", "head-by-head")
 def _(q, k, v):
     (_, H, T, D), (K, S) = q.shape, k.shape[1:3]
-    bias = torch.zeros(T, S).masked_fill(torch.arange(S)[None, :] - torch.arange(T)[:, None] > S - T, -torch.inf)
+    bias = torch.zeros(T, S).masked_fill(
+        torch.arange(S)[None, :] - torch.arange(T)[:, None] > S - T, -torch.inf
+    )
     heads = []
     for head in range(H):
         mine = head // (H // K)
@@ -30,11 +35,16 @@ def _(q, k, v):
 @alternative("12.grouped_attention", "query-by-query-in-double")
 def _(q, k, v):
     (B, H, T, D), (K, S) = q.shape, k.shape[1:3]
-    rows, out = q.reshape(B, K, H // K, T, D).numpy().astype(np.float64), np.empty((B, K, H // K, T, D), dtype=np.float32)
+    rows, out = (
+        q.reshape(B, K, H // K, T, D).numpy().astype(np.float64),
+        np.empty((B, K, H // K, T, D), dtype=np.float32),
+    )
     keys, values = k.numpy(), v.numpy()
     for t in range(T):
         seen = S - T + t + 1
-        scores = rows[:, :, :, t] @ keys[:, :, :seen].transpose(0, 1, 3, 2) / D**0.5       # (B, K, G, seen)
+        scores = (
+            rows[:, :, :, t] @ keys[:, :, :seen].transpose(0, 1, 3, 2) / D**0.5
+        )  # (B, K, G, seen)
         powers = np.exp(scores - scores.max(-1, keepdims=True))
         out[:, :, :, t] = powers / powers.sum(-1, keepdims=True) @ values[:, :, :seen]
     return torch.from_numpy(out.reshape(B, H, T, D))
@@ -66,7 +76,9 @@ def _(w, H):
 def _(w, H):
     if w.shape[0] % (2 * H) != 0:
         raise ValueError(w.shape)
-    return w.reshape(H, w.shape[0] // H // 2, 2, *w.shape[1:]).transpose(1, 2).reshape(w.shape).clone()
+    return (
+        w.reshape(H, w.shape[0] // H // 2, 2, *w.shape[1:]).transpose(1, 2).reshape(w.shape).clone()
+    )
 
 
 @alternative("12.to_halves", "written-into-place")

@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 14, part 2."""
+
 import hashlib
 from collections import Counter, OrderedDict
 
@@ -126,7 +127,9 @@ def _(ids, block_size, salt):
     found = []
     for end in range(block_size, len(ids) + 1, block_size):
         text = ",".join(str(token) for token in ids[:end])
-        found.append(hashlib.blake2b(salt.hex().encode() + b"|" + text.encode(), digest_size=32).digest())
+        found.append(
+            hashlib.blake2b(salt.hex().encode() + b"|" + text.encode(), digest_size=32).digest()
+        )
     return found
 
 
@@ -197,7 +200,10 @@ class Queues:
 
     def begin(self, name, keys, length):
         blocks = []
-        while len(blocks) < min(len(keys), (length - 1) // self.block_size) and keys[len(blocks)] in self.known:
+        while (
+            len(blocks) < min(len(keys), (length - 1) // self.block_size)
+            and keys[len(blocks)] in self.known
+        ):
             block = self.known[keys[len(blocks)]]
             blocks.append(block)
             if not self.users[block]:

@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 15, part 1."""
+
 import heapq
 from collections import OrderedDict
 
@@ -26,13 +27,18 @@ def _(answers, slots):
         while queue and len(left) < slots:
             left.append(queue.pop())
             wait = steps
-        if min(left) > 1:                              # nobody ends: as many steps at once
+        if min(left) > 1:  # nobody ends: as many steps at once
             hop = min(left) - 1
             left, steps = [one - hop for one in left], steps + hop
         left = [one - 1 for one in left if one > 1]
         steps += 1
-    longest = [max(answers[i:i + slots]) for i in range(0, len(answers), slots)]
-    return {"static": sum(longest), "idle": sum(longest) * slots - sum(answers), "continuous": steps, "wait": wait}
+    longest = [max(answers[i : i + slots]) for i in range(0, len(answers), slots)]
+    return {
+        "static": sum(longest),
+        "idle": sum(longest) * slots - sum(answers),
+        "continuous": steps,
+        "wait": wait,
+    }
 
 
 @alternative("15.plan", "one-list-sorted-by-rule")
@@ -43,7 +49,11 @@ def _(requests, budget, free_blocks, block_size):
     for place in order:
         one = requests[place]
         wanted = one["tokens"] - one["computed"]
-        needed = [int(one["computed"] == one["blocks"] * block_size), 0, (one["tokens"] + block_size - 1) // block_size][rule(one)]
+        needed = [
+            int(one["computed"] == one["blocks"] * block_size),
+            0,
+            (one["tokens"] + block_size - 1) // block_size,
+        ][rule(one)]
         if needed > free_blocks:
             if rule(one) == 2:
                 break
@@ -70,7 +80,11 @@ def _(requests, budget, free_blocks, block_size):
         if requests[i]["tokens"] - requests[i]["computed"] > 1:
             tokens[i] = min(requests[i]["tokens"] - requests[i]["computed"], budget - sum(tokens))
     waiting = [i for i in range(len(requests)) if i not in running]
-    while waiting and sum(tokens) < budget and -(-requests[waiting[0]]["tokens"] // block_size) <= free_blocks:
+    while (
+        waiting
+        and sum(tokens) < budget
+        and -(-requests[waiting[0]]["tokens"] // block_size) <= free_blocks
+    ):
         i = waiting.pop(0)
         free_blocks -= -(-requests[i]["tokens"] // block_size)
         tokens[i] = min(requests[i]["tokens"], budget - sum(tokens))

@@ -1,4 +1,5 @@
 """Differently written correct solutions of chapter 15, part 3."""
+
 import json
 
 from autograder.checks.registry import alternative
@@ -9,12 +10,18 @@ class AllAgain:
     """Keeps all bytes, and looks at all of the text after each token."""
 
     def __init__(self, pieces, stop):
-        self.pieces, self.stop, self.data, self.given, self.stopped = pieces, tuple(filter(None, stop)), b"", 0, False
+        self.pieces, self.stop, self.data, self.given, self.stopped = (
+            pieces,
+            tuple(filter(None, stop)),
+            b"",
+            0,
+            False,
+        )
 
     def _letters(self):
         for back in range(4):
             try:
-                return self.data[:len(self.data) - back].decode()
+                return self.data[: len(self.data) - back].decode()
             except UnicodeDecodeError:
                 continue
         raise ValueError("no UTF-8")
@@ -28,12 +35,19 @@ class AllAgain:
         if at is not None:
             self.stopped, end = True, at
         else:
-            end = next((place for place in range(self.given, len(text)) if any(one.startswith(text[place:]) for one in self.stop)), len(text))
-        new, self.given = text[self.given:end], end
+            end = next(
+                (
+                    place
+                    for place in range(self.given, len(text))
+                    if any(one.startswith(text[place:]) for one in self.stop)
+                ),
+                len(text),
+            )
+        new, self.given = text[self.given : end], end
         return new
 
     def finish(self):
-        return "" if self.stopped else self.data.decode(errors="replace")[self.given:]
+        return "" if self.stopped else self.data.decode(errors="replace")[self.given :]
 
 
 @alternative("15.Streamer", "letter-by-letter")
@@ -56,10 +70,12 @@ class ByLetter:
                 break
         new, self.rest = data[:cut].decode(), data[cut:]
         self.held += new
-        places = sorted(place for place in (self.held.find(one) for one in self.stop) if place != -1)
+        places = sorted(
+            place for place in (self.held.find(one) for one in self.stop) if place != -1
+        )
         if places:
             self.stopped = True
-            return self.held[:places[0]]
+            return self.held[: places[0]]
         out = ""
         while self.held and not any(one.startswith(self.held) for one in self.stop):
             out, self.held = out + self.held[0], self.held[1:]
@@ -72,10 +88,15 @@ class ByLetter:
 @alternative("15.sse", "recursive-lines")
 def _(head, next_token, prompt_tokens):
     def line(**more):
-        return b"data: " + json.dumps(head | more, ensure_ascii=False, separators=(",", ":")).encode("utf-8") + b"\n" * 2
+        return (
+            b"data: "
+            + json.dumps(head | more, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+            + b"\n" * 2
+        )
 
     def choice(reason=None, **delta):
         return line(choices=[dict(index=0, finish_reason=reason, delta=delta)])
+
     yield choice(role="assistant", content="")
     tokens = 0
     while True:
@@ -87,7 +108,14 @@ def _(head, next_token, prompt_tokens):
             break
     yield choice(reason)
     if prompt_tokens is not None:
-        yield line(choices=[], usage=dict(total_tokens=tokens + prompt_tokens, prompt_tokens=prompt_tokens, completion_tokens=tokens))
+        yield line(
+            choices=[],
+            usage=dict(
+                total_tokens=tokens + prompt_tokens,
+                prompt_tokens=prompt_tokens,
+                completion_tokens=tokens,
+            ),
+        )
     yield bytes("data: [DONE]\n\n", "ascii")
 
 
@@ -104,7 +132,15 @@ def _(head, next_token, prompt_tokens):
                 yield {"choices": [{**empty, "finish_reason": reason}]}
                 break
         if prompt_tokens is not None:
-            yield {"usage": {"prompt_tokens": prompt_tokens, "completion_tokens": number, "total_tokens": prompt_tokens + number}, "choices": []}
+            yield {
+                "usage": {
+                    "prompt_tokens": prompt_tokens,
+                    "completion_tokens": number,
+                    "total_tokens": prompt_tokens + number,
+                },
+                "choices": [],
+            }
+
     for body in bodies():
         yield ("data: " + json.dumps({**body, **head}) + "\n\n").encode("utf8")
     yield b"data: [DONE]\n\n"

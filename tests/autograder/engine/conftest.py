@@ -1,4 +1,5 @@
 """Small exercises of the tests' own, taken away again afterwards."""
+
 import pytest
 import torch
 
@@ -35,5 +36,7 @@ def shares(fresh_registries) -> Exercise:
     @made.stage("values", points=2)
     def test_shares_follow_the_counts(student):
         expect(student.shares(torch.tensor([1.0, 3.0]))).equals(
-            torch.tensor([0.25, 0.75]), cause="Each share should be the count over the sum.")
+            torch.tensor([0.25, 0.75]), cause="Each share should be the count over the sum."
+        )
+
     return made

@@ -1,4 +1,5 @@
 """check(): what a student sees in a terminal and in Jupyter, when the work passes and when it does not."""
+
 import contextlib
 import re
 
@@ -36,7 +37,10 @@ def test_a_terminal_shows_the_cause_before_the_numbers_and_marks_where_to_start(
     lines = capsys.readouterr().out.split("\n")
     assert lines[1].split() == ["sums", "0/1", "not", "yet", "<-", "start", "here"]
     assert lines[2].strip() == "The shares should add up to 1." and "expected 1" in lines[3]
-    assert "values  2/2  passed" in lines[-3] and "Read: chapter 99, page “page”, section “shares”" in lines[-2]
+    assert (
+        "values  2/2  passed" in lines[-3]
+        and "Read: chapter 99, page “page”, section “shares”" in lines[-2]
+    )
 
 
 def test_the_same_reason_is_said_once(shares, capsys):
@@ -51,6 +55,7 @@ def test_an_exercise_can_be_named_and_is_run_on_the_callers_functions(fresh_regi
     @made.stage("three", points=1)
     def test_three(student):
         assert student.tripled_here(1) == 3
+
     assert check("99.tripled") == 1.0
 
 
@@ -58,9 +63,16 @@ def tripled_here(x):
     return 3 * x
 
 
-@pytest.mark.parametrize(("target", "said"), [
-    (len, "No exercise has a function named `len`"), ("99.nothing", "There is no exercise '99.nothing'"),
-    (torch.ones(2), "Leave out the parentheses"), (None, "wants the function itself"), (3.0, "wants the function itself")])
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        (len, "No exercise has a function named `len`"),
+        ("99.nothing", "There is no exercise '99.nothing'"),
+        (torch.ones(2), "Leave out the parentheses"),
+        (None, "wants the function itself"),
+        (3.0, "wants the function itself"),
+    ],
+)
 def test_a_wrong_target_is_explained_and_earns_nothing(shares, capsys, target, said):
     assert check(target) == 0.0
     assert said in capsys.readouterr().out
@@ -75,6 +87,7 @@ def test_a_name_that_two_exercises_share_asks_which(shares, capsys):
 def test_an_interrupted_check_gives_a_sentence_and_no_traceback(shares, capsys):
     def interrupted(counts):
         raise KeyboardInterrupt
+
     assert check(named("shares", interrupted)) == 0.0
     assert "was interrupted" in capsys.readouterr().out
 
@@ -86,14 +99,22 @@ def test_a_loop_without_end_that_catches_every_exception_is_stopped_and_asked_no
     assert "Is there a loop that does not end?" in result.stages[0].detail
 
 
-def test_a_library_that_takes_long_to_import_in_a_call_is_not_the_students_time(shares, tmp_path, monkeypatch):
-    (tmp_path / "slow_library.py").write_text("import time\nuntil = time.process_time() + 0.5\nwhile time.process_time() < until:\n    pass\n")
+def test_a_library_that_takes_long_to_import_in_a_call_is_not_the_students_time(
+    shares, tmp_path, monkeypatch
+):
+    (tmp_path / "slow_library.py").write_text(
+        "import time\nuntil = time.process_time() + 0.5\nwhile time.process_time() < until:\n    pass\n"
+    )
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(limited, "PATIENCE", 300)      # on a busy machine half a second of the processor takes long
+    monkeypatch.setattr(
+        limited, "PATIENCE", 300
+    )  # on a busy machine half a second of the processor takes long
 
     def imports(counts):
         import slow_library
+
         return counts / counts.sum() if slow_library else None
+
     result = run_exercise(shares, Limited(LocalStudent({"shares": imports}), seconds=0.2))
     assert [stage.status for stage in result.stages] == ["passed", "passed"]
 
@@ -112,12 +133,13 @@ def test_a_lambda_an_alias_and_a_module_are_known_by_the_callers_name(shares, mo
 
     def mine(counts):
         return counts / counts.sum()
+
     for target in (lambda counts: counts / counts.sum(), mine, Shares()):
         monkeypatch.setitem(globals(), "shares", target)
         assert check(target) == 3.0, capsys.readouterr().out
 
 
-EXERCISE = '''
+EXERCISE = """
 import torch
 from autograder.check import check
 from autograder.checks.protocol import exercise, expect
@@ -136,16 +158,24 @@ def test_half(student):
 @mistake("99.double", "square", caught_by="two", loses=2, misconception="You squared.")
 def square(x):
     return x * x
-'''
+"""
 
 
 @pytest.fixture(scope="module")
 def ran() -> list:
     """The cells of a notebook that a real Jupyter kernel ran: a passing check, a failing one, one that raises."""
-    sources = [EXERCISE, "def double(x):\n    return x + x", "check(double)",
-               "def double(x):\n    return x ** 2", "check(double)",
-               "def helper(x):\n    return x.reshape(5)\n\ndef double(x):\n    return helper(x)", "check(double)"]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
+    sources = [
+        EXERCISE,
+        "def double(x):\n    return x + x",
+        "check(double)",
+        "def double(x):\n    return x ** 2",
+        "check(double)",
+        "def helper(x):\n    return x.reshape(5)\n\ndef double(x):\n    return helper(x)",
+        "check(double)",
+    ]
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(source) for source in sources]
+    )
     NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
     return notebook.cells
 
@@ -159,34 +189,48 @@ def table_and_points(cell) -> tuple[str, str, str]:
 
 def test_jupyter_shows_a_table_with_caption_and_scoped_headers_and_the_cell_is_the_points(ran):
     html, text, points = table_and_points(ran[2])
-    assert points == "2.0"      # what nbgrader reads as partial credit
+    assert points == "2.0"  # what nbgrader reads as partial credit
     assert "<caption" in html and "99.double: 2 of 2 points" in html
     assert html.count("scope='col'") == 3 and html.count("scope='row'") == 2
     assert "start here" not in html and "Why" not in html and "99.double: 2 of 2 points" in text
 
 
-def test_jupyter_names_the_misconception_marks_the_first_failure_and_escapes_what_is_not_markup(ran):
+def test_jupyter_names_the_misconception_marks_the_first_failure_and_escapes_what_is_not_markup(
+    ran,
+):
     html, _, points = table_and_points(ran[4])
     assert points == "0.0"
-    assert html.count("scope='col'") == 4 and "You squared." in html and "Twice &lt;one&gt; is two." in html
+    assert (
+        html.count("scope='col'") == 4
+        and "You squared." in html
+        and "Twice &lt;one&gt; is two." in html
+    )
     assert html.count("start here") == 1 and html.index("start here") < html.index("half")
-    assert not re.search(r"#[0-9a-fA-F]{3}|rgb|background:(?!transparent)", html), "colours must come from the page"
+    assert not re.search(r"#[0-9a-fA-F]{3}|rgb|background:(?!transparent)", html), (
+        "colours must come from the page"
+    )
 
 
 def test_jupyter_shows_the_cell_and_line_of_an_exception_and_none_of_ours(ran):
     html, text, points = table_and_points(ran[6])
     assert points == "0.0"
-    assert "Cell In[6], line 5: return helper(x)" in text and "Cell In[6], line 2: return x.reshape(5)" in text
+    assert (
+        "Cell In[6], line 5: return helper(x)" in text
+        and "Cell In[6], line 2: return x.reshape(5)" in text
+    )
     for ours in ("Traceback", "student.py", "runner.py", "site-packages"):
         assert ours not in html and ours not in text
 
 
 def test_backticks_become_code_and_nothing_else_becomes_markup():
-    assert with_code("`a < b` is <b>not</b> `c`") == ("<code>a &lt; b</code> is &lt;b&gt;not&lt;/b&gt; <code>c</code>")
+    assert with_code("`a < b` is <b>not</b> `c`") == (
+        "<code>a &lt; b</code> is &lt;b&gt;not&lt;/b&gt; <code>c</code>"
+    )
 
 
 def test_the_check_says_what_is_borrowed(shares, capsys, monkeypatch, tmp_path):
     from autograder.checks import borrowed
+
     (tmp_path / "c03_later.py").write_text(f'"""Chapter 03."""\n{borrowed.MARK}\n')
     (tmp_path / "c02_own.py").write_text('"""Chapter 02."""\n')
     monkeypatch.setattr(borrowed, "PACKAGE", tmp_path)
@@ -194,7 +238,14 @@ def test_the_check_says_what_is_borrowed(shares, capsys, monkeypatch, tmp_path):
     assert capsys.readouterr().out.endswith("Borrowed from the reference: chapter 03.\n")
 
 
-@pytest.mark.parametrize(("line", "earned"), [("import transformers", 6), ("from transformers import AutoTokenizer", 6), ("import transformers; transformers.AutoTokenizer()", 0)])
+@pytest.mark.parametrize(
+    ("line", "earned"),
+    [
+        ("import transformers", 6),
+        ("from transformers import AutoTokenizer", 6),
+        ("import transformers; transformers.AutoTokenizer()", 0),
+    ],
+)
 def test_a_withheld_package_that_is_only_imported_costs_nothing_in_a_notebook(line, earned, capsys):
     head, body = reference_sources(load_assignment("02"))["best_cut"].split("\n", 1)
     cells = f"import math\nfrom autograder.check import check\n{head}\n    {line}\n{body}\npoints = check(best_cut)"

@@ -1,4 +1,5 @@
 """Work in forked children: what hangs or dies costs one item, and no child is left."""
+
 import os
 import signal
 import time
@@ -27,7 +28,9 @@ def work(item):
 def forked(monkeypatch):
     """The process ids of all children."""
     found, fork = [], os.fork
-    monkeypatch.setattr(children.os, "fork", lambda: (child := fork()) and found.append(child) or child)
+    monkeypatch.setattr(
+        children.os, "fork", lambda: (child := fork()) and found.append(child) or child
+    )
     yield found
     for child in found:
         with pytest.raises(ProcessLookupError):
@@ -37,8 +40,14 @@ def forked(monkeypatch):
 def test_one_that_hangs_or_dies_costs_itself_only(forked):
     items = ["one", "spins", "sleeps", "dies", "raises", "three"]
     ends = {item: (value, ended) for item, value, ended in in_children(items, work, 0.5)}
-    assert ends == {"one": ({"length": 3}, ""), "spins": (None, "time"), "sleeps": (None, "time"), "dies": (None, "process"),
-                    "raises": (None, "process"), "three": ({"length": 5}, "")}
+    assert ends == {
+        "one": ({"length": 3}, ""),
+        "spins": (None, "time"),
+        "sleeps": (None, "time"),
+        "dies": (None, "process"),
+        "raises": (None, "process"),
+        "three": ({"length": 5}, ""),
+    }
     assert len(forked) == 5
 
 

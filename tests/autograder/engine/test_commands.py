@@ -1,4 +1,5 @@
 """course check, author and hint: what they print, and the exit codes."""
+
 import json
 import re
 
@@ -17,7 +18,9 @@ def solved(tmp_path_factory):
     """A student's notebook of assignment 01 with every answer right, and a magic, a plot and a helper cell added."""
     notebook = source_notebook(assignment("01"))
     added = ["%matplotlib inline\n!ls", "helper = 3\nraise ValueError('a scratch cell that fails')"]
-    notebook.cells[1:1] = [nbformat.v4.new_code_cell(source, id=f"added-{i}") for i, source in enumerate(added)]
+    notebook.cells[1:1] = [
+        nbformat.v4.new_code_cell(source, id=f"added-{i}") for i, source in enumerate(added)
+    ]
     path = tmp_path_factory.mktemp("solved") / "mine.ipynb"
     write_notebook(notebook, path)
     return path
@@ -27,7 +30,9 @@ def test_the_reference_gets_all_points_and_exits_0(capsys):
     assert main(["author", "check", "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["earned"] == record["points"] > 0 and record["by_hand"]
-    assert {stage["status"] for exercise in record["exercises"] for stage in exercise["stages"]} == {"passed"}
+    assert {
+        stage["status"] for exercise in record["exercises"] for stage in exercise["stages"]
+    } == {"passed"}
 
 
 def test_a_mistake_exits_1_and_is_shown_only_in_its_own_exercise(capsys):
@@ -38,6 +43,7 @@ def test_a_mistake_exits_1_and_is_shown_only_in_its_own_exercise(capsys):
 
 def test_an_alternative_gets_all_points(capsys):
     from autograder.checks.registry import alternatives_of
+
     name = alternatives_of("01.ppmi")[0].name
     assert main(["author", "check", "01.ppmi", "--impl", f"alternative:{name}"]) == 0
 
@@ -52,10 +58,16 @@ def test_your_own_notebook_runs_here_with_a_warning_and_without_its_magics(solve
 
 def test_your_own_python_file_is_checked_one_exercise_at_a_time(tmp_path, capsys):
     path = tmp_path / "mine.py"
-    path.write_text("print('noise')\ndef noise_distribution(counts, power=0.75):\n    return counts.float() ** power\n")
+    path.write_text(
+        "print('noise')\ndef noise_distribution(counts, power=0.75):\n    return counts.float() ** power\n"
+    )
     assert main(["check", "01.noise_distribution", str(path)]) == 1
     shown = capsys.readouterr()
-    assert shown.out.startswith("01.noise_distribution: ") and "start here" in shown.out and "01.ppmi" not in shown.out
+    assert (
+        shown.out.startswith("01.noise_distribution: ")
+        and "start here" in shown.out
+        and "01.ppmi" not in shown.out
+    )
     assert "noise\n" in shown.err and "noise\n" not in shown.out
 
 
@@ -64,16 +76,25 @@ def test_the_untouched_student_notebook_is_not_written_yet_everywhere(capsys):
     assert main(["check", str(path), "--json"]) == 1
     record = json.loads(capsys.readouterr().out)
     assert record["earned"] == 0
-    assert {stage["status"] for exercise in record["exercises"] for stage in exercise["stages"]} == {"not_attempted"}
+    assert {
+        stage["status"] for exercise in record["exercises"] for stage in exercise["stages"]
+    } == {"not_attempted"}
 
 
-@pytest.mark.parametrize(("arguments", "said"), [
-    (["check", "nowhere.ipynb"], "nowhere.ipynb is not a file"),
-    (["author", "check", "--impl", "mistake:nothing"], "`course author matrix` lists the mistakes"),
-    (["check", "01.nothing"], "has no exercise '01.nothing'; it has 01."),
-    (["check", "77"], "no assignment '77'"),
-    (["hint", "01.ppmi", "--step", "9"], "01.ppmi has hints 1 to 3; there is no hint 9"),
-    (["author", "build", "77"], "no assignment '77'")])
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["check", "nowhere.ipynb"], "nowhere.ipynb is not a file"),
+        (
+            ["author", "check", "--impl", "mistake:nothing"],
+            "`course author matrix` lists the mistakes",
+        ),
+        (["check", "01.nothing"], "has no exercise '01.nothing'; it has 01."),
+        (["check", "77"], "no assignment '77'"),
+        (["hint", "01.ppmi", "--step", "9"], "01.ppmi has hints 1 to 3; there is no hint 9"),
+        (["author", "build", "77"], "no assignment '77'"),
+    ],
+)
 def test_a_wrong_argument_exits_2_with_one_sentence_on_stderr(arguments, said, capsys):
     assert main(arguments) == 2
     shown = capsys.readouterr()
@@ -89,22 +110,54 @@ def test_a_file_that_is_no_notebook_is_named(tmp_path, capsys):
 
 def test_a_function_whose_cell_is_no_python_is_not_there_as_in_grading(tmp_path, capsys):
     path = tmp_path / "mine.ipynb"
-    path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [
-        {"id": "a", "cell_type": "code", "metadata": {"nbgrader": {"grade_id": "ppmi", "solution": True}}, "outputs": [], "execution_count": None,
-         "source": "def ppmi(counts):\n    return (counts"}]}))
+    path.write_text(
+        json.dumps(
+            {
+                "nbformat": 4,
+                "nbformat_minor": 5,
+                "metadata": {},
+                "cells": [
+                    {
+                        "id": "a",
+                        "cell_type": "code",
+                        "metadata": {"nbgrader": {"grade_id": "ppmi", "solution": True}},
+                        "outputs": [],
+                        "execution_count": None,
+                        "source": "def ppmi(counts):\n    return (counts",
+                    }
+                ],
+            }
+        )
+    )
     assert main(["check", "01.ppmi", str(path)]) == 1
     shown = capsys.readouterr()
-    assert "There is no function named `ppmi`: its cell did not run, or it failed." in shown.out and "withheld" not in shown.out
+    assert (
+        "There is no function named `ppmi`: its cell did not run, or it failed." in shown.out
+        and "withheld" not in shown.out
+    )
     assert "SyntaxError: '(' was never closed" in shown.err
 
 
-@pytest.mark.parametrize(("inside", "earned"), [("import transformers", 6), ("from transformers import AutoTokenizer as one", 6), ("import tokenizers.models as models", 6),
-                                               ("import transformers\n    transformers.AutoTokenizer()", 0), ("import tokenizers\n    tokenizers.Tokenizer", 6)])
-def test_to_import_what_is_withheld_is_no_fault_at_home_and_to_use_it_is(tmp_path, capsys, inside, earned):
+@pytest.mark.parametrize(
+    ("inside", "earned"),
+    [
+        ("import transformers", 6),
+        ("from transformers import AutoTokenizer as one", 6),
+        ("import tokenizers.models as models", 6),
+        ("import transformers\n    transformers.AutoTokenizer()", 0),
+        ("import tokenizers\n    tokenizers.Tokenizer", 6),
+    ],
+)
+def test_to_import_what_is_withheld_is_no_fault_at_home_and_to_use_it_is(
+    tmp_path, capsys, inside, earned
+):
     source = reference_sources(load_assignment("02"))["best_cut"]
     head, body = source.split("\n", 1)
     assert head.startswith("def best_cut(") and head.endswith(":")
-    for place, text in (("above", f"{inside.split(chr(10))[0]}\n{source}"), ("within", f"{head}\n    {inside}\n{body}")):
+    for place, text in (
+        ("above", f"{inside.split(chr(10))[0]}\n{source}"),
+        ("within", f"{head}\n    {inside}\n{body}"),
+    ):
         path = tmp_path / f"{place}.py"
         path.write_text(f"import math\n{text}")
         main(["check", "02.best_cut", str(path), "--json"])
@@ -112,6 +165,7 @@ def test_to_import_what_is_withheld_is_no_fault_at_home_and_to_use_it_is(tmp_pat
         assert found["earned"] == (earned if place == "within" else 6), (place, found)
         assert earned or place == "above" or "which is withheld here" in json.dumps(found)
     import tokenizers  # ours, in the same process, is the package
+
     assert tokenizers.Tokenizer.from_file
 
 
@@ -120,10 +174,19 @@ def test_the_matrix_marks_the_stage_that_catches_a_mistake_and_the_stages_that_f
     lines = capsys.readouterr().out.split("\n")
     assert lines[1].split() == ["chance", "logarithm", "positive", "zeros", "types", "loses"]
     rows = {line.split()[0]: line.split()[1:] for line in lines[2:] if line.startswith("  ")}
-    assert rows["log-base-2"] == [".", "X", ".", ".", ".", "1"] and rows["one-added"] == ["X", "x", ".", "x", "x", "4"]
+    assert rows["log-base-2"] == [".", "X", ".", ".", ".", "1"] and rows["one-added"] == [
+        "X",
+        "x",
+        ".",
+        "x",
+        "x",
+        "4",
+    ]
 
 
-@pytest.mark.parametrize("words", [["01.ppmi"], ["1.ppmi"], ["ppmi"], ["01-static-embeddings.ppmi"]])
+@pytest.mark.parametrize(
+    "words", [["01.ppmi"], ["1.ppmi"], ["ppmi"], ["01-static-embeddings.ppmi"]]
+)
 def test_an_exercise_has_several_names(words, tmp_path, capsys):
     path = tmp_path / "mine.py"
     path.write_text("")
@@ -132,9 +195,14 @@ def test_an_exercise_has_several_names(words, tmp_path, capsys):
     assert "01.ppmi: 0 of 5 points" in shown.out and "course check: 01.ppmi ..." in shown.err
 
 
-@pytest.mark.parametrize(("arguments", "said"), [
-    (["check", "01.pmi"], "did you mean ppmi?"), (["check", "window_count"], "did you mean window_counts?"),
-    (["chek"], "did you mean `course check`?")])
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["check", "01.pmi"], "did you mean ppmi?"),
+        (["check", "window_count"], "did you mean window_counts?"),
+        (["chek"], "did you mean `course check`?"),
+    ],
+)
 def test_a_slip_of_the_pen_is_answered_with_what_was_probably_meant(arguments, said, capsys):
     assert main(arguments) == 2
     assert said in capsys.readouterr().err
@@ -154,7 +222,10 @@ def test_the_version_is_printed(capsys):
 def test_hints_open_one_step_at_a_time_with_the_cards_own_text(capsys):
     assert main(["hint", "01.ppmi"]) == 0
     first = capsys.readouterr().out
-    assert first.startswith("01.ppmi, hint 1 of 3: a nudge\n") and "More: course hint 01.ppmi --step 2" in first
+    assert (
+        first.startswith("01.ppmi, hint 1 of 3: a nudge\n")
+        and "More: course hint 01.ppmi --step 2" in first
+    )
     assert main(["hint", "01.ppmi", "--step", "3"]) == 0
     last = capsys.readouterr().out
     assert "More:" not in last
@@ -174,16 +245,27 @@ def test_build_check_exits_1_when_a_committed_notebook_is_old(monkeypatch, tmp_p
     assert "does not exist; `course author build 01` makes it" in capsys.readouterr().out
 
 
-def test_answers_of_strangers_are_tried_and_what_is_judged_otherwise_than_they_are_named_is_said(tmp_path, capsys):
+def test_answers_of_strangers_are_tried_and_what_is_judged_otherwise_than_they_are_named_is_said(
+    tmp_path, capsys
+):
     folder = tmp_path / "noise_distribution"
     folder.mkdir()
     right = "def noise_distribution(counts, power=0.75):\n    raised = counts.double() ** power\n    return (raised / raised.sum()).float()\n"
     for name in ("right__in_doubles", "wrong__but_it_is_right"):
         (folder / f"{name}.py").write_text(right)
-    (folder / "wrong__no_power.py").write_text("def noise_distribution(counts, power=0.75):\n    return counts / counts.sum()\n")
+    (folder / "wrong__no_power.py").write_text(
+        "def noise_distribution(counts, power=0.75):\n    return counts / counts.sum()\n"
+    )
     assert main(["author", "try", str(tmp_path), "--assignment", "01", "--no-sandbox"]) == 1
     out = capsys.readouterr().out
     assert "01.noise_distribution right in_doubles: 3 of 3\n" in out
-    assert "wrong but_it_is_right: 3 of 3 WRONG, ACCEPTED\n" in out and re.search(r"wrong no_power: [012] of 3\n    \[", out)
-    assert out.endswith("2 wrong, 1 of them accepted; 1 right, 0 of them rejected; 0 change with the seed\n")
-    assert main(["author", "try", str(folder), "--assignment", "01"]) == 2 and "holds no answers" in capsys.readouterr().err
+    assert "wrong but_it_is_right: 3 of 3 WRONG, ACCEPTED\n" in out and re.search(
+        r"wrong no_power: [012] of 3\n    \[", out
+    )
+    assert out.endswith(
+        "2 wrong, 1 of them accepted; 1 right, 0 of them rejected; 0 change with the seed\n"
+    )
+    assert (
+        main(["author", "try", str(folder), "--assignment", "01"]) == 2
+        and "holds no answers" in capsys.readouterr().err
+    )

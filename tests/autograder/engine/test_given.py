@@ -1,4 +1,5 @@
 """Nothing may hang on which objects a call was given, and nothing is handed out twice."""
+
 import functools
 
 import numpy as np
@@ -24,6 +25,7 @@ def doubled(fresh_registries):
     @made.stage("lists", points=2)
     def test_lists_are_doubled(student):
         expect(student.doubled([1, 2])).equals([2, 4], cause="Not the double.")
+
     return made
 
 
@@ -31,19 +33,36 @@ def twice(values):
     return values * 2 if isinstance(values, torch.Tensor) else [2 * one for one in values]
 
 
-@pytest.mark.parametrize("address", [id, lambda values: values.data_ptr() if isinstance(values, torch.Tensor) else id(values)])
+@pytest.mark.parametrize(
+    "address",
+    [id, lambda values: values.data_ptr() if isinstance(values, torch.Tensor) else id(values)],
+)
 def test_who_knows_an_argument_by_its_address_is_wrong_when_it_has_other_contents(doubled, address):
     known = {}
 
     def answer(values):
-        return known.setdefault(address(values), (values, twice(values)))[1] + (0 if isinstance(values, torch.Tensor) else [])
+        return known.setdefault(address(values), (values, twice(values)))[1] + (
+            0 if isinstance(values, torch.Tensor) else []
+        )
+
     assert run_exercise(doubled, LocalStudent({"doubled": answer})).stages[0].status == "wrong"
 
 
 def test_who_returns_the_argument_itself_makes_a_slip(doubled):
-    result = run_exercise(doubled, LocalStudent({
-        "doubled": lambda values: values.mul_(2) if isinstance(values, torch.Tensor) else twice(values)}))
-    assert result.earned == pytest.approx(3.2) and run_exercise(doubled, LocalStudent({"doubled": twice})).earned == 4
+    result = run_exercise(
+        doubled,
+        LocalStudent(
+            {
+                "doubled": lambda values: (
+                    values.mul_(2) if isinstance(values, torch.Tensor) else twice(values)
+                )
+            }
+        ),
+    )
+    assert (
+        result.earned == pytest.approx(3.2)
+        and run_exercise(doubled, LocalStudent({"doubled": twice})).earned == 4
+    )
 
 
 def test_who_changes_only_the_order_of_an_arguments_keys_has_changed_it(fresh_registries):
@@ -56,13 +75,23 @@ def test_who_changes_only_the_order_of_an_arguments_keys_has_changed_it(fresh_re
     def sorts(table):
         table["b"] = table.pop("b")
         return min(table)
+
     assert run_exercise(made, LocalStudent({"least": min})).earned == 5
     assert run_exercise(made, LocalStudent({"least": sorts})).earned == 4
 
 
 def test_a_list_that_is_kept_and_returned_when_the_same_is_asked_again_is_seen(doubled):
     kept = functools.cache(lambda values: twice(values))
-    result = run_exercise(doubled, LocalStudent({"doubled": lambda values: kept(tuple(values)) if type(values) is list else twice(values)}))
+    result = run_exercise(
+        doubled,
+        LocalStudent(
+            {
+                "doubled": lambda values: (
+                    kept(tuple(values)) if type(values) is list else twice(values)
+                )
+            }
+        ),
+    )
     assert result.earned == pytest.approx(3.2) and "or returns it again" in result.stages[1].cause
 
 
@@ -73,6 +102,7 @@ def test_an_object_of_the_students_keeps_the_tensors_that_it_was_built_with():
 
         def look(self):
             return self.values
+
     student = LocalStudent({"Table": Table, "twice": twice})
     student.new_stage()
     table = student.build("Table", torch.ones(3))

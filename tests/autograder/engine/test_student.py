@@ -1,4 +1,5 @@
 """What a check can see of a student in this process: plain copies, recorded calls, and sentences for what went wrong."""
+
 import numpy as np
 import pytest
 import torch
@@ -37,7 +38,12 @@ def test_a_gradient_graph_does_not_cross():
 
 
 def test_keyword_arguments_and_nested_values_cross():
-    value = {"a": [1, (2.0, "b")], "c": None, "d": np.arange(3), "e": torch.ones(2, dtype=torch.int64)}
+    value = {
+        "a": [1, (2.0, "b")],
+        "c": None,
+        "d": np.arange(3),
+        "e": torch.ones(2, dtype=torch.int64),
+    }
     got = student(f=lambda x, *, scale: {**x, "scale": scale}).f(value, scale=2)
     assert got["a"] == [1, (2.0, "b")] and got["scale"] == 2 and got["d"].tolist() == [0, 1, 2]
 
@@ -56,8 +62,12 @@ def test_calls_are_recorded_until_a_new_stage_begins():
 def test_a_stub_is_not_attempted_and_its_sentence_is_kept():
     def f():
         raise NotImplementedError("replace this line with your code.")
+
     error = error_of(f)
-    assert error.kind == "not_attempted" and error.text == "`f` is not written yet: replace this line with your code."
+    assert (
+        error.kind == "not_attempted"
+        and error.text == "`f` is not written yet: replace this line with your code."
+    )
 
 
 def test_a_missing_function_is_named():
@@ -65,18 +75,28 @@ def test_a_missing_function_is_named():
         student().f()
 
 
-@pytest.mark.parametrize(("value", "said"), [
-    (object(), "object of type object"),
-    (1j, "complex"), pytest.param(-10**5000, "an int beyond 64 bits", id="huge"),
-    (np.array([object()]), "dtype object"), (torch.ones(2).to_sparse(), "sparse"), ({1j: 2}, "a dictionary with a key of type complex"), ({float("nan"): 2}, "the key nan"),
-    ([[[[[[[[[[1]]]]]]]]]], "more than 8 levels"), (lambda: 1, "function"),
-])
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (object(), "object of type object"),
+        (1j, "complex"),
+        pytest.param(-(10**5000), "an int beyond 64 bits", id="huge"),
+        (np.array([object()]), "dtype object"),
+        (torch.ones(2).to_sparse(), "sparse"),
+        ({1j: 2}, "a dictionary with a key of type complex"),
+        ({float("nan"): 2}, "the key nan"),
+        ([[[[[[[[[[1]]]]]]]]]], "more than 8 levels"),
+        (lambda: 1, "function"),
+    ],
+)
 def test_a_value_that_cannot_cross_is_unreadable_and_the_sentence_says_why(value, said):
     error = error_of(lambda: value)
-    assert error.kind == "unreadable" and error.text.startswith("`f` returned") and said in error.text
+    assert (
+        error.kind == "unreadable" and error.text.startswith("`f` returned") and said in error.text
+    )
 
 
-NOTEBOOK = '''
+NOTEBOOK = """
 import torch
 def helper(x):
     return x.reshape(7)
@@ -84,7 +104,7 @@ def helper(x):
 def f(x):
     y = x + 1
     return helper(y)
-'''
+"""
 
 
 def test_a_traceback_shows_the_students_own_lines_and_nothing_of_ours_or_of_torch(tmp_path):
@@ -96,13 +116,17 @@ def test_a_traceback_shows_the_students_own_lines_and_nothing_of_ours_or_of_torc
         LocalStudent(namespace).f(torch.ones(2))
     lines = caught.value.text.split("\n")
     assert caught.value.kind == "error"
-    assert lines[:2] == ["work.py, line 8: return helper(y)", "work.py, line 4: return x.reshape(7)"]
+    assert lines[:2] == [
+        "work.py, line 8: return helper(y)",
+        "work.py, line 4: return x.reshape(7)",
+    ]
     assert lines[2].startswith("RuntimeError: shape '[7]' is invalid") and len(lines) == 3
 
 
 def test_a_runaway_recursion_is_cut_short():
     def f(x):
         return f(x)
+
     error = error_of(f, 1)
     assert "RecursionError" in error.text and len(error.text.split("\n")) <= 8
 
@@ -111,6 +135,7 @@ def test_a_runaway_recursion_is_cut_short():
 def test_a_student_who_leaves_the_process_only_gets_an_error(leave):
     def f():
         raise leave()
+
     assert error_of(f).kind == "error"
 
 
@@ -143,6 +168,7 @@ def test_an_exception_of_our_callable_arrives_as_a_builtin_class():
 
     def ours():
         raise Ours("eight")
+
     assert student(f=f).f(value_error) == "ValueError: seven"
     assert student(f=f).f(ours) == "RuntimeError: eight"
 
@@ -150,5 +176,6 @@ def test_an_exception_of_our_callable_arrives_as_a_builtin_class():
 def test_an_interrupt_from_the_keyboard_is_not_the_students_error():
     def f():
         raise KeyboardInterrupt
+
     with pytest.raises(KeyboardInterrupt):
         student(f=f).f()

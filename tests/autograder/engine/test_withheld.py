@@ -1,4 +1,5 @@
 """What is withheld is refused in one sentence, at home and in the sandbox alike, however it is reached."""
+
 import pytest
 import tokenizers  # noqa: F401    loaded here, so that the cell below has nothing slow to do
 
@@ -9,11 +10,19 @@ from autograder.checks.withheld import Guard, Withheld, sentence
 from autograder.checks.withholding import in_chapter, in_exercise
 from autograder.sandbox import Cell, Limits, open_student
 
-COUNTS, SDPA = "reference_impl.embeddings.counts", "torch.nn.functional.scaled_dot_product_attention"
-NAMES = {COUNTS: "it answers exercise 99.ask", "tokenizers": "the tokenizer is what you write", SDPA: "it is attention itself",
-         "torch.nn.LSTMCell": "it is the cell itself", "torch.Tensor.softmax": "it is the softmax",
-         "reference_impl.embeddings.vocabulary.tokenize": "it answers exercise 99.ask"}
-SETUP = '''
+COUNTS, SDPA = (
+    "reference_impl.embeddings.counts",
+    "torch.nn.functional.scaled_dot_product_attention",
+)
+NAMES = {
+    COUNTS: "it answers exercise 99.ask",
+    "tokenizers": "the tokenizer is what you write",
+    SDPA: "it is attention itself",
+    "torch.nn.LSTMCell": "it is the cell itself",
+    "torch.Tensor.softmax": "it is the softmax",
+    "reference_impl.embeddings.vocabulary.tokenize": "it answers exercise 99.ask",
+}
+SETUP = """
 import functools, torch, torch.nn.functional as F
 from torch.nn.functional import scaled_dot_product_attention as sdpa
 from tokenizers import Tokenizer, models
@@ -33,16 +42,28 @@ def honest(x): return torch.softmax(x @ x.T, -1)
 def imports_inside(x):
     from reference_impl.embeddings.counts import ppmi
     return x.clone()
-'''
+"""
 TOUCHES = {
-    "lambda x: ppmi(x)": COUNTS, "lambda x: counts.ppmi(x)": COUNTS, "swallows": COUNTS,
+    "lambda x: ppmi(x)": COUNTS,
+    "lambda x: counts.ppmi(x)": COUNTS,
+    "swallows": COUNTS,
     "lambda x: vocabulary.tokenize('a b')": "reference_impl.embeddings.vocabulary.tokenize",
-    "lambda x: F.scaled_dot_product_attention(q, q, q)": SDPA, "lambda x: sdpa(q, q, q)": SDPA, "lambda x: kept['sdpa'](q, q, q)": SDPA,
-    "through_the_library": SDPA, "lambda x: torch.nn.LSTMCell(2, 2)": "torch.nn.LSTMCell", "lambda x: Mine(2, 2)": "torch.nn.LSTMCell",
-    "lambda x: x.softmax(-1)": "torch.Tensor.softmax", "lambda x: Tokenizer(models.BPE()).encode('a')": "tokenizers",
+    "lambda x: F.scaled_dot_product_attention(q, q, q)": SDPA,
+    "lambda x: sdpa(q, q, q)": SDPA,
+    "lambda x: kept['sdpa'](q, q, q)": SDPA,
+    "through_the_library": SDPA,
+    "lambda x: torch.nn.LSTMCell(2, 2)": "torch.nn.LSTMCell",
+    "lambda x: Mine(2, 2)": "torch.nn.LSTMCell",
+    "lambda x: x.softmax(-1)": "torch.Tensor.softmax",
+    "lambda x: Tokenizer(models.BPE()).encode('a')": "tokenizers",
     "lambda x: tokenizers.Tokenizer.from_str('{}')": "tokenizers",
 }
-FREE = ["honest", "imports_inside", "lambda x: torch.ones(3)", "lambda x: Vocabulary(['a'], [1]) and x.clone()"]
+FREE = [
+    "honest",
+    "imports_inside",
+    "lambda x: torch.ones(3)",
+    "lambda x: Vocabulary(['a'], [1]) and x.clone()",
+]
 SOURCE = SETUP + "".join(f"f{number} = {code}\n" for number, code in enumerate([*TOUCHES, *FREE]))
 
 
@@ -53,7 +74,9 @@ def ask():
     @made.stage("answers", points=1)
     def test_answers(student):
         import torch
+
         expect(student.reply(torch.ones(2, 2))).is_tensor()
+
     yield made
     del EXERCISES["99.ask"]
 
@@ -66,15 +89,20 @@ def places(ask):
 
     def at_home(number):
         return run_exercise(ask, LocalStudent({"reply": namespace[f"f{number}"]}), mistakes=[])
-    patient = Limits(start_seconds=300, cells_seconds=300, cell_seconds=300, call_seconds=60, total_seconds=1200)
+
+    patient = Limits(
+        start_seconds=300, cells_seconds=300, cell_seconds=300, call_seconds=60, total_seconds=1200
+    )
     with open_student([Cell("cell", SOURCE)], in_chapter([ask]), patient) as student:
         assert student.cell_errors == []
         perform = student.perform
 
         def inside(number):
             from dataclasses import replace
+
             student.perform = lambda request: perform(replace(request, name=f"f{number}"))
             return run_exercise(ask, student, mistakes=[])
+
         yield {"home": at_home, "sandbox": inside}
 
 
@@ -99,7 +127,10 @@ def test_our_own_callable_may_use_what_the_student_may_not():
     import torch
 
     from reference_impl.embeddings.counts import ppmi
-    student = LocalStudent({"f": lambda g: g(torch.ones(2, 2)), "h": lambda g: ppmi(g(torch.ones(2, 2)))})
+
+    student = LocalStudent(
+        {"f": lambda g: g(torch.ones(2, 2)), "h": lambda g: ppmi(g(torch.ones(2, 2)))}
+    )
     student.withheld = NAMES
     assert student.f(ppmi).shape == (2, 2)
     with pytest.raises(Exception, match="withheld here"):
@@ -107,16 +138,32 @@ def test_our_own_callable_may_use_what_the_student_may_not():
 
 
 def test_a_cell_that_uses_what_is_withheld_is_told_so_and_the_others_run():
-    namespace, failures = run_cells([("a", "from reference_impl.embeddings.counts import ppmi\nimport torch\nx = ppmi(torch.ones(2, 2))"),
-                                     ("b", "y = 1")], "mine", {COUNTS: "it is the answer"})
-    assert "x" not in namespace and namespace["y"] == 1 and sentence(COUNTS, "it is the answer") in failures[0] and "line 3" in failures[0]
+    namespace, failures = run_cells(
+        [
+            (
+                "a",
+                "from reference_impl.embeddings.counts import ppmi\nimport torch\nx = ppmi(torch.ones(2, 2))",
+            ),
+            ("b", "y = 1"),
+        ],
+        "mine",
+        {COUNTS: "it is the answer"},
+    )
+    assert (
+        "x" not in namespace
+        and namespace["y"] == 1
+        and sentence(COUNTS, "it is the answer") in failures[0]
+        and "line 3" in failures[0]
+    )
 
 
 def test_the_graders_own_answers_are_withheld_everywhere(ask):
     def cheat(x):
         from autograder.authoring.implementations import reference
-        reference.cache_clear()     # a kept answer runs no Python of ours that could be seen
+
+        reference.cache_clear()  # a kept answer runs no Python of ours that could be seen
         return reference("01")["ppmi"](x)
+
     [stage] = run_exercise(ask, LocalStudent({"reply": cheat}), mistakes=[]).stages
     assert stage.cause == sentence("autograder.authoring", "it belongs to the grader")
 
@@ -125,7 +172,12 @@ def test_an_operator_is_withheld_in_its_exercise_and_the_reference_in_the_whole_
     made = exercise("99.other", function="other", points=1)
     try:
         here = in_exercise(made)
-        assert COUNTS in here and "tokenizers" in here and SDPA not in here and SDPA in in_exercise(ask)
+        assert (
+            COUNTS in here
+            and "tokenizers" in here
+            and SDPA not in here
+            and SDPA in in_exercise(ask)
+        )
     finally:
         del EXERCISES["99.other"]
 
@@ -135,8 +187,12 @@ def test_a_name_that_means_nothing_callable_is_refused():
         Guard({"torch.pi": "no"})
 
 
-def test_a_package_is_not_loaded_for_the_guard_and_is_refused_once_the_student_loads_it(tmp_path, monkeypatch):
-    (tmp_path / "slow_package.py").write_text("def cut(word):\n    return [word]\n", encoding="utf-8")
+def test_a_package_is_not_loaded_for_the_guard_and_is_refused_once_the_student_loads_it(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "slow_package.py").write_text(
+        "def cut(word):\n    return [word]\n", encoding="utf-8"
+    )
     monkeypatch.syspath_prepend(str(tmp_path))
     guard = Guard({"slow_package": "it is the answer"})
     with guard:
@@ -148,6 +204,7 @@ def test_a_package_is_not_loaded_for_the_guard_and_is_refused_once_the_student_l
 
 def test_a_profiler_that_was_there_is_there_again():
     import sys
+
     seen = []
     sys.setprofile(lambda *args: seen.append(1))
     try:

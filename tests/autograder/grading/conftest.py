@@ -4,6 +4,7 @@ Verdicts that `make course` has reached already stand, as in any second run (see
 submission that `make course` grades. Of those with known mistakes there are three: what each mistake loses in the sandbox
 is tested in `sandbox/test_known_answers.py`.
 """
+
 import contextlib
 import hashlib
 import json
@@ -66,8 +67,11 @@ class Graded:
 
 def fingerprints(folder: Path, *left_out: str) -> dict[str, str]:
     """Hash of every file below `folder`, but for some top-level names."""
-    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in sorted(folder.rglob("*")) if path.is_file() and path.relative_to(folder).parts[0] not in left_out}
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.relative_to(folder).parts[0] not in left_out
+    }
 
 
 @pytest.fixture(scope="package", autouse=True)
@@ -101,8 +105,14 @@ def graded(tmp_path_factory, new_root) -> Graded:
     # Whoever connects waits in the queue: a thread that accepts would keep the grader from forking its workers.
     listener = socket.create_server(("127.0.0.1", 0), backlog=100)
     listener.setblocking(False)
-    submitted = make_sample_class(folder / "sample", traps={
-        "listener": str(listener.getsockname()[1]), "canary": str(canary), "course": str(root)})
+    submitted = make_sample_class(
+        folder / "sample",
+        traps={
+            "listener": str(listener.getsockname()[1]),
+            "canary": str(canary),
+            "course": str(root),
+        },
+    )
     expected = json.loads((folder / "sample" / "expected.json").read_text())
     for student in [one for one in expected if one.startswith("mistakes-") and one not in MISTAKEN]:
         shutil.rmtree(submitted / student)
@@ -118,7 +128,19 @@ def graded(tmp_path_factory, new_root) -> Graded:
     batch = grade_all(submissions, assignment, root, jobs=2)
     after = fingerprints(root, "verdicts", ".course-secret")
     summary = grade_class(submitted, "01", root, folder / "report", jobs=2)
-    yield Graded(folder, root, submitted, assignment, expected, batch, summary, canary, listener, before, after)
+    yield Graded(
+        folder,
+        root,
+        submitted,
+        assignment,
+        expected,
+        batch,
+        summary,
+        canary,
+        listener,
+        before,
+        after,
+    )
     listener.close()
 
 
@@ -130,8 +152,12 @@ def take_over(submissions: list[Submission], assignment: Assignment, root: Path)
     """
     for submission in submissions:
         kept = load_verdict(COURSE_ROOT, assignment.name, submission.student)
-        if (kept and submission.student not in ANEW and (kept.tier == "bubblewrap" or not kept.readable)
-                and still_holds(kept, submission, assignment)):
+        if (
+            kept
+            and submission.student not in ANEW
+            and (kept.tier == "bubblewrap" or not kept.readable)
+            and still_holds(kept, submission, assignment)
+        ):
             save_verdict(root, kept)
 
 
@@ -170,7 +196,7 @@ def new_root(on_sqlite):
 
 
 STAND_IN = "90-stand-in"
-SOLUTIONS = '''\
+SOLUTIONS = """\
 # %% [markdown] nbgrader={"grade": false, "grade_id": "title", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # # Stand-in
 
@@ -185,7 +211,7 @@ def double(x):
 
 # %% nbgrader={"grade": true, "grade_id": "double-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 double
-'''
+"""
 
 
 def declare_stand_in() -> None:
@@ -211,7 +237,10 @@ def make_stand_in(folder: Path) -> Path:
     """See stand_in_folder."""
     (folder / "solutions").mkdir()
     (folder / "exercises").mkdir()
-    for real, mine in ((catalogue.SOLUTIONS, folder / "solutions"), (catalogue.EXERCISES, folder / "exercises")):
+    for real, mine in (
+        (catalogue.SOLUTIONS, folder / "solutions"),
+        (catalogue.EXERCISES, folder / "exercises"),
+    ):
         for path in real.glob("[0-9]*"):
             os.symlink(path, mine / path.name)
     (folder / "solutions" / f"{STAND_IN}.py").write_text(SOLUTIONS)
@@ -225,14 +254,16 @@ def stand_in_there(folder: Path) -> Iterator[Assignment]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(catalogue, "SOLUTIONS", folder / "solutions")
         patch.setattr(catalogue, "EXERCISES", folder / "exercises")
-        patch.setattr("autograder.sandbox.pool.WARM", ())       # its exercise needs no torch inside
-        patch.setattr("autograder.authoring.package.earlier_chapters", lambda number: {})     # and no chapter before it
+        patch.setattr("autograder.sandbox.pool.WARM", ())  # its exercise needs no torch inside
+        patch.setattr(
+            "autograder.authoring.package.earlier_chapters", lambda number: {}
+        )  # and no chapter before it
         if not (folder / "exercises" / STAND_IN).exists():
             build(catalogue.assignment("90"), folder / "build", folder / "exercises")
         yield load_assignment("90")
 
 
-@pytest.fixture(scope="module")     # a worker goes on to other files, where nobody knows of it
+@pytest.fixture(scope="module")  # a worker goes on to other files, where nobody knows of it
 def stand_in(stand_in_folder) -> Assignment:
     """The stand-in assignment, in the catalogue until the file of tests is done."""
     with stand_in_there(stand_in_folder) as assignment:
@@ -247,15 +278,33 @@ def notebook_of():
 
 def stand_in_notebook(source: str = "def double(x):\n    return x + x", **cells: str) -> bytes:
     """source: of the solution cell. cells: sources of further cells, by grade id."""
-    made = {"double-card": "## 1. Double a number", "double": source, "double-check": "double", **cells}
-    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [
-        {"cell_type": "markdown" if name.endswith("card") else "code", "source": text, "metadata": {
-            "nbgrader": {"grade_id": name}}} for name, text in made.items()]}).encode()
+    made = {
+        "double-card": "## 1. Double a number",
+        "double": source,
+        "double-check": "double",
+        **cells,
+    }
+    return json.dumps(
+        {
+            "nbformat": 4,
+            "nbformat_minor": 5,
+            "metadata": {},
+            "cells": [
+                {
+                    "cell_type": "markdown" if name.endswith("card") else "code",
+                    "source": text,
+                    "metadata": {"nbgrader": {"grade_id": name}},
+                }
+                for name, text in made.items()
+            ],
+        }
+    ).encode()
 
 
 @pytest.fixture(scope="module")
 def graded_class(stand_in, notebook_of, new_root, tmp_path_factory):
     """Grades right notebooks from folders of these names; gives the folder with `in` and `root`."""
+
     def make(*entries: str) -> Path:
         folder = tmp_path_factory.mktemp("class")
         for entry in entries:
@@ -265,4 +314,5 @@ def graded_class(stand_in, notebook_of, new_root, tmp_path_factory):
         root = new_root(folder / "root")
         grade_class(folder / "in", "90", root, root / "report")
         return folder
+
     return make

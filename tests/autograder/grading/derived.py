@@ -3,6 +3,7 @@
 Rows of nbgrader's gradebook without its random keys; every file of the course root and the report. Left out is what may differ:
 the time and memory that judging took, in a record, in the hash that an autograded notebook carries of it, and in a sentence of the report.
 """
+
 import hashlib
 import json
 import re
@@ -24,8 +25,15 @@ def everything(root: Path, report: Path) -> dict:
     """Rows and files; `==` holds for two runs that leave the same."""
     with open_gradebook(course_config(root.resolve())) as gradebook:
         found = {"rows": rows(gradebook)}
-    return found | {"files": {str(path.relative_to(folder.parent)): _file(path, root) for folder in (root, report)
-                              for path in sorted(folder.rglob("*")) if path.is_file() and not any(NOT_COMPARED.fullmatch(part) for part in path.relative_to(folder).parts)}}
+    return found | {
+        "files": {
+            str(path.relative_to(folder.parent)): _file(path, root)
+            for folder in (root, report)
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
+            and not any(NOT_COMPARED.fullmatch(part) for part in path.relative_to(folder).parts)
+        }
+    }
 
 
 def rows(gradebook: Gradebook) -> dict[str, list[str]]:
@@ -37,23 +45,34 @@ def rows(gradebook: Gradebook) -> dict[str, list[str]]:
         for row in held[table.name]:
             said = {}
             for column, value in zip(table.columns, row, strict=True):
-                own = column.primary_key and not column.foreign_keys and table.name not in ("course", "student")
+                own = (
+                    column.primary_key
+                    and not column.foreign_keys
+                    and table.name not in ("course", "student")
+                )
                 if not own:
                     said[column.name] = names.get(value, value) if column.foreign_keys else value
             key = dict(zip(table.columns.keys(), row, strict=True)).get("id")
             names.setdefault(key, f"{table.name} {said}")
             found[table.name].append(repr(said))
         found[table.name].sort()
-    found["alembic_version"] = sorted(gradebook.db.execute(text("SELECT version_num FROM alembic_version")).scalars())
+    found["alembic_version"] = sorted(
+        gradebook.db.execute(text("SELECT version_num FROM alembic_version")).scalars()
+    )
     return found
 
 
 def scores(root: Path, assignment: str) -> dict[str, dict[str, tuple]]:
     """By student and grade id: automatic points, and whether a person must look."""
     with open_gradebook(course_config(root.resolve())) as gradebook:
-        return {submission.student.id: {grade.name: (grade.auto_score, grade.needs_manual_grade)
-                                        for notebook in submission.notebooks for grade in notebook.grades}
-                for submission in gradebook.assignment_submissions(assignment)}
+        return {
+            submission.student.id: {
+                grade.name: (grade.auto_score, grade.needs_manual_grade)
+                for notebook in submission.notebooks
+                for grade in notebook.grades
+            }
+            for submission in gradebook.assignment_submissions(assignment)
+        }
 
 
 def _file(path: Path, root: Path) -> str:
@@ -65,7 +84,9 @@ def _file(path: Path, root: Path) -> str:
         notebook = json.loads(data)
         mark = notebook["metadata"][MARK]["verdict"]
         record = json.loads((root / "verdicts" / parts[2] / f"{parts[1]}.json").read_bytes())
-        notebook["metadata"][MARK] = mark == hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+        notebook["metadata"][MARK] = (
+            mark == hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+        )
         data = json.dumps(notebook, sort_keys=True).encode()
     return hashlib.sha256(SPENT.sub(b"", data)).hexdigest()
 
@@ -81,6 +102,10 @@ def differences(wanted: dict, found: dict) -> list[str]:
         before, after = wanted["rows"][table], found["rows"].get(table, [])
         lines += [f"{table} lost: {row}" for row in before if row not in after]
         lines += [f"{table} came: {row}" for row in after if row not in before]
-        lines += [f"{table}: {len(before)} rows, now {len(after)}"] if len(before) != len(after) else []
+        lines += (
+            [f"{table}: {len(before)} rows, now {len(after)}"] if len(before) != len(after) else []
+        )
     names = sorted({*wanted["files"], *found["files"]})
-    return lines + [f"file {name}" for name in names if wanted["files"].get(name) != found["files"].get(name)]
+    return lines + [
+        f"file {name}" for name in names if wanted["files"].get(name) != found["files"].get(name)
+    ]

@@ -1,4 +1,5 @@
 """A run of the grader that is killed as a machine kills it: at once, with its workers and their sandboxes."""
+
 import os
 import pkgutil
 import shutil
@@ -17,13 +18,26 @@ from autograder.grading.assignment import SECRET_FILE, Assignment
 from tests.autograder.grading.derived import everything
 
 # A kill may come before each of these, and so between any two writes.
-STEPS = ("os.replace", "shutil.rmtree", "nbconvert.writers.FilesWriter.write", "sqlalchemy.orm.Session.commit", "os.unlink")
+STEPS = (
+    "os.replace",
+    "shutil.rmtree",
+    "nbconvert.writers.FilesWriter.write",
+    "sqlalchemy.orm.Session.commit",
+    "os.unlink",
+)
 
 
 class Disturbed:
     """A small class that is graded from a new course root again and again, and what its first, undisturbed run leaves (`wanted`)."""
 
-    def __init__(self, books: object, folder: Path, assignment: Assignment, handed_in: dict[str, bytes], jobs: int = 1):
+    def __init__(
+        self,
+        books: object,
+        folder: Path,
+        assignment: Assignment,
+        handed_in: dict[str, bytes],
+        jobs: int = 1,
+    ):
         self.books, self.folder, self.jobs, self.number = books, folder, jobs, assignment.number
         self.root, self.report, self.start = folder / "course", folder / "report", folder / "start"
         for student, notebook in handed_in.items():
@@ -53,7 +67,9 @@ class Disturbed:
         return everything(self.root, self.report)
 
 
-def killed_run(run: Callable[[], object], kill_before: str | None = None, after: float | None = None) -> list[str]:
+def killed_run(
+    run: Callable[[], object], kill_before: str | None = None, after: float | None = None
+) -> list[str]:
     """`run()` in a fork that is killed: before the step of this label, or after so many seconds. Returns the labels met.
 
     Every process that the fork has started ends with it, and this returns when they are gone. Raises RuntimeError if `run` raised
@@ -75,7 +91,7 @@ def killed_run(run: Callable[[], object], kill_before: str | None = None, after:
     os.close(write)
     process = psutil.Process(child)
     if after is not None:
-        time.sleep(after)       # the moment is what was asked for
+        time.sleep(after)  # the moment is what was asked for
         _kill(process)
     status = _ended(process, stop=kill_before is not None)
     with os.fdopen(read) as file:
@@ -88,7 +104,7 @@ def killed_run(run: Callable[[], object], kill_before: str | None = None, after:
 def _kill(process: psutil.Process) -> None:
     """SIGKILL to a process, its group and all that they have started, also in other sessions."""
     try:
-        process.suspend()       # it starts nothing more while we look
+        process.suspend()  # it starts nothing more while we look
         family = [*process.children(recursive=True), process]
     except psutil.NoSuchProcess:
         return
@@ -117,7 +133,13 @@ def _mark(step: str, kill_before: str | None, write: int) -> None:
     function, main = getattr(owner, name), os.getpid()
 
     def marked(*args: object, **kwargs: object) -> object:
-        target = args[-1] if step == "os.replace" else args[0] if step.startswith(("os", "shutil")) else ""
+        target = (
+            args[-1]
+            if step == "os.replace"
+            else args[0]
+            if step.startswith(("os", "shutil"))
+            else ""
+        )
         label = f"{step} {Path(str(target)).name}"
         if step.startswith("sqlalchemy"):
             label += str(sys._getframe(1).f_code.co_name)
@@ -126,6 +148,7 @@ def _mark(step: str, kill_before: str | None, write: int) -> None:
             if label == kill_before:
                 os.kill(os.getpid(), signal.SIGSTOP)
         return function(*args, **kwargs)
+
     setattr(owner, name, marked)
 
 

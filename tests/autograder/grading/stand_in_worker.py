@@ -3,6 +3,7 @@
 STAND_IN_FOLDER: the solutions and exercises. A submission with "# hold" in it says that it is being judged, in a file named
 after the worker's process, and waits until the file `hold` is gone. With OTHER_CHECKS the judge's checks are others.
 """
+
 import os
 import sys
 import time
@@ -39,6 +40,7 @@ def main():
             while (FOLDER / "hold").exists():
                 time.sleep(0.05)
         return grade(submission, *rest, **options)
+
     judge.grade_submission = held
     judge.main()
 

@@ -1,4 +1,5 @@
 """The frame on chapter 2: lists of texts, an exercise of two functions, a cell that cannot be read, mistakes handed in whole."""
+
 import pytest
 
 from autograder.authoring.solution_sources import reference_sources, with_function
@@ -18,10 +19,15 @@ BROKEN = "def wordpiece(word, vocabulary:\n    return []"
 def judged(tmp_path_factory):
     """The assignment, and the verdict of one notebook that is right here and wrong there."""
     folder, two = tmp_path_factory.mktemp("two"), load_assignment("02")
-    sources, notebook = reference_sources(two), Notebook(two).solve("fill_pair", "bpe_split", "byt5_ids")
+    sources, notebook = (
+        reference_sources(two),
+        Notebook(two).solve("fill_pair", "bpe_split", "byt5_ids"),
+    )
     for short, name in (("bpe_split", "latest-first"), ("byt5_ids", "no-plus-one")):
         wrong = next(one for one in mistakes_of(f"02.{short}") if one.name == name)
-        notebook.write(short, with_function(sources[short], wrong.function, wrong.replaces or short))
+        notebook.write(
+            short, with_function(sources[short], wrong.function, wrong.replaces or short)
+        )
     target = folder / "submitted" / "ada" / two.name / f"{two.name}.ipynb"
     target.parent.mkdir(parents=True)
     target.write_bytes(notebook.write("wordpiece", BROKEN).data())
@@ -33,17 +39,24 @@ def judged(tmp_path_factory):
 def test_each_exercise_of_another_chapter_gets_its_points_and_the_right_sentence(judged):
     two, verdict = judged
     earned = {result["exercise"].split(".")[1]: result["earned"] for result in verdict.results}
-    assert {short: points for short, points in earned.items() if points} == {"fill_pair": 5, "bpe_split": 2, "byt5_ids": 2}
+    assert {short: points for short, points in earned.items() if points} == {
+        "fill_pair": 5,
+        "bpe_split": 2,
+        "byt5_ids": 2,
+    }
     page = feedback_page(two, verdict, HandGrades())
-    assert "You join the pair that stands last in the list." in page and "You multiply the code point itself." in page
+    assert (
+        "You join the pair that stands last in the list." in page
+        and "You multiply the code point itself." in page
+    )
 
 
 def test_a_cell_that_cannot_be_read_is_told_what_python_says_and_where(judged):
     page = feedback_page(*judged, HandGrades())
-    section = page[page.index('id="wordpiece"'):page.index('id="first_merge"')]
+    section = page[page.index('id="wordpiece"') : page.index('id="first_merge"')]
     assert "SyntaxError: " in section and "was never closed" in section and "line 1" in section
     assert section.count(">did not run<") == 4 and "not written yet" not in section
-    assert "not written yet" in page[page.index('id="first_merge"'):]
+    assert "not written yet" in page[page.index('id="first_merge"') :]
 
 
 def test_a_mistake_is_handed_in_without_the_registry_that_it_comes_from():

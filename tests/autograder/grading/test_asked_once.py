@@ -1,4 +1,5 @@
 """An exercise whose stages draw nothing has no hidden inputs: what is right with the visible seed is not asked again."""
+
 from dataclasses import replace
 
 import pytest
@@ -18,6 +19,7 @@ def runs(monkeypatch):
     def watched(one, *args, **kwargs):
         seen.append(one.id)
         return really(one, *args, **kwargs)
+
     monkeypatch.setattr(protocol, "run_exercise", watched)
     return seen
 
@@ -35,18 +37,23 @@ def test_a_right_answer_is_asked_once_where_nothing_is_drawn(tmp_path, stand_in,
 
 
 @pytest.mark.sandbox
-def test_a_wrong_answer_is_asked_again_so_that_its_mistake_is_named(tmp_path, stand_in, notebook_of, runs):
+def test_a_wrong_answer_is_asked_again_so_that_its_mistake_is_named(
+    tmp_path, stand_in, notebook_of, runs
+):
     assert judged(tmp_path, stand_in, notebook_of(HALF))["earned"] == 1
     assert runs == ["90.double"] * 2
 
 
 @pytest.mark.sandbox
-def test_a_right_answer_is_asked_again_with_hidden_inputs_where_a_stage_draws(tmp_path, stand_in, notebook_of, runs, monkeypatch):
+def test_a_right_answer_is_asked_again_with_hidden_inputs_where_a_stage_draws(
+    tmp_path, stand_in, notebook_of, runs, monkeypatch
+):
     one = stand_in.exercises["90.double"]
     asked = one.stages[0].function
 
     def draws(student, rng):
         asked(student)
+
     monkeypatch.setattr(one, "stages", [replace(one.stages[0], function=draws), *one.stages[1:]])
     assert judged(tmp_path, stand_in, notebook_of(RIGHT))["earned"] == 3
     assert runs == ["90.double"] * 2

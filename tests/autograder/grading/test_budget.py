@@ -2,6 +2,7 @@
 
 Budgets here are of a few seconds. What holds for them holds for sixty: an account knows no other number.
 """
+
 import os
 import signal
 import subprocess
@@ -35,19 +36,38 @@ SLEEPS = "import time\ndef {name}(x):\n    time.sleep(0.25)\n    return x + x"
 WORKS = "import time\ndef {name}(x):\n    until = time.process_time() + 0.25\n    while time.process_time() < until: pass\n    return x + x"
 HANGS = "def {name}(x):\n    while True: pass"
 FORKS = "import os, time\ndef {name}(x):\n    for _ in range(4):\n        if os.fork() == 0:\n            while True: pass\n    while True: time.sleep(1)"
-THREADS = ("import hashlib, threading\ndef burn():\n    while True: hashlib.sha256(bytes(1 << 20)).digest()\n"
-           "def {name}(x):\n    for _ in range(8): threading.Thread(target=burn, daemon=True).start()\n    burn()")
+THREADS = (
+    "import hashlib, threading\ndef burn():\n    while True: hashlib.sha256(bytes(1 << 20)).digest()\n"
+    "def {name}(x):\n    for _ in range(8): threading.Thread(target=burn, daemon=True).start()\n    burn()"
+)
 CELLS = "import time\ntime.sleep(600)\ndef {name}(x): return x + x"
 
 
 def solutions() -> str:
     """Four exercises that are alike."""
-    cells = ['# %% [markdown] nbgrader={"grade": false, "grade_id": "title", "locked": true, "schema_version": 3, "solution": false, '
-             '"task": false}\n# # Slow\n']
+    cells = [
+        '# %% [markdown] nbgrader={"grade": false, "grade_id": "title", "locked": true, "schema_version": 3, "solution": false, '
+        '"task": false}\n# # Slow\n'
+    ]
     for name in FUNCTIONS:
-        cells += [CELL.format(grade="false", id=name, points="", solution="true", source=(
-                      f"def {name}(x):\n    ### BEGIN SOLUTION\n    return x + x\n    ### END SOLUTION\n")),
-                  CELL.format(grade="true", id=f"{name}-check", points='"points": 2, ', solution="false", source=name)]
+        cells += [
+            CELL.format(
+                grade="false",
+                id=name,
+                points="",
+                solution="true",
+                source=(
+                    f"def {name}(x):\n    ### BEGIN SOLUTION\n    return x + x\n    ### END SOLUTION\n"
+                ),
+            ),
+            CELL.format(
+                grade="true",
+                id=f"{name}-check",
+                points='"points": 2, ',
+                solution="false",
+                source=name,
+            ),
+        ]
     return "\n".join(cells)
 
 
@@ -58,6 +78,7 @@ def declare(name: str) -> None:
     @one.stage("any", points=2)
     def test_a_number_becomes_twice_itself(student, rng):
         import torch
+
         number = int(torch.randint(1000, 10**6, (1,), generator=rng))
         expect(getattr(student, name)(number)).equals(2 * number, cause="It does not double.")
 
@@ -81,11 +102,15 @@ def slow(tmp_path_factory):
 @pytest.fixture
 def hand_in(tmp_path):
     """Makes a submission: the functions by one source for all of them, those named in `others` by another."""
-    def make(student: str, source: str = "def {name}(x):\n    return x + x", **others: str) -> Submission:
+
+    def make(
+        student: str, source: str = "def {name}(x):\n    return x + x", **others: str
+    ) -> Submission:
         cells = {name: others.get(name, source).format(name=name) for name in FUNCTIONS}
         path = tmp_path / f"{student}.ipynb"
         path.write_bytes(stand_in_notebook(**cells))
         return Submission(student, path)
+
     return make
 
 
@@ -120,7 +145,10 @@ def neighbours(count: int):
     before, busy = os.sched_getaffinity(0), []
     try:
         os.sched_setaffinity(0, {min(before)})
-        busy += [subprocess.Popen([sys.executable, "-c", "while True: pass"], start_new_session=True) for _ in range(count)]
+        busy += [
+            subprocess.Popen([sys.executable, "-c", "while True: pass"], start_new_session=True)
+            for _ in range(count)
+        ]
         yield
     finally:
         os.sched_setaffinity(0, before)
@@ -129,42 +157,79 @@ def neighbours(count: int):
             one.wait()
 
 
-one_processor = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux keeps a process on one processor")
+one_processor = pytest.mark.skipif(
+    not hasattr(os, "sched_setaffinity"), reason="only Linux keeps a process on one processor"
+)
 
 
 @pytest.mark.sandbox
-def test_slow_answers_stop_at_the_budget_what_was_judged_stays_and_the_next_submission_is_judged_in_full(slow, hand_in, tmp_path):
-    batch = grade_all([hand_in("ada", SLEEPS), hand_in("bo")], slow, tmp_path, crew=Here(1, choose_backend(), 3.0))
+def test_slow_answers_stop_at_the_budget_what_was_judged_stays_and_the_next_submission_is_judged_in_full(
+    slow, hand_in, tmp_path
+):
+    batch = grade_all(
+        [hand_in("ada", SLEEPS), hand_in("bo")], slow, tmp_path, crew=Here(1, choose_backend(), 3.0)
+    )
     ada, bo = batch.verdicts["ada"], batch.verdicts["bo"]
-    assert earned(ada)[0] == 2 and earned(ada)[-1] == 0, "asking each function four times takes a second of the three"
+    assert earned(ada)[0] == 2 and earned(ada)[-1] == 0, (
+        "asking each function four times takes a second of the three"
+    )
     waits = [one["exercise"] for one in ada.human]
-    assert waits == [f"93.{name}" for name in FUNCTIONS if ada.results[FUNCTIONS.index(name)]["earned"] == 0] and waits
-    assert "The 3 seconds that one submission may use did not suffice" in ada.waits("93.fourth") and ada.stopped_at == 3.0
+    assert (
+        waits
+        == [f"93.{name}" for name in FUNCTIONS if ada.results[FUNCTIONS.index(name)]["earned"] == 0]
+        and waits
+    )
+    assert (
+        "The 3 seconds that one submission may use did not suffice" in ada.waits("93.fourth")
+        and ada.stopped_at == 3.0
+    )
     assert not ada.fault and ada.tries == 1
     assert earned(bo) == [2, 2, 2, 2] and bo.human == [] and bo.stopped_at == 0
 
 
 @pytest.mark.sandbox
-def test_a_larger_budget_judges_again_what_the_smaller_one_did_not_suffice_for(slow, hand_in, tmp_path):
+def test_a_larger_budget_judges_again_what_the_smaller_one_did_not_suffice_for(
+    slow, hand_in, tmp_path
+):
     def run(budget):
-        return grade_all([hand_in("ada", SLEEPS), hand_in("bo")], slow, tmp_path, crew=Here(1, choose_backend(), budget))
+        return grade_all(
+            [hand_in("ada", SLEEPS), hand_in("bo")],
+            slow,
+            tmp_path,
+            crew=Here(1, choose_backend(), budget),
+        )
+
     assert run(2.0).kept == 0 and run(2.0).kept == 2
     again = run(60.0)
-    assert again.kept == 1 and earned(again.verdicts["ada"]) == [2, 2, 2, 2] and again.verdicts["ada"].human == []
+    assert (
+        again.kept == 1
+        and earned(again.verdicts["ada"]) == [2, 2, 2, 2]
+        and again.verdicts["ada"].human == []
+    )
 
 
 @pytest.mark.sandbox
-@pytest.mark.parametrize("source", [SLEEPS, HANGS, FORKS, THREADS, CELLS], ids=["sleeps", "hangs", "forks", "threads", "cells"])
-def test_hostile_copies_cost_no_more_than_their_number_times_the_ceiling(slow, hand_in, accounts, monkeypatch, source):
+@pytest.mark.parametrize(
+    "source",
+    [SLEEPS, HANGS, FORKS, THREADS, CELLS],
+    ids=["sleeps", "hangs", "forks", "threads", "cells"],
+)
+def test_hostile_copies_cost_no_more_than_their_number_times_the_ceiling(
+    slow, hand_in, accounts, monkeypatch, source
+):
     """So a hundred at 60 seconds cost at most 100 * 180 s of one job, and 100 * 60 s where nothing waits for a processor."""
     budget, copies = 2.0, 2
-    monkeypatch.setattr(verdict, "CALL_SECONDS", 60.0)      # the budget is what ends them
+    monkeypatch.setattr(verdict, "CALL_SECONDS", 60.0)  # the budget is what ends them
     begun = time.monotonic()
     for copy in range(copies):
         found = graded(hand_in(f"eve-{copy}", source), slow, budget)
-        assert [one["exercise"] for one in found.human][-1] == "93.fourth" and found.stopped_at == budget and not found.fault
+        assert (
+            [one["exercise"] for one in found.human][-1] == "93.fourth"
+            and found.stopped_at == budget
+            and not found.fault
+        )
     assert len(accounts) == copies and all(one.spent < budget + 0.5 for one in accounts)
-    starts = 30.0       # of sandboxes, and reading: they are ours
+    starts = 30.0  # of sandboxes, and reading: they are ours
     assert time.monotonic() - begun < copies * (CEILING * budget + starts)
 
 
@@ -180,10 +245,12 @@ def test_the_ceiling_by_the_clock_ends_what_is_never_charged(slow, hand_in, monk
 
 @pytest.mark.sandbox
 @one_processor
-def test_honest_work_is_not_cut_where_a_busy_machine_lets_it_wait(slow, hand_in, accounts, monkeypatch):
-    monkeypatch.setattr("autograder.sandbox.account.CEILING", 1000)     # however busy this machine is
+def test_honest_work_is_not_cut_where_a_busy_machine_lets_it_wait(
+    slow, hand_in, accounts, monkeypatch
+):
+    monkeypatch.setattr("autograder.sandbox.account.CEILING", 1000)  # however busy this machine is
     graded(hand_in("ada", WORKS), slow, 60.0, cold=True)
-    budget = 2.0 * accounts[0].spent        # beside four neighbours it takes five times as long
+    budget = 2.0 * accounts[0].spent  # beside four neighbours it takes five times as long
     with neighbours(4):
         begun = time.monotonic()
         found = graded(hand_in("ada", WORKS), slow, budget, cold=True)
@@ -210,11 +277,14 @@ def test_what_is_waited_is_told_from_sleep_and_from_what_threads_and_processes_d
                 os.kill(pid, signal.SIGKILL)
             process.communicate()
             return found
+
     total, _, seconds = waited("print(flush=True)\nwhile True: pass", 1)
     assert total > 0.25 * seconds, "half of the time, beside one neighbour"
     total, _, seconds = waited("import time\nprint(flush=True)\ntime.sleep(60)", 1)
     assert total < 0.1 * seconds
-    total, running, seconds = waited("import os\nif os.fork(): print(flush=True)\nwhile True: pass", 0)
+    total, running, seconds = waited(
+        "import os\nif os.fork(): print(flush=True)\nwhile True: pass", 0
+    )
     assert total < seconds - running + 0.1, "its own child was in its way"
 
 
@@ -223,17 +293,21 @@ def ran(pids: list[int]) -> float:
     return sum(seconds for seconds, _ in scheduled(pids).values())
 
 
-def test_an_account_charges_blocks_once_takes_back_what_was_waited_and_ends_by_the_clock(monkeypatch):
+def test_an_account_charges_blocks_once_takes_back_what_was_waited_and_ends_by_the_clock(
+    monkeypatch,
+):
     now = [0.0]
     monkeypatch.setattr("autograder.sandbox.account.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("autograder.sandbox.account.waited_here", lambda: 0.0)      # on a busy machine this process waits, too
+    monkeypatch.setattr(
+        "autograder.sandbox.account.waited_here", lambda: 0.0
+    )  # on a busy machine this process waits, too
     account = Account(10.0)
-    now[0] = 100.0      # before its first cell nothing counts
+    now[0] = 100.0  # before its first cell nothing counts
     assert not account.over and account.left == 10.0
     with account.charging(), account.charging():
         now[0] += 4.0
         assert account.spent == 4.0
-    now[0] += 5.0       # the checks' own work
+    now[0] += 5.0  # the checks' own work
     assert (account.spent, account.ends) == (4.0, 100.0 + CEILING * 10.0)
     account.credit(1.5)
     assert account.left == 7.5
@@ -254,12 +328,17 @@ def test_an_account_charges_blocks_once_takes_back_what_was_waited_and_ends_by_t
 
 
 @pytest.mark.sandbox
-def test_who_verifies_or_regrades_gives_the_budget_of_the_run(slow, hand_in, tmp_path, capsys, monkeypatch):
+def test_who_verifies_or_regrades_gives_the_budget_of_the_run(
+    slow, hand_in, tmp_path, capsys, monkeypatch
+):
     (tmp_path / "in" / "ada").mkdir(parents=True)
     hand_in("ada", SLEEPS).path.rename(tmp_path / "in" / "ada" / f"{NAME}.ipynb")
     root = ["--course-root", str(tmp_path / "class")]
     assert main(["grade", str(tmp_path / "in"), "--assignment", "93", *root, "--budget", "20"]) == 0
-    assert main(["verify", "ada", "93", *root, "--budget", "20"]) == 0 and main(["verify", "ada", "93", *root, "--budget", "1"]) == 1
+    assert (
+        main(["verify", "ada", "93", *root, "--budget", "20"]) == 0
+        and main(["verify", "ada", "93", *root, "--budget", "1"]) == 1
+    )
     monkeypatch.setitem(slow.__dict__, "checks_hash", "other")
     assert main(["regrade", "93", *root, "--budget", "1"]) == 1
     capsys.readouterr()
@@ -268,16 +347,25 @@ def test_who_verifies_or_regrades_gives_the_budget_of_the_run(slow, hand_in, tmp
 
 def test_the_budget_travels_with_the_terms_and_what_comes_back_says_where_it_ended(slow, hand_in):
     terms = parcels.terms(slow, "bubblewrap", False, 7.5)
-    assert terms["budget"] == 7.5 and parcels.differences(terms, parcels.terms(slow, "bubblewrap", False, terms["budget"])) == []
+    assert (
+        terms["budget"] == 7.5
+        and parcels.differences(terms, parcels.terms(slow, "bubblewrap", False, terms["budget"]))
+        == []
+    )
     assert "stopped_at" in parcels.FOUND
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan", "1e9"])
 @pytest.mark.parametrize("command", [["grade", "in"], ["regrade"], ["verify", "ada"]])
-def test_a_budget_that_makes_no_sense_is_refused_in_words(command, seconds, tmp_path, capsys, monkeypatch):
+def test_a_budget_that_makes_no_sense_is_refused_in_words(
+    command, seconds, tmp_path, capsys, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     assert main([*command, "--course-root", str(tmp_path / "class"), f"--budget={seconds}"]) == 2
-    assert "give seconds from 1 to 86400" in capsys.readouterr().err and not (tmp_path / "class").exists()
+    assert (
+        "give seconds from 1 to 86400" in capsys.readouterr().err
+        and not (tmp_path / "class").exists()
+    )
 
 
 def test_reading_and_comparing_an_answer_counts_for_whoever_gave_it():
@@ -289,15 +377,19 @@ def test_reading_and_comparing_an_answer_counts_for_whoever_gave_it():
     assert account.spent > first > 0 and other.spent == 0
     before = account.spent
     same(answer, list(answer))
-    assert account.spent == before        # outside, at home, nobody counts
+    assert account.spent == before  # outside, at home, nobody counts
 
 
-def test_a_submission_is_charged_for_what_comparing_its_answers_takes(slow, hand_in, accounts, monkeypatch):
+def test_a_submission_is_charged_for_what_comparing_its_answers_takes(
+    slow, hand_in, accounts, monkeypatch
+):
     """As if each comparison took a second: the budget ends it, and not the clock alone."""
+
     @compares
     def slowly(self, expected, cause, tolerance, inner=Expectation._asked.__wrapped__):
         time.sleep(1)
         return inner(self, expected, cause, tolerance)
+
     monkeypatch.setattr(Expectation, "_asked", slowly)
     found = graded(hand_in("ada"), slow, budget=2.5)
     assert accounts[0].over and not accounts[0].by_clock

@@ -1,4 +1,5 @@
 """A course root: the assignment in its gradebook, and what happens when the exercises change."""
+
 import copy
 import shutil
 import subprocess
@@ -8,7 +9,12 @@ from pathlib import Path
 import pytest
 
 from autograder.authoring.catalogue import Assignment as Solutions
-from autograder.classroom.gradebook import CONFIG_FILE, course_config, open_gradebook, prepare_course_root
+from autograder.classroom.gradebook import (
+    CONFIG_FILE,
+    course_config,
+    open_gradebook,
+    prepare_course_root,
+)
 from autograder.errors import CourseError
 from autograder.grading.assignment import load_assignment
 from course.cli import main
@@ -57,7 +63,9 @@ def test_cells_cannot_change_under_graded_submissions_and_the_remedy_is_named(co
         prepare_course_root(root, changed)
 
 
-def test_the_sample_class_starts_anew_when_the_exercises_change_and_a_real_class_never_does(copied, changed):
+def test_the_sample_class_starts_anew_when_the_exercises_change_and_a_real_class_never_does(
+    copied, changed
+):
     sample, real = copied("sample"), copied("real")
     (sample / SAMPLE_MARK).touch()
     forget_older_sample(sample, load_assignment("01"))
@@ -79,27 +87,52 @@ def test_the_sample_class_starts_anew_without_the_secret_that_it_was_judged_with
 
 
 @pytest.mark.parametrize("name", ["Q?1", "My%20Class", "100%", "a#b c;d=e&f@g:h", "$ and ~", "{x}"])
-def test_the_gradebook_lies_in_the_class_whatever_its_path_and_nbgrader_opens_the_same(new_root, tmp_path, name):
+def test_the_gradebook_lies_in_the_class_whatever_its_path_and_nbgrader_opens_the_same(
+    new_root, tmp_path, name
+):
     root = new_root(tmp_path / "classes" / name)
     shutil.copytree(root, root.with_name("another"))
     assert main(["due", "01", "--date", "2026-01-01", "--course-root", str(root)]) == 0
     with open_gradebook(course_config(root)) as gradebook:
         gradebook.add_student("ada")
     assert sorted(path.name for path in root.parent.iterdir()) == sorted([name, "another"])
-    said = subprocess.run([sys.executable, "-m", "nbgrader", "db", "student", "list"], cwd=root, capture_output=True, text=True, check=True)
+    said = subprocess.run(
+        [sys.executable, "-m", "nbgrader", "db", "student", "list"],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert "ada" in said.stdout
-    assert main(["due", "01", "--db", "sqlite", "--course-root", str(root)]) == 0 and "db_url=" not in (root / CONFIG_FILE).read_text()
+    assert (
+        main(["due", "01", "--db", "sqlite", "--course-root", str(root)]) == 0
+        and "db_url=" not in (root / CONFIG_FILE).read_text()
+    )
 
 
-@pytest.mark.parametrize(("name", "said"), [("$HOME", "names a variable of the environment"), ("a${HOME}b", "names a variable"), ("[2026] class", "for a pattern"),
-                                            ("Q?1", "for a pattern"), ("Q*", "for a pattern")])
-@pytest.mark.parametrize("words", [["due", "01", "--date", "2026-01-01"], ["grade", "in"], ["collect", "in"], ["report"]])
-def test_a_path_that_nbgrader_would_take_for_another_is_refused_before_anything_is_made(tmp_path, monkeypatch, capsys, words, name, said):
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("$HOME", "names a variable of the environment"),
+        ("a${HOME}b", "names a variable"),
+        ("[2026] class", "for a pattern"),
+        ("Q?1", "for a pattern"),
+        ("Q*", "for a pattern"),
+    ],
+)
+@pytest.mark.parametrize(
+    "words", [["due", "01", "--date", "2026-01-01"], ["grade", "in"], ["collect", "in"], ["report"]]
+)
+def test_a_path_that_nbgrader_would_take_for_another_is_refused_before_anything_is_made(
+    tmp_path, monkeypatch, capsys, words, name, said
+):
     monkeypatch.chdir(tmp_path)
     for folder in (name, "Q11", "in"):
         (tmp_path / folder).mkdir()
     assert main([*words, "--course-root", name]) == 2
-    assert said in (found := capsys.readouterr().err) and "give --course-root a path without" in found
+    assert (
+        said in (found := capsys.readouterr().err) and "give --course-root a path without" in found
+    )
     assert not list((tmp_path / name).iterdir()) and len(list(tmp_path.iterdir())) == 3
 
 
@@ -107,5 +140,8 @@ def test_points_that_the_students_notebook_does_not_have_are_said_before_grading
     assignment = load_assignment("01")
     assignment.check_points()
     monkeypatch.setattr(assignment.exercises["01.ppmi"], "points", 7)
-    with pytest.raises(CourseError, match="gives 5 points for 01.ppmi, the checks give 7; build the exercises again"):
+    with pytest.raises(
+        CourseError,
+        match="gives 5 points for 01.ppmi, the checks give 7; build the exercises again",
+    ):
         assignment.check_points()

@@ -1,4 +1,5 @@
 """Grading on other machines: a real scheduler of Dask and real workers on the loopback address, some of which die."""
+
 import contextlib
 import copy
 import hashlib
@@ -45,7 +46,10 @@ def handed_in(stand_in, notebook_of, tmp_path_factory):
     for student, source in HANDED_IN.items():
         put(folder / student / STAND_IN / f"{STAND_IN}.ipynb", notebook_of(source))
     put(folder / "cy.zip", b"PK no zip")
-    put(folder / "dee" / STAND_IN / f"{STAND_IN}.ipynb", json.dumps({"nbformat": 4, "cells": []}).encode())
+    put(
+        folder / "dee" / STAND_IN / f"{STAND_IN}.ipynb",
+        json.dumps({"nbformat": 4, "cells": []}).encode(),
+    )
     return folder
 
 
@@ -75,21 +79,42 @@ class Dask:
     def __init__(self, folder, stand_in_folder):
         self.folder, self.stand_in, self.workers, self.started = folder, stand_in_folder, {}, []
         file = folder / "scheduler.json"
-        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file))
+        self.scheduler = self._start(
+            "scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file)
+        )
         wait_for(file.exists)
         self.address = json.loads(file.read_text())["address"]
 
     def _start(self, name, *arguments, **environment):
         log = (self.folder / f"{name}-{len(self.started)}.log").open("wb")
-        self.started.append(subprocess.Popen(
-            [sys.executable, "-m", "dask", name, *arguments, "--no-dashboard"], stdout=log, stderr=log, cwd=self.folder,
-            env=os.environ | {"STAND_IN_FOLDER": str(self.stand_in), "PYTHONPATH": str(HERE.parents[2])} | environment))
+        self.started.append(
+            subprocess.Popen(
+                [sys.executable, "-m", "dask", name, *arguments, "--no-dashboard"],
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                env=os.environ
+                | {"STAND_IN_FOLDER": str(self.stand_in), "PYTHONPATH": str(HERE.parents[2])}
+                | environment,
+            )
+        )
         return self.started[-1]
 
     def worker(self, *arguments, **environment):
         """Start one more."""
-        process = self._start("worker", self.address, "--nthreads", "1", "--no-nanny", "--memory-limit", "0",
-                              "--preload", str(HERE / "stand_in_worker.py"), *arguments, **environment)
+        process = self._start(
+            "worker",
+            self.address,
+            "--nthreads",
+            "1",
+            "--no-nanny",
+            "--memory-limit",
+            "0",
+            "--preload",
+            str(HERE / "stand_in_worker.py"),
+            *arguments,
+            **environment,
+        )
         self.workers[process.pid] = process
 
     def with_workers(self, count):
@@ -135,7 +160,7 @@ def killing(dask, times):
     yield
     thread.join()
     began = list(dask.stand_in.glob("began-*"))
-    assert len(began) == (2 if times == 1 else times)       # it began anew on another worker
+    assert len(began) == (2 if times == 1 else times)  # it began anew on another worker
     for path in began:
         path.unlink()
 
@@ -151,66 +176,135 @@ def wait_for(condition):
 def rows(root):
     """Every score of the gradebook."""
     with open_gradebook(course_config(root)) as gradebook:
-        return {(submission.student.id, grade.name): (grade.auto_score, grade.manual_score, grade.needs_manual_grade)
-                for submission in gradebook.assignment_submissions(STAND_IN) for notebook in submission.notebooks
-                for grade in notebook.grades}
+        return {
+            (submission.student.id, grade.name): (
+                grade.auto_score,
+                grade.manual_score,
+                grade.needs_manual_grade,
+            )
+            for submission in gradebook.assignment_submissions(STAND_IN)
+            for notebook in submission.notebooks
+            for grade in notebook.grades
+        }
 
 
 def verdicts(root):
     """Every record but for what judging took."""
-    return {path.stem: json.loads(path.read_text()) | {"seconds": 0, "memory": 0} for path in (root / "verdicts" / STAND_IN).glob("*.json")}
+    return {
+        path.stem: json.loads(path.read_text()) | {"seconds": 0, "memory": 0}
+        for path in (root / "verdicts" / STAND_IN).glob("*.json")
+    }
 
 
-def test_four_workers_give_the_gradebook_of_this_machine_though_one_is_killed_while_it_judges(here, handed_in, dask, new_root, tmp_path):
+def test_four_workers_give_the_gradebook_of_this_machine_though_one_is_killed_while_it_judges(
+    here, handed_in, dask, new_root, tmp_path
+):
     root, said = rooted(new_root, tmp_path), []
     with killing(dask.with_workers(4), times=1):
-        grade_class(handed_in, "90", root, tmp_path / "report", crew=Cluster(dask.address, note=said.append))
+        grade_class(
+            handed_in, "90", root, tmp_path / "report", crew=Cluster(dask.address, note=said.append)
+        )
     assert len(dask.workers) == 3 and any("the worker went away" in line for line in said)
     assert rows(root) == rows(here[0]) and verdicts(root) == verdicts(here[0])
-    assert {student: one["fault"] for student, one in verdicts(root).items()} == dict.fromkeys([*HANDED_IN, "cy", "dee"], False)
+    assert {student: one["fault"] for student, one in verdicts(root).items()} == dict.fromkeys(
+        [*HANDED_IN, "cy", "dee"], False
+    )
 
 
-def test_a_submission_over_which_two_workers_die_waits_for_a_human_and_the_rest_is_graded(handed_in, dask, stand_in, new_root, tmp_path):
-    wanted = [Submission(student, handed_in / student / STAND_IN / f"{STAND_IN}.ipynb") for student in ("gil", "ada")]
+def test_a_submission_over_which_two_workers_die_waits_for_a_human_and_the_rest_is_graded(
+    handed_in, dask, stand_in, new_root, tmp_path
+):
+    wanted = [
+        Submission(student, handed_in / student / STAND_IN / f"{STAND_IN}.ipynb")
+        for student in ("gil", "ada")
+    ]
     with killing(dask.with_workers(3), times=2):
         batch = grade_all(wanted, stand_in, rooted(new_root, tmp_path), crew=Cluster(dask.address))
-    assert batch.verdicts["ada"].readable and not batch.verdicts["ada"].fault and len(dask.workers) == 1
-    assert batch.verdicts["gil"].fault and "failed twice" in batch.verdicts["gil"].human[0]["reason"]
+    assert (
+        batch.verdicts["ada"].readable
+        and not batch.verdicts["ada"].fault
+        and len(dask.workers) == 1
+    )
+    assert (
+        batch.verdicts["gil"].fault and "failed twice" in batch.verdicts["gil"].human[0]["reason"]
+    )
 
 
-def test_the_budget_of_the_command_holds_on_its_workers(dask, stand_in, notebook_of, new_root, tmp_path):
-    put(tmp_path / "ada.ipynb", notebook_of("import time\ndef double(x):\n    time.sleep(0.6)\n    return x + x"))
+def test_the_budget_of_the_command_holds_on_its_workers(
+    dask, stand_in, notebook_of, new_root, tmp_path
+):
+    put(
+        tmp_path / "ada.ipynb",
+        notebook_of("import time\ndef double(x):\n    time.sleep(0.6)\n    return x + x"),
+    )
     dask.with_workers(1)
     root, ada = rooted(new_root, tmp_path), Submission("ada", tmp_path / "ada.ipynb")
-    short, long = (grade_all([ada], stand_in, root, crew=Cluster(dask.address, budget=budget)).verdicts["ada"] for budget in (1.0, 60.0))
-    assert "The 1 seconds that one submission may use did not suffice" in short.waits("90.double") and not short.fault
+    short, long = (
+        grade_all([ada], stand_in, root, crew=Cluster(dask.address, budget=budget)).verdicts["ada"]
+        for budget in (1.0, 60.0)
+    )
+    assert (
+        "The 1 seconds that one submission may use did not suffice" in short.waits("90.double")
+        and not short.fault
+    )
     assert long.human == [] and long.results[0]["earned"] == 3
 
 
 def test_a_scheduler_that_goes_away_is_said_and_a_rerun_with_another_completes(
-        here, handed_in, dask, stand_in_folder, new_root, tmp_path, capfd):
+    here, handed_in, dask, stand_in_folder, new_root, tmp_path, capfd
+):
     root, address = rooted(new_root, tmp_path), dask.with_workers(1).address
 
     def kill_the_scheduler(done, total, verdict):
         if verdict.readable:
             dask.scheduler.kill()
             dask.scheduler.wait()
-    with pytest.raises(MachineError, match=f"the Dask scheduler at {address} is lost. What was graded is kept"):
-        grade_class(handed_in, "90", root, tmp_path / "report", progress=kill_the_scheduler, crew=Cluster(address))
+
+    with pytest.raises(
+        MachineError, match=f"the Dask scheduler at {address} is lost. What was graded is kept"
+    ):
+        grade_class(
+            handed_in,
+            "90",
+            root,
+            tmp_path / "report",
+            progress=kill_the_scheduler,
+            crew=Cluster(address),
+        )
     kept = verdicts(root)
     assert 1 <= len(kept) < len(verdicts(here[0]))
     with contextlib.closing(Dask(tmp_path, stand_in_folder)) as other:
         other.worker()
-        assert main(["grade", str(handed_in), "--assignment", "90", "--course-root", str(root), "--scheduler", other.address]) == 1
+        assert (
+            main(
+                [
+                    "grade",
+                    str(handed_in),
+                    "--assignment",
+                    "90",
+                    "--course-root",
+                    str(root),
+                    "--scheduler",
+                    other.address,
+                ]
+            )
+            == 1
+        )
     assert f"({len(kept)} unchanged)" in capfd.readouterr().out
     assert rows(root) == rows(here[0]) and verdicts(root) == verdicts(here[0])
 
 
-@pytest.mark.parametrize("arguments, environment, said", [
-    ((), {"OTHER_CHECKS": "1"}, r"checks is f+ here and \w+ at the command.*same commit"),
-    (("--nthreads", "2"), {}, "2 threads and needs exactly one")], ids=["other checks", "two threads"])
+@pytest.mark.parametrize(
+    "arguments, environment, said",
+    [
+        ((), {"OTHER_CHECKS": "1"}, r"checks is f+ here and \w+ at the command.*same commit"),
+        (("--nthreads", "2"), {}, "2 threads and needs exactly one"),
+    ],
+    ids=["other checks", "two threads"],
+)
 def test_a_worker_that_is_not_as_it_must_be_refuses_in_words_and_is_sent_nothing(
-        handed_in, stand_in_folder, new_root, tmp_path, arguments, environment, said):
+    handed_in, stand_in_folder, new_root, tmp_path, arguments, environment, said
+):
     root = rooted(new_root, tmp_path)
     with contextlib.closing(Dask(tmp_path, stand_in_folder)) as dask:
         dask.worker(*arguments, **environment)
@@ -221,13 +315,17 @@ def test_a_worker_that_is_not_as_it_must_be_refuses_in_words_and_is_sent_nothing
 
 def test_no_scheduler_is_said_with_the_remedy(handed_in, stand_in, new_root, tmp_path):
     root = rooted(new_root, tmp_path)
-    with pytest.raises(MachineError, match=r"no Dask scheduler answers at tcp://127.0.0.1:1 .*`dask scheduler`"):
+    with pytest.raises(
+        MachineError, match=r"no Dask scheduler answers at tcp://127.0.0.1:1 .*`dask scheduler`"
+    ):
         grade_class(handed_in, "90", root, tmp_path / "report", crew=Cluster("tcp://127.0.0.1:1"))
 
 
 def test_without_the_package_the_remedy_is_said(monkeypatch):
     monkeypatch.setattr("autograder.grading.cluster.find_spec", lambda name: None)
-    with pytest.raises(CourseError, match=r"`distributed`, which is not installed here: .*\[cluster\]"):
+    with pytest.raises(
+        CourseError, match=r"`distributed`, which is not installed here: .*\[cluster\]"
+    ):
         Cluster("tcp://127.0.0.1:1")
     with pytest.raises(CourseError, match="with isolation or not at all"):
         monkeypatch.undo() or Cluster("tcp://127.0.0.1:1", "process")
@@ -239,15 +337,28 @@ def parcel(stand_in, here, notebook_of, tmp_path):
     source = tmp_path / "ada.ipynb"
     source.write_bytes(notebook_of(HANDED_IN["bo"]))
     secret = course_secret(here[0])
-    sent = parcels.packed(Submission("Ada Lovelace", source, name="Ada Lovelace", lms_id="9002"), Seeds.drawn(stand_in, "Ada Lovelace", secret))
-    record = verdicts(here[0])["bo"] | {"student": sent.token, "name": sent.token, "seed_ids": sent.seeds.ids}
+    sent = parcels.packed(
+        Submission("Ada Lovelace", source, name="Ada Lovelace", lms_id="9002"),
+        Seeds.drawn(stand_in, "Ada Lovelace", secret),
+    )
+    record = verdicts(here[0])["bo"] | {
+        "student": sent.token,
+        "name": sent.token,
+        "seed_ids": sent.seeds.ids,
+    }
     return sent, record, secret
 
 
 def test_a_task_names_nobody_and_does_not_hold_the_secret(parcel, stand_in):
     sent, _, secret = parcel
-    text = parcels.line({"terms": parcels.terms(stand_in, "bubblewrap", False), "task": sent.task()}).decode()
-    assert not [word for word in ("Ada", "Lovelace", "9002", "ada.ipynb", secret.hex(), repr(secret)[2:-1]) if word in text]
+    text = parcels.line(
+        {"terms": parcels.terms(stand_in, "bubblewrap", False), "task": sent.task()}
+    ).decode()
+    assert not [
+        word
+        for word in ("Ada", "Lovelace", "9002", "ada.ipynb", secret.hex(), repr(secret)[2:-1])
+        if word in text
+    ]
     submission, seeds = parcels.unpacked(json.loads(text)["task"])
     assert submission.read() == sent.content and seeds == sent.seeds
     assert hashlib.sha256(sent.content).hexdigest() not in sent.token
@@ -256,7 +367,11 @@ def test_a_task_names_nobody_and_does_not_hold_the_secret(parcel, stand_in):
 def test_an_answer_to_what_was_sent_is_taken_and_the_student_put_back(parcel, stand_in):
     sent, record, _ = parcel
     verdict = parcels.opened(record, sent, stand_in, "bubblewrap")
-    assert (verdict.student, verdict.name, verdict.lms_id) == ("Ada Lovelace", "Ada Lovelace", "9002")
+    assert (verdict.student, verdict.name, verdict.lms_id) == (
+        "Ada Lovelace",
+        "Ada Lovelace",
+        "9002",
+    )
     assert verdict.results == record["results"] and verdict.source == sent.submission.identity()
 
 
@@ -283,18 +398,24 @@ TAMPERED = {
     "other checks'": lambda one: one.update(checks="0" * 64),
     "other seeds'": lambda one: one["seed_ids"].update({"90.double": "0"}),
     "no isolation": lambda one: one.update(tier="process"),
-    "more points than there are": lambda one: one["results"][0]["stages"][0].update(earned=5, points=5),
+    "more points than there are": lambda one: one["results"][0]["stages"][0].update(
+        earned=5, points=5
+    ),
     "a sum of its own": lambda one: one["results"][0].update(earned=3.0),
     "not a number": lambda one: one["results"][0].update(earned=math.nan),
     "a stage twice": lambda one: one["results"][0]["stages"].append(one["results"][0]["stages"][0]),
     "no results": lambda one: one.update(results=[]),
     "a status of its own": lambda one: one["results"][0]["stages"][0].update(status="brilliant"),
     "a long text": lambda one: one["results"][0]["stages"][0].update(cause="x" * 10_000),
-    "points for what cannot be read": lambda one: one.update(human=[{"exercise": None, "reason": "x"}]),
+    "points for what cannot be read": lambda one: one.update(
+        human=[{"exercise": None, "reason": "x"}]
+    ),
     "another exercise": lambda one: one.update(human=[{"exercise": "01.ppmi", "reason": "x"}]),
     "a text for a list": lambda one: one.update(ignored="x"),
     "a list for a text": lambda one: one.update(own={"double": ["x"]}),
-    "a script for a picture": lambda one: one.update(pictures={"picture-" + "0" * 16: {"image/png": '"><script>'}}),
+    "a script for a picture": lambda one: one.update(
+        pictures={"picture-" + "0" * 16: {"image/png": '"><script>'}}
+    ),
     "a list for a found text": lambda one: one.update(found={"double": ["x"]}),
     "another field": lambda one: one.update(more=1),
     "no dictionary": lambda one: one.clear(),

@@ -1,4 +1,5 @@
 """What is the grader's own fault costs no student a point, and stops no batch."""
+
 import json
 import os
 import stat
@@ -19,7 +20,14 @@ from autograder.grading.differences import difference
 from autograder.grading.patience import BudgetSpent, Patient
 from autograder.grading.schedule import grade_all
 from autograder.grading.submissions import Submission
-from autograder.grading.verdict import Verdict, grade_submission, load_verdict, record_path, sandboxes, save_verdict
+from autograder.grading.verdict import (
+    Verdict,
+    grade_submission,
+    load_verdict,
+    record_path,
+    sandboxes,
+    save_verdict,
+)
 from autograder.sandbox.account import Account
 from autograder.sandbox.backend import ProcessBackend
 
@@ -61,13 +69,18 @@ def test_a_sandbox_that_does_not_start_leaves_the_points_open_after_two_tries(su
     assert "The checker failed twice" in reasons(verdict, points)[0]
 
 
-def test_a_worker_that_dies_is_replaced_and_its_submission_waits_for_a_human(submission, tmp_path, monkeypatch):
+def test_a_worker_that_dies_is_replaced_and_its_submission_waits_for_a_human(
+    submission, tmp_path, monkeypatch
+):
     (tmp_path / "deadly_backend.py").write_text(DEADLY)
     monkeypatch.syspath_prepend(str(tmp_path))
     sys.modules.pop("deadly_backend", None)
     from deadly_backend import Deadly
+
     unreadable = Submission("bo", tmp_path / "missing.ipynb", problem="it is not there")
-    batch = grade_all([submission, unreadable], load_assignment("01"), tmp_path, jobs=1, backend=Deadly())
+    batch = grade_all(
+        [submission, unreadable], load_assignment("01"), tmp_path, jobs=1, backend=Deadly()
+    )
     assert batch.verdicts["ada"].waits("") == "The grader failed twice on this submission."
     assert "it is not there" in batch.verdicts["bo"].waits("")
 
@@ -82,16 +95,32 @@ def test_the_secret_is_drawn_once_and_only_its_owner_can_read_it(tmp_path):
 
 
 def test_a_seed_id_depends_on_secret_student_and_exercise():
-    ids = {seed_id(*names) for names in ((b"a", "ada", "01.ppmi"), (b"b", "ada", "01.ppmi"), (b"a", "bo", "01.ppmi"),
-                                         (b"a", "ada", "01.bank"))}
+    ids = {
+        seed_id(*names)
+        for names in (
+            (b"a", "ada", "01.ppmi"),
+            (b"b", "ada", "01.ppmi"),
+            (b"a", "bo", "01.ppmi"),
+            (b"a", "ada", "01.bank"),
+        )
+    }
     assert len(ids) == 4 and all(len(one) == 16 for one in ids)
 
 
 def test_a_record_comes_back_as_it_was_and_a_broken_one_is_none(tmp_path):
-    verdict = Verdict("ada", NAME, "s", "c", results=[{"exercise": "01.ppmi", "points": 5, "earned": 2.5, "stages": []}],
-                      human=[{"exercise": "01.ppmi", "reason": "Because."}], own={"ppmi": "def ppmi"})
+    verdict = Verdict(
+        "ada",
+        NAME,
+        "s",
+        "c",
+        results=[{"exercise": "01.ppmi", "points": 5, "earned": 2.5, "stages": []}],
+        human=[{"exercise": "01.ppmi", "reason": "Because."}],
+        own={"ppmi": "def ppmi"},
+    )
     path = save_verdict(tmp_path, verdict)
-    assert load_verdict(tmp_path, NAME, "ada") == verdict and path == record_path(tmp_path, NAME, "ada")
+    assert load_verdict(tmp_path, NAME, "ada") == verdict and path == record_path(
+        tmp_path, NAME, "ada"
+    )
     for broken in ("{", "[]", '{"schema": 0}', '{"schema": 1, "unknown": 3}'):
         path.write_text(broken)
         assert load_verdict(tmp_path, NAME, "ada") is None
@@ -110,10 +139,27 @@ def test_a_record_of_the_release_before_is_read_and_its_new_fields_have_their_de
 
 def test_a_regrade_difference_names_points_and_behaviours():
     def verdict(earned, status):
-        return Verdict("ada", NAME, "s", "c", results=[{"exercise": "01.ppmi", "points": 5, "earned": earned, "stages": [
-            {"name": "chance", "status": status}, {"name": "zeros", "status": "passed"}]}])
+        return Verdict(
+            "ada",
+            NAME,
+            "s",
+            "c",
+            results=[
+                {
+                    "exercise": "01.ppmi",
+                    "points": 5,
+                    "earned": earned,
+                    "stages": [
+                        {"name": "chance", "status": status},
+                        {"name": "zeros", "status": "passed"},
+                    ],
+                }
+            ],
+        )
 
-    assert difference(verdict(3, "wrong"), verdict(4, "passed")) == ["ada 01.ppmi: 3 -> 4 (chance: wrong -> passed)"]
+    assert difference(verdict(3, "wrong"), verdict(4, "passed")) == [
+        "ada 01.ppmi: 3 -> 4 (chance: wrong -> passed)"
+    ]
     assert difference(verdict(4, "passed"), verdict(4, "passed")) == []
 
 
@@ -178,9 +224,13 @@ grade_all([Submission(name, folder / "x") for name in ("a", "b")], load_assignme
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the kernel of Linux ends a worker with its parent")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="the kernel of Linux ends a worker with its parent"
+)
 def test_a_killed_grader_leaves_no_worker_and_no_folder(tmp_path):
-    grader = subprocess.Popen([sys.executable, "-c", LATER, tmp_path], env={**os.environ, "TMPDIR": str(tmp_path)})
+    grader = subprocess.Popen(
+        [sys.executable, "-c", LATER, tmp_path], env={**os.environ, "TMPDIR": str(tmp_path)}
+    )
     wait_for(lambda: len([path for path in tmp_path.glob("*.pid") if path.read_text()]) == 2)
     workers = [int(path.read_text()) for path in tmp_path.glob("*.pid")]
     assert list(tmp_path.glob("word2serve-stage-*"))

@@ -1,4 +1,5 @@
 """A fixed few of the cases that `bench/fuzzing.py` draws by the hundred thousand; and the proof that it finds what is wrong."""
+
 import sys
 from pathlib import Path
 
@@ -22,11 +23,20 @@ def fuzzing():
 def test_each_reader_gives_a_value_or_its_own_refusal(reader, fuzzing):
     fuzzing.fuzz(reader, 150, derandomize=True)
     ended = {one: count for one, count in fuzzing.SEEN.items() if one.startswith(reader)}
-    assert sum(ended.values()) >= 150 and len(ended) == 2       # some are read, some are refused or noted
+    assert (
+        sum(ended.values()) >= 150 and len(ended) == 2
+    )  # some are read, some are refused or noted
 
 
-@pytest.mark.parametrize("reader, broken", [("intake", lambda data: data.decode()), ("transplant", lambda cells: cells[0]),
-                                            ("archives", lambda data: data[:9].index(b"Q"))], ids=["intake", "transplant", "archives"])
+@pytest.mark.parametrize(
+    "reader, broken",
+    [
+        ("intake", lambda data: data.decode()),
+        ("transplant", lambda cells: cells[0]),
+        ("archives", lambda data: data[:9].index(b"Q")),
+    ],
+    ids=["intake", "transplant", "archives"],
+)
 def test_a_reader_that_raises_something_else_is_found(reader, broken, fuzzing, monkeypatch):
     strategy, _ = fuzzing.READERS[reader]
     monkeypatch.setitem(fuzzing.READERS, reader, (strategy, broken))

@@ -2,6 +2,7 @@
 
 `bench/kills.py` does it a hundred times on each; its record is bench/results/kills.json.
 """
+
 import random
 import time
 
@@ -16,8 +17,16 @@ pytestmark = pytest.mark.sandbox
 @pytest.fixture(scope="module")
 def small(books, stand_in, notebook_of, tmp_path_factory):
     """A class of two, one readable and one not: they pass every step that there is."""
-    made = Disturbed(books, tmp_path_factory.mktemp("kills"), stand_in, {"ada": notebook_of(), "cy": b"no notebook"})
-    assert scores(made.root, stand_in.name) == {"ada": {"double-check": (3, False)}, "cy": {"double-check": (None, True)}}
+    made = Disturbed(
+        books,
+        tmp_path_factory.mktemp("kills"),
+        stand_in,
+        {"ada": notebook_of(), "cy": b"no notebook"},
+    )
+    assert scores(made.root, stand_in.name) == {
+        "ada": {"double-check": (3, False)},
+        "cy": {"double-check": (None, True)},
+    }
     return made
 
 
@@ -48,4 +57,6 @@ def test_kills_at_random_moments_leave_nothing_that_a_rerun_does_not_mend(small,
         moment = moments.uniform(0, whole)
         killed_run(small.run, after=moment)
         small.run()
-        assert differences(small.wanted, small.found()) == [], f"killed after {moment:.2f} of {whole:.2f} s"
+        assert differences(small.wanted, small.found()) == [], (
+            f"killed after {moment:.2f} of {whole:.2f} s"
+        )

@@ -1,4 +1,5 @@
 """A record that is broken, cut off or gone costs nobody a row: its student is named everywhere, and judged again from the copy."""
+
 import csv
 import json
 import shutil
@@ -20,7 +21,9 @@ STUDENTS = ("Ada", "Bo", "Cy")
 @pytest.fixture(scope="module")
 def graded(graded_class):
     """Three students of a Moodle download, all right; Ada's zip is of a week later than the others'."""
-    return graded_class(*(MOODLE.format(f"{student}_{70 + place}") for place, student in enumerate(STUDENTS)))
+    return graded_class(
+        *(MOODLE.format(f"{student}_{70 + place}") for place, student in enumerate(STUDENTS))
+    )
 
 
 @pytest.fixture
@@ -35,12 +38,20 @@ def wrong_student(path):
 
 
 def no_list(path):
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"results": [{"exercise": "90.double"}]}))
+    path.write_text(
+        json.dumps(json.loads(path.read_text()) | {"results": [{"exercise": "90.double"}]})
+    )
 
 
-DAMAGES = {"half": lambda path: path.write_bytes(path.read_bytes()[:400]), "empty": lambda path: path.write_bytes(b""), "gone": lambda path: path.unlink(),
-           "another program's": lambda path: path.write_text('{"schema": 1}'), "somebody else's": wrong_student, "no record": no_list,
-           "no text": lambda path: path.write_bytes(b"\xff\xfe" * 99)}
+DAMAGES = {
+    "half": lambda path: path.write_bytes(path.read_bytes()[:400]),
+    "empty": lambda path: path.write_bytes(b""),
+    "gone": lambda path: path.unlink(),
+    "another program's": lambda path: path.write_text('{"schema": 1}'),
+    "somebody else's": wrong_student,
+    "no record": no_list,
+    "no text": lambda path: path.write_bytes(b"\xff\xfe" * 99),
+}
 
 
 def course(root, *words, assignment=("--assignment", "90")):
@@ -61,25 +72,55 @@ def test_everything_that_is_written_names_the_student_with_the_remedy(root, dama
     remedy = f"The record verdicts/{NAME}/Bo.json {'is gone' if damage == 'gone' else 'cannot be read'}; `course regrade 90 --write` judges"
     assert course(root, "report") == 0
     found = rows(root)
-    assert set(found) == set(STUDENTS) and found["Bo"]["total"] == "" and found["Bo"]["lms_id"] == "71" and remedy in found["Bo"]["needs_human"]
+    assert (
+        set(found) == set(STUDENTS)
+        and found["Bo"]["total"] == ""
+        and found["Bo"]["lms_id"] == "71"
+        and remedy in found["Bo"]["needs_human"]
+    )
     assert found["Ada"]["total"] == "3" and not found["Ada"]["needs_human"]
-    people = (root / "report" / f"{NAME}.html").read_text().partition("<h2>Submissions to look at</h2>")[2].partition("<h2>")[0]
-    assert ">Bo</a>" in people and f"Bo.json {'is gone' if damage == 'gone' else 'cannot be read'}" in people and "Ada" not in people
-    for words in (["export", "moodle"], ["export", "moodle", "--so-far"], ["export", "gradescope"], ["feedback", "moodle"]):
+    people = (
+        (root / "report" / f"{NAME}.html")
+        .read_text()
+        .partition("<h2>Submissions to look at</h2>")[2]
+        .partition("<h2>")[0]
+    )
+    assert (
+        ">Bo</a>" in people
+        and f"Bo.json {'is gone' if damage == 'gone' else 'cannot be read'}" in people
+        and "Ada" not in people
+    )
+    for words in (
+        ["export", "moodle"],
+        ["export", "moodle", "--so-far"],
+        ["export", "gradescope"],
+        ["feedback", "moodle"],
+    ):
         capsys.readouterr()
         assert course(root, *words) == 1
         assert f"left out   Bo: {remedy}" in capsys.readouterr().out, words
-    assert feedback_path(root, NAME, "Bo").read_bytes() == page and not results.exists() and (results.parents[1] / "Ada" / "results.json").is_file()
+    assert (
+        feedback_path(root, NAME, "Bo").read_bytes() == page
+        and not results.exists()
+        and (results.parents[1] / "Ada" / "results.json").is_file()
+    )
     with zipfile.ZipFile(root / "report" / f"feedback-moodle-{NAME}.zip") as archive:
         assert sorted(name[:2] for name in archive.namelist()) == ["Ad", "Cy"]
     capsys.readouterr()
-    assert course(root, "similar", "90", assignment=()) == 1 and f"unread     Bo: {remedy}" in capsys.readouterr().out
-    assert course(root, "verify", "Bo", "90", assignment=()) == 2 and remedy in capsys.readouterr().err
+    assert (
+        course(root, "similar", "90", assignment=()) == 1
+        and f"unread     Bo: {remedy}" in capsys.readouterr().out
+    )
+    assert (
+        course(root, "verify", "Bo", "90", assignment=()) == 2 and remedy in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("damage", ["half", "gone", "somebody else's", "no record"])
 @pytest.mark.parametrize("words", ["regrade", "grade", "grade what somebody else handed in"])
-def test_grading_makes_the_record_again_from_the_copy_and_points_by_hand_stay(graded, root, tmp_path, notebook_of, damage, words, capsys):
+def test_grading_makes_the_record_again_from_the_copy_and_points_by_hand_stay(
+    graded, root, tmp_path, notebook_of, damage, words, capsys
+):
     whole = load_verdict(root, NAME, "Bo")
     with open_gradebook(course_config(root)) as gradebook:
         gradebook.find_grade("double-check", NAME, NAME, "Bo").manual_score = 2
@@ -90,38 +131,66 @@ def test_grading_makes_the_record_again_from_the_copy_and_points_by_hand_stay(gr
     if words == "regrade":
         assert course(root, "regrade", "90", assignment=()) == 1
         said = capsys.readouterr().out
-        assert "affected   1 verdicts" in said and "Bo: 2 -> 2 points (the record could not be read)" in said
+        assert (
+            "affected   1 verdicts" in said
+            and "Bo: 2 -> 2 points (the record could not be read)" in said
+        )
         assert (path.read_bytes() if path.exists() else None) == harmed
         assert course(root, "regrade", "90", "--write", assignment=()) == 0
     else:
         dee = tmp_path / "in" / MOODLE.format("Dee_9") / f"{NAME}.ipynb"
         dee.parent.mkdir(parents=True)
         dee.write_bytes(notebook_of())
-        if (words, damage) == ("grade what somebody else handed in", "gone"):      # a person may have taken it away
-            assert course(root, "grade", tmp_path / "in") == 1 and "lost       Bo: The record" in capsys.readouterr().out
+        if (words, damage) == (
+            "grade what somebody else handed in",
+            "gone",
+        ):  # a person may have taken it away
+            assert (
+                course(root, "grade", tmp_path / "in") == 1
+                and "lost       Bo: The record" in capsys.readouterr().out
+            )
             return
         assert course(root, "grade", *([tmp_path / "in"] if words.endswith("in") else [])) == 0
-        assert "mended     Bo: the record could not be read, and was made again" in capsys.readouterr().out
+        assert (
+            "mended     Bo: the record could not be read, and was made again"
+            in capsys.readouterr().out
+        )
     made = load_verdict(root, NAME, "Bo")
-    assert (made.results, made.submission, made.name, made.lms_id, made.entry) == (whole.results, whole.submission, "Bo", "71", whole.entry)
+    assert (made.results, made.submission, made.name, made.lms_id, made.entry) == (
+        whole.results,
+        whole.submission,
+        "Bo",
+        "71",
+        whole.entry,
+    )
     found = rows(root)
-    assert found["Bo"]["total"] == "2" and found["Bo"]["needs_human"] == ""      # the work is the same
+    assert found["Bo"]["total"] == "2" and found["Bo"]["needs_human"] == ""  # the work is the same
     with open_gradebook(course_config(root)) as gradebook:
         grade = gradebook.find_grade("double-check", NAME, NAME, "Bo")
         assert (grade.manual_score, grade.auto_score) == (2, 3)
 
 
-def test_a_record_whose_notebook_is_gone_too_is_named_until_it_is_handed_in_again(graded, root, capsys):
+def test_a_record_whose_notebook_is_gone_too_is_named_until_it_is_handed_in_again(
+    graded, root, capsys
+):
     record_path(root, NAME, "Bo").write_text("{")
     shutil.rmtree(root / "submitted" / "Bo")
     for words in (["grade"], ["grade", "--regrade"]):
         assert course(root, *words) == 1
-        assert "lost       Bo: The record" in (said := capsys.readouterr().out) and "hand it to `course grade` again" in said
-    assert course(root, "regrade", "90", assignment=()) == 1 and "cannot     Bo: The record" in capsys.readouterr().out
+        assert (
+            "lost       Bo: The record" in (said := capsys.readouterr().out)
+            and "hand it to `course grade` again" in said
+        )
+    assert (
+        course(root, "regrade", "90", assignment=()) == 1
+        and "cannot     Bo: The record" in capsys.readouterr().out
+    )
     assert course(root, "grade", graded / "in") == 0 and rows(root)["Bo"]["total"] == "3"
 
 
-def test_a_note_on_one_of_several_hand_ins_that_is_broken_stops_nobody(graded, root, notebook_of, tmp_path):
+def test_a_note_on_one_of_several_hand_ins_that_is_broken_stops_nobody(
+    graded, root, notebook_of, tmp_path
+):
     path = tmp_path / "in" / MOODLE.format("Bo_71") / f"{NAME}.ipynb"
     path.parent.mkdir(parents=True)
     path.write_bytes(notebook_of("def double(x):\n    return 0"))
@@ -141,19 +210,32 @@ def lost_gradebook(root):
     (root / "gradebook.db").unlink()
 
 
-@pytest.mark.parametrize("words", [("export", "moodle", "--so-far"), ("report",), ("feedback", "folders")])
-def test_without_the_gradebook_nothing_is_said_of_points_until_somebody_decides(root, words, capsys):
+@pytest.mark.parametrize(
+    "words", [("export", "moodle", "--so-far"), ("report",), ("feedback", "folders")]
+)
+def test_without_the_gradebook_nothing_is_said_of_points_until_somebody_decides(
+    root, words, capsys
+):
     lost_gradebook(root)
-    for _ in range(2):      # the first one must not make an empty one that the second takes for the class's
+    for _ in range(
+        2
+    ):  # the first one must not make an empty one that the second takes for the class's
         assert course(root, *words) == 2
         said = capsys.readouterr().err
-        assert f"{root}/gradebook.db" in said and "given by hand" in said and "Bring a copy of it back" in said and "`course grade --assignment 90`" in said, said
+        assert (
+            f"{root}/gradebook.db" in said
+            and "given by hand" in said
+            and "Bring a copy of it back" in said
+            and "`course grade --assignment 90`" in said
+        ), said
     with open_gradebook(course_config(root)):
-        pass                # as `nbgrader db` or formgrader leaves an empty one
+        pass  # as `nbgrader db` or formgrader leaves an empty one
     assert course(root, *words) == 2
 
 
-def test_a_gradebook_that_is_made_anew_says_so_on_the_screen_and_in_the_report(graded, root, capsys):
+def test_a_gradebook_that_is_made_anew_says_so_on_the_screen_and_in_the_report(
+    graded, root, capsys
+):
     lost_gradebook(root)
     assert course(root, "grade", graded / "in") == 1
     said = capsys.readouterr().out
@@ -165,15 +247,21 @@ def test_a_gradebook_that_is_made_anew_says_so_on_the_screen_and_in_the_report(g
     assert "made anew" not in (root / "report" / f"{NAME}.html").read_text()
 
 
-def test_a_gradebook_restored_from_before_a_student_is_named_with_how_many_it_lacked(graded, root, capsys):
+def test_a_gradebook_restored_from_before_a_student_is_named_with_how_many_it_lacked(
+    graded, root, capsys
+):
     with open_gradebook(course_config(root)) as gradebook:
         gradebook.remove_student("Bo")
-    assert course(root, "export", "moodle") == 0, "a student who was taken out of the gradebook stops nobody's export"
+    assert course(root, "export", "moodle") == 0, (
+        "a student who was taken out of the gradebook stops nobody's export"
+    )
     assert course(root, "grade", graded / "in") == 1
     assert "had nothing of 1 of 3 students graded here" in capsys.readouterr().out
 
 
-def test_a_first_run_that_was_killed_before_the_gradebook_held_anything_goes_on_without_a_word(graded, root, capsys):
+def test_a_first_run_that_was_killed_before_the_gradebook_held_anything_goes_on_without_a_word(
+    graded, root, capsys
+):
     (root / "gradebook.db").unlink()
     shutil.rmtree(root / "autograded")
     assert course(root, "grade", graded / "in") == 0

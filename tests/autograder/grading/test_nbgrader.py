@@ -1,4 +1,5 @@
 """nbgrader's own commands on a graded course root: they work, they stay safe, and they agree with `course grade`."""
+
 import csv
 import json
 import os
@@ -20,7 +21,15 @@ pytestmark = pytest.mark.sandbox
 NAME = "01-static-embeddings"
 
 
-FEW = ("broken-json", "edited-points", "empty", "half-done", "mistakes-01", "mistakes-02", "perfect")
+FEW = (
+    "broken-json",
+    "edited-points",
+    "empty",
+    "half-done",
+    "mistakes-01",
+    "mistakes-02",
+    "perfect",
+)
 
 
 @pytest.fixture
@@ -40,10 +49,18 @@ def root(whole):
 
 def nbgrader(root, *arguments):
     """One nbgrader command, started in the course root as an instructor would."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1",
-                   "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
-    done = subprocess.run([sys.executable, "-m", "nbgrader", *arguments], cwd=root, env=environment, capture_output=True,
-                          text=True)
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "nbgrader", *arguments],
+        cwd=root,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
 
 
@@ -81,13 +98,18 @@ def test_the_gradebook_holds_the_points_of_the_verdicts(graded):
         held = scores(graded.root, student)
         for result in verdict.results:
             wanted = None if verdict.waits(result["exercise"]) else result["earned"]
-            assert held[f"{result['exercise'].split('.')[1]}-check"] == wanted, (student, result["exercise"])
+            assert held[f"{result['exercise'].split('.')[1]}-check"] == wanted, (
+                student,
+                result["exercise"],
+            )
 
 
 def test_a_submission_that_cannot_be_read_waits_for_manual_grading_in_the_gradebook(graded):
     with open_gradebook(course_config(graded.root)) as gradebook:
         (notebook,) = gradebook.find_submission(NAME, "broken-json").notebooks
-        assert notebook.needs_manual_grade and all(grade.auto_score is None for grade in notebook.grades)
+        assert notebook.needs_manual_grade and all(
+            grade.auto_score is None for grade in notebook.grades
+        )
 
 
 def test_autograde_takes_the_record_when_it_is_there(root):
@@ -109,13 +131,22 @@ def test_autograde_does_not_copy_what_a_link_points_to(root, tmp_path):
     secret.write_text("host file")
     (root / "submitted" / "perfect" / NAME / "data.txt").symlink_to(secret)
     nbgrader_here(root, "autograde", NAME, "--student", "perfect", "--force")
-    assert not (root / "autograded" / "perfect" / NAME / "data.txt").exists() and secret.read_text() == "host file"
+    assert (
+        not (root / "autograded" / "perfect" / NAME / "data.txt").exists()
+        and secret.read_text() == "host file"
+    )
 
 
 def test_the_autograded_notebook_has_our_points_and_no_output_of_the_student(root):
-    notebook = json.loads((root / "autograded" / "edited-points" / NAME / f"{NAME}.ipynb").read_text())
-    results = {cell["metadata"]["nbgrader"]["grade_id"]: "".join(output["data"]["text/plain"]) for cell in notebook["cells"]
-               for output in cell.get("outputs", []) if output["output_type"] == "execute_result"}
+    notebook = json.loads(
+        (root / "autograded" / "edited-points" / NAME / f"{NAME}.ipynb").read_text()
+    )
+    results = {
+        cell["metadata"]["nbgrader"]["grade_id"]: "".join(output["data"]["text/plain"])
+        for cell in notebook["cells"]
+        for output in cell.get("outputs", [])
+        if output["output_type"] == "execute_result"
+    }
     assert results.pop("ppmi-check") == "5.0" and set(results.values()) == {"0.0"}
 
 
@@ -131,20 +162,32 @@ def test_export_lists_every_student(whole, graded):
     nbgrader_here(whole, "export")
     with (whole / "grades.csv").open(newline="") as file:
         exported = {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}
-    assert set(exported) == set(graded.expected) and exported["perfect"] == 45 and exported["mistakes-01"] < 45
+    assert (
+        set(exported) == set(graded.expected)
+        and exported["perfect"] == 45
+        and exported["mistakes-01"] < 45
+    )
 
 
 def test_points_given_by_hand_reach_feedback_and_grades(root, tmp_path):
     with open_gradebook(course_config(root)) as gradebook:
         grade = gradebook.find_grade("bank", NAME, NAME, "perfect")
         grade.manual_score, grade.needs_manual_grade = 4, False
-        gradebook.find_comment("bank", NAME, NAME, "perfect").manual_comment = "Say *who* wins, $x_i$. <b>Why?</b><script>alert(1)</script>"
+        gradebook.find_comment(
+            "bank", NAME, NAME, "perfect"
+        ).manual_comment = "Say *who* wins, $x_i$. <b>Why?</b><script>alert(1)</script>"
         gradebook.db.commit()
     grades, _ = rewrite(root, tmp_path / "report", "01")
-    row = next(row for row in csv.DictReader(grades.open(newline="")) if row["student"] == "perfect")
+    row = next(
+        row for row in csv.DictReader(grades.open(newline="")) if row["student"] == "perfect"
+    )
     assert row["01.bank"] == "4" and row["total"] == "49" and row["needs_human"] == ""
     page = feedback_path(root, NAME, "perfect").read_text()
-    assert "<b>49</b> of 50" in page and "<p>Say <em>who</em> wins, <math><msub><mi>x</mi><mi>i</mi></msub></math>. <b>Why?</b>&lt;script&gt;" in page
+    assert (
+        "<b>49</b> of 50" in page
+        and "<p>Say <em>who</em> wins, <math><msub><mi>x</mi><mi>i</mi></msub></math>. <b>Why?</b>&lt;script&gt;"
+        in page
+    )
 
 
 def small_class(graded, folder, *students):
@@ -180,7 +223,10 @@ def test_a_regrade_says_what_it_changed(graded, root, tmp_path):
 
 
 def test_a_whole_chapter_may_be_graded_into_postgresql(graded, tmp_path, on_postgres):
-    submitted, root = small_class(graded, tmp_path / "in", "perfect"), on_postgres.new(tmp_path / "course")
+    submitted, root = (
+        small_class(graded, tmp_path / "in", "perfect"),
+        on_postgres.new(tmp_path / "course"),
+    )
     grade_class(submitted, "01", root, tmp_path / "report")
     assert not (root / "gradebook.db").exists()
     assert scores(root, "perfect")["ppmi-check"] == 5 and scores(root, "perfect")["bank"] is None

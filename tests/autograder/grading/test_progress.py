@@ -1,4 +1,5 @@
 """What is asked of the gradebook for a whole class: nbgrader's own sums, and as few questions as there can be."""
+
 import random
 
 import pytest
@@ -18,7 +19,11 @@ def gradebook_of(books, root, students, assignments):
     with open_gradebook(config) as gradebook:
         gradebook.add_assignment("never-handed-in")
         for student in range(students):
-            gradebook.add_student(f"student-{student:03}", first_name="Ada" if student % 2 else None, last_name="Lovelace" if student % 3 else None)
+            gradebook.add_student(
+                f"student-{student:03}",
+                first_name="Ada" if student % 2 else None,
+                last_name="Lovelace" if student % 3 else None,
+            )
         for number in range(assignments):
             name = f"assignment-{number}"
             gradebook.add_assignment(name)
@@ -30,8 +35,14 @@ def gradebook_of(books, root, students, assignments):
                 notebook = gradebook.add_submission(name, student).notebooks[0]
                 notebook.late_submission_penalty = draw.choice((None, 0.0, 2.5, 40.0))
                 for grade in notebook.grades:
-                    grade.auto_score, grade.manual_score = draw.choice((None, 0.0, 2.0, 5.0)), draw.choice((None, None, 1.5))
-                    grade.extra_credit, grade.needs_manual_grade = draw.choice((None, None, 0.5)), draw.random() < 0.2
+                    grade.auto_score, grade.manual_score = (
+                        draw.choice((None, 0.0, 2.0, 5.0)),
+                        draw.choice((None, None, 1.5)),
+                    )
+                    grade.extra_credit, grade.needs_manual_grade = (
+                        draw.choice((None, None, 0.5)),
+                        draw.random() < 0.2,
+                    )
         gradebook.db.commit()
     return config
 
@@ -40,27 +51,43 @@ def test_points_sums_and_what_is_undecided_are_those_of_nbgraders_own_tables(boo
     config = gradebook_of(books, tmp_path / "course", 12, 3)
     found = progress(config)
     with open_gradebook(config) as gradebook:
-        rows = {(name, row["student"]): row for name in ("assignment-0", "assignment-1", "assignment-2") for row in gradebook.submission_dicts(name)}
+        rows = {
+            (name, row["student"]): row
+            for name in ("assignment-0", "assignment-1", "assignment-2")
+            for row in gradebook.submission_dicts(name)
+        }
         penalty = {key: gradebook.find_submission(*key).late_submission_penalty for key in rows}
         most = {one.name: one.max_score for one in gradebook.assignments if one.num_submissions}
-    assert {(name, one.student): points for one in found.students for name, points in one.points.items()} == pytest.approx(
-        {key: max(0.0, row["score"] - penalty[key]) for key, row in rows.items()})
-    assert {(name, one.student) for one in found.students for name in one.undecided} == {key for key, row in rows.items() if row["needs_manual_grade"]}
+    assert {
+        (name, one.student): points for one in found.students for name, points in one.points.items()
+    } == pytest.approx({key: max(0.0, row["score"] - penalty[key]) for key, row in rows.items()})
+    assert {(name, one.student) for one in found.students for name in one.undecided} == {
+        key for key, row in rows.items() if row["needs_manual_grade"]
+    }
     assert found.most == most == {"assignment-0": 18, "assignment-1": 18, "assignment-2": 18}
-    assert {one.name for one in found.students} >= {"Ada Lovelace", "Ada", "Lovelace", "student-000"}
+    assert {one.name for one in found.students} >= {
+        "Ada Lovelace",
+        "Ada",
+        "Lovelace",
+        "student-000",
+    }
 
 
 def test_twice_the_assignments_are_twice_the_work(on_sqlite, tmp_path):
     """nbgrader's own tables cost the whole gradebook for each assignment: with sixteen of 300 students a minute, after every one of them."""
     steps = []
     for assignments in (4, 8):
-        config, counted = gradebook_of(on_sqlite, tmp_path / f"course-{assignments}", 30, assignments), [0]
+        config, counted = (
+            gradebook_of(on_sqlite, tmp_path / f"course-{assignments}", 30, assignments),
+            [0],
+        )
 
         def count(counted=counted):
             counted[0] += 1
 
         def watch(connection, record, count=count):
             connection.set_progress_handler(count, 100)
+
         with open_gradebook(config) as gradebook:
             kind = type(gradebook.engine.pool)
         event.listen(kind, "connect", watch)
@@ -77,12 +104,18 @@ def test_what_people_gave_a_whole_class_takes_one_question_a_student(books, tmp_
     students, asked, found = [f"student-{one:03}" for one in range(20)], [], []
     for at_once in (False, True):
         with open_gradebook(config) as gradebook:
-            event.listen(gradebook.engine, "before_cursor_execute", lambda *said: asked.append(said[2]))
+            event.listen(
+                gradebook.engine, "before_cursor_execute", lambda *said: asked.append(said[2])
+            )
             kept = looked_up(gradebook, "assignment-1") if at_once else []
-            found.append({student: hand_grades(gradebook, "assignment-1", student) for student in students})
+            found.append(
+                {student: hand_grades(gradebook, "assignment-1", student) for student in students}
+            )
             assert len(kept) in (0, sum(one != HandGrades() for one in found[-1].values()))
         found.append(len(asked))
         asked.clear()
     alone, questions, together, fewer = found
-    assert together == alone and any(one.points and one.extra and one.penalty for one in alone.values())
+    assert together == alone and any(
+        one.points and one.extra and one.penalty for one in alone.values()
+    )
     assert fewer <= len(students) + 15 < questions / 3

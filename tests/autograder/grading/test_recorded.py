@@ -1,4 +1,5 @@
 """What an archive's checks give in the place of working answers out: values, sketches, places, and who may not be recorded."""
+
 from collections import Counter
 from fractions import Fraction
 from types import SimpleNamespace
@@ -15,9 +16,30 @@ from autograder.classroom.recording import Run
 from autograder.recorded.plain import Arrays, NotPlain, decoded, encoded
 from autograder.recorded.sketch import Opaque, alike, sketch
 
-VALUES = [None, True, 3, 2**70, 0.1, float("inf"), "a\nb", b"\xff\0", [1, (2, [3.0])], {"a": {1, 2}, 3: (4,)}, Counter("aab"), Fraction(1, 3), slice(0, None), range(4),
-          torch.int64, np.float32(1.5), np.arange(6).reshape(2, 3), torch.zeros(0, 3), torch.randn(2, 3).t(), torch.tensor([1.5, -2.0], dtype=torch.bfloat16),
-          torch.tensor(True), torch.tensor([1, 2], dtype=torch.int32)]
+VALUES = [
+    None,
+    True,
+    3,
+    2**70,
+    0.1,
+    float("inf"),
+    "a\nb",
+    b"\xff\0",
+    [1, (2, [3.0])],
+    {"a": {1, 2}, 3: (4,)},
+    Counter("aab"),
+    Fraction(1, 3),
+    slice(0, None),
+    range(4),
+    torch.int64,
+    np.float32(1.5),
+    np.arange(6).reshape(2, 3),
+    torch.zeros(0, 3),
+    torch.randn(2, 3).t(),
+    torch.tensor([1.5, -2.0], dtype=torch.bfloat16),
+    torch.tensor(True),
+    torch.tensor([1, 2], dtype=torch.int32),
+]
 
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda one: type(one).__name__)
@@ -30,8 +52,12 @@ def test_a_plain_value_comes_back_as_it_was_and_as_another_object(value, tmp_pat
     (first,), (second,) = decoded(tree, kept), decoded(tree, kept)
     assert type(first) is type(value)
     if isinstance(value, (torch.Tensor, np.ndarray)):
-        assert first.dtype == value.dtype and first.shape == value.shape and bool((first == value).all())
-        first[...] = False if first.dtype == torch.bool else 0          # who changes one changes no other
+        assert (
+            first.dtype == value.dtype
+            and first.shape == value.shape
+            and bool((first == value).all())
+        )
+        first[...] = False if first.dtype == torch.bool else 0  # who changes one changes no other
         assert bool((second == value).all())
     else:
         assert first == value
@@ -45,7 +71,13 @@ def test_a_tensor_that_asks_for_a_gradient_comes_back_as_one():
 
 
 def test_what_is_no_plain_data_is_refused():
-    for value in (object(), lambda: 1, (one for one in ()), torch.nn.Linear(1, 1), torch.zeros(2**20)):
+    for value in (
+        object(),
+        lambda: 1,
+        (one for one in ()),
+        torch.nn.Linear(1, 1),
+        torch.zeros(2**20),
+    ):
         with pytest.raises(NotPlain):
             encoded([value], Arrays())
 
@@ -55,7 +87,11 @@ def test_a_model_of_the_frame_comes_back_and_is_the_same_whatever_it_was_asked()
     tree, before = encoded(model, arrays), sketch(model)
     model(torch.tensor([[0, 1]]))
     again = decoded(tree, Arrays(arrays.joined()))
-    assert type(again) is TableModel and torch.equal(again(torch.tensor([[0, 1]])), model(torch.tensor([[0, 1]]))) and again.calls == 1
+    assert (
+        type(again) is TableModel
+        and torch.equal(again(torch.tensor([[0, 1]])), model(torch.tensor([[0, 1]])))
+        and again.calls == 1
+    )
     assert sketch(model) == before != sketch(TableModel(torch.eye(3)))
 
 
@@ -63,9 +99,18 @@ def test_a_sketch_forgives_the_last_bit_and_no_more():
     numbers = torch.randn(40)
     for other in (numbers * (1 + 1e-6), numbers + 1e-7):
         assert alike(sketch([numbers, 0.5]), sketch([other, 0.5]))
-    for other in ([numbers * 1.01, 0.5], [numbers, 0.51], [numbers.double(), 0.5], [numbers[:39], 0.5], [numbers.reshape(4, 10), 0.5], [(numbers,), 0.5]):
+    for other in (
+        [numbers * 1.01, 0.5],
+        [numbers, 0.51],
+        [numbers.double(), 0.5],
+        [numbers[:39], 0.5],
+        [numbers.reshape(4, 10), 0.5],
+        [(numbers,), 0.5],
+    ):
         assert not alike(sketch([numbers, 0.5]), sketch(other))
-    assert not alike(sketch(torch.tensor([1, 2])), sketch(torch.tensor([1, 3]))) and not alike(sketch([1]), sketch([True]))
+    assert not alike(sketch(torch.tensor([1, 2])), sketch(torch.tensor([1, 3]))) and not alike(
+        sketch([1]), sketch([True])
+    )
     assert alike(sketch(torch.Generator()), sketch(torch.Generator().manual_seed(5)))
     with pytest.raises(Opaque):
         sketch([object()])
@@ -93,30 +138,63 @@ def test_all(student, rng):
 
 
 def texts_of(module: Module) -> dict[str, str]:
-    return {one.key.removeprefix(module.key("")): module.text[one.first:one.last] for one in module.places}
+    return {
+        one.key.removeprefix(module.key("")): module.text[one.first : one.last]
+        for one in module.places
+    }
 
 
 def test_places_are_what_is_worked_out_and_nothing_that_a_student_reaches():
     module = Module("autograder.chapters.c99_x.test_x", SOURCE)
     found = set(texts_of(module).values())
-    assert {"2 * x.double()", "doubled.softmax(0)", "right(x) * factor.sum()", "right(x)", "x.sum()", "drawn.sum() * [4.0 for _ in drawn][0]"} <= found
-    assert not [one for one in found if "came" in one or "student" in one or "rng" in one or "exp" in one]      # nor what is asked or said
-    assert set(module.candidates) == {"right"} and [one.name for one in module.stages] == ["test_all"]
+    assert {
+        "2 * x.double()",
+        "doubled.softmax(0)",
+        "right(x) * factor.sum()",
+        "right(x)",
+        "x.sum()",
+        "drawn.sum() * [4.0 for _ in drawn][0]",
+    } <= found
+    assert not [
+        one for one in found if "came" in one or "student" in one or "rng" in one or "exp" in one
+    ]  # nor what is asked or said
+    assert set(module.candidates) == {"right"} and [one.name for one in module.stages] == [
+        "test_all"
+    ]
 
 
 def test_a_stripped_module_has_no_body_left_where_it_was_recorded_and_all_else_as_it_was():
     module = Module("autograder.chapters.c99_x.test_x", SOURCE)
     keys = {text: name for name, text in texts_of(module).items()}
-    text = module.stripped({module.key("right"), module.key(keys["right(x) * factor.sum()"]), module.key(keys["right(x)"])})
-    assert "softmax" not in text and "doubled" not in text and '"""The right answer."""' in text and "@recorded.function\ndef right(x):" in text
-    assert f'wanted = recorded.at("{keys["right(x) * factor.sum()"]}", factor, x)\n' in text and text.count("recorded.at(") == 1
+    text = module.stripped(
+        {
+            module.key("right"),
+            module.key(keys["right(x) * factor.sum()"]),
+            module.key(keys["right(x)"]),
+        }
+    )
+    assert (
+        "softmax" not in text
+        and "doubled" not in text
+        and '"""The right answer."""' in text
+        and "@recorded.function\ndef right(x):" in text
+    )
+    assert (
+        f'wanted = recorded.at("{keys["right(x) * factor.sum()"]}", factor, x)\n' in text
+        and text.count("recorded.at(") == 1
+    )
     assert '@mine.stage("all", points=1)\n@recorded.stage\ndef test_all' in text
-    compile(text, "x", "exec"), compile(module.watched("autograder.classroom.recorder"), "x", "exec")
-    dropped = [line for line in SOURCE.split("\n") if line and line not in text and "right(x)" not in line]
+    (
+        compile(text, "x", "exec"),
+        compile(module.watched("autograder.classroom.recorder"), "x", "exec"),
+    )
+    dropped = [
+        line for line in SOURCE.split("\n") if line and line not in text and "right(x)" not in line
+    ]
     assert dropped == ["    doubled = 2 * x.double()", "    return doubled.softmax(0)"]
 
 
-MODEL = '''class Blocks:
+MODEL = """class Blocks:
     def allocate(self, count):
         return [count] * 2
 
@@ -130,7 +208,7 @@ MODEL = '''class Blocks:
 def test_all(student):
     for name in ("allocate", "left"):
         student.compare(getattr(Blocks(), name))
-'''
+"""
 
 
 def test_what_was_missed_keeps_its_body_and_its_helpers_though_only_getattr_asks_for_it():
@@ -138,7 +216,9 @@ def test_what_was_missed_keeps_its_body_and_its_helpers_though_only_getattr_asks
     run.modules = {"x": (module := Module("autograder.chapters.c99_x.models", MODEL))}
     run.dropped = {}
     watching = SimpleNamespace(state=SimpleNamespace(chosen=set()))
-    assert run.unasked(watching) == {module.key(f"Blocks.{name}") for name in ("allocate", "left", "long")}
+    assert run.unasked(watching) == {
+        module.key(f"Blocks.{name}") for name in ("allocate", "left", "long")
+    }
     run.dropped = {module.key("Blocks.left"): "missed"}
     assert run.unasked(watching) == {module.key("Blocks.allocate")}
 
@@ -150,7 +230,11 @@ def test_a_place_that_was_missed_takes_the_others_of_its_function_along():
     of_ask = {key for key in keys if key.startswith(module.key("ask."))}
     one = min(of_ask)
     assert len(of_ask) > 1 and run.beside({one: "missed"}).keys() == of_ask - {one}
-    assert run.beside({module.key("right"): "missed"}).keys() == {key for key in keys if key.startswith(module.key("right."))} != set()
+    assert (
+        run.beside({module.key("right"): "missed"}).keys()
+        == {key for key in keys if key.startswith(module.key("right."))}
+        != set()
+    )
 
 
 @pytest.fixture
@@ -172,15 +256,22 @@ def test_who_is_asked_about_a_students_answer_cannot_be_recorded(state):
     assert state.unfit == {"bound": recorder.DEPENDS} and state.asked == {"free", "bound"}
 
 
-def test_who_changes_what_it_is_given_or_is_called_by_a_student_or_takes_an_object_of_theirs_cannot_be_recorded(state):
+def test_who_changes_what_it_is_given_or_is_called_by_a_student_or_takes_an_object_of_theirs_cannot_be_recorded(
+    state,
+):
     def change(one):
         one += 1
+
     counts = torch.zeros(2)
     asked("changes", lambda: change(counts), counts)
     asked("object", lambda: 1, object())
     state.performing = 1
     asked("called", lambda: 1, 1)
-    assert state.unfit == {"changes": recorder.CHANGES, "object": "it is given an object of type object", "called": recorder.CALLED}
+    assert state.unfit == {
+        "changes": recorder.CHANGES,
+        "object": "it is given an object of type object",
+        "called": recorder.CALLED,
+    }
 
 
 def test_what_is_inside_something_recorded_is_written_down_once(state):
@@ -201,30 +292,43 @@ def test_a_method_may_change_its_object_and_what_that_holds_then_is_written_down
     def count(by):
         counter.number += by
         return counter.number
+
     for chosen in (None, {"c99_x.test_x.Counter.count"}):
         if chosen:
             state.begin(chosen)
         asked("c99_x.test_x.Counter.count", lambda: count(2), counter, 2)
     assert not state.unfit
-    (_, value, _, fields), = state.calls["s"]["c99_x.test_x.Counter.count"]
-    assert decoded(state.values[value], Arrays()) == 5 and decoded(state.values[fields], Arrays()) == {"number": 5}
+    ((_, value, _, fields),) = state.calls["s"]["c99_x.test_x.Counter.count"]
+    assert decoded(state.values[value], Arrays()) == 5 and decoded(
+        state.values[fields], Arrays()
+    ) == {"number": 5}
 
 
 def test_a_generator_is_left_as_it_was_left(state):
     rng = torch.Generator().manual_seed(1)
     state.begin({"draws"})
     drawn = asked("draws", lambda: torch.rand(2, generator=rng), rng)
-    (seen, value, after), = state.calls["s"]["draws"]
+    ((seen, value, after),) = state.calls["s"]["draws"]
     kept = Arrays(state.arrays.joined())
     other = torch.Generator()
     other.set_state(decoded(state.values[after], kept))
-    assert torch.equal(decoded(state.values[value], kept), drawn) and torch.equal(torch.rand(3, generator=other), torch.rand(3, generator=rng))
+    assert torch.equal(decoded(state.values[value], kept), drawn) and torch.equal(
+        torch.rand(3, generator=other), torch.rand(3, generator=rng)
+    )
 
 
 def test_every_module_of_checks_can_be_watched_and_stripped_of_everything():
     for path in sorted(ROOT.glob("autograder/chapters/c*/*.py")):
-        module = Module(".".join(path.relative_to(ROOT).with_suffix("").parts), path.read_text(encoding="utf-8"))
-        everything = {one.key for one in module.places} | {module.key(name) for name in module.candidates}
+        module = Module(
+            ".".join(path.relative_to(ROOT).with_suffix("").parts), path.read_text(encoding="utf-8")
+        )
+        everything = {one.key for one in module.places} | {
+            module.key(name) for name in module.candidates
+        }
         assert len({one.key for one in module.places}) == len(module.places)
-        for text in (module.watched("autograder.classroom.recorder"), module.stripped(everything), module.stripped(set())):
+        for text in (
+            module.watched("autograder.classroom.recorder"),
+            module.stripped(everything),
+            module.stripped(set()),
+        ):
             compile(text, str(path), "exec")

@@ -1,4 +1,5 @@
 """After checks have changed: what would change is shown first, and what people gave by hand stays."""
+
 import csv
 import json
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ def the_checks_of_last_week(assignment):
 
     def too_strict(student):
         expect(student.double(-1)).equals(-3, cause="It does not double a negative number.")
+
     one.stages[1] = replace(stages[1], function=too_strict)
     assignment.checks_hash = "of-last-week"
     try:
@@ -49,6 +51,7 @@ def root(books, stand_in, notebook_of, tmp_path_factory):
         path.parent.mkdir(parents=True)
         path.write_bytes(notebook_of(source) if source else notebook_of())
         grade_class(folder / student, "90", root, root / "report")
+
     with the_checks_of_last_week(stand_in):
         hand_in("ada")
         hand_in("bo", HALF)
@@ -57,7 +60,9 @@ def root(books, stand_in, notebook_of, tmp_path_factory):
     with gradebook(root) as book:
         book.find_grade("double-check", NAME, NAME, "dan").manual_score = 1.5
         for student in ("ada", "dan"):
-            book.find_comment("double", NAME, NAME, student).manual_comment = f"Well tried, {student}."
+            book.find_comment(
+                "double", NAME, NAME, student
+            ).manual_comment = f"Well tried, {student}."
         book.db.commit()
     return root
 
@@ -74,22 +79,47 @@ def test_what_changes_is_shown_and_nothing_is_written_until_it_is_asked_for(root
     before = fingerprints(root, STAGE)
     assert course(root) == 1
     said = capsys.readouterr().out
-    assert "affected   3 verdicts" in said and "same       1 come out as before: bo" in said and "cy" not in said
-    assert "changes    ada: 1 -> 3 points (1 exercise changed)" in said and "nothing is written" in said
-    assert "90.double: 1 -> 3" not in said              # a class has a line for each student, and details if it asks
+    assert (
+        "affected   3 verdicts" in said
+        and "same       1 come out as before: bo" in said
+        and "cy" not in said
+    )
+    assert (
+        "changes    ada: 1 -> 3 points (1 exercise changed)" in said
+        and "nothing is written" in said
+    )
+    assert (
+        "90.double: 1 -> 3" not in said
+    )  # a class has a line for each student, and details if it asks
     assert "by hand    dan 90.double: 1.5 points stay" in said
     assert fingerprints(root, STAGE) == before
     judged = (root / STAGE / "verdicts" / NAME / "ada.json").stat().st_mtime_ns
-    assert course(root, "--details") == 1 and "ada 90.double: 1 -> 3 (negative: wrong -> passed)" in capsys.readouterr().out
-    assert course(root, "--json") == 1                  # what was judged is taken up again
+    assert (
+        course(root, "--details") == 1
+        and "ada 90.double: 1 -> 3 (negative: wrong -> passed)" in capsys.readouterr().out
+    )
+    assert course(root, "--json") == 1  # what was judged is taken up again
     assert (root / STAGE / "verdicts" / NAME / "ada.json").stat().st_mtime_ns == judged
-    changes = {one["student"]: (one["before"], one["after"]) for one in json.loads(capsys.readouterr().out)["changes"]}
+    changes = {
+        one["student"]: (one["before"], one["after"])
+        for one in json.loads(capsys.readouterr().out)["changes"]
+    }
     assert changes == {"ada": (1, 3), "dan": (1.5, 1.5)}
     assert course(root, "--write") == 0
     with gradebook(root) as book:
-        grades = {student: book.find_grade("double-check", NAME, NAME, student) for student in ("ada", "bo", "cy", "dan")}
-        assert {student: (one.auto_score, one.manual_score, one.needs_manual_grade) for student, one in grades.items()} == {
-            "ada": (3, None, False), "bo": (1, None, False), "cy": (3, None, False), "dan": (3, 1.5, True)}
+        grades = {
+            student: book.find_grade("double-check", NAME, NAME, student)
+            for student in ("ada", "bo", "cy", "dan")
+        }
+        assert {
+            student: (one.auto_score, one.manual_score, one.needs_manual_grade)
+            for student, one in grades.items()
+        } == {
+            "ada": (3, None, False),
+            "bo": (1, None, False),
+            "cy": (3, None, False),
+            "dan": (3, 1.5, True),
+        }
         assert book.find_comment("double", NAME, NAME, "dan").manual_comment == "Well tried, dan."
     assert not (root / STAGE).exists()
     capsys.readouterr()
@@ -117,14 +147,16 @@ def total(root):
 
 
 def test_the_sum_that_a_regrade_shows_is_the_one_it_writes_under_a_late_penalty(late_root, capsys):
-    assert total(late_root) == [0.5]                    # 1 point, less two quarters of it
+    assert total(late_root) == [0.5]  # 1 point, less two quarters of it
     assert course(late_root) == 1 and "changes    ada: 0.5 -> 1.5 points" in capsys.readouterr().out
     assert course(late_root, "--write") == 0 and total(late_root) == [1.5]
 
 
 def test_grading_again_says_one_line_for_a_student_with_the_sums_of_grades_csv(late_root):
     summary = grade_class(None, "90", late_root, late_root / "report", regrade=True)
-    assert summary.changed == ["ada: 0.5 -> 1.5 points (1 exercise changed)"] and total(late_root) == [1.5]
+    assert summary.changed == ["ada: 0.5 -> 1.5 points (1 exercise changed)"] and total(
+        late_root
+    ) == [1.5]
     assert summary.details == ["ada 90.double: 1 -> 3 (negative: wrong -> passed)"]
 
 
@@ -134,16 +166,21 @@ def test_a_copy_that_is_no_longer_what_was_graded_is_named(root, capsys):
     save_verdict(root, verdict)
     (root / "submitted" / "cy" / NAME / f"{NAME}.ipynb").write_bytes(b"another one")
     assert course(root) == 1
-    assert "cannot     cy: the notebook that was graded is not in submitted/" in capsys.readouterr().out
+    assert (
+        "cannot     cy: the notebook that was graded is not in submitted/"
+        in capsys.readouterr().out
+    )
 
 
 def test_a_record_of_an_earlier_release_is_judged_again_once_and_said_to_be(root, capsys):
     verdict = load_verdict(root, NAME, "ada")
     verdict.checks, verdict.schema = "worked out otherwise", 2
     path = save_verdict(root, verdict)
-    assert course(root, "--write") in (0, 1)        # 1: cy's copy was changed above
+    assert course(root, "--write") in (0, 1)  # 1: cy's copy was changed above
     said = capsys.readouterr().out
-    assert "checks     1 of them are from an earlier release" in said and "judged again, once" in said
+    assert (
+        "checks     1 of them are from an earlier release" in said and "judged again, once" in said
+    )
     assert "same       1 come out as before: ada" in said
     assert json.loads(path.read_text())["schema"] == SCHEMA
     course(root)

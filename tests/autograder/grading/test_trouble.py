@@ -3,6 +3,7 @@
 Each is the real thing: a disk that is full, a file or a database that takes no writes, a lock of somebody else, a server that is
 ended, a worker that is killed, a clock that is set back.
 """
+
 import multiprocessing
 import os
 import shutil
@@ -21,14 +22,20 @@ from tests.autograder.grading.killing import Disturbed
 from tests.gradebooks import OnPostgres, OnSqlite, database_of
 
 pytestmark = pytest.mark.sandbox
-ROOT_ONLY = pytest.mark.skipif(os.getuid() != 0, reason="only root may mount a small disk: run as root to test a full one")
+ROOT_ONLY = pytest.mark.skipif(
+    os.getuid() != 0, reason="only root may mount a small disk: run as root to test a full one"
+)
 
 
 @pytest.fixture(scope="module")
 def graded(books, stand_in, notebook_of, tmp_path_factory):
     """Two students, right and half right, and what an undisturbed run leaves."""
-    return Disturbed(books, tmp_path_factory.mktemp("trouble"), stand_in, {
-        "ada": notebook_of(), "bo": notebook_of("def double(x):\n    return x + abs(x)")})
+    return Disturbed(
+        books,
+        tmp_path_factory.mktemp("trouble"),
+        stand_in,
+        {"ada": notebook_of(), "bo": notebook_of("def double(x):\n    return x + abs(x)")},
+    )
 
 
 @pytest.fixture
@@ -40,7 +47,18 @@ def small(graded):
 
 def course(small, capsys):
     """`course grade` from the command line's own entry; its exit code and what it said on stderr."""
-    code = main(["grade", str(small.folder / "in"), "--assignment", "90", "--course-root", str(small.root), "--report", str(small.report)])
+    code = main(
+        [
+            "grade",
+            str(small.folder / "in"),
+            "--assignment",
+            "90",
+            "--course-root",
+            str(small.root),
+            "--report",
+            str(small.report),
+        ]
+    )
     return code, capsys.readouterr().err
 
 
@@ -54,12 +72,15 @@ def at_the_first_verdict(monkeypatch, what):
             done.append(verdict.student)
             what()
         return path
+
     monkeypatch.setattr(schedule, "save_verdict", saving)
     return done
 
 
 def judged(small):
-    return sorted(path.stem for path in (small.root / "verdicts" / "90-stand-in").glob("[!.]*.json"))
+    return sorted(
+        path.stem for path in (small.root / "verdicts" / "90-stand-in").glob("[!.]*.json")
+    )
 
 
 def goes_on(small, capsys, first):
@@ -72,10 +93,14 @@ def goes_on(small, capsys, first):
 
 def said_well(code, said, *words):
     assert code == 2 and "Traceback" not in said and said.count("\n") == 1, said
-    assert "run again; what was graded is kept" in said and any(word in said for word in words), said
+    assert "run again; what was graded is kept" in said and any(word in said for word in words), (
+        said
+    )
 
 
-def test_a_lock_that_is_taken_in_the_middle_of_a_class_is_said_and_no_verdict_is_lost(small, books, monkeypatch, capsys):
+def test_a_lock_that_is_taken_in_the_middle_of_a_class_is_said_and_no_verdict_is_lost(
+    small, books, monkeypatch, capsys
+):
     with Lock(books, small.root) as lock:
         done = at_the_first_verdict(monkeypatch, lock.take)
         code, said = course(small, capsys)
@@ -94,7 +119,10 @@ class Lock:
             self.statements = ["BEGIN EXCLUSIVE"]
         else:
             self.connection = books.server.connect(database_of(root))
-            self.statements = ["BEGIN", "LOCK TABLE submitted_assignment, grade IN ACCESS EXCLUSIVE MODE"]
+            self.statements = [
+                "BEGIN",
+                "LOCK TABLE submitted_assignment, grade IN ACCESS EXCLUSIVE MODE",
+            ]
 
     def __enter__(self):
         return self
@@ -123,16 +151,20 @@ class NoWrites:
 
     def __enter__(self):
         if isinstance(self.books, OnPostgres):
-            self.books.server.execute(f"ALTER DATABASE {database_of(self.root)} SET default_transaction_read_only = on")
+            self.books.server.execute(
+                f"ALTER DATABASE {database_of(self.root)} SET default_transaction_read_only = on"
+            )
         elif os.getuid():
             self.file.chmod(0o444)
-        else:       # whom permissions do not stop
+        else:  # whom permissions do not stop
             subprocess.run(["mount", "--bind", self.file, self.file], check=True)
             subprocess.run(["mount", "-o", "remount,ro,bind", self.file], check=True)
 
     def __exit__(self, *error):
         if isinstance(self.books, OnPostgres):
-            self.books.server.execute(f"ALTER DATABASE {database_of(self.root)} RESET default_transaction_read_only")
+            self.books.server.execute(
+                f"ALTER DATABASE {database_of(self.root)} RESET default_transaction_read_only"
+            )
         elif os.getuid():
             self.file.chmod(0o644)
         else:
@@ -140,7 +172,9 @@ class NoWrites:
 
 
 @pytest.mark.parametrize("books", ["postgresql"], indirect=True)
-def test_a_server_that_ends_in_the_middle_of_a_class_is_said_and_no_verdict_is_lost(small, books, monkeypatch, capsys):
+def test_a_server_that_ends_in_the_middle_of_a_class_is_said_and_no_verdict_is_lost(
+    small, books, monkeypatch, capsys
+):
     done = at_the_first_verdict(monkeypatch, books.server.stop)
     try:
         said_well(*course(small, capsys), "Start the server")
@@ -152,7 +186,9 @@ def test_a_server_that_ends_in_the_middle_of_a_class_is_said_and_no_verdict_is_l
 
 
 @ROOT_ONLY
-def test_a_disk_that_fills_up_in_the_middle_of_a_class_is_said_and_no_verdict_is_lost(small, monkeypatch, capsys):
+def test_a_disk_that_fills_up_in_the_middle_of_a_class_is_said_and_no_verdict_is_lost(
+    small, monkeypatch, capsys
+):
     """The course root lies on a disk of 8 MiB, and with SQLite the gradebook too."""
     keep = small.folder / "kept"
     small.root.rename(keep)
@@ -192,17 +228,24 @@ def test_a_servers_disk_that_is_full_is_said_and_the_next_run_completes(small, b
         (disk / "space").mkdir()
         shutil.chown(disk, "nobody")
         shutil.chown(disk / "space", "nobody")
-        books.server.execute(f"CREATE TABLESPACE narrow LOCATION '{disk / 'space'}'", f"ALTER DATABASE {name} SET TABLESPACE narrow")
+        books.server.execute(
+            f"CREATE TABLESPACE narrow LOCATION '{disk / 'space'}'",
+            f"ALTER DATABASE {name} SET TABLESPACE narrow",
+        )
         fill(disk / "filler")
         said_well(*course(small, capsys), "Make room on the server's disk")
         (disk / "filler").unlink()
         assert course(small, capsys)[0] == 0 and differences(small.wanted, small.found()) == []
     finally:
-        books.server.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)", "DROP TABLESPACE IF EXISTS narrow")
+        books.server.execute(
+            f"DROP DATABASE IF EXISTS {name} WITH (FORCE)", "DROP TABLESPACE IF EXISTS narrow"
+        )
         subprocess.run(["umount", "-l", disk], check=True)
 
 
-def test_a_worker_that_is_killed_in_the_middle_of_a_class_costs_nobody_anything(small, monkeypatch, capsys):
+def test_a_worker_that_is_killed_in_the_middle_of_a_class_costs_nobody_anything(
+    small, monkeypatch, capsys
+):
     hand_out, killed = schedule.Here.hand_out, []
 
     def handing_out(crew, todo):
@@ -211,6 +254,7 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_class_costs_nobody_anything(
         if workers and not killed:
             killed.append(workers[0].pid)
             os.kill(workers[0].pid, signal.SIGKILL)
+
     monkeypatch.setattr(schedule.Here, "hand_out", handing_out)
     assert course(small, capsys)[0] == 0 and killed
     assert differences(small.wanted, small.found()) == []
@@ -244,13 +288,42 @@ def find_faketime():
     return next((str(path) for path in Path("/usr/lib").glob("*/faketime/libfaketime.so.1")), None)
 
 
-@pytest.mark.skipif(not find_faketime(), reason="no libfaketime here: install faketime to test a clock that is set back while a class is graded")
-def test_a_clock_that_is_set_back_by_a_year_in_the_middle_of_a_class_changes_nothing(small, tmp_path):
+@pytest.mark.skipif(
+    not find_faketime(),
+    reason="no libfaketime here: install faketime to test a clock that is set back while a class is graded",
+)
+def test_a_clock_that_is_set_back_by_a_year_in_the_middle_of_a_class_changes_nothing(
+    small, tmp_path
+):
     (tmp_path / "clock").write_text("+0")
     (tmp_path / "stand-in").mkdir()
-    environment = {**os.environ, "LD_PRELOAD": find_faketime(), "FAKETIME_TIMESTAMP_FILE": str(tmp_path / "clock"),
-                   "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1", "PYTHONPATH": str(Path(__file__).resolve().parents[3])}
-    done = subprocess.run([sys.executable, "-c", CLOCK, tmp_path / "clock", tmp_path / "stand-in", "grade", small.folder / "in", "--assignment",
-                           "90", "--course-root", small.root, "--report", small.report], env=environment, capture_output=True, text=True)
+    environment = {
+        **os.environ,
+        "LD_PRELOAD": find_faketime(),
+        "FAKETIME_TIMESTAMP_FILE": str(tmp_path / "clock"),
+        "FAKETIME_NO_CACHE": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "PYTHONPATH": str(Path(__file__).resolve().parents[3]),
+    }
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            CLOCK,
+            tmp_path / "clock",
+            tmp_path / "stand-in",
+            "grade",
+            small.folder / "in",
+            "--assignment",
+            "90",
+            "--course-root",
+            small.root,
+            "--report",
+            small.report,
+        ],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert differences(small.wanted, small.found()) == []

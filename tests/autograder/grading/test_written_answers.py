@@ -1,4 +1,5 @@
 """A written answer that is not in its own cell: the machine gives no zero for it, and no page says what nobody has compared."""
+
 import csv
 import json
 
@@ -29,9 +30,13 @@ def without_metadata(notebook, stub):
 
 def of_an_older_release(notebook, stub):
     del notebook.nb.cells[notebook.position("ppmi")]
-    notebook.cell("window_counts").outputs = [{
-        "output_type": "display_data", "metadata": {},
-        "data": {"image/png": "A" * (MAX_NOTEBOOK_BYTES + 1)}}]
+    notebook.cell("window_counts").outputs = [
+        {
+            "output_type": "display_data",
+            "metadata": {},
+            "data": {"image/png": "A" * (MAX_NOTEBOOK_BYTES + 1)},
+        }
+    ]
 
 
 def nowhere(notebook, stub):
@@ -59,7 +64,11 @@ def in_the_gradebook(root, student):
     with Gradebook(course_config(root).CourseDirectory.db_url) as gradebook:
         rows = gradebook.find_submission_notebook(NAME, NAME, student)
         (grade,) = [one for one in rows.grades if one.name == "bank"]
-        return grade.auto_score, grade.needs_manual_grade, {one.name for one in rows.comments if one.auto_comment}
+        return (
+            grade.auto_score,
+            grade.needs_manual_grade,
+            {one.name for one in rows.comments if one.auto_comment},
+        )
 
 
 def row_of(root, student):
@@ -71,9 +80,19 @@ def page_of(root, student):
     return feedback_path(root, NAME, student).read_text()
 
 
-@pytest.mark.parametrize(("student", "said"), [
-    ("in_a_new_cell", "The cell of this answer is as it was given, and text was added elsewhere in the notebook"),
-    ("without_metadata", "The cell of this answer is not in the notebook, and text was added elsewhere in the notebook")])
+@pytest.mark.parametrize(
+    ("student", "said"),
+    [
+        (
+            "in_a_new_cell",
+            "The cell of this answer is as it was given, and text was added elsewhere in the notebook",
+        ),
+        (
+            "without_metadata",
+            "The cell of this answer is not in the notebook, and text was added elsewhere in the notebook",
+        ),
+    ],
+)
 def test_an_answer_that_stands_elsewhere_waits_for_a_person_everywhere(handed, student, said):
     assert in_the_gradebook(handed, student) == (None, True, set())
     row = row_of(handed, student)
@@ -95,7 +114,9 @@ def test_the_text_that_was_found_stands_where_it_is_graded(handed, student):
 
 def test_an_exercise_without_a_cell_waits_and_a_large_plot_holds_nothing_back(handed):
     row = row_of(handed, "of_an_older_release")
-    assert row["01.ppmi"] == "" and row["total"] == "40" and f"01.ppmi: {ABSENT}" in row["needs_human"]
+    assert (
+        row["01.ppmi"] == "" and row["total"] == "40" and f"01.ppmi: {ABSENT}" in row["needs_human"]
+    )
     with Gradebook(course_config(handed).CourseDirectory.db_url) as gradebook:
         grade = gradebook.find_grade("ppmi-check", NAME, NAME, "of_an_older_release")
         assert (grade.auto_score, grade.needs_manual_grade) == (None, True)
@@ -105,16 +126,29 @@ def test_an_exercise_without_a_cell_waits_and_a_large_plot_holds_nothing_back(ha
 
 def test_an_answer_that_is_nowhere_is_a_zero_and_the_page_says_so(handed):
     assert in_the_gradebook(handed, "nowhere") == (0, False, {"bank"})
-    assert row_of(handed, "nowhere")["01.bank"] == "0" and row_of(handed, "nowhere")["needs_human"] == ""
+    assert (
+        row_of(handed, "nowhere")["01.bank"] == "0"
+        and row_of(handed, "nowhere")["needs_human"] == ""
+    )
     page = page_of(handed, "nowhere")
-    assert page.count("There is no answer, so there are no points.") == 1 and page.count("You left this cell as it was given.") == 1
+    assert (
+        page.count("There is no answer, so there are no points.") == 1
+        and page.count("You left this cell as it was given.") == 1
+    )
 
 
 def test_of_work_that_earned_points_elsewhere_it_is_not_said_that_the_cell_was_left(handed):
-    assert page_of(handed, "without_metadata").count("Nothing of yours was found in this exercise's own cell.") == 12
+    assert (
+        page_of(handed, "without_metadata").count(
+            "Nothing of yours was found in this exercise's own cell."
+        )
+        == 12
+    )
 
 
 def test_a_dry_run_tells_the_student_before_it_is_handed_in(handed, capsys):
     path = handed.parent / "in" / "in_a_new_cell" / f"{NAME}.ipynb"
     assert main(["submit", str(path), "--dry-run"]) == 1
-    assert "waits      01.bank: The cell of this answer is as it was given" in capsys.readouterr().out
+    assert (
+        "waits      01.bank: The cell of this answer is as it was given" in capsys.readouterr().out
+    )

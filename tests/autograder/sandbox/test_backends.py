@@ -1,4 +1,5 @@
 """How a worker is started: what is visible inside, as whom, and the command line of the container backend."""
+
 import os
 import shutil
 import stat
@@ -13,7 +14,14 @@ import pytest
 import autograder
 from autograder.sandbox import Cell, Limits, open_student
 from autograder.sandbox.attempts import ESCAPED, HELD, UNTRIED, Outcome, all_attempts
-from autograder.sandbox.backend import Backend, Launch, ProcessBackend, base_python, site_folders, worker_command
+from autograder.sandbox.backend import (
+    Backend,
+    Launch,
+    ProcessBackend,
+    base_python,
+    site_folders,
+    worker_command,
+)
 from autograder.sandbox.bubblewrap import BubblewrapBackend
 from autograder.sandbox.container import ContainerBackend
 from autograder.sandbox.doctor import Diagnosis
@@ -41,7 +49,9 @@ def writable():
 @pytest.fixture(scope="module", params=[BubblewrapBackend(), WarmBackend()], ids=["cold", "warm"])
 def looker(request):
     skipped = ("/proc", "/usr", "/packages", str(Path(base_python()).parents[1]))
-    with open_student([Cell("a", f"SKIP = {skipped!r}\n{LOOK}")], backend=request.param, warm=()) as student:
+    with open_student(
+        [Cell("a", f"SKIP = {skipped!r}\n{LOOK}")], backend=request.param, warm=()
+    ) as student:
         assert student.cell_errors == []
         yield student
 
@@ -49,15 +59,29 @@ def looker(request):
 @pytest.mark.sandbox
 def test_besides_python_packages_and_system_only_the_stage_is_visible(looker):
     allowed = {"/etc/passwd", "/etc/group", "/etc/ld.so.cache", "/etc/localtime"}
-    strangers = {path for path in looker.everything() if not path.startswith(("/course/", "/dev/", "/lib", "/bin/", "/sbin/"))}
+    strangers = {
+        path
+        for path in looker.everything()
+        if not path.startswith(("/course/", "/dev/", "/lib", "/bin/", "/sbin/"))
+    }
     assert strangers <= allowed
 
 
 @pytest.mark.sandbox
 def test_student_code_is_nobody_with_an_environment_of_ours(looker):
     users, groups, more, host, variables = looker.who()
-    assert len(set(users)) == 1 and 0 not in users + groups and os.getuid() not in users and host == "sandbox"
-    assert set(more) <= {65534} and not set(variables) & {"PYTHONPATH", "SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "LOGNAME"}
+    assert (
+        len(set(users)) == 1
+        and 0 not in users + groups
+        and os.getuid() not in users
+        and host == "sandbox"
+    )
+    assert set(more) <= {65534} and not set(variables) & {
+        "PYTHONPATH",
+        "SSH_AUTH_SOCK",
+        "XDG_RUNTIME_DIR",
+        "LOGNAME",
+    }
 
 
 @pytest.mark.sandbox
@@ -70,16 +94,25 @@ def test_the_worker_loads_exactly_the_files_that_the_stage_lists():
     with open_student([Cell("a", LOOK)], backend=BubblewrapBackend()) as student:
         student.who()
         loaded = student.modules()
-    listed = {f"autograder/{name}".removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name in WORKER_FILES}
+    listed = {
+        f"autograder/{name}".removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        for name in WORKER_FILES
+    }
     assert set(loaded) == listed
 
 
 def test_no_bind_shows_the_repository_or_a_home():
     command = binds(stage())
-    sources = [Path(command[i + 1]) for i, word in enumerate(command) if word.startswith("--ro-bind")]
+    sources = [
+        Path(command[i + 1]) for i, word in enumerate(command) if word.startswith("--ro-bind")
+    ]
     packages = {Path(sysconfig.get_path("purelib")).resolve(), Path(base_python()).parents[1]}
     for source in sources:
-        assert source in packages or not REPOSITORY.is_relative_to(source) and not source.is_relative_to(REPOSITORY)
+        assert (
+            source in packages
+            or not REPOSITORY.is_relative_to(source)
+            and not source.is_relative_to(REPOSITORY)
+        )
         assert not Path.home().is_relative_to(source) and source != Path("/")
     assert not any(word in ("--bind", "--dev-bind", "--share-net") for word in command)
 
@@ -91,24 +124,52 @@ def test_an_ordinary_install_of_this_course_is_hidden(tmp_path):
 
 
 def test_a_container_gets_no_network_no_user_no_host_folder_but_the_stage():
-    launch = ContainerBackend("podman", "image:1").launch(stage(), Limits(tmp=5, tree_memory=7, processes=3), ("torch",), 8, 9)
+    launch = ContainerBackend("podman", "image:1").launch(
+        stage(), Limits(tmp=5, tree_memory=7, processes=3), ("torch",), 8, 9
+    )
     text = " ".join(launch.command)
-    for part in ("podman run --rm", "--network none", "--read-only", "--cap-drop ALL", "--security-opt no-new-privileges",
-                 "--user 65534:65534", "--pids-limit 3", "--memory 7", "--memory-swap 7", "--pull never", "size=5,"):
+    for part in (
+        "podman run --rm",
+        "--network none",
+        "--read-only",
+        "--cap-drop ALL",
+        "--security-opt no-new-privileges",
+        "--user 65534:65534",
+        "--pids-limit 3",
+        "--memory 7",
+        "--memory-swap 7",
+        "--pull never",
+        "size=5,",
+    ):
         assert part in text
-    mounts = [launch.command[i + 1] for i, word in enumerate(launch.command) if word in ("--volume", "-v", "--mount")]
+    mounts = [
+        launch.command[i + 1]
+        for i, word in enumerate(launch.command)
+        if word in ("--volume", "-v", "--mount")
+    ]
     assert mounts == [f"{stage()}:/course:ro"] and "--privileged" not in text
     image = launch.command.index("image:1")
-    assert launch.command[image + 1:image + 4] == ["python3", "-I", "-B"] and '"read": 0, "write": 1' in launch.command[-1]
-    assert launch.stop[:3] == ("podman", "rm", "--force") and launch.stop[3] in launch.command and launch.stdio
+    assert (
+        launch.command[image + 1 : image + 4] == ["python3", "-I", "-B"]
+        and '"read": 0, "write": 1' in launch.command[-1]
+    )
+    assert (
+        launch.stop[:3] == ("podman", "rm", "--force")
+        and launch.stop[3] in launch.command
+        and launch.stdio
+    )
 
 
 class OverStdio(ProcessBackend):
     """The pipe as standard input and output, as in a container, in a process here."""
 
     def launch(self, stage, limits, warm, read, write):
-        return Launch(worker_command(stage, limits, warm, 0, 1, sites=site_folders(), count_processes=False), (),
-                      dict(os.environ), stdio=True)
+        return Launch(
+            worker_command(stage, limits, warm, 0, 1, sites=site_folders(), count_processes=False),
+            (),
+            dict(os.environ),
+            stdio=True,
+        )
 
 
 def test_the_pipe_works_as_standard_input_and_output_whatever_is_printed():
@@ -120,8 +181,12 @@ def test_the_pipe_works_as_standard_input_and_output_whatever_is_printed():
 def test_a_worker_that_cannot_start_is_our_error_with_what_it_said():
     class Broken(Backend):
         def launch(self, stage, limits, warm, read, write):
-            return Launch([sys.executable, "-c", "import sys; sys.exit('no such luck')"], (read, write), {})
+            return Launch(
+                [sys.executable, "-c", "import sys; sys.exit('no such luck')"], (read, write), {}
+            )
+
     from autograder.errors import CourseError
+
     with pytest.raises(CourseError, match="did not start(.|\n)*no such luck"):
         with open_student([], backend=Broken(), warm=()):
             raise AssertionError("it started")
@@ -133,22 +198,37 @@ def outcomes(*states):
 
 def test_exit_codes_say_held_escaped_or_no_isolation():
     assert outcomes(HELD, HELD).exit_code == 0
-    assert outcomes(HELD, ESCAPED).exit_code == 1 and "1 of 2 attempts escaped" in outcomes(HELD, ESCAPED).verdict
+    assert (
+        outcomes(HELD, ESCAPED).exit_code == 1
+        and "1 of 2 attempts escaped" in outcomes(HELD, ESCAPED).verdict
+    )
     assert outcomes(HELD, UNTRIED).exit_code == 1
     assert Diagnosis("none", "none", "Install bubblewrap.", []).exit_code == 2
 
 
 def test_a_machine_that_holds_everything_and_grades_wrong_is_not_recommended():
     found = replace(outcomes(HELD, HELD), graded_wrong=["the perfect notebook, 01.ppmi: 0 points"])
-    assert found.exit_code == 1 and "does not grade right" in found.verdict and "You can grade" not in found.verdict
+    assert (
+        found.exit_code == 1
+        and "does not grade right" in found.verdict
+        and "You can grade" not in found.verdict
+    )
 
 
 @pytest.mark.sandbox
 def test_without_bubblewrap_the_doctor_says_what_to_install():
     hide = ["bwrap", "--dev-bind", "/", "/", "--ro-bind", "/dev/null", shutil.which("bwrap")]
-    done = subprocess.run([*hide, sys.executable, "-m", "course.cli", "doctor"], capture_output=True, text=True,
-                          cwd=REPOSITORY)
-    assert done.returncode == 2 and "apt-get install bubblewrap" in done.stdout and "refused" in done.stdout
+    done = subprocess.run(
+        [*hide, sys.executable, "-m", "course.cli", "doctor"],
+        capture_output=True,
+        text=True,
+        cwd=REPOSITORY,
+    )
+    assert (
+        done.returncode == 2
+        and "apt-get install bubblewrap" in done.stdout
+        and "refused" in done.stdout
+    )
 
 
 def reachable_python():
@@ -167,18 +247,47 @@ def test_an_ordinary_users_sandbox_holds_too():
         pytest.skip("not root, so every other test here already runs as an ordinary user")
     python = reachable_python()
     if python is None:
-        pytest.skip("no Python that an ordinary user may execute: install python3 of this version to test their sandbox")
+        pytest.skip(
+            "no Python that an ordinary user may execute: install python3 of this version to test their sandbox"
+        )
     home = Path("/tmp") / f"w2s-home-{os.getpid()}"
     home.mkdir(mode=0o777)
     home.chmod(0o777)
     path = os.pathsep.join(map(str, [REPOSITORY, *site_folders()]))
-    done = subprocess.run(["setpriv", "--reuid", "65533", "--regid", "65533", "--clear-groups", "env", "-i", f"HOME={home}",
-                           f"PYTHONPATH={path}", "PATH=/usr/bin:/bin", "OMP_NUM_THREADS=1", python, "-m", "course.cli",
-                           "doctor"], capture_output=True, text=True, cwd=home)
+    done = subprocess.run(
+        [
+            "setpriv",
+            "--reuid",
+            "65533",
+            "--regid",
+            "65533",
+            "--clear-groups",
+            "env",
+            "-i",
+            f"HOME={home}",
+            f"PYTHONPATH={path}",
+            "PATH=/usr/bin:/bin",
+            "OMP_NUM_THREADS=1",
+            python,
+            "-m",
+            "course.cli",
+            "doctor",
+        ],
+        capture_output=True,
+        text=True,
+        cwd=home,
+    )
     home.rmdir()
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
     assert {line.split()[1] for line in lines if line.startswith("held ")} == set(all_attempts())
-    assert "Privileges: started as user 65533: student code is the same user outside and nobody inside, without a capability" in done.stdout
-    assert "System calls: " in lines[1] and " system calls are allowed" in lines[1] and "Control groups: " in done.stdout
+    assert (
+        "Privileges: started as user 65533: student code is the same user outside and nobody inside, without a capability"
+        in done.stdout
+    )
+    assert (
+        "System calls: " in lines[1]
+        and " system calls are allowed" in lines[1]
+        and "Control groups: " in done.stdout
+    )
     assert f"All {len(all_attempts())} attempts were held" in lines[-1]

@@ -1,4 +1,5 @@
 """A cap on one call's memory: the way that needs more does not fit, whatever the student's side says or prepares."""
+
 import pytest
 import torch
 
@@ -8,14 +9,14 @@ from autograder.sandbox import Cell, Limits, open_student
 
 pytestmark = pytest.mark.sandbox
 MIB = 1 << 20
-NOTEBOOK = '''
+NOTEBOOK = """
 import torch
 def tiled(x, step=64):                       # sums of squares of all differences, a strip at a time
     return sum(((x[i:i + step, None] - x[None]) ** 2).sum() for i in range(0, len(x), step))
 def whole(x): return ((x[:, None] - x[None]) ** 2).sum()
 def uses(f, x): return f(x)
-'''
-HOSTILE = '''
+"""
+HOSTILE = """
 import ctypes, os, resource, subprocess, sys, threading, time, torch
 def raises_the_limit(x):
     resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
@@ -38,15 +39,15 @@ if os.fork() == 0:
     os.write(reply[1], str(float(whole(x))).encode())
     os._exit(0)
 def counts(x): return x.sum()
-'''
+"""
 HOARDER = "import torch\nhoard = torch.ones(100 << 20)\ndef whole(x): return hoard.sum()\n"
-REFUSES = '''
+REFUSES = """
 import sys
 worker = sys.modules["autograder.sandbox.worker"]
 worker.set_cap = lambda memory: None
 def f(x): return ((x[:, None] - x[None]) ** 2).sum()
-'''
-X = torch.arange(4096.0)                     # the whole table of differences has 64 MiB
+"""
+X = torch.arange(4096.0)  # the whole table of differences has 64 MiB
 
 
 @pytest.fixture(params=["notebook", "sandbox"])
@@ -61,7 +62,7 @@ def student(request):
 
 
 def test_what_goes_strip_by_strip_fits_and_the_whole_table_does_not(student):
-    expected = 2 * (len(X) * (X ** 2).sum() - X.sum() ** 2)
+    expected = 2 * (len(X) * (X**2).sum() - X.sum() ** 2)
     assert torch.isclose(student.whole(X), expected, rtol=1e-3)
     with student.capped(48 * MIB):
         assert torch.isclose(student.tiled(X), expected, rtol=1e-3)
@@ -76,7 +77,7 @@ def test_what_earlier_calls_gave_back_is_not_there_for_a_capped_one():
     """Left to itself, glibc keeps up to 64 MiB that were freed in its heap, where a limit on addresses does not see them used."""
     notebook = "import torch\ndef held(sizes): return torch.tensor(float(sum(one[-1] for one in [torch.ones(size << 18) for size in sizes])))\n"
     with open_student([Cell("setup", notebook)], limits=Limits(call_seconds=60)) as student:
-        assert [float(student.held(sizes)) for sizes in ([30], [28], [40])] == [1, 1, 1]     # MiB
+        assert [float(student.held(sizes)) for sizes in ([30], [28], [40])] == [1, 1, 1]  # MiB
         with student.capped(24 * MIB):
             assert float(student.held([20])) == 1
             with pytest.raises(StudentError) as caught:
@@ -84,10 +85,18 @@ def test_what_earlier_calls_gave_back_is_not_there_for_a_capped_one():
         assert caught.value.kind == "memory"
 
 
-@pytest.mark.parametrize(("name", "kinds"), [("raises_the_limit", {"error", "memory"}), ("forks", {"error", "memory"}),
-                                             ("waits_for_a_helper", {"time"}), ("crashes", {"killed"}), ("leaves", {"time"})])
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("raises_the_limit", {"error", "memory"}),
+        ("forks", {"error", "memory"}),
+        ("waits_for_a_helper", {"time"}),
+        ("crashes", {"killed"}),
+        ("leaves", {"time"}),
+    ],
+)
 def test_a_cap_cannot_be_lifted_forked_away_or_handed_to_a_helper(name, kinds):
-    seconds = 3 if kinds == {"time"} else 8      # what waits to the end need not wait for long
+    seconds = 3 if kinds == {"time"} else 8  # what waits to the end need not wait for long
     with open_student([Cell("setup", HOSTILE)], limits=Limits(call_seconds=seconds)) as student:
         with student.capped(48 * MIB), pytest.raises(StudentError) as caught:
             student.call(name, X)
@@ -99,7 +108,10 @@ def test_a_cap_cannot_be_lifted_forked_away_or_handed_to_a_helper(name, kinds):
 def test_memory_taken_before_the_call_counts_for_it():
     with open_student([Cell("setup", HOARDER)], limits=Limits(call_seconds=30)) as student:
         assert student.cell_errors == []
-        with student.capped(48 * MIB), pytest.raises(StudentError, match="before the call") as caught:
+        with (
+            student.capped(48 * MIB),
+            pytest.raises(StudentError, match="before the call") as caught,
+        ):
             student.whole(X)
         assert caught.value.kind == "memory"
 
@@ -110,7 +122,9 @@ def test_a_worker_that_does_not_take_the_cap_is_not_told_to_go():
             student.f(X)
 
 
-EAVESDROPS = NOTEBOOK + '''
+EAVESDROPS = (
+    NOTEBOOK
+    + """
 import gc, os, threading
 heard = []
 def listen():
@@ -119,7 +133,8 @@ def listen():
         heard.append(len(worker.receive()))
 if os.fork() == 0:
     listen()
-'''
+"""
+)
 
 
 def test_a_helper_that_listens_to_the_pipe_costs_the_student_the_call_and_gains_nothing():

@@ -1,4 +1,5 @@
 """A worker that hangs, dies, floods or is left alone: what the student's checks see of it, and what is left behind."""
+
 import os
 import signal
 import subprocess
@@ -24,13 +25,22 @@ def answer(student, name):
         return error.kind
 
 
-DEADLY = "import os, signal, time\ndef ok(): return 1\ndef dies(): os._exit(3)\ndef hangs(): time.sleep(600)\n" \
-         "def crashes(): os.kill(os.getpid(), signal.SIGSEGV); import ctypes; ctypes.string_at(0)\n" \
-         "def closes():\n    os.closerange(3, 100)\n    time.sleep(600)\n"
+DEADLY = (
+    "import os, signal, time\ndef ok(): return 1\ndef dies(): os._exit(3)\ndef hangs(): time.sleep(600)\n"
+    "def crashes(): os.kill(os.getpid(), signal.SIGSEGV); import ctypes; ctypes.string_at(0)\n"
+    "def closes():\n    os.closerange(3, 100)\n    time.sleep(600)\n"
+)
 
 
-@pytest.mark.parametrize("name, kind, says", [("dies", "killed", "exit status 3"), ("hangs", "time", "more than 1 seconds"),
-                                              ("crashes", "killed", "SIGSEGV"), ("closes", "killed", "closed its pipe")])
+@pytest.mark.parametrize(
+    "name, kind, says",
+    [
+        ("dies", "killed", "exit status 3"),
+        ("hangs", "time", "more than 1 seconds"),
+        ("crashes", "killed", "SIGSEGV"),
+        ("closes", "killed", "closed its pipe"),
+    ],
+)
 def test_a_death_costs_one_call_and_the_next_stage_lives(name, kind, says):
     with open_student([Cell("a", DEADLY)], limits=QUICK, warm=()) as student:
         with pytest.raises(StudentError, match=says) as caught:
@@ -41,20 +51,29 @@ def test_a_death_costs_one_call_and_the_next_stage_lives(name, kind, says):
 
 
 def test_a_cell_that_hangs_is_skipped_by_name_and_the_others_run():
-    cells = [Cell("a", "def a(): return 1"), Cell("slow", "while True: pass"), Cell("b", "def b(): return 2"),
-             Cell("deadly", "import os; os._exit(1)")]
+    cells = [
+        Cell("a", "def a(): return 1"),
+        Cell("slow", "while True: pass"),
+        Cell("b", "def b(): return 2"),
+        Cell("deadly", "import os; os._exit(1)"),
+    ]
     with open_student(cells, limits=QUICK, warm=()) as student:
-        assert [(error.grade_id, error.kind) for error in student.cell_errors] == [("slow", "time"), ("deadly", "killed")]
+        assert [(error.grade_id, error.kind) for error in student.cell_errors] == [
+            ("slow", "time"),
+            ("deadly", "killed"),
+        ]
         assert student.a() + student.b() == 3
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux keeps a process on one processor")
+@pytest.mark.skipif(
+    not hasattr(os, "sched_setaffinity"), reason="only Linux keeps a process on one processor"
+)
 def test_the_time_that_a_call_waits_for_a_processor_is_not_its_own(monkeypatch):
-    monkeypatch.setattr("autograder.sandbox.process.PATIENCE", 120)      # however busy this machine is
+    monkeypatch.setattr("autograder.sandbox.process.PATIENCE", 120)  # however busy this machine is
     code = "import time\ndef works():\n    while time.process_time() < 0.8: pass\n    return 1\ndef hangs(): time.sleep(600)"
     before, neighbour = os.sched_getaffinity(0), None
     try:
-        os.sched_setaffinity(0, {min(before)})       # what is started from here shares one processor
+        os.sched_setaffinity(0, {min(before)})  # what is started from here shares one processor
         neighbour = subprocess.Popen([sys.executable, "-c", "while True: pass"])
         with open_student([Cell("a", code)], limits=QUICK, warm=()) as student:
             assert student.works() == 1
@@ -78,14 +97,19 @@ def test_after_too_many_deaths_nothing_more_is_started():
 
 
 def test_the_time_for_everything_ends_a_student_that_is_always_just_in_time():
-    with open_student([Cell("a", "import time\ndef nap(): time.sleep(0.4)")], limits=replace(QUICK, total_seconds=2.0),
-                      warm=()) as student:
+    with open_student(
+        [Cell("a", "import time\ndef nap(): time.sleep(0.4)")],
+        limits=replace(QUICK, total_seconds=2.0),
+        warm=(),
+    ) as student:
         outcomes = [answer(student, "nap") for _ in range(12)]
     assert outcomes[0] is None and outcomes[-1] == "time" and len(set(map(str, outcomes))) == 2
 
 
 def test_the_time_our_own_function_takes_counts_for_the_call():
-    with open_student([Cell("a", "def calls(f): return f(0.01) + f(9.0)")], limits=QUICK, warm=()) as student:
+    with open_student(
+        [Cell("a", "def calls(f): return f(0.01) + f(9.0)")], limits=QUICK, warm=()
+    ) as student:
         with pytest.raises(StudentError, match="more than 1 seconds") as caught:
             student.call("calls", lambda seconds: time.sleep(seconds) or 1)
         assert caught.value.kind == "time"
@@ -95,23 +119,39 @@ def test_the_time_our_own_function_takes_counts_for_the_call():
 
 def test_what_our_own_function_allocates_is_bounded_whatever_sizes_a_student_passes():
     import torch
-    code = ("import torch\ndef wide(f): return f(torch.ones(40_000, 1), torch.ones(1, 40_000))\n"
-            "def long(f): return f(torch.ones(9_000_000))\ndef many(f): return f(10**10)\ndef fine(f): return f(torch.ones(3))")
+
+    code = (
+        "import torch\ndef wide(f): return f(torch.ones(40_000, 1), torch.ones(1, 40_000))\n"
+        "def long(f): return f(torch.ones(9_000_000))\ndef many(f): return f(10**10)\ndef fine(f): return f(torch.ones(3))"
+    )
     received = []
     with open_student([Cell("a", code)]) as student:
-        for name, says in (("wide", "1,600,000,000 numbers"), ("long", "9,000,000 numbers"), ("many", "memory")):
+        for name, says in (
+            ("wide", "1,600,000,000 numbers"),
+            ("long", "9,000,000 numbers"),
+            ("many", "memory"),
+        ):
             with pytest.raises(StudentError, match=says) as caught:
-                student.call(name, lambda *args: received.append(torch.ones(args[0]) if type(args[0]) is int else args))
+                student.call(
+                    name,
+                    lambda *args: received.append(
+                        torch.ones(args[0]) if type(args[0]) is int else args
+                    ),
+                )
             assert caught.value.kind in ("error", "memory")
         assert received == [] and torch.equal(student.fine(lambda x: 2 * x), torch.full((3,), 2.0))
 
 
 def test_memory_is_watched_while_bytes_arrive():
-    limits = replace(QUICK, call_seconds=30.0, cell_seconds=30.0, tree_memory=150 << 20, frame_bytes=1 << 40)
-    flood = ("import os, struct, sys\ndef flood():\n    kept = bytearray(200 << 20)\n"
-             "    for fd in map(int, os.listdir('/proc/self/fd')):\n        if fd > 2:\n            try:\n"
-             "                os.write(fd, struct.pack('<Q', 1 << 39))\n"
-             "                while True: os.write(fd, bytes(4096))\n            except OSError: pass\n")
+    limits = replace(
+        QUICK, call_seconds=30.0, cell_seconds=30.0, tree_memory=150 << 20, frame_bytes=1 << 40
+    )
+    flood = (
+        "import os, struct, sys\ndef flood():\n    kept = bytearray(200 << 20)\n"
+        "    for fd in map(int, os.listdir('/proc/self/fd')):\n        if fd > 2:\n            try:\n"
+        "                os.write(fd, struct.pack('<Q', 1 << 39))\n"
+        "                while True: os.write(fd, bytes(4096))\n            except OSError: pass\n"
+    )
     with open_student([Cell("a", flood)], limits=limits, warm=()) as student:
         assert answer(student, "flood") == "memory"
 
@@ -119,7 +159,9 @@ def test_memory_is_watched_while_bytes_arrive():
 @pytest.mark.parametrize("place", ["/tmp", "/dev/shm"])
 def test_files_are_counted_wherever_one_can_write(place):
     code = f"import time\ndef litter():\n    for i in range(900): open(f'{place}/{{i}}', 'w').close()\n    time.sleep(20)"
-    with open_student([Cell("a", code)], limits=replace(QUICK, call_seconds=25.0, files=500), warm=()) as student:
+    with open_student(
+        [Cell("a", code)], limits=replace(QUICK, call_seconds=25.0, files=500), warm=()
+    ) as student:
         with pytest.raises(StudentError, match="more than 500 files"):
             student.litter()
 
@@ -151,7 +193,11 @@ with open_student(cells, limits=Limits(call_seconds=300), warm=()) as student:
 
 
 def marked(mark):
-    return [path.parent.name for path in Path("/proc").glob("[0-9]*/comm") if path.exists() and path.read_text().strip() == mark]
+    return [
+        path.parent.name
+        for path in Path("/proc").glob("[0-9]*/comm")
+        if path.exists() and path.read_text().strip() == mark
+    ]
 
 
 def wait_for(condition):
@@ -164,7 +210,9 @@ def wait_for(condition):
 
 def test_when_the_checker_is_killed_everything_inside_dies_with_it():
     mark = f"orphan{os.getpid()}"
-    checker = subprocess.Popen([sys.executable, "-c", HELD_OPEN.replace("MARK", mark)], stdout=subprocess.PIPE)
+    checker = subprocess.Popen(
+        [sys.executable, "-c", HELD_OPEN.replace("MARK", mark)], stdout=subprocess.PIPE
+    )
     folder = Path(checker.stdout.readline().decode().strip())
     assert folder.is_dir() and wait_for(lambda: marked(mark))
     checker.send_signal(signal.SIGKILL)

@@ -4,6 +4,7 @@ The same attempts run against the process backend, which isolates nothing. What 
 works and that its trace is seen; what is held there too is held by the pipe, the clock and the kernel's limits, which
 both backends share.
 """
+
 from dataclasses import replace
 
 import pytest
@@ -15,8 +16,17 @@ from autograder.sandbox.bubblewrap import BubblewrapBackend
 from autograder.sandbox.warm import WarmBackend
 
 pytestmark = pytest.mark.sandbox
-HELD_BY_PIPE_AND_LIMITS = {"inherited-descriptors", "memory-hog", "memory-in-children", "endless-loop", "output-flood",
-                           "lying-frame", "forged-frame", "equal-to-everything", "orphaned-pipe"}
+HELD_BY_PIPE_AND_LIMITS = {
+    "inherited-descriptors",
+    "memory-hog",
+    "memory-in-children",
+    "endless-loop",
+    "output-flood",
+    "lying-frame",
+    "forged-frame",
+    "equal-to-everything",
+    "orphaned-pipe",
+}
 
 
 @pytest.fixture(scope="module")
@@ -32,14 +42,19 @@ def test_the_sandbox_holds(name, backend, bait):
     assert outcome.state == HELD, outcome.happened
 
 
-@pytest.mark.parametrize("name", [name for name in all_attempts() if name not in HELD_BY_PIPE_AND_LIMITS])
+@pytest.mark.parametrize(
+    "name", [name for name in all_attempts() if name not in HELD_BY_PIPE_AND_LIMITS]
+)
 def test_the_same_attempt_escapes_where_nothing_isolates(name, bait):
     outcome = try_out(all_attempts()[name], ProcessBackend(), bait)
     assert outcome.state == ESCAPED, outcome.happened
 
 
 def test_an_attempt_that_fails_by_its_own_fault_does_not_count_as_held(bait):
-    assert try_out(Attempt("broken", "divide by zero", broken), ProcessBackend(), bait).state == UNTRIED
+    assert (
+        try_out(Attempt("broken", "divide by zero", broken), ProcessBackend(), bait).state
+        == UNTRIED
+    )
 
 
 def broken(facts):
@@ -58,18 +73,38 @@ class Weakened(BubblewrapBackend):
         for option, values in self.remove:
             while option in command:
                 at = command.index(option)
-                del command[at:at + 1 + values]
+                del command[at : at + 1 + values]
         if self.window:
-            closing = next(i for i, word in enumerate(command) if word == "--remount-ro" and command[i + 1] == "/")
-            parents = [part for folder in list(self.window.parents)[-2::-1] for part in ("--perms", "0755", "--dir", str(folder))]
+            closing = next(
+                i
+                for i, word in enumerate(command)
+                if word == "--remount-ro" and command[i + 1] == "/"
+            )
+            parents = [
+                part
+                for folder in list(self.window.parents)[-2::-1]
+                for part in ("--perms", "0755", "--dir", str(folder))
+            ]
             command[closing:closing] = [*parents, "--ro-bind", str(self.window), str(self.window)]
         return replace(launch, command=command)
 
 
 WALLS = [
-    ("the system-call filter", Weakened([("--seccomp", 1)]), ["kernel-calls", "sockets", "memory-elsewhere"]),
-    ("the filter and the network namespace", Weakened([("--seccomp", 1), ("--unshare-net", 0)]), ["loopback"]),
-    ("the process namespace", Weakened([("--unshare-pid", 0), ("--as-pid-1", 0)]), ["process-list"]),
+    (
+        "the system-call filter",
+        Weakened([("--seccomp", 1)]),
+        ["kernel-calls", "sockets", "memory-elsewhere"],
+    ),
+    (
+        "the filter and the network namespace",
+        Weakened([("--seccomp", 1), ("--unshare-net", 0)]),
+        ["loopback"],
+    ),
+    (
+        "the process namespace",
+        Weakened([("--unshare-pid", 0), ("--as-pid-1", 0)]),
+        ["process-list"],
+    ),
     ("the sizes of the mounts in memory", Weakened([("--size", 1)]), ["fill-disk"]),
     ("the repository's absence", Weakened(window=REPOSITORY), ["answers"]),
 ]

@@ -3,6 +3,7 @@
 Everything a student's side does must become a StudentError, a CheckFailed or plain values, in bounded time and memory, and
 must leave the next stage unharmed. `WORKER` gives a student what honest code never touches: the worker's own objects.
 """
+
 import resource
 import time
 
@@ -136,7 +137,9 @@ def fine(x): return x + 1
 
 @pytest.fixture(scope="module")
 def student():
-    with open_student([Cell("setup", NOTEBOOK)], limits=Limits(call_seconds=5, restarts=30, total_seconds=1500)) as student:
+    with open_student(
+        [Cell("setup", NOTEBOOK)], limits=Limits(call_seconds=5, restarts=30, total_seconds=1500)
+    ) as student:
         assert student.cell_errors == []
         yield student
 
@@ -152,10 +155,27 @@ def attempt(question):
     return found
 
 
-OBJECTS = {f"{name}.{method}": (name, method) for name in ("Swaps", "make_raises", "make_meta", "make_exits", "Slots")
-           for method in ("huge", "bomb", "deep", "cyclic", "slow_text", "bad_text", "subclass", "stop", "stub", "itself", "code",
-                          "__class__", "", "length")
-           if name == "Swaps" or method in ("", "code", "length")}
+OBJECTS = {
+    f"{name}.{method}": (name, method)
+    for name in ("Swaps", "make_raises", "make_meta", "make_exits", "Slots")
+    for method in (
+        "huge",
+        "bomb",
+        "deep",
+        "cyclic",
+        "slow_text",
+        "bad_text",
+        "subclass",
+        "stop",
+        "stub",
+        "itself",
+        "code",
+        "__class__",
+        "",
+        "length",
+    )
+    if name == "Swaps" or method in ("", "code", "length")
+}
 
 
 def test_objects_that_raise_lie_or_explode_become_sentences(student):
@@ -166,13 +186,24 @@ def test_objects_that_raise_lie_or_explode_become_sentences(student):
             continue
         questions = [lambda f=found, m=method: inside(f).call(m)]
         if method == "length":
-            questions += [lambda f=found: inside(f).get("length"), lambda f=found: inside(f).get("length.0.__class__"),
-                          lambda f=found: inside(f).state(),
-                          lambda f=found: inside(f).script([("bad_text",), ("stop",)], watch=["length"])]
+            questions += [
+                lambda f=found: inside(f).get("length"),
+                lambda f=found: inside(f).get("length.0.__class__"),
+                lambda f=found: inside(f).state(),
+                lambda f=found: inside(f).script([("bad_text",), ("stop",)], watch=["length"]),
+            ]
         for question in questions:
             answer = attempt(question)
             if isinstance(answer, StudentError):
-                assert answer.kind in ("error", "unreadable", "missing", "not_attempted", "memory", "time", "killed"), answer
+                assert answer.kind in (
+                    "error",
+                    "unreadable",
+                    "missing",
+                    "not_attempted",
+                    "memory",
+                    "time",
+                    "killed",
+                ), answer
                 assert len(answer.text) < 5000 and answer.text.isprintable() or "\n" in answer.text
     student.new_stage()
     assert student.fine(1) == 2
@@ -181,13 +212,22 @@ def test_objects_that_raise_lie_or_explode_become_sentences(student):
 def test_a_module_that_lies_about_itself_is_refused_or_gives_plain_values(student):
     student.new_stage()
     odd, fakes = student.build("OddState"), student.build("Fakes")
-    for question in (lambda: inside(odd).state(), lambda: inside(odd).shapes(), lambda: inside(odd).learning(),
-                     lambda: inside(odd).train(False), lambda: inside(odd).load({"w": torch.ones(2)}),
-                     lambda: inside(odd).gradients("", torch.ones(2))):
+    for question in (
+        lambda: inside(odd).state(),
+        lambda: inside(odd).shapes(),
+        lambda: inside(odd).learning(),
+        lambda: inside(odd).train(False),
+        lambda: inside(odd).load({"w": torch.ones(2)}),
+        lambda: inside(odd).gradients("", torch.ones(2)),
+    ):
         assert isinstance(attempt(question), StudentError)
     inside(fakes).load({"w": torch.zeros(2)})
-    assert torch.equal(inside(fakes).state()["w"], torch.ones(2))            # what it loaded shows, whatever it said
-    assert isinstance(attempt(lambda: inside(fakes).gradients("", torch.ones(2))), (Gradients, StudentError))
+    assert torch.equal(
+        inside(fakes).state()["w"], torch.ones(2)
+    )  # what it loaded shows, whatever it said
+    assert isinstance(
+        attempt(lambda: inside(fakes).gradients("", torch.ones(2))), (Gradients, StudentError)
+    )
 
 
 def test_streams_without_end_without_pieces_and_without_manners(student):
@@ -212,7 +252,10 @@ def test_buffers_and_generators_that_come_back_as_something_else(student):
             found = attempt(lambda name=name, argument=argument: student.call(name, argument))
             assert isinstance(found, (StudentError, Returned))
             if isinstance(found, Returned) and isinstance(argument, Buffer):
-                assert found.args[0].values.shape == (4,) and found.args[0].values.dtype == torch.float32
+                assert (
+                    found.args[0].values.shape == (4,)
+                    and found.args[0].values.dtype == torch.float32
+                )
     assert isinstance(attempt(lambda: student.call("moves", torch.Generator())), StudentError)
 
 
@@ -221,7 +264,9 @@ def test_callables_refuse_what_would_cost_the_checker(student):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     seen = Watched(lambda *args, **kwargs: args[0] * args[1], calls=5)
     for name in ("broadcast", "passes_itself", "passes_object", "keyword"):
-        assert isinstance(attempt(lambda name=name: student.call(name, seen)), (StudentError, Returned))
+        assert isinstance(
+            attempt(lambda name=name: student.call(name, seen)), (StudentError, Returned)
+        )
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300 * 1024
 
 
@@ -236,12 +281,21 @@ def test_functions_of_other_calls_cannot_be_asked_for(student):
 
 
 ANSWERS = [
-    {"say": "returned"}, {"say": "returned", "value": 1}, {"say": "returned", "value": 1, "args": [1]},
-    {"say": "returned", "value": 1, "args": [(True, None)] * 7}, {"say": "returned", "value": {"handle": 1}, "args": [], "counted": 3},
-    {"say": "returned", "value": 1, "args": [], "counted": {"flops": "many"}}, {"say": "apart"}, {"say": "started", "errors": []},
-    {"say": "error", "kind": "passed", "text": "x"}, {"say": "error", "kind": "fault", "text": 5},
-    {"say": "callback", "callback": True, "args": (), "kwargs": {}}, {"say": "callback", "callback": 10**18, "args": [], "kwargs": {}},
-    {"say": "callback", "callback": 1, "args": (), "kwargs": {1: 2}}, {"say": ["returned"]}, {},
+    {"say": "returned"},
+    {"say": "returned", "value": 1},
+    {"say": "returned", "value": 1, "args": [1]},
+    {"say": "returned", "value": 1, "args": [(True, None)] * 7},
+    {"say": "returned", "value": {"handle": 1}, "args": [], "counted": 3},
+    {"say": "returned", "value": 1, "args": [], "counted": {"flops": "many"}},
+    {"say": "apart"},
+    {"say": "started", "errors": []},
+    {"say": "error", "kind": "passed", "text": "x"},
+    {"say": "error", "kind": "fault", "text": 5},
+    {"say": "callback", "callback": True, "args": (), "kwargs": {}},
+    {"say": "callback", "callback": 10**18, "args": [], "kwargs": {}},
+    {"say": "callback", "callback": 1, "args": (), "kwargs": {1: 2}},
+    {"say": ["returned"]},
+    {},
 ]
 
 
@@ -250,33 +304,54 @@ def test_forged_answers_are_no_answers(student, message):
     student.new_stage()
     found = attempt(lambda: student.call("answers", message))
     assert isinstance(found, (StudentError, Returned))
-    if isinstance(found, Returned):        # a frame that it sent earlier, or this one: its own word either way
+    if isinstance(
+        found, Returned
+    ):  # a frame that it sent earlier, or this one: its own word either way
         assert found.value in (1, None) and type(found.counted) is dict
 
 
-FORGED = {"next": [5, {"pieces": 1, "ended": True}, {"pieces": [1] * 9, "ended": True}, {"pieces": [], "ended": False},
-                   {"pieces": [], "ended": 1}],
-          "script": [5, [], [(1, "", "", {})] * 2, [(1, 2, "", {})], [(1, "", "")], [[1, "", "", {}]]],
-          "gradients": [5, {}, {"value": 1, "arguments": [], "parameters": {}},
-                        {"value": torch.ones(()), "arguments": [1], "parameters": {}},
-                        {"value": torch.ones(()), "arguments": [None] * 3, "parameters": {}},
-                        {"value": torch.ones(()), "arguments": [None], "parameters": {"w": "x"}}]}
-REPLACED = '''
+FORGED = {
+    "next": [
+        5,
+        {"pieces": 1, "ended": True},
+        {"pieces": [1] * 9, "ended": True},
+        {"pieces": [], "ended": False},
+        {"pieces": [], "ended": 1},
+    ],
+    "script": [5, [], [(1, "", "", {})] * 2, [(1, 2, "", {})], [(1, "", "")], [[1, "", "", {}]]],
+    "gradients": [
+        5,
+        {},
+        {"value": 1, "arguments": [], "parameters": {}},
+        {"value": torch.ones(()), "arguments": [1], "parameters": {}},
+        {"value": torch.ones(()), "arguments": [None] * 3, "parameters": {}},
+        {"value": torch.ones(()), "arguments": [None], "parameters": {"w": "x"}},
+    ],
+}
+REPLACED = """
 def replaced(operation, value):
     worker = next(o for o in gc.get_objects() if type(o).__name__ == "Worker")
     setattr(type(worker.executor), "_" + operation, lambda self, request: {"value": value, "args": []})
-'''
+"""
 
 
 def test_a_worker_that_lies_about_pieces_scripts_and_gradients_is_not_believed():
-    ask = {"next": lambda s: s.stream("forever").take(2), "script": lambda s: s.script([("fine", 1)]),
-           "gradients": lambda s: s.gradients("fine", torch.ones(()))}
-    with open_student([Cell("setup", NOTEBOOK + REPLACED)], limits=Limits(call_seconds=20)) as student:
+    ask = {
+        "next": lambda s: s.stream("forever").take(2),
+        "script": lambda s: s.script([("fine", 1)]),
+        "gradients": lambda s: s.gradients("fine", torch.ones(())),
+    }
+    with open_student(
+        [Cell("setup", NOTEBOOK + REPLACED)], limits=Limits(call_seconds=20)
+    ) as student:
         for operation, values in FORGED.items():
             for value in values:
                 student.new_stage()
                 student.replaced(operation, value)
-                assert isinstance(attempt(lambda: ask[operation](student)), StudentError), (operation, value)
+                assert isinstance(attempt(lambda: ask[operation](student)), StudentError), (
+                    operation,
+                    value,
+                )
 
 
 def test_objects_that_the_student_throws_away_are_the_students_loss(student):

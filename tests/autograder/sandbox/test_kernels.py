@@ -1,4 +1,5 @@
 """A student's Triton kernels: interpreted under a harness, in the sandbox and in a process of their own, and compiled."""
+
 import json
 import linecache
 import os
@@ -16,7 +17,7 @@ from autograder.sandbox import Cell, Limits, open_student
 
 pytestmark = pytest.mark.sandbox
 pytest.importorskip("triton", reason="Triton has wheels for Linux only")
-NOTEBOOK = '''
+NOTEBOOK = """
 import torch, triton, triton.language as tl
 
 @triton.jit
@@ -145,13 +146,29 @@ def running(x, out): chained[(len(x),)](x, out, len(x), BLOCK=1)
 def crashes(x):
     import ctypes
     ctypes.string_at(0)
-'''
-CALLS = ["add", "add_no_mask", "add_half_masked", "add_first", "add_raises", "dot4", "add_in_torch", "add_and_torch", "add_of_copies", "add_hides", "running", "add_from_one", "add_twice"]
-REFUSED = {"add_breaks": "`breaks` runs in the interpreter, but does not compile for a GPU: line 6 of it, `break`",
-           "add_breaks_for_some": "line 6 of it, `break`: Triton's compiler does not take `break`",
-           "add_leans": "line 2 of it, `WIDTH`: `WIDTH` is a global (`int`) that no kernel sees; give it as an argument",
-           "add_by_plain_helper": "`of_pythons` is a name from outside the kernel; mark a helper with `@triton.jit`",
-           "add_changes": "`changes` runs in the interpreter, but does not compile for a GPU: line 3 of it, `for i in range(0, n):`: Loop-carried variable total has initial type int32"}
+"""
+CALLS = [
+    "add",
+    "add_no_mask",
+    "add_half_masked",
+    "add_first",
+    "add_raises",
+    "dot4",
+    "add_in_torch",
+    "add_and_torch",
+    "add_of_copies",
+    "add_hides",
+    "running",
+    "add_from_one",
+    "add_twice",
+]
+REFUSED = {
+    "add_breaks": "`breaks` runs in the interpreter, but does not compile for a GPU: line 6 of it, `break`",
+    "add_breaks_for_some": "line 6 of it, `break`: Triton's compiler does not take `break`",
+    "add_leans": "line 2 of it, `WIDTH`: `WIDTH` is a global (`int`) that no kernel sees; give it as an argument",
+    "add_by_plain_helper": "`of_pythons` is a name from outside the kernel; mark a helper with `@triton.jit`",
+    "add_changes": "`changes` runs in the interpreter, but does not compile for a GPU: line 3 of it, `for i in range(0, n):`: Loop-carried variable total has initial type int32",
+}
 
 
 def outcomes(student) -> dict[str, list]:
@@ -190,7 +207,9 @@ print(json.dumps(tests.outcomes(LocalStudent(namespace))))
 
 @pytest.fixture(scope="module")
 def sandboxed():
-    with open_student([Cell("setup", NOTEBOOK)], limits=Limits(call_seconds=120, total_seconds=900)) as student:
+    with open_student(
+        [Cell("setup", NOTEBOOK)], limits=Limits(call_seconds=120, total_seconds=900)
+    ) as student:
         assert student.cell_errors == []
         yield student
 
@@ -203,12 +222,27 @@ def found(sandboxed):
 def test_a_right_kernel_passes_and_is_counted(found):
     values, strays, counted = found["add"]
     assert values == [i + 1 for i in range(10)] and strays == 0
-    assert counted == {"launches": 1, "programs": 2, "loads": 4, "stores": 2, "read": 80, "written": 40, "most": 32, "operations": 0, "rounded": 0,
-                       "copied": 0, "read 2": 0}
+    assert counted == {
+        "launches": 1,
+        "programs": 2,
+        "loads": 4,
+        "stores": 2,
+        "read": 80,
+        "written": 40,
+        "most": 32,
+        "operations": 0,
+        "rounded": 0,
+        "copied": 0,
+        "read 2": 0,
+    }
 
 
 def test_the_work_of_one_program_and_a_second_start_are_counted(found):
-    assert [found["add_from_one"][2][name] for name in ("launches", "programs", "most")] == [1, 2, 40]
+    assert [found["add_from_one"][2][name] for name in ("launches", "programs", "most")] == [
+        1,
+        2,
+        40,
+    ]
     assert [found["add_twice"][2][name] for name in ("launches", "programs", "most")] == [2, 4, 32]
 
 
@@ -221,7 +255,11 @@ def test_reads_are_counted_for_each_guarded_tensor(sandboxed):
 
 def test_a_stray_is_refused_in_words_before_it_happens(found):
     kind, text = found["add_no_mask"]
-    assert kind == "unreadable" and "tl.load reads numbers outside" in text and "nearest to `x`" in text
+    assert (
+        kind == "unreadable"
+        and "tl.load reads numbers outside" in text
+        and "nearest to `x`" in text
+    )
     assert "tl.store writes numbers outside" in found["add_half_masked"][1]
     assert "tl.load reads numbers outside" in found["add_hides"][1]
 
@@ -229,13 +267,22 @@ def test_a_stray_is_refused_in_words_before_it_happens(found):
 def test_wrong_kernels_are_told_apart(found):
     assert found["add_first"][0] == [1.0, 2, 3, 4, 5, 6, 7, 8, 0, 0]
     assert found["add_raises"][0] == "error" and "nowhere" in found["add_raises"][1]
-    assert found["add_in_torch"][0] == "unreadable" and "No kernel was launched" in found["add_in_torch"][1]
-    assert found["dot4"][2]["operations"] == 2 * 4 ** 3
+    assert (
+        found["add_in_torch"][0] == "unreadable"
+        and "No kernel was launched" in found["add_in_torch"][1]
+    )
+    assert found["dot4"][2]["operations"] == 2 * 4**3
 
 
 def test_torch_beside_a_kernel_is_refused_where_it_computes_and_counted_where_it_copies(found):
-    assert found["add_and_torch"][0] == "unreadable" and "torch computes beside your kernels (`mul`)" in found["add_and_torch"][1]
-    assert found["add_of_copies"][0] == [i + 1 for i in range(10)] and found["add_of_copies"][2]["copied"] == 80
+    assert (
+        found["add_and_torch"][0] == "unreadable"
+        and "torch computes beside your kernels (`mul`)" in found["add_and_torch"][1]
+    )
+    assert (
+        found["add_of_copies"][0] == [i + 1 for i in range(10)]
+        and found["add_of_copies"][2]["copied"] == 80
+    )
 
 
 def test_programs_run_in_another_order_so_that_a_chain_breaks(found):
@@ -243,8 +290,13 @@ def test_programs_run_in_another_order_so_that_a_chain_breaks(found):
 
 
 def test_a_process_of_their_own_gives_what_the_sandbox_gives(found):
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True,
-                          env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
     at_home = json.loads(done.stdout.splitlines()[-1])
     assert at_home == json.loads(json.dumps(found))
 
@@ -253,7 +305,12 @@ def test_a_crash_in_a_kernel_ends_its_child_and_not_the_worker(sandboxed):
     sandboxed.new_stage()
     with pytest.raises(StudentError, match="ended by SIGSEGV"):
         sandboxed.kernel("crashes", torch.ones(1))
-    assert sandboxed.kernel("add", torch.ones(4), torch.ones(4), Buffer(torch.zeros(4)), 4).args[2].values.sum() == 8
+    assert (
+        sandboxed.kernel("add", torch.ones(4), torch.ones(4), Buffer(torch.zeros(4)), 4)
+        .args[2]
+        .values.sum()
+        == 8
+    )
 
 
 def test_a_kernel_that_a_gpu_can_have_compiles_and_one_that_it_cannot_is_named(sandboxed):
@@ -263,7 +320,10 @@ def test_a_kernel_that_a_gpu_can_have_compiles_and_one_that_it_cannot_is_named(s
     assert [one["kernel"] for one in made] == ["add_kernel"] and made[0]["warps"] == 4
     with pytest.raises(StudentError) as caught:
         sandboxed.compiles("dot4", x, x, x, 4)
-    assert caught.value.kind == "unreadable" and "`small_dot` runs in the interpreter, but does not compile" in caught.value.text
+    assert (
+        caught.value.kind == "unreadable"
+        and "`small_dot` runs in the interpreter, but does not compile" in caught.value.text
+    )
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -302,10 +362,17 @@ print(json.dumps(said))
 
 
 def test_a_notebook_which_only_interprets_says_the_same_of_kernels_that_do_not_compile(sandboxed):
-    done = subprocess.run([sys.executable, "-c", HOME], capture_output=True, text=True, check=True,
-                          env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+    done = subprocess.run(
+        [sys.executable, "-c", HOME],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
     said = json.loads(done.stdout.splitlines()[-1])
-    assert said.keys() == REFUSED.keys() and all(part in said[name] for name, part in REFUSED.items())
+    assert said.keys() == REFUSED.keys() and all(
+        part in said[name] for name, part in REFUSED.items()
+    )
     with pytest.raises(StudentError) as caught:
         sandboxed.compiles("add_changes", *(torch.ones(100),) * 3, 64)
     assert said["add_changes"] == caught.value.text

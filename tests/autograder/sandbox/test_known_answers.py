@@ -4,6 +4,7 @@ Of the mistakes every third of an exercise is asked here, its first among them, 
 
 A solved notebook is opened once a chapter, and its cells are written anew for one answer after the other.
 """
+
 from dataclasses import dataclass
 
 import pytest
@@ -25,7 +26,9 @@ from autograder.sandbox import Cell, Limits, RemoteStudent, open_student
 
 pytestmark = pytest.mark.sandbox
 NUMBERS = [one.number for one in assignments()]
-PATIENT = Limits(call_seconds=60, total_seconds=3000)      # a class's limits are for one submission, and for one answer
+PATIENT = Limits(
+    call_seconds=60, total_seconds=3000
+)  # a class's limits are for one submission, and for one answer
 # Triton reads the text of a kernel again, where Python keeps the lines of a file.
 REWRITE = "def rewrite(source):\n    import linecache\n    linecache.cache['rewritten'] = (len(source), None, source.splitlines(True), 'rewritten')\n    exec(compile(source, 'rewritten', 'exec'), globals())\n"
 
@@ -35,7 +38,9 @@ def test_the_notebooks_that_are_graded_before_a_class_earn_what_they_deserve(num
     """The reference gets all points as a submission, and a notebook with a mistake in each exercise what the registry says."""
     assignment, wrong = load_assignment(number), []
     perfect, mistaken = known_notebooks(assignment)
-    with sandboxes(assignment, budget=900.0) as pool:       # wall clock, and other tests run beside this one
+    with sandboxes(
+        assignment, budget=900.0
+    ) as pool:  # wall clock, and other tests run beside this one
         for known in (perfect, mistaken):
             verdict = known.grade(assignment, pool, 900.0)
             wrong += [*differences(known, verdict), *verdict.cell_errors]
@@ -78,31 +83,61 @@ def seeds(exercise):
 
 @pytest.fixture(scope="module", params=NUMBERS)
 def solved(request, tmp_path_factory):
-    assignment, path = load_assignment(request.param), tmp_path_factory.mktemp("solved") / "notebook.ipynb"
+    assignment, path = (
+        load_assignment(request.param),
+        tmp_path_factory.mktemp("solved") / "notebook.ipynb",
+    )
     path.write_bytes(Notebook(assignment).solve().data())
     work = read_work(Submission("ada", path), assignment.pristine, assignment.functions, [])
     cells = [Cell(piece.grade_id, piece.source) for piece in work.pieces]
-    with open_student([*cells, Cell(None, REWRITE), Rewritten(None, "")], in_chapter(assignment.exercises.values()), PATIENT,
-                      extra=earlier_chapters(assignment.number)) as student:
+    with open_student(
+        [*cells, Cell(None, REWRITE), Rewritten(None, "")],
+        in_chapter(assignment.exercises.values()),
+        PATIENT,
+        extra=earlier_chapters(assignment.number),
+    ) as student:
         assert student.cell_errors == []
         yield Solved(assignment, student)
 
 
 def test_another_right_answer_gets_all_points(solved):
-    tried = [(exercise, other) for id, exercise in solved.assignment.exercises.items() for other in alternatives_of(id) if written(other)]
-    lost = {(exercise.id, other.name): result for exercise, other in tried
-            if (result := solved.judged(exercise, other)).earned < exercise.points}
-    assert len(tried) >= 2 * sum(bool(one.stages) for one in solved.assignment.exercises.values()) and lost == {}
+    tried = [
+        (exercise, other)
+        for id, exercise in solved.assignment.exercises.items()
+        for other in alternatives_of(id)
+        if written(other)
+    ]
+    lost = {
+        (exercise.id, other.name): result
+        for exercise, other in tried
+        if (result := solved.judged(exercise, other)).earned < exercise.points
+    }
+    assert (
+        len(tried) >= 2 * sum(bool(one.stages) for one in solved.assignment.exercises.values())
+        and lost == {}
+    )
 
 
-@pytest.mark.parametrize("step", [pytest.param(3, id="each third"), pytest.param(1, id="all", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "step", [pytest.param(3, id="each third"), pytest.param(1, id="all", marks=pytest.mark.long)]
+)
 def test_a_known_mistake_is_told_and_loses_what_it_does_at_home(solved, step):
     """Where it stands for a helper, the functions of the cell that call it are wrong here too, and at home they are not."""
-    tried = [(exercise, mistake) for id, exercise in solved.assignment.exercises.items() for mistake in list(filter(written, mistakes_of(id)))[::step]]
+    tried = [
+        (exercise, mistake)
+        for id, exercise in solved.assignment.exercises.items()
+        for mistake in list(filter(written, mistakes_of(id)))[::step]
+    ]
     differs = {}
     for exercise, mistake in tried:
-        at_home = run_exercise(exercise, LocalStudent(namespace_of(f"mistake:{mistake.name}", exercise)), seeds(exercise))
-        for here, there in zip(solved.judged(exercise, mistake).stages, at_home.stages, strict=True):
+        at_home = run_exercise(
+            exercise,
+            LocalStudent(namespace_of(f"mistake:{mistake.name}", exercise)),
+            seeds(exercise),
+        )
+        for here, there in zip(
+            solved.judged(exercise, mistake).stages, at_home.stages, strict=True
+        ):
             helper = mistake.replaces in exercise.also and there.status == "passed"
             if said(here) != said(there) and not helper:
                 differs[exercise.id, mistake.name, here.name] = said(here), said(there)

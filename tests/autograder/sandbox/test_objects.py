@@ -1,4 +1,5 @@
 """Objects of a student's by handle, streams, scripts, buffers, generators: the same in a notebook and in the sandbox."""
+
 import pytest
 import torch
 
@@ -12,7 +13,7 @@ from autograder.checks.local_student import LocalStudent
 from autograder.sandbox import Cell, Limits, open_student
 
 pytestmark = pytest.mark.sandbox
-NOTEBOOK = '''
+NOTEBOOK = """
 import torch
 from torch import nn
 
@@ -100,7 +101,7 @@ def halves(x): return x / 2
 def product(x, y): return x @ y
 def numbers_only(x): return float(x.sum())
 def apply_all(functions, x): return [f(x) for f in functions]
-'''
+"""
 
 
 @pytest.fixture(scope="module")
@@ -130,8 +131,13 @@ def error_of(function, *args, **kwargs):
 
 
 def weights(size=3):
-    return {"first.weight": torch.eye(size), "first.bias": torch.zeros(size), "blocks.0.weight": torch.ones(1, size),
-            "blocks.0.bias": torch.ones(1), "seen": torch.zeros(1)}
+    return {
+        "first.weight": torch.eye(size),
+        "first.bias": torch.zeros(size),
+        "blocks.0.weight": torch.ones(1, size),
+        "blocks.0.bias": torch.ones(1),
+        "seen": torch.zeros(1),
+    }
 
 
 def test_a_module_is_built_loaded_by_name_called_and_read_back(student):
@@ -140,8 +146,13 @@ def test_a_module_is_built_loaded_by_name_called_and_read_back(student):
     inside(net).train(False)
     assert inside(net).training() is False
     assert net(torch.tensor([[1.0, -2.0, 3.0]])).item() == 5.0
-    assert {name: tensor.shape for name, tensor in inside(net).state().items()} == {n: t.shape for n, t in weights().items()}
-    assert inside(net).shapes()["blocks.0.weight"] == (1, 3) and inside(net).learning()["first.bias"] is True
+    assert {name: tensor.shape for name, tensor in inside(net).state().items()} == {
+        n: t.shape for n, t in weights().items()
+    }
+    assert (
+        inside(net).shapes()["blocks.0.weight"] == (1, 3)
+        and inside(net).learning()["first.bias"] is True
+    )
     assert inside(net).get("hidden") == 3 and inside(net).get("blocks.0.out_features") == 1
 
 
@@ -151,7 +162,10 @@ def test_weights_that_do_not_fit_are_named(student):
     del given["first.bias"]
     given["seen"] = torch.zeros(4)
     said = error_of(inside(net).load, given).text
-    assert "no parameter or buffer `head.weight`" in said and "also has `first.bias`, which was not asked for" in said
+    assert (
+        "no parameter or buffer `head.weight`" in said
+        and "also has `first.bias`, which was not asked for" in said
+    )
     assert "`seen` has shape (1,); (4,) was asked for" in said
 
 
@@ -164,16 +178,22 @@ def test_gradients_and_a_step_are_those_of_the_same_module_here(student):
     loss = ((ours(x) - y) ** 2).mean()
     loss.backward()
     found = inside(net).gradients("loss", x, y)
-    assert found.value.item() == loss.item() and torch.equal(found.parameters["blocks.0.weight"], ours.weight.grad)
+    assert found.value.item() == loss.item() and torch.equal(
+        found.parameters["blocks.0.weight"], ours.weight.grad
+    )
     inside(net).update(0.01)
-    assert torch.allclose(inside(net).state()["blocks.0.weight"], ours.weight.detach() - 0.01 * ours.weight.grad)
+    assert torch.allclose(
+        inside(net).state()["blocks.0.weight"], ours.weight.detach() - 0.01 * ours.weight.grad
+    )
     by_output = inside(net).gradients("", x, upstream=torch.tensor([[2.0]]), wrt=[0])
     assert by_output.arguments[0].shape == (1, 3)
 
 
 def test_a_value_without_a_gradient_gets_a_sentence(student):
     net = student.build("Net", 3)
-    assert "No gradient can pass" in error_of(inside(net).gradients, "detached", torch.ones(1, 3)).text
+    assert (
+        "No gradient can pass" in error_of(inside(net).gradients, "detached", torch.ones(1, 3)).text
+    )
     assert "shape ()" in error_of(inside(net).gradients, "", torch.ones(2, 3)).text
     assert "float came" in error_of(student.gradients, "numbers_only", torch.ones(2)).text
 
@@ -181,7 +201,11 @@ def test_a_value_without_a_gradient_gets_a_sentence(student):
 def test_gradients_of_a_function_by_its_arguments(student):
     x, y = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
     found = student.gradients("squared", x, y, wrt=(0, 1))
-    assert found.value == 19 and torch.equal(found.arguments[0], 2 * x * y) and torch.equal(found.arguments[1], x ** 2)
+    assert (
+        found.value == 19
+        and torch.equal(found.arguments[0], 2 * x * y)
+        and torch.equal(found.arguments[1], x**2)
+    )
     found = student.gradients("halves", x, upstream=torch.tensor([1.0, 10.0]))
     assert torch.equal(found.arguments[0], torch.tensor([0.5, 5.0]))
 
@@ -198,12 +222,23 @@ def test_several_objects_live_side_by_side_and_may_be_arguments(student):
 def test_what_an_object_lacks_is_a_sentence_that_says_what_it_has(student):
     cache = student.build("Cache", 3)
     wrong = error_of(cache.append_all, [1])
-    assert wrong.kind == "missing" and "has no method `append_all`" in wrong.text and "`truncate`" in wrong.text
+    assert (
+        wrong.kind == "missing"
+        and "has no method `append_all`" in wrong.text
+        and "`truncate`" in wrong.text
+    )
     wrong = error_of(inside(cache).get, "size")
-    assert wrong.kind == "unreadable" and "no attribute 'size'" in wrong.text and "`room`" in wrong.text
+    assert (
+        wrong.kind == "unreadable"
+        and "no attribute 'size'" in wrong.text
+        and "`room`" in wrong.text
+    )
     assert "no" in error_of(inside(cache).get, "broken").text
     assert "not a torch.nn.Module" in error_of(inside(cache).state).text
-    assert error_of(cache.later).kind == "not_attempted" and "`Cache.later` is not written" in error_of(cache.later).text
+    assert (
+        error_of(cache.later).kind == "not_attempted"
+        and "`Cache.later` is not written" in error_of(cache.later).text
+    )
     assert "no method" in error_of(student.build("Plain").run).text
     assert "a method was asked for" in error_of(cache.room).text
 
@@ -211,7 +246,11 @@ def test_what_an_object_lacks_is_a_sentence_that_says_what_it_has(student):
 def test_an_error_in_a_method_shows_the_students_own_line(student):
     cache = student.build("Cache", 0)
     said = error_of(cache.append, 1)
-    assert said.kind == "error" and said.text.endswith("OverflowError: full at 0") and "line 25" in said.text
+    assert (
+        said.kind == "error"
+        and said.text.endswith("OverflowError: full at 0")
+        and "line 25" in said.text
+    )
 
 
 def test_an_object_of_an_earlier_stage_is_the_checks_own_fault(student):
@@ -224,9 +263,14 @@ def test_an_object_of_an_earlier_stage_is_the_checks_own_fault(student):
 def test_a_script_is_one_message_with_every_outcome_and_what_was_watched(student):
     cache = student.build("Cache", 2)
     before = len(student.calls)
-    found = inside(cache).script([("append", 7), ("append", 8), ("append", 9), ("truncate", 1)], watch=["length"])
+    found = inside(cache).script(
+        [("append", 7), ("append", 8), ("append", 9), ("truncate", 1)], watch=["length"]
+    )
     assert len(student.calls) == before + 1
-    assert [one.raised for one in found] == ["", "", "OverflowError", ""] and found[1].value == [7, 8]
+    assert [one.raised for one in found] == ["", "", "OverflowError", ""] and found[1].value == [
+        7,
+        8,
+    ]
     assert [one.watched["length"] for one in found] == [1, 2, 2, 1] and "full at 2" in found[2].text
     assert [one.value for one in student.script([("halves", 3), ("halves", 4.0)])] == [1.5, 2.0]
 
@@ -251,7 +295,10 @@ def test_a_stream_asks_our_function_once_a_piece(student):
 def test_a_function_given_to_an_object_lives_as_long_as_the_object(student):
     keeps = student.build("Keeps", torch.exp)
     assert torch.equal(keeps.run(torch.zeros(2)), torch.ones(2))
-    assert student.apply_all([torch.exp, {"f": torch.neg}["f"]], torch.zeros(1)) == [torch.ones(1), torch.zeros(1)]
+    assert student.apply_all([torch.exp, {"f": torch.neg}["f"]], torch.zeros(1)) == [
+        torch.ones(1),
+        torch.zeros(1),
+    ]
 
 
 def test_a_budget_of_calls_holds_even_where_the_student_hides_the_refusal(student):
@@ -277,7 +324,11 @@ def test_a_buffer_has_strides_and_guards_and_comes_back_whole(student):
 
 
 def test_a_buffer_of_whole_numbers_is_guarded_too(student):
-    cache = inside(student.build("Cache", 1)).call("fill", Buffer(torch.arange(4, dtype=torch.int32), guard=2)).args[0]
+    cache = (
+        inside(student.build("Cache", 1))
+        .call("fill", Buffer(torch.arange(4, dtype=torch.int32), guard=2))
+        .args[0]
+    )
     assert cache.values.tolist() == [1, 2, 3, 4] and cache.strays == 0
 
 
@@ -285,7 +336,9 @@ def test_a_generator_arrives_in_its_state_and_comes_back_moved_on(student):
     ours, theirs = torch.Generator().manual_seed(3), torch.Generator().manual_seed(3)
     answer = student.call("draw", theirs)
     assert torch.equal(answer.value, torch.rand(2, generator=ours))
-    assert torch.equal(answer.args[0], ours.get_state()) and not torch.equal(theirs.get_state(), ours.get_state())
+    assert torch.equal(answer.args[0], ours.get_state()) and not torch.equal(
+        theirs.get_state(), ours.get_state()
+    )
 
 
 def test_small_models_and_a_clock_of_ours_live_beside_the_student(student):
@@ -299,5 +352,12 @@ def test_small_models_and_a_clock_of_ours_live_beside_the_student(student):
 
 def test_what_a_call_makes_of_tensors_is_counted(student):
     found = student.counted("halves", torch.ones(100))
-    assert found.counted["largest"] == 100 and found.counted["allocated"] == 400 and found.counted["flops"] == 0
-    assert student.counted("product", torch.ones(4, 5), torch.ones(5, 6)).counted["flops"] == 2 * 4 * 5 * 6
+    assert (
+        found.counted["largest"] == 100
+        and found.counted["allocated"] == 400
+        and found.counted["flops"] == 0
+    )
+    assert (
+        student.counted("product", torch.ones(4, 5), torch.ones(5, 6)).counted["flops"]
+        == 2 * 4 * 5 * 6
+    )

@@ -2,6 +2,7 @@
 
 Each cell here gave right answers, or said that it did, and earned points for it; what it earns now is what it did itself.
 """
+
 import pytest
 
 from autograder.authoring.package import earlier_chapters
@@ -15,19 +16,25 @@ from autograder.sandbox import Cell, Limits, open_student
 pytestmark = pytest.mark.sandbox
 PATIENT = Limits(call_seconds=60, total_seconds=3000)
 KERNELS = "import torch, numpy, sys\nimport triton, triton.language as tl\n"
-COPIES = '''
+COPIES = """
 @triton.jit
 def copy_kernel(x, y, out, n, BLOCK: tl.constexpr):
     mine = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     there = mine < n
     tl.store(out + mine, tl.load(x + mine, mask=there) + 0 * tl.load(y + mine, mask=there), mask=there)
-'''
-BY_NUMPY = KERNELS + COPIES + '''
+"""
+BY_NUMPY = (
+    KERNELS
+    + COPIES
+    + """
 def add(x, y, out, block):
     copy_kernel[(triton.cdiv(len(x), block),)](x, y, out, len(x), BLOCK=block)
     numpy.add(x.numpy(), y.numpy(), out=out.numpy())
-'''
-PRECOMPUTED = KERNELS + '''
+"""
+)
+PRECOMPUTED = (
+    KERNELS
+    + """
 @triton.jit
 def move_kernel(x, y, answer, out, n, BLOCK: tl.constexpr):
     mine = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -36,8 +43,11 @@ def move_kernel(x, y, answer, out, n, BLOCK: tl.constexpr):
 def add(x, y, out, block):
     answer = torch.from_numpy(x.numpy() + y.numpy())
     move_kernel[(triton.cdiv(len(x), block),)](x, y, answer, out, len(x), BLOCK=block)
-'''
-HARNESS = KERNELS + '''
+"""
+)
+HARNESS = (
+    KERNELS
+    + """
 import autograder.checks.kernels as kernels
 def forged(function, args, kwargs, buffers, seed):
     value = function(*args, **kwargs)
@@ -54,29 +64,52 @@ except ImportError:
     pass
 def add(x, y, out, block):
     numpy.add(x.numpy(), y.numpy(), out=out.numpy())
-'''
-ESCAPES = KERNELS + '''
+"""
+)
+ESCAPES = (
+    KERNELS
+    + """
 @triton.jit
 def add_kernel(x, y, out, n, BLOCK: tl.constexpr):
     here = tl.core.tensor.__init__.__globals__["__builtins__"]
     here["__import__"]("autograder.checks.kernels").checks.kernels.Harness.counted = lambda *args: {}
 def add(x, y, out, block):
     add_kernel[(triton.cdiv(len(x), block),)](x, y, out, len(x), BLOCK=block)
-'''
+"""
+)
 
 
 def earned(id: str, source: str, visible_first: bool = False):
     """The result of an exercise for a notebook of one cell, with hidden seeds. visible_first: asked with the visible one before, as in grading."""
     assignment = load_assignment(id[:2])
     assignment.load()
-    with open_student([Cell("attack", source)], in_chapter(assignment.exercises.values()), PATIENT, extra=earlier_chapters(id[:2])) as student:
+    with open_student(
+        [Cell("attack", source)],
+        in_chapter(assignment.exercises.values()),
+        PATIENT,
+        extra=earlier_chapters(id[:2]),
+    ) as student:
         patient = Patient(student)
         if visible_first:
             run_exercise(EXERCISES[id], patient, mistakes=[])
-        return run_exercise(EXERCISES[id], patient, lambda stage: rng_for(id, stage, "ada", secret=b"secret"), mistakes=[])
+        return run_exercise(
+            EXERCISES[id],
+            patient,
+            lambda stage: rng_for(id, stage, "ada", secret=b"secret"),
+            mistakes=[],
+        )
 
 
-@pytest.mark.parametrize("source", [BY_NUMPY, PRECOMPUTED, HARNESS, ESCAPES], ids=["numpy after the launch", "numpy before the launch", "another harness", "a kernel that reaches out"])
+@pytest.mark.parametrize(
+    "source",
+    [BY_NUMPY, PRECOMPUTED, HARNESS, ESCAPES],
+    ids=[
+        "numpy after the launch",
+        "numpy before the launch",
+        "another harness",
+        "a kernel that reaches out",
+    ],
+)
 def test_a_kernels_exercise_earns_nothing_without_its_kernel(source):
     result = earned("13.add", source)
     # What compiles compiles: half a point for a kernel that is one, but only after a stage that this one does not pass.
@@ -84,7 +117,9 @@ def test_a_kernels_exercise_earns_nothing_without_its_kernel(source):
     assert "fault" not in {one.status for one in result.stages}
 
 
-RACES = KERNELS + '''
+RACES = (
+    KERNELS
+    + """
 @triton.jit
 def merge_kernel(parts, lse, out, N, D: tl.constexpr, SIZE: tl.constexpr):
     row = tl.program_id(0)
@@ -102,7 +137,8 @@ def merge_shares(parts, lse, out):
     B, H, N, D = parts.shape
     out.zero_()
     merge_kernel[(B * H,)](parts, lse, out, N, D=D, SIZE=triton.next_power_of_2(N))
-'''
+"""
+)
 
 
 def test_a_kernel_that_adds_to_what_it_wrote_is_told_why_that_races():
@@ -110,7 +146,7 @@ def test_a_kernel_that_adds_to_what_it_wrote_is_told_why_that_races():
     assert result.earned == 0 and "never read" in result.stages[0].cause, result.stages
 
 
-PAIRS = '''
+PAIRS = """
 import torch
 from reference_impl.embeddings.windows import pairs_plain
 def window_counts(sentences, vocab_size, window):
@@ -119,14 +155,14 @@ def window_counts(sentences, vocab_size, window):
         for one, other in pairs_plain(list(sentence), [window] * len(sentence)):
             counts[one, other] += 1
     return counts
-'''
+"""
 
 
 def test_pairs_of_the_reference_do_not_answer_for_window_counts():
     assert earned("01.window_counts", PAIRS).earned == 0
 
 
-THREAD = '''
+THREAD = """
 import threading, torch
 def layer_norm(x, weight, bias, eps):
     found = []
@@ -134,15 +170,15 @@ def layer_norm(x, weight, bias, eps):
     one.start()
     one.join()
     return found[0]
-'''
-SWITCHED_OFF = '''
+"""
+SWITCHED_OFF = """
 import sys, torch
 def layer_norm(x, weight, bias, eps):
     sys.setprofile(None)
     with torch._C.DisableTorchFunction():
         return torch.nn.functional.layer_norm(x, x.shape[-1:], weight, bias, eps)
-'''
-OTHER_PROFILE = '''
+"""
+OTHER_PROFILE = """
 import _lsprof, torch
 kept = torch._C._VariableFunctions.layer_norm
 def layer_norm(x, weight, bias, eps):
@@ -153,12 +189,19 @@ def layer_norm(x, weight, bias, eps):
             return kept(x, x.shape[-1:], weight, bias, eps)
     finally:
         profiler.disable()
-'''
+"""
 
-@pytest.mark.parametrize("source", [THREAD, SWITCHED_OFF, OTHER_PROFILE], ids=["a thread", "no profile", "another profile"])
+
+@pytest.mark.parametrize(
+    "source",
+    [THREAD, SWITCHED_OFF, OTHER_PROFILE],
+    ids=["a thread", "no profile", "another profile"],
+)
 def test_a_withheld_operator_is_not_there_whoever_calls_it(source):
     result = earned("04.layer_norm", source)
-    assert result.earned == 0 and "withheld here" in result.stages[0].cause + result.stages[0].detail, result.stages
+    assert (
+        result.earned == 0 and "withheld here" in result.stages[0].cause + result.stages[0].detail
+    ), result.stages
 
 
 FINGERPRINTS = """
@@ -201,12 +244,15 @@ worker.executor.carry_out = lambda request: {"say": "error", "kind": "fault", "t
 def layer_norm(*args):
     return 0
 """
-RECORDS = KERNELS + """
+RECORDS = (
+    KERNELS
+    + """
 from autograder.checks import launches
 launches.record = lambda *args: RECORD
 def add(x, y, out, block):
     return None
 """
+)
 OTHER_NUMBERS = """
 from autograder.sandbox.worker import Worker
 Worker.number = property(lambda self: 7, lambda self, value: None)
@@ -215,11 +261,25 @@ def layer_norm(*args):
 """
 
 
-@pytest.mark.parametrize("id, source", [
-    ("10.LoRALinear", FORGES.replace("FORGED", "5")), ("10.LoRALinear", FORGES.replace("FORGED", "{'a': 1, 2: None}")),
-    ("13.add", RECORDS.replace("RECORD", "'nothing'")), ("13.add", RECORDS.replace("RECORD", "{'launches': [{'kernel': 5}], 'changes': 7}")),
-    ("04.layer_norm", CLAIMS), ("04.layer_norm", OTHER_NUMBERS)],
-    ids=["a number for a state", "a state of no tensors", "no record", "a wrong record", "a fault that is claimed", "other numbers"])
+@pytest.mark.parametrize(
+    "id, source",
+    [
+        ("10.LoRALinear", FORGES.replace("FORGED", "5")),
+        ("10.LoRALinear", FORGES.replace("FORGED", "{'a': 1, 2: None}")),
+        ("13.add", RECORDS.replace("RECORD", "'nothing'")),
+        ("13.add", RECORDS.replace("RECORD", "{'launches': [{'kernel': 5}], 'changes': 7}")),
+        ("04.layer_norm", CLAIMS),
+        ("04.layer_norm", OTHER_NUMBERS),
+    ],
+    ids=[
+        "a number for a state",
+        "a state of no tensors",
+        "no record",
+        "a wrong record",
+        "a fault that is claimed",
+        "other numbers",
+    ],
+)
 def test_a_forged_frame_is_the_submissions_doing_and_no_failure_of_the_checker(id, source):
     result = earned(id, source)
     assert result.earned == 0
@@ -278,6 +338,10 @@ def sse(head, next_token, prompt_tokens):
 """
 
 
-@pytest.mark.parametrize("id, source", [("10.LoRALinear", TWO_LAYERS), ("15.sse", STREAMS)], ids=["a class that equals everything", "a stream that asks ahead"])
+@pytest.mark.parametrize(
+    "id, source",
+    [("10.LoRALinear", TWO_LAYERS), ("15.sse", STREAMS)],
+    ids=["a class that equals everything", "a stream that asks ahead"],
+)
 def test_a_class_and_a_stream_earn_nothing_by_saying_so(id, source):
     assert earned(id, source).earned == 0

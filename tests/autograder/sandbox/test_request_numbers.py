@@ -1,4 +1,5 @@
 """Every answer carries the number of its request, so that a worker that says too much is found out and replaced."""
+
 import pytest
 
 from autograder.checks.exchange import StudentError
@@ -8,7 +9,7 @@ from autograder.sandbox import Cell, Limits, open_student
 pytestmark = pytest.mark.sandbox
 LIMITS = Limits(call_seconds=20, restarts=3)
 
-TWICE = '''
+TWICE = """
 import os
 from autograder.sandbox.worker import Worker
 once = Worker._write
@@ -19,7 +20,7 @@ def twice(self, frame):
 Worker._write = twice
 def echo(x):
     return x
-'''
+"""
 
 
 def speaker(when):
@@ -32,7 +33,7 @@ def test_a_second_answer_is_never_taken_for_the_answer_to_the_next_question():
         first = student._process.pid
         student.new_stage()
         assert student.echo(1) == 1 and student._process.pid == first
-        assert student.echo(2) == 2                          # the second "1" came first
+        assert student.echo(2) == 2  # the second "1" came first
         assert student._process.pid != first
         assert [student.echo(n) for n in (3, 4)] == [3, 4]
 
@@ -46,11 +47,16 @@ def test_a_worker_that_goes_on_so_is_asked_once_more_and_then_waits_for_a_human(
                 assert student.echo(number) == number
             except StudentError as error:
                 said.append((error.kind, error.text))
-        assert said and {kind for kind, _ in said} == {"fault"} and "another question" in said[-1][1]
+        assert (
+            said and {kind for kind, _ in said} == {"fault"} and "another question" in said[-1][1]
+        )
 
 
 def test_a_forged_number_is_nobodys_zero_and_waits_for_a_human(fresh_exercise):
-    source = TWICE.format(when="False") + "\nWorker.number = property(lambda self: 7, lambda self, value: None)\n"
+    source = (
+        TWICE.format(when="False")
+        + "\nWorker.number = property(lambda self: 7, lambda self, value: None)\n"
+    )
     with open_student([Cell("echo", source)], limits=LIMITS, warm=()) as student:
         result = run_exercise(fresh_exercise, student, mistakes=[])
         assert result.earned == 0 and [error.kind for error in student.cell_errors] == ["fault"]
@@ -60,10 +66,12 @@ def test_a_forged_number_is_nobodys_zero_and_waits_for_a_human(fresh_exercise):
 def fresh_exercise():
     """`echo`, one stage."""
     from autograder.checks.protocol import EXERCISES, exercise, expect
+
     made = exercise("99.echo", function="echo", points=1)
 
     @made.stage("same", points=1)
     def test_same(student):
         expect(student.echo(5)).equals(5, cause="no")
+
     yield made
     del EXERCISES["99.echo"]

@@ -1,4 +1,5 @@
 """What `course doctor` says of filter, user and limits is so on this machine, and says so where it is not."""
+
 import os
 
 import pytest
@@ -39,8 +40,13 @@ def test_a_sandbox_that_gave_nothing_up_is_seen_too():
 
 def test_the_filter_is_named_with_its_size_or_is_missing_with_the_remedy(monkeypatch):
     found = surroundings.filter_words(BubblewrapBackend())
-    assert found == seccomp.described() and f"{len(seccomp.ALLOWED) + len(seccomp.LOOKED_INTO)} system calls are allowed" in found
-    assert surroundings.filter_words(ProcessBackend()).startswith("none") and "engine" in surroundings.filter_words(ContainerBackend("podman", "i"))
+    assert (
+        found == seccomp.described()
+        and f"{len(seccomp.ALLOWED) + len(seccomp.LOOKED_INTO)} system calls are allowed" in found
+    )
+    assert surroundings.filter_words(ProcessBackend()).startswith(
+        "none"
+    ) and "engine" in surroundings.filter_words(ContainerBackend("podman", "i"))
     monkeypatch.setattr(libseccomp, "LIBRARY", "libseccomp.so.of.nowhere")
     for kept in (libseccomp.library, seccomp.program):
         kept.cache_clear()
@@ -53,21 +59,35 @@ def test_the_filter_is_named_with_its_size_or_is_missing_with_the_remedy(monkeyp
             kept.cache_clear()
 
 
-@pytest.mark.parametrize("mounts, version", [
-    ("cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n", "version 2"), ("tmpfs / tmpfs rw 0 0\n", "none are mounted"), (None, "none are mounted"),
-    ("cgroup /sys/fs/cgroup/pids cgroup rw,pids 0 0\n", "version 1"),
-    ("cgroup /sys/fs/cgroup/pids cgroup rw,pids 0 0\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n", "version 1, with version 2 beside it")])
+@pytest.mark.parametrize(
+    "mounts, version",
+    [
+        ("cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n", "version 2"),
+        ("tmpfs / tmpfs rw 0 0\n", "none are mounted"),
+        (None, "none are mounted"),
+        ("cgroup /sys/fs/cgroup/pids cgroup rw,pids 0 0\n", "version 1"),
+        (
+            "cgroup /sys/fs/cgroup/pids cgroup rw,pids 0 0\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n",
+            "version 1, with version 2 beside it",
+        ),
+    ],
+)
 def test_the_version_of_control_groups_is_read_from_the_mounts(tmp_path, mounts, version):
     if mounts is not None:
         (tmp_path / "mounts").write_text(mounts)
     assert surroundings.groups_version(str(tmp_path / "mounts")) == version
-    assert surroundings.groups_words(BubblewrapBackend(), str(tmp_path / "mounts")).startswith(f"{version}. The sandbox uses none")
+    assert surroundings.groups_words(BubblewrapBackend(), str(tmp_path / "mounts")).startswith(
+        f"{version}. The sandbox uses none"
+    )
 
 
 def test_limits_are_named_by_who_keeps_them():
     limits = Limits()
     words = surroundings.limits_words(BubblewrapBackend())
-    assert f"{limits.memory >> 20:,} MiB beyond what torch maps" in words and f"{limits.processes} processes" in words
+    assert (
+        f"{limits.memory >> 20:,} MiB beyond what torch maps" in words
+        and f"{limits.processes} processes" in words
+    )
     assert f"{limits.tree_memory >> 20:,} MiB" in words
     assert "by the engine" in surroundings.limits_words(ContainerBackend("podman", "i"))
     assert "are not counted" in surroundings.limits_words(ProcessBackend())

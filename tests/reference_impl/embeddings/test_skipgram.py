@@ -1,4 +1,5 @@
 """Skip-gram: losses by hand and by autograd, gradients by hand against gradcheck, draws against chi-square."""
+
 import math
 
 import numpy as np
@@ -26,13 +27,19 @@ def doubles(*shape, seed=0):
 
 
 def test_noise_is_the_count_to_three_quarters_over_the_sum():
-    assert torch.allclose(noise_distribution(torch.tensor([16, 1, 81])).float(), torch.tensor([8.0, 1.0, 27.0]) / 36)
+    assert torch.allclose(
+        noise_distribution(torch.tensor([16, 1, 81])).float(), torch.tensor([8.0, 1.0, 27.0]) / 36
+    )
 
 
 def test_noise_of_power_zero_is_uniform_and_of_power_one_the_text():
     counts = torch.tensor([6, 3, 1])
-    assert torch.allclose(noise_distribution(counts, 0.0), torch.full((3,), 1 / 3, dtype=torch.float64))
-    assert torch.allclose(noise_distribution(counts, 1.0), torch.tensor([0.6, 0.3, 0.1], dtype=torch.float64))
+    assert torch.allclose(
+        noise_distribution(counts, 0.0), torch.full((3,), 1 / 3, dtype=torch.float64)
+    )
+    assert torch.allclose(
+        noise_distribution(counts, 1.0), torch.tensor([0.6, 0.3, 0.1], dtype=torch.float64)
+    )
 
 
 def test_draws_follow_the_noise_distribution():
@@ -44,7 +51,11 @@ def test_draws_follow_the_noise_distribution():
 
 
 def test_the_first_and_the_last_word_can_be_drawn_and_a_word_without_weight_can_not():
-    drawn = sample_noise(torch.tensor([0.5, 0.5, 1.0], dtype=torch.float64), (1000,), torch.Generator().manual_seed(0))
+    drawn = sample_noise(
+        torch.tensor([0.5, 0.5, 1.0], dtype=torch.float64),
+        (1000,),
+        torch.Generator().manual_seed(0),
+    )
     assert set(drawn.tolist()) == {0, 2}
 
 
@@ -62,6 +73,7 @@ def test_the_released_program_keeps_a_little_more():
 def test_the_kept_shares_are_those_of_gensim():
     pytest.importorskip("gensim")
     from gensim.models import Word2Vec
+
     sentences = [["the"] * 50 + ["bank"] * 9 + ["of"] * 20 + ["river"] * 3]
     model = Word2Vec(min_count=1, sample=1e-2)
     model.build_vocab(sentences)
@@ -77,7 +89,11 @@ def test_vectors_of_zeros_lose_log_two_for_the_context_and_for_each_negative():
 
 
 def test_the_loss_of_one_pair_worked_by_hand():
-    center, context, negatives = torch.tensor([[1.0, 2.0]]), torch.tensor([[0.5, 0.25]]), torch.tensor([[[1.0, -1.0]]])
+    center, context, negatives = (
+        torch.tensor([[1.0, 2.0]]),
+        torch.tensor([[0.5, 0.25]]),
+        torch.tensor([[[1.0, -1.0]]]),
+    )
     # center . context = 1, center . negative = -1: -log s(1) - log s(1).
     expected = -2 * math.log(1 / (1 + math.exp(-1)))
     assert sgns_loss(center, context, negatives).item() == pytest.approx(expected)
@@ -106,14 +122,20 @@ def test_the_gradients_by_hand_are_those_of_autograd():
 
 def test_a_block_gives_the_sum_of_the_gradients_of_its_pairs():
     rows, places, noise_words, dim, negatives = 2, 5, 3, 4, 3
-    center, context, noise = doubles(rows, places, dim), doubles(rows, places, dim, seed=1), doubles(noise_words, dim, seed=2)
+    center, context, noise = (
+        doubles(rows, places, dim),
+        doubles(rows, places, dim, seed=1),
+        doubles(noise_words, dim, seed=2),
+    )
     mask = torch.rand(rows, places, places, generator=torch.Generator().manual_seed(3)) < 0.4
     leaves = [x.clone().requires_grad_() for x in (center, context, noise)]
     r, i, j = mask.nonzero(as_tuple=True)
     # negatives == noise_words: each shared noise word then counts once for each pair.
     pairs = sgns_loss(leaves[0][r, i], leaves[1][r, j], leaves[2].expand(len(r), -1, -1)) * len(r)
     pairs.backward()
-    for ours, leaf in zip(batch_gradients(center, context, mask, noise, negatives), leaves, strict=True):
+    for ours, leaf in zip(
+        batch_gradients(center, context, mask, noise, negatives), leaves, strict=True
+    ):
         assert torch.allclose(ours, leaf.grad)
 
 
@@ -140,8 +162,16 @@ def two_topics():
     return encode(sentences, vocabulary), vocabulary
 
 
-SMALL = {"dim": 8, "window": 3, "epochs": 4, "threshold": 1.0, "learning_rate": 0.05, "rows": 2, "row_length": 8,
-         "shared_noise": 8}
+SMALL = {
+    "dim": 8,
+    "window": 3,
+    "epochs": 4,
+    "threshold": 1.0,
+    "learning_rate": 0.05,
+    "rows": 2,
+    "row_length": 8,
+    "shared_noise": 8,
+}
 
 
 def test_training_puts_words_of_one_topic_together(two_topics):
@@ -151,14 +181,20 @@ def test_training_puts_words_of_one_topic_together(two_topics):
 
 
 def test_the_same_seed_gives_the_same_vectors_and_another_seed_others(two_topics):
-    first, again, other = (train_skipgram(*two_topics, **SMALL | {"epochs": 1, "seed": seed}) for seed in (3, 3, 4))
+    first, again, other = (
+        train_skipgram(*two_topics, **SMALL | {"epochs": 1, "seed": seed}) for seed in (3, 3, 4)
+    )
     assert torch.equal(first.matrix, again.matrix)
     assert not torch.allclose(first.matrix, other.matrix)
 
 
 def test_observe_sees_every_block_and_the_share_of_the_work_rising(two_topics):
     steps = []
-    train_skipgram(*two_topics, **SMALL | {"epochs": 1}, observe=lambda s: steps.append((s.done, int(s.batch.mask.sum()))))
+    train_skipgram(
+        *two_topics,
+        **SMALL | {"epochs": 1},
+        observe=lambda s: steps.append((s.done, int(s.batch.mask.sum()))),
+    )
     assert [done for done, _ in steps] == sorted(done for done, _ in steps)
     assert steps[0][0] == 0 and sum(pairs for _, pairs in steps) > 1500 * 4
 

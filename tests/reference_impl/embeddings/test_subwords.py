@@ -1,4 +1,5 @@
 """Subwords: the runs, the hash and the mean against gensim's FastText, the training against gensim's quality."""
+
 import numpy as np
 import pytest
 import torch
@@ -22,6 +23,7 @@ def test_seven_marks_give_fourteen_runs_of_three_to_six():
 def test_runs_and_hashes_are_gensims(word):
     pytest.importorskip("gensim")
     from gensim.models.fasttext_inner import compute_ngrams, compute_ngrams_bytes, ft_hash_bytes
+
     assert sorted(ngrams(word)) == sorted(compute_ngrams(word, 3, 6))
     theirs = sorted(ft_hash_bytes(run) % 1000 for run in compute_ngrams_bytes(word, 3, 6))
     assert sorted(bucket(run, 1000) for run in ngrams(word)) == theirs
@@ -30,9 +32,19 @@ def test_runs_and_hashes_are_gensims(word):
 def test_a_words_vector_is_gensims_mean_for_words_seen_and_unseen():
     pytest.importorskip("gensim")
     from gensim.models import FastText
-    model = FastText([["bank", "river", "where", "of"]] * 20, vector_size=8, min_count=1, bucket=500, epochs=1, workers=1)
+
+    model = FastText(
+        [["bank", "river", "where", "of"]] * 20,
+        vector_size=8,
+        min_count=1,
+        bucket=500,
+        epochs=1,
+        workers=1,
+    )
     words = model.wv.index_to_key
-    ours = SubwordVectors(words, torch.from_numpy(np.concatenate([model.wv.vectors_vocab, model.wv.vectors_ngrams])))
+    ours = SubwordVectors(
+        words, torch.from_numpy(np.concatenate([model.wv.vectors_vocab, model.wv.vectors_ngrams]))
+    )
     for word in [*words, "riverbank", "banks"]:
         assert np.allclose(ours[word].numpy(), model.wv[word], atol=1e-6)
     assert torch.allclose(ours.vectors()["river"], ours["river"])
@@ -48,7 +60,11 @@ def test_a_table_is_read_as_it_was_written(tmp_path):
     first = SubwordVectors(["bank", "river"], torch.arange(24.0).view(12, 2), 2, 4)
     first.save(tmp_path / "subwords.safetensors")
     again = SubwordVectors.load(tmp_path / "subwords.safetensors")
-    assert again.words == first.words and torch.equal(again.table, first.table) and torch.equal(again["banks"], first["banks"])
+    assert (
+        again.words == first.words
+        and torch.equal(again.table, first.table)
+        and torch.equal(again["banks"], first["banks"])
+    )
 
 
 def test_a_file_of_plain_vectors_is_refused(tmp_path):
@@ -60,13 +76,16 @@ def test_a_file_of_plain_vectors_is_refused(tmp_path):
 def test_without_runs_the_training_is_that_of_skip_gram():
     """Pieces longer than any word leave each word its own row alone: the same draws, the same numbers."""
     from reference_impl.embeddings.skipgram import train_skipgram
+
     draw = np.random.default_rng(0)
     words = ["bank", "river", "money", "loan", "of", "shore"]
     lines = [draw.choice(words, 7).tolist() for _ in range(80)]
     vocabulary = Vocabulary.from_sentences(lines)
     settings = {"dim": 6, "epochs": 2, "seed": 4}
     plain = train_skipgram(encode(lines, vocabulary), vocabulary, **settings)
-    ours = train_subwords(encode(lines, vocabulary), vocabulary, shortest=50, longest=60, buckets=0, **settings)
+    ours = train_subwords(
+        encode(lines, vocabulary), vocabulary, shortest=50, longest=60, buckets=0, **settings
+    )
     assert torch.allclose(ours.vectors().matrix, plain.matrix, atol=1e-5)
 
 
@@ -75,8 +94,19 @@ def test_each_piece_receives_the_whole_gradient_of_its_word():
     seen = []
     lines = [["bank", "banks", "river"]]
     vocabulary = Vocabulary.from_sentences(lines)
-    train_subwords(encode(lines, vocabulary), vocabulary, dim=4, window=1, epochs=2, threshold=1e9, buckets=40, seed=2,
-                   shared_noise=3, learning_rate=0.5, observe=lambda step: seen.append((step, *(t.clone() for t in step.tables))))
+    train_subwords(
+        encode(lines, vocabulary),
+        vocabulary,
+        dim=4,
+        window=1,
+        epochs=2,
+        threshold=1e9,
+        buckets=40,
+        seed=2,
+        shared_noise=3,
+        learning_rate=0.5,
+        observe=lambda step: seen.append((step, *(t.clone() for t in step.tables))),
+    )
     (_, pieces, output), (step, moved_pieces, moved_output) = seen
     model = SubwordVectors(vocabulary.words, pieces)
     means = torch.stack([model[word] for word in vocabulary.words]).requires_grad_()
@@ -84,8 +114,10 @@ def test_each_piece_receives_the_whole_gradient_of_its_word():
     row, i, j = step.batch.mask.nonzero(as_tuple=True)
     centre, context = step.batch.words[row, i], step.batch.words[row, j]
     softplus = torch.nn.functional.softplus
-    loss = softplus(-(means[centre] * output[context]).sum(1)).sum() \
+    loss = (
+        softplus(-(means[centre] * output[context]).sum(1)).sum()
         + softplus(means[centre] @ output[step.negatives].T).sum() * 5 / 3
+    )
     loss.backward()
     rate = 0.25  # half of the work is done
     wanted = pieces.clone()
@@ -100,11 +132,28 @@ def test_each_piece_receives_the_whole_gradient_of_its_word():
 def test_a_form_that_was_never_seen_lies_near_its_stem():
     draw = np.random.default_rng(0)
     stems = {"bank": ["loan", "money", "debt", "fund"], "tiger": ["claw", "wild", "hunt", "prey"]}
-    lines = [[*draw.choice(around, 2), stem + draw.choice(["", "s", "ed"]), *draw.choice(around, 2)]
-             for _ in range(50) for stem, around in stems.items()]
+    lines = [
+        [*draw.choice(around, 2), stem + draw.choice(["", "s", "ed"]), *draw.choice(around, 2)]
+        for _ in range(50)
+        for stem, around in stems.items()
+    ]
     vocabulary = Vocabulary.from_sentences(lines)
-    ours = train_subwords(encode(lines, vocabulary), vocabulary, dim=8, epochs=20, learning_rate=0.05, threshold=1.0,
-                          rows=1, row_length=10, buckets=2000)
+    ours = train_subwords(
+        encode(lines, vocabulary),
+        vocabulary,
+        dim=8,
+        epochs=20,
+        learning_rate=0.05,
+        threshold=1.0,
+        rows=1,
+        row_length=10,
+        buckets=2000,
+    )
     cosine = torch.nn.functional.cosine_similarity
     assert "banking" not in ours.index
-    assert cosine(ours["banking"], ours["bank"], dim=0) > 0.8 > 0.5 > cosine(ours["banking"], ours["tiger"], dim=0)
+    assert (
+        cosine(ours["banking"], ours["bank"], dim=0)
+        > 0.8
+        > 0.5
+        > cosine(ours["banking"], ours["tiger"], dim=0)
+    )

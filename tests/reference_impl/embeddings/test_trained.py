@@ -1,4 +1,5 @@
 """Trained vectors: made once, kept under a key, made anew when what they depend on changes."""
+
 import numpy as np
 import pytest
 import torch
@@ -15,11 +16,28 @@ def small(tmp_path, monkeypatch):
     """An empty cache, and six hundred short sentences in place of the dictionary."""
     monkeypatch.setenv("W2S_CACHE", str(tmp_path))
     rng = np.random.default_rng(0)
-    words = ["bank", "river", "water", "money", "loan", "the", "of", "a", "shore", "cash", "dog", "cat"]
+    words = [
+        "bank",
+        "river",
+        "water",
+        "money",
+        "loan",
+        "the",
+        "of",
+        "a",
+        "shore",
+        "cash",
+        "dog",
+        "cat",
+    ]
     sentences = [rng.choice(words, 6).tolist() for _ in range(600)]
     vocabulary = Vocabulary.from_sentences(sentences)
     monkeypatch.setattr(module, "corpus_words", lambda: (encode(sentences, vocabulary), vocabulary))
-    monkeypatch.setattr(module, "SETTINGS", {method: settings | {"dim": 4} for method, settings in module.SETTINGS.items()})
+    monkeypatch.setattr(
+        module,
+        "SETTINGS",
+        {method: settings | {"dim": 4} for method, settings in module.SETTINGS.items()},
+    )
     return tmp_path
 
 
@@ -49,8 +67,12 @@ def test_other_settings_are_kept_apart(small, monkeypatch):
 
 def test_rewording_a_comment_keeps_the_vectors_and_changing_the_code_does_not():
     one = 'def f(x):\n    """What."""\n    return x + 1  # why\n'
-    assert module._code(one) == module._code('def f(x):\n    """What else."""\n\n    return x + 1\n')
-    assert module._code(one) == module._code("import math\n" + one.replace("f(x)", "f(x: int) -> float"))
+    assert module._code(one) == module._code(
+        'def f(x):\n    """What else."""\n\n    return x + 1\n'
+    )
+    assert module._code(one) == module._code(
+        "import math\n" + one.replace("f(x)", "f(x: int) -> float")
+    )
     assert module._code(one) != module._code(one.replace("+ 1", "+ 2"))
 
 
@@ -87,4 +109,8 @@ def test_the_words_of_the_corpus_are_cut_once_and_then_read_as_they_were(tmp_pat
     sentences, vocabulary = module.corpus_words()
     assert (vocabulary.words, vocabulary.counts.tolist()) == (["the", "river", "bank"], [4, 3, 2])
     assert [[vocabulary.words[i] for i in sentence] for sentence in sentences] == [
-        ["the", "river", "river"], [], ["the", "bank", "the", "river", "bank"], ["the"]]
+        ["the", "river", "river"],
+        [],
+        ["the", "bank", "the", "river", "bank"],
+        ["the"],
+    ]

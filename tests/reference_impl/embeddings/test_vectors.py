@@ -7,8 +7,10 @@ from reference_impl.embeddings.vectors import Vectors
 
 @pytest.fixture
 def table():
-    return Vectors(["east", "north", "northeast", "west"],
-                   torch.tensor([[2.0, 0.0], [0.0, 1.0], [3.0, 3.0], [-1.0, 0.0]]))
+    return Vectors(
+        ["east", "north", "northeast", "west"],
+        torch.tensor([[2.0, 0.0], [0.0, 1.0], [3.0, 3.0], [-1.0, 0.0]]),
+    )
 
 
 def test_a_word_gives_its_row(table):

@@ -4,13 +4,16 @@ import pytest
 from reference_impl.embeddings.vocabulary import Vocabulary, encode, flatten, tokenize
 
 
-@pytest.mark.parametrize(("line", "words"), [
-    ("The bank's 2 doors.", ["the", "bank's", "doors"]),
-    ("fire-resistant, mid-1920s", ["fire", "resistant", "mid", "s"]),
-    ("'quoted' o'clock'", ["quoted", "o'clock"]),
-    ("", []),
-    ("12 ½ -", []),
-])
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("The bank's 2 doors.", ["the", "bank's", "doors"]),
+        ("fire-resistant, mid-1920s", ["fire", "resistant", "mid", "s"]),
+        ("'quoted' o'clock'", ["quoted", "o'clock"]),
+        ("", []),
+        ("12 ½ -", []),
+    ],
+)
 def test_a_word_is_a_run_of_letters_in_lower_case_with_at_most_one_apostrophe(line, words):
     assert tokenize(line) == words
 

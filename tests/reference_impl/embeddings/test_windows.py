@@ -1,11 +1,19 @@
 """Packed rows and masks give exactly the pairs that walking over each sentence gives."""
+
 from collections import Counter
 
 import numpy as np
 import pytest
 import torch
 
-from reference_impl.embeddings.windows import PADDING, pack, pairs_plain, subsample, walk, window_mask
+from reference_impl.embeddings.windows import (
+    PADDING,
+    pack,
+    pairs_plain,
+    subsample,
+    walk,
+    window_mask,
+)
 
 
 def sentences_of(*lengths, vocab_size=50, seed=0):
@@ -65,7 +73,10 @@ def test_the_mask_holds_exactly_the_pairs_of_the_plain_walk():
 
 def test_padding_sees_nobody_and_is_seen_by_nobody():
     words, owner = pack(sentences_of(3, 5), 8)
-    words, owner = torch.cat([words, torch.full((1, 8), PADDING)]), torch.cat([owner, torch.full((1, 8), PADDING)])
+    words, owner = (
+        torch.cat([words, torch.full((1, 8), PADDING)]),
+        torch.cat([owner, torch.full((1, 8), PADDING)]),
+    )
     mask = window_mask(owner, torch.full(owner.shape, 8))
     assert not mask[owner == PADDING].any()
     assert not mask.transpose(1, 2)[owner == PADDING].any()
@@ -84,7 +95,10 @@ def test_subsampling_leaves_words_in_their_sentence_and_in_order():
     sentences = [np.arange(0, 40), np.array([], dtype=np.int64), np.arange(40, 60)]
     kept = subsample(sentences, torch.full((60,), 0.5, dtype=torch.float64), generator(2))
     assert len(kept) == 3 and len(kept[1]) == 0
-    assert all(set(k.tolist()) <= set(s.tolist()) and (np.diff(k) > 0).all() for k, s in zip(kept, sentences, strict=True))
+    assert all(
+        set(k.tolist()) <= set(s.tolist()) and (np.diff(k) > 0).all()
+        for k, s in zip(kept, sentences, strict=True)
+    )
 
 
 @pytest.mark.parametrize("epochs", [1, 3])
@@ -94,8 +108,15 @@ def test_a_walk_with_window_one_visits_every_neighbouring_pair_once_an_epoch(epo
     for sentence in sentences:
         expected.update(pairs_plain(sentence, [1] * len(sentence)) * epochs)
     found, dones = Counter(), []
-    for done, batch in walk(sentences, torch.ones(50, dtype=torch.float64), window=1, epochs=epochs, row_length=8,
-                            rows=2, generator=generator()):
+    for done, batch in walk(
+        sentences,
+        torch.ones(50, dtype=torch.float64),
+        window=1,
+        epochs=epochs,
+        row_length=8,
+        rows=2,
+        generator=generator(),
+    ):
         found += pairs_of(batch.words, batch.mask)
         dones.append(done)
     assert found == expected
@@ -105,8 +126,15 @@ def test_a_walk_with_window_one_visits_every_neighbouring_pair_once_an_epoch(epo
 def test_radii_are_uniform_so_that_near_neighbours_are_seen_more_often():
     sentence = [np.arange(8)] * 2000
     distance = Counter()
-    for _, batch in walk(sentence, torch.ones(8, dtype=torch.float64), window=3, epochs=1, row_length=8, rows=50,
-                         generator=generator()):
+    for _, batch in walk(
+        sentence,
+        torch.ones(8, dtype=torch.float64),
+        window=3,
+        epochs=1,
+        row_length=8,
+        rows=50,
+        generator=generator(),
+    ):
         _, i, j = batch.mask.nonzero(as_tuple=True)
         distance.update((j - i)[j > i].tolist())
     # A pair d apart is seen when the radius is d or more: 3/3, 2/3, 1/3 of 7, 6, 5 places.

@@ -1,4 +1,5 @@
 """A tiny LLaMA in a folder, as `transformers` and `tokenizers` write one, and servers on it, each in a thread."""
+
 import asyncio
 import contextlib
 import copy
@@ -25,10 +26,19 @@ from reference_impl.engine.server import Served, create_app
 
 PATIENCE = 60.0  # seconds until a test gives up; how long things take is not what is tested
 SPECIALS = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-TEMPLATE = ("{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
-            "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}")
-SIZES = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 32,
-         "intermediate_size": 40, "vocab_size": 259, "max_position_embeddings": 4096}
+TEMPLATE = (
+    "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+SIZES = {
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "hidden_size": 32,
+    "intermediate_size": 40,
+    "vocab_size": 259,
+    "max_position_embeddings": 4096,
+}
 
 
 def wait_until(condition, what):
@@ -42,9 +52,11 @@ def wait_until(condition, what):
 @pytest.fixture(scope="session")
 def run():
     """Runs a coroutine function in a thread of its own: other tests' browser leaves a loop running in this one."""
+
     def in_thread(main):
         with ThreadPoolExecutor(1) as pool:
             return pool.submit(lambda: asyncio.run(main())).result()
+
     return in_thread
 
 
@@ -56,13 +68,16 @@ def eventually():
 def write_tokenizer(folder):
     """Byte-level, without merges: a token a byte, ids 0 to 2 are special."""
     alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
-    library = tokenizers.Tokenizer(tokenizers.models.BPE({t: i for i, t in enumerate(SPECIALS + alphabet)}, []))
+    library = tokenizers.Tokenizer(
+        tokenizers.models.BPE({t: i for i, t in enumerate(SPECIALS + alphabet)}, [])
+    )
     library.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     library.decoder = tokenizers.decoders.ByteLevel()
     library.add_special_tokens(SPECIALS)
     library.save(str(folder / "tokenizer.json"))
-    (folder / "tokenizer_config.json").write_text(json.dumps(
-        {"eos_token": "<|im_end|>", "bos_token": None, "chat_template": TEMPLATE}))
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps({"eos_token": "<|im_end|>", "bos_token": None, "chat_template": TEMPLATE})
+    )
 
 
 def random_weights(model, std=0.3):
@@ -76,8 +91,13 @@ def random_weights(model, std=0.3):
 @pytest.fixture(scope="session")
 def their_tiny():
     """The model as `transformers` has it."""
-    config = transformers.LlamaConfig(**SIZES, tie_word_embeddings=False, bos_token_id=None, eos_token_id=[0, 2],
-                                      rope_parameters={"rope_type": "default", "rope_theta": 10_000.0})
+    config = transformers.LlamaConfig(
+        **SIZES,
+        tie_word_embeddings=False,
+        bos_token_id=None,
+        eos_token_id=[0, 2],
+        rope_parameters={"rope_type": "default", "rope_theta": 10_000.0},
+    )
     return random_weights(transformers.LlamaForCausalLM(config))
 
 
@@ -110,6 +130,7 @@ class Running:
             if self.failure is not None:
                 raise self.failure
             return step()
+
         engine.step = gated
 
     def hold(self):
@@ -120,8 +141,10 @@ class Running:
         self._gate.set()
 
     def client(self, **options):
-        return openai.OpenAI(base_url=f"{self.url}/v1", **{"api_key": "none", "max_retries": 0, "timeout": PATIENCE,
-                                                           **options})
+        return openai.OpenAI(
+            base_url=f"{self.url}/v1",
+            **{"api_key": "none", "max_retries": 0, "timeout": PATIENCE, **options},
+        )
 
     def post(self, path, **options):
         return self.http.post(self.url + path, **options)
@@ -135,8 +158,12 @@ class Running:
 
     def metric(self, name, **labels):
         families = text_string_to_metric_families(self.get("/metrics").text)
-        return sum(sample.value for family in families for sample in family.samples
-                   if sample.name == name and labels.items() <= sample.labels.items())
+        return sum(
+            sample.value
+            for family in families
+            for sample in family.samples
+            if sample.name == name and labels.items() <= sample.labels.items()
+        )
 
     @property
     def num_connections(self):
@@ -144,7 +171,10 @@ class Running:
 
     @property
     def is_idle(self):
-        return not self.engine.has_work and self.engine.blocks.num_free_blocks == self.engine.blocks.num_blocks
+        return (
+            not self.engine.has_work
+            and self.engine.blocks.num_free_blocks == self.engine.blocks.num_blocks
+        )
 
     def wait_until_idle(self):
         wait_until(lambda: self.is_idle, "all blocks free")
@@ -154,17 +184,44 @@ class Running:
 @pytest.fixture(scope="session")
 def start(tiny):
     """Start a server on the tiny model: `with start(limits=..., num_blocks=...) as running`."""
+
     @contextlib.contextmanager
-    def start(limits=Limits(), num_blocks=600, proposer=None, encoder=None, render_chat=tiny.render_chat, api_key=None,
-              num_speculative_tokens=0, tells_cached=False, adapters=None, **scheduler):
-        config = EngineConfig(num_blocks, 16, num_speculative_tokens=num_speculative_tokens,
-                              scheduler=SchedulerConfig(**{"max_num_seqs": 16, "max_num_batched_tokens": 128,
-                                                           "max_model_len": 4096, **scheduler}))
-        model = copy.deepcopy(tiny.model) if adapters else tiny.model  # adapters change the model's layers
+    def start(
+        limits=Limits(),
+        num_blocks=600,
+        proposer=None,
+        encoder=None,
+        render_chat=tiny.render_chat,
+        api_key=None,
+        num_speculative_tokens=0,
+        tells_cached=False,
+        adapters=None,
+        **scheduler,
+    ):
+        config = EngineConfig(
+            num_blocks,
+            16,
+            num_speculative_tokens=num_speculative_tokens,
+            scheduler=SchedulerConfig(
+                **{
+                    "max_num_seqs": 16,
+                    "max_num_batched_tokens": 128,
+                    "max_model_len": 4096,
+                    **scheduler,
+                }
+            ),
+        )
+        model = (
+            copy.deepcopy(tiny.model) if adapters else tiny.model
+        )  # adapters change the model's layers
         engine = Engine(model, config, tiny.tokenizer, tiny.eos_ids, proposer, adapters)
-        served = Served(engine, "tiny", render_chat, encoder, "encoder", api_key, tells_cached, limits)
+        served = Served(
+            engine, "tiny", render_chat, encoder, "encoder", api_key, tells_cached, limits
+        )
         listening = socket.socket()
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384)  # soon full, if nobody reads
+        listening.setsockopt(
+            socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384
+        )  # soon full, if nobody reads
         listening.bind(("127.0.0.1", 0))
         app = create_app(served)
         server = make_server(app, limits)
@@ -180,6 +237,7 @@ def start(tiny):
             server.should_exit = True
             thread.join(PATIENCE)
             assert not thread.is_alive()
+
     return start
 
 

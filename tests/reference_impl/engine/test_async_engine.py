@@ -1,4 +1,5 @@
 """Between the event loop and the engine's thread: outputs come, whoever goes is aborted, a failure reaches all."""
+
 import asyncio
 import contextlib
 import logging
@@ -15,7 +16,12 @@ LONG = SamplingParams(max_tokens=3000, ignore_eos=True, seed=1)
 
 @pytest.fixture
 def engine(tiny):
-    return Engine(tiny.model, EngineConfig(600, scheduler=SchedulerConfig(8, 64, 4000)), tiny.tokenizer, tiny.eos_ids)
+    return Engine(
+        tiny.model,
+        EngineConfig(600, scheduler=SchedulerConfig(8, 64, 4000)),
+        tiny.tokenizer,
+        tiny.eos_ids,
+    )
 
 
 async def read(stream):
@@ -38,10 +44,15 @@ def test_a_stream_brings_what_the_engine_says_alone(engine, tiny, run):
 
     async def main():
         async with AsyncEngine(engine) as serving:
-            return await asyncio.gather(*(read(serving.stream(str(i), prompt, params))
-                                          for i, prompt in enumerate(prompts)))
+            return await asyncio.gather(
+                *(read(serving.stream(str(i), prompt, params)) for i, prompt in enumerate(prompts))
+            )
+
     for outputs, expected in zip(run(main), alone, strict=True):
-        said = [[token.id for output in outputs if output.index == i for token in output.tokens] for i in range(2)]
+        said = [
+            [token.id for output in outputs if output.index == i for token in output.tokens]
+            for i in range(2)
+        ]
         assert said == expected
 
 
@@ -62,7 +73,15 @@ def test_a_stream_that_is_left_is_aborted(engine, way, run):
                     await task
             assert serving.num_requests == 0
             await idle(engine)
-            assert len(await read(serving.stream("after", [5], SamplingParams(max_tokens=3, ignore_eos=True)))) == 3
+            assert (
+                len(
+                    await read(
+                        serving.stream("after", [5], SamplingParams(max_tokens=3, ignore_eos=True))
+                    )
+                )
+                == 3
+            )
+
     run(main)
 
 
@@ -77,6 +96,7 @@ def test_time_is_up_even_for_a_reader_that_finds_outputs_whenever_it_comes(engin
                     await anext(stream)
                     await asyncio.sleep(0.05)
             await idle(engine)
+
     run(main)
 
 
@@ -91,6 +111,7 @@ def test_what_the_engine_refuses_is_raised_in_the_stream(engine, run):
                 await read(serving.stream("twice", [5], LONG))
             assert serving.num_requests == 1 and serving.is_healthy
             await first.aclose()
+
     run(main)
 
 
@@ -107,6 +128,7 @@ def test_a_failure_in_a_step_reaches_all_streams_and_those_to_come(engine, caplo
             assert not serving.is_healthy
             with pytest.raises(EngineStopped):
                 await read(serving.stream("late", [5], LONG))
+
     with caplog.at_level(logging.ERROR):
         run(main)
     assert "TypeError" in caplog.text  # the reason stands in the log
@@ -121,4 +143,5 @@ def test_who_still_waits_when_the_engine_is_stopped_is_told(engine, run):
             with pytest.raises(EngineStopped, match="shutting down"):
                 await read(stream)
         assert not serving.is_healthy
+
     run(main)

@@ -1,4 +1,5 @@
 """What bench/guesses.py, bench/batching.py and bench/formed.py measure, on cases that are known by hand."""
+
 import importlib
 from pathlib import Path
 
@@ -7,8 +8,12 @@ import torch
 
 ROOT = Path(__file__).resolve().parents[3]
 P, Q = torch.tensor([0.5, 0.25, 0.25]), torch.tensor([0.25, 0.5, 0.25])
-LONG_RUN = {"right": ([0.5, 0.25, 0.25], 0.75), "p_after_refusal": ([0.375, 0.3125, 0.3125], 0.75),
-            "likeliest_guess": ([0.5, 0.5, 0.0], 0.5), "equal_to_a_draw": ([0.5, 0.25, 0.25], 0.3125)}
+LONG_RUN = {
+    "right": ([0.5, 0.25, 0.25], 0.75),
+    "p_after_refusal": ([0.375, 0.3125, 0.3125], 0.75),
+    "likeliest_guess": ([0.5, 0.5, 0.0], 0.5),
+    "equal_to_a_draw": ([0.5, 0.25, 0.25], 0.3125),
+}
 
 
 @pytest.fixture
@@ -21,7 +26,12 @@ def bench(monkeypatch):
 
 @pytest.mark.parametrize("rule", LONG_RUN)
 def test_each_rule_says_what_it_says_by_hand_and_the_test_tells_right_from_wrong(bench, rule):
-    guesses, generator, counts, kept = bench("guesses"), torch.Generator().manual_seed(5), torch.zeros(3), 0
+    guesses, generator, counts, kept = (
+        bench("guesses"),
+        torch.Generator().manual_seed(5),
+        torch.zeros(3),
+        0,
+    )
     for _ in range(3000):
         token, was_kept = getattr(guesses, rule)(P, Q, generator)
         counts[token] += 1
@@ -42,14 +52,30 @@ def test_orders_are_those_that_they_are_called_and_only_luck_is_left(bench):
     batching = bench("batching")
     found = batching.orders([n % 13 + 1 for n in range(160)])
     rows = found["orders"]
-    assert rows["shortest first"]["static"] == rows["longest first"]["static"] <= rows["as they came"]["static"] <= rows["a long one in each batch"]["static"]
+    assert (
+        rows["shortest first"]["static"]
+        == rows["longest first"]["static"]
+        <= rows["as they came"]["static"]
+        <= rows["a long one in each batch"]["static"]
+    )
     assert all(row["continuous"] <= row["static"] for row in rows.values())
-    assert found["shuffled_ratio"]["low"] <= found["shuffled_ratio"]["median"] <= found["shuffled_ratio"]["high"]
+    assert (
+        found["shuffled_ratio"]["low"]
+        <= found["shuffled_ratio"]["median"]
+        <= found["shuffled_ratio"]["high"]
+    )
 
 
-@pytest.mark.parametrize("text, whole, within", [
-    ('{"bank":"river","sure":true}', True, True), ('Sure: {"bank":"money","sure":false}!', False, True),
-    ('{"bank":"lake","sure":true}', False, False), ('{"bank":"river"', False, False), ("no brace", False, False)])
+@pytest.mark.parametrize(
+    "text, whole, within",
+    [
+        ('{"bank":"river","sure":true}', True, True),
+        ('Sure: {"bank":"money","sure":false}!', False, True),
+        ('{"bank":"lake","sure":true}', False, False),
+        ('{"bank":"river"', False, False),
+        ("no brace", False, False),
+    ],
+)
 def test_a_form_is_judged_whole_and_within_braces(bench, text, whole, within):
     formed = bench("formed")
     assert (formed.has_form(text), formed.has_form(formed.within_braces(text))) == (whole, within)

@@ -1,4 +1,5 @@
 """Blocks are counted, shared, copied on write, found again by their prefix, and evicted in the right order."""
+
 import pytest
 
 from reference_impl.engine.block_manager import GIVEN_UP, BlockManager, OutOfBlocks
@@ -109,7 +110,9 @@ def test_what_was_given_up_longest_ago_goes_first_and_ends_before_beginnings():
     blocks.free(old)
     blocks.free(new)
     compute(blocks, sequence([9, 9], "c"), 2)
-    assert len(blocks.find_prefix([1, 2, 3, 4, 0])) == 1, "the end of the older prefix is gone, its beginning is there"
+    assert len(blocks.find_prefix([1, 2, 3, 4, 0])) == 1, (
+        "the end of the older prefix is gone, its beginning is there"
+    )
     assert len(blocks.find_prefix([5, 6, 7, 8, 0])) == 2
 
 
@@ -148,10 +151,14 @@ def test_blocks_behind_the_window_are_given_up_and_the_last_full_one_is_kept():
         compute(blocks, item, 4)
         held.append(20 - blocks.num_free_blocks)
         blocks.check([item])
-    assert held == [1, 2, 2, 2, 2, 2, 2, 2, 2, 2], "six tokens back from the next one lie in the last two blocks"
+    assert held == [1, 2, 2, 2, 2, 2, 2, 2, 2, 2], (
+        "six tokens back from the next one lie in the last two blocks"
+    )
     assert item.block_table[:8] == [GIVEN_UP] * 8 and GIVEN_UP not in item.block_table[8:]
     first_seen = item.num_computed_tokens - 6 + 1
-    assert first_seen // 4 == item.num_given_up, "the first block that is kept is the first that the next token sees"
+    assert first_seen // 4 == item.num_given_up, (
+        "the first block that is kept is the first that the next token sees"
+    )
     blocks.free(item)
     assert blocks.num_free_blocks == 20
 

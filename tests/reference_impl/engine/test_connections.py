@@ -1,4 +1,5 @@
 """Clients that hang up, read slowly, say nothing or say it slowly: others go on, and what they held is given back."""
+
 import concurrent.futures
 import json
 import socket
@@ -143,11 +144,17 @@ def test_a_body_that_trickles_is_cut_off(hasty):
         check_error(read_to_end(connection), 408)
 
 
-@pytest.mark.parametrize("data", [b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", b"GET / SMTP/9\r\n\r\n",
-                                  b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 10_000 + b"\r\n",
-                                  b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
-                                  b"POST / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"],
-                         ids=["TLS", "another protocol", "huge headers", "negative length", "two lengths"])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+        b"GET / SMTP/9\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 10_000 + b"\r\n",
+        b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    ],
+    ids=["TLS", "another protocol", "huge headers", "negative length", "two lengths"],
+)
 def test_what_is_no_http_is_refused(hasty, data):
     with hasty.connect() as connection:
         connection.sendall(data)
@@ -170,12 +177,16 @@ def test_connections_over_the_limit_are_closed_at_once(hasty, eventually):
 
 def test_an_engine_that_fails_tells_all_who_wait(start, eventually):
     with start() as running, concurrent.futures.ThreadPoolExecutor(4) as pool:
-        with httpx.stream("POST", f"{running.url}/v1/completions", json={**LONG, "stream": True}, timeout=60) as begun:
+        with httpx.stream(
+            "POST", f"{running.url}/v1/completions", json={**LONG, "stream": True}, timeout=60
+        ) as begun:
             lines = begun.iter_lines()
             assert next(lines).startswith("data: ")
             running.hold()
-            waiting = [pool.submit(running.post, "/v1/completions", json={**LONG, "stream": stream})
-                       for stream in (True, False, True)]
+            waiting = [
+                pool.submit(running.post, "/v1/completions", json={**LONG, "stream": stream})
+                for stream in (True, False, True)
+            ]
             eventually(lambda: running.serving.num_requests == 4, "all three wait")
             running.failure = MemoryError("a fault in the test")
             running.release()
@@ -187,8 +198,13 @@ def test_an_engine_that_fails_tells_all_who_wait(start, eventually):
         assert running.get("/health").status_code == 503
 
 
-def test_a_server_that_ends_lets_answers_end_and_tells_those_that_would_take_too_long(start, eventually):
-    with start(limits=Limits(shutdown_seconds=2.0)) as running, concurrent.futures.ThreadPoolExecutor(2) as pool:
+def test_a_server_that_ends_lets_answers_end_and_tells_those_that_would_take_too_long(
+    start, eventually
+):
+    with (
+        start(limits=Limits(shutdown_seconds=2.0)) as running,
+        concurrent.futures.ThreadPoolExecutor(2) as pool,
+    ):
         running.hold()
         short = pool.submit(running.post, "/v1/completions", json=SHORT)
         long = pool.submit(running.post, "/v1/completions", json=LONG)

@@ -1,4 +1,5 @@
 """What the engine does beside the model, counted: calls for each sequence of a step, and memory at any length."""
+
 import json
 import os
 import subprocess
@@ -13,8 +14,14 @@ ROOT = Path(__file__).resolve().parents[3]
 @pytest.fixture(scope="module")
 def counted():
     """In a process of its own: here every call is looked at by the shape checker too."""
-    done = subprocess.run([sys.executable, "bench/engine_host.py", "--count"], cwd=ROOT, capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True)
+    done = subprocess.run(
+        [sys.executable, "bench/engine_host.py", "--count"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=True,
+    )
     return json.loads(done.stdout)
 
 

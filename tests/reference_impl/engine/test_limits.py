@@ -1,4 +1,5 @@
 """What a handler does about a client that has gone; without a network, so that nothing depends on who is faster."""
+
 import asyncio
 
 import pytest
@@ -39,8 +40,14 @@ def test_a_stream_is_closed_at_once_when_its_client_has_gone(when, run):
             if message["type"] == "http.response.body":
                 client.closed.set()
                 await asyncio.Event().wait()  # the reader's side is full
-        await EventStream(generator)({"type": "http", "asgi": {"spec_version": "2.3"}}, client.receive, send)
-        assert closed  # the generator is still held here: nothing but the response can have closed it
+
+        await EventStream(generator)(
+            {"type": "http", "asgi": {"spec_version": "2.3"}}, client.receive, send
+        )
+        assert (
+            closed
+        )  # the generator is still held here: nothing but the response can have closed it
+
     run(main)
 
 
@@ -60,6 +67,7 @@ def test_work_for_a_client_that_has_gone_is_cancelled(run):
             await unless_hung_up(client, work())
         assert refused.value.status == 499 and ended
         assert len(asyncio.all_tasks()) == 1
+
     run(main)
 
 
@@ -71,4 +79,5 @@ def test_an_error_in_the_work_is_raised_and_nobody_listens_any_longer(run):
         with pytest.raises(ApiError, match="no engine"):
             await unless_hung_up(Hung(), work())
         assert len(asyncio.all_tasks()) == 1
+
     run(main)

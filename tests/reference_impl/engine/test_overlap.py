@@ -1,4 +1,5 @@
 """Steps that are scheduled while the one before is computed: what is said stays, and the overlap is real."""
+
 import threading
 
 import pytest
@@ -11,15 +12,26 @@ from reference_impl.generation.sampling_params import SamplingParams, Structure
 from reference_impl.models.llama import Llama, LlamaConfig
 
 PROMPTS = [[1, 2, 3, 4, 5, 6, 7], [9, 8, 7], [5] * 11, [1, 2, 3, 4, 5, 6, 8], [40, 41], [30]]
-SAMPLED = SamplingParams(temperature=0.9, top_p=0.95, repetition_penalty=1.1, seed=5, max_tokens=14, n=2)
+SAMPLED = SamplingParams(
+    temperature=0.9, top_p=0.95, repetition_penalty=1.1, seed=5, max_tokens=14, n=2
+)
 PATIENCE = 60
 
 
 @pytest.fixture(scope="module")
 def model():
     torch.manual_seed(1)
-    model = Llama(LlamaConfig(vocab_size=97, hidden_size=32, num_layers=2, num_heads=4, num_kv_heads=2,
-                              intermediate_size=40, max_position_embeddings=64))
+    model = Llama(
+        LlamaConfig(
+            vocab_size=97,
+            hidden_size=32,
+            num_layers=2,
+            num_heads=4,
+            num_kv_heads=2,
+            intermediate_size=40,
+            max_position_embeddings=64,
+        )
+    )
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.normal_(std=0.3)
@@ -28,8 +40,17 @@ def model():
 
 def make(model, overlaps, proposer=None, num_blocks=64, **limits):
     limits = {"max_num_seqs": 4, "max_num_batched_tokens": 16, "max_model_len": 64, **limits}
-    return Engine(model, EngineConfig(num_blocks, 4, scheduler=SchedulerConfig(**limits), async_scheduling=overlaps,
-                                      num_speculative_tokens=3 if proposer else 0), proposer=proposer)
+    return Engine(
+        model,
+        EngineConfig(
+            num_blocks,
+            4,
+            scheduler=SchedulerConfig(**limits),
+            async_scheduling=overlaps,
+            num_speculative_tokens=3 if proposer else 0,
+        ),
+        proposer=proposer,
+    )
 
 
 def said(engine, params, prompts=PROMPTS):
@@ -42,16 +63,37 @@ def said(engine, params, prompts=PROMPTS):
 def stops(model):
     """Tokens at which some of the greedy answers end early."""
     free = said(make(model, False), SamplingParams(temperature=0, max_tokens=14))
-    return SamplingParams(temperature=0, max_tokens=14, stop_token_ids=tuple({free[0][0][0][3], free[2][0][0][6]}))
+    return SamplingParams(
+        temperature=0, max_tokens=14, stop_token_ids=tuple({free[0][0][0][3], free[2][0][0][6]})
+    )
 
 
-@pytest.mark.parametrize(("params", "limits"), [
-    (SAMPLED, {}), (SAMPLED, {"max_num_batched_tokens": 4}), ("stops", {}), ("stops", {"max_num_seqs": 1}),
-    (SAMPLED, {"num_blocks": 14, "max_num_batched_tokens": 8}),
-    (SAMPLED, {"num_blocks": 14, "max_num_batched_tokens": 8, "num_host_blocks": 8}),
-    (SamplingParams(temperature=0, max_tokens=6, logprobs=2, prompt_logprobs=1), {"max_num_batched_tokens": 4}),
-    (SamplingParams(temperature=0, max_tokens=57), {"num_blocks": 16}),
-], ids=["together", "in chunks", "stops", "stops one by one", "preempted", "swapped", "prompts scored", "to the last place"])
+@pytest.mark.parametrize(
+    ("params", "limits"),
+    [
+        (SAMPLED, {}),
+        (SAMPLED, {"max_num_batched_tokens": 4}),
+        ("stops", {}),
+        ("stops", {"max_num_seqs": 1}),
+        (SAMPLED, {"num_blocks": 14, "max_num_batched_tokens": 8}),
+        (SAMPLED, {"num_blocks": 14, "max_num_batched_tokens": 8, "num_host_blocks": 8}),
+        (
+            SamplingParams(temperature=0, max_tokens=6, logprobs=2, prompt_logprobs=1),
+            {"max_num_batched_tokens": 4},
+        ),
+        (SamplingParams(temperature=0, max_tokens=57), {"num_blocks": 16}),
+    ],
+    ids=[
+        "together",
+        "in chunks",
+        "stops",
+        "stops one by one",
+        "preempted",
+        "swapped",
+        "prompts scored",
+        "to the last place",
+    ],
+)
 def test_tokens_are_those_without_overlap(model, params, limits):
     params = stops(model) if params == "stops" else params
     prompts = PROMPTS if params.max_tokens < 50 else PROMPTS[:2]
@@ -78,11 +120,14 @@ def test_the_next_step_is_scheduled_while_the_model_computes(model, monkeypatch)
         assert scheduled.acquire(timeout=PATIENCE), "nothing is scheduled while the model computes"
         computed.append(1)
         return hidden(*arguments, **options)
+
     monkeypatch.setattr(engine.scheduler, "schedule", announced)
     monkeypatch.setattr(model, "hidden", waiting)
     engine.add_request([1, 2, 3], SamplingParams(temperature=0, max_tokens=6))
     scheduled.acquire(blocking=False)
-    engine._flight = engine._start(schedule())  # the first step has none before it: the model waits for the second
+    engine._flight = engine._start(
+        schedule()
+    )  # the first step has none before it: the model waits for the second
     while engine.has_work:
         engine.step()
     assert len(computed) == 6 and engine.num_overlapped_steps == 5
@@ -102,20 +147,37 @@ def test_an_aborted_request_leaves_nothing_though_its_step_is_on_its_way(model):
         later = engine.step()
         assert {output.request_id for output in later} <= {"kept"}
         outputs += later
-    assert [token.id for output in outputs if output.request_id == "kept" for token in output.tokens] == expected
+    assert [
+        token.id for output in outputs if output.request_id == "kept" for token in output.tokens
+    ] == expected
     engine.scheduler.check()
     assert engine.blocks.num_free_blocks == engine.blocks.num_blocks
-    assert not (engine.sampling._draws or engine.sampling._generators or engine._left or engine._stopping)
+    assert not (
+        engine.sampling._draws or engine.sampling._generators or engine._left or engine._stopping
+    )
 
 
 def test_guesses_and_forms_are_not_overlapped(tiny):
     limits = SchedulerConfig(max_num_seqs=4, max_num_batched_tokens=16, max_model_len=64)
 
     def make_tiny(overlaps, proposer=None):
-        return Engine(tiny.model, EngineConfig(64, 4, scheduler=limits, async_scheduling=overlaps,
-                                               num_speculative_tokens=2 if proposer else 0), tiny.tokenizer,
-                      tiny.eos_ids, proposer)
-    formed = SamplingParams(temperature=0, max_tokens=20, structure=Structure("choice", '["north", "south"]'))
+        return Engine(
+            tiny.model,
+            EngineConfig(
+                64,
+                4,
+                scheduler=limits,
+                async_scheduling=overlaps,
+                num_speculative_tokens=2 if proposer else 0,
+            ),
+            tiny.tokenizer,
+            tiny.eos_ids,
+            proposer,
+        )
+
+    formed = SamplingParams(
+        temperature=0, max_tokens=20, structure=Structure("choice", '["north", "south"]')
+    )
     engine = make_tiny(True)
     assert said(engine, formed, ["Where?"]) == said(make_tiny(False), formed, ["Where?"])
     assert engine.num_overlapped_steps == 0

@@ -1,4 +1,5 @@
 """The policy by cases, and by a machine of states that looks for a run of events which breaks it."""
+
 import pytest
 from hypothesis import note, settings
 from hypothesis import strategies as st
@@ -14,12 +15,19 @@ from reference_impl.generation.sampling_params import SamplingParams
 
 def make(num_blocks=16, block_size=4, window=None, **config):
     config = {"max_num_seqs": 4, "max_num_batched_tokens": 8, "max_model_len": 64, **config}
-    return Scheduler(SchedulerConfig(**config), BlockManager(num_blocks, block_size, watermark=0.0, window=window))
+    return Scheduler(
+        SchedulerConfig(**config),
+        BlockManager(num_blocks, block_size, watermark=0.0, window=window),
+    )
 
 
 def request(name, num_prompt, max_tokens=8, n=1, priority=0, first_id=0):
-    return Sequence(name, list(range(first_id, first_id + num_prompt)), SamplingParams(max_tokens=max_tokens, n=n),
-                    priority=priority)
+    return Sequence(
+        name,
+        list(range(first_id, first_id + num_prompt)),
+        SamplingParams(max_tokens=max_tokens, n=n),
+        priority=priority,
+    )
 
 
 def compute(scheduler, step):
@@ -48,7 +56,11 @@ def test_a_long_prompt_is_cut_into_chunks_and_decoding_goes_on_beside_it():
     for _ in range(3):
         steps.append(plan(step := scheduler.schedule()))
         compute(scheduler, step)
-    assert steps == [[("short", 1), ("long", 7)], [("short", 1), ("long", 7)], [("short", 1), ("long", 6)]]
+    assert steps == [
+        [("short", 1), ("long", 7)],
+        [("short", 1), ("long", 7)],
+        [("short", 1), ("long", 6)],
+    ]
 
 
 def test_a_prompt_of_higher_priority_leaves_a_token_for_each_that_decodes():
@@ -69,7 +81,11 @@ def test_a_preempted_request_starts_again_where_its_tokens_end():
         compute(scheduler, scheduler.schedule())
     step = scheduler.schedule()
     assert step.preempted == [second] and plan(step) == [("first", 1)]
-    assert second.status is Status.WAITING and len(second.output_ids) == 2 and second.num_computed_tokens == 0
+    assert (
+        second.status is Status.WAITING
+        and len(second.output_ids) == 2
+        and second.num_computed_tokens == 0
+    )
     compute(scheduler, step)
     while not first.is_finished:
         compute(scheduler, scheduler.schedule())
@@ -99,7 +115,9 @@ def test_with_room_on_the_host_a_preempted_request_computes_nothing_again():
     table = list(second.block_table)
     step = scheduler.schedule()
     assert second.status is Status.SWAPPED
-    assert [(m.kind, m.source) for m in step.moves if m.kind == "out"] == [("out", block) for block in table]
+    assert [(m.kind, m.source) for m in step.moves if m.kind == "out"] == [
+        ("out", block) for block in table
+    ]
     compute(scheduler, step)
     while second.status is Status.SWAPPED:
         compute(scheduler, step := scheduler.schedule())
@@ -143,12 +161,18 @@ def test_drafts_take_no_block_that_another_would_be_preempted_for():
     assert step.scheduled[0].num_tokens == 1 and item.draft_ids == []
 
 
-@pytest.mark.parametrize(("sequence", "words"), [
-    (request("a", 0), "no token"),
-    (request("a", 60), "60 tokens and max_tokens is 8, 68 together, but this model is served with 64"),
-    (request("a", 20, max_tokens=30), "50 tokens need 13 blocks of 4, but the cache has 12"),
-    (request("a", 2, n=5), "n is 5, but at most 4"),
-])
+@pytest.mark.parametrize(
+    ("sequence", "words"),
+    [
+        (request("a", 0), "no token"),
+        (
+            request("a", 60),
+            "60 tokens and max_tokens is 8, 68 together, but this model is served with 64",
+        ),
+        (request("a", 20, max_tokens=30), "50 tokens need 13 blocks of 4, but the cache has 12"),
+        (request("a", 2, n=5), "n is 5, but at most 4"),
+    ],
+)
 def test_what_could_never_run_is_refused(sequence, words):
     with pytest.raises(ValueError, match=words):
         make(num_blocks=12).add(sequence)
@@ -159,12 +183,23 @@ class Machine(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.scheduler = make(num_blocks=9, block_size=2, max_num_seqs=4, max_num_batched_tokens=6, max_model_len=16,
-                              patience=20)
+        self.scheduler = make(
+            num_blocks=9,
+            block_size=2,
+            max_num_seqs=4,
+            max_num_batched_tokens=6,
+            max_model_len=16,
+            patience=20,
+        )
         self.requests, self.trace = [], Trace()
 
-    @rule(num_prompt=st.integers(1, 9), max_tokens=st.integers(1, 7), n=st.integers(1, 3),
-          priority=st.integers(0, 1), first_id=st.integers(0, 1))
+    @rule(
+        num_prompt=st.integers(1, 9),
+        max_tokens=st.integers(1, 7),
+        n=st.integers(1, 3),
+        priority=st.integers(0, 1),
+        first_id=st.integers(0, 1),
+    )
     def add(self, **arguments):
         item = request(str(len(self.requests)), **arguments)
         self.scheduler.add(item)
@@ -173,26 +208,46 @@ class Machine(RuleBasedStateMachine):
     @rule(host=st.sampled_from([0, 6]), window=st.sampled_from([None, 1, 3, 5]))
     @precondition(lambda self: not self.requests)
     def choose_host_and_window(self, host, window):
-        self.scheduler = make(num_blocks=9, block_size=2, max_num_seqs=4, max_num_batched_tokens=6, max_model_len=16,
-                              patience=20, num_host_blocks=host, window=window)
+        self.scheduler = make(
+            num_blocks=9,
+            block_size=2,
+            max_num_seqs=4,
+            max_num_batched_tokens=6,
+            max_model_len=16,
+            patience=20,
+            num_host_blocks=host,
+            window=window,
+        )
 
     @rule()
     def step(self):
         step = self.scheduler.schedule()
         assert step.num_tokens <= 6
         assert not self.scheduler.has_work or step.scheduled, "there is work and nothing is done"
-        written = [(s.block_table[p // 2], p % 2) for s, count, _ in step.scheduled
-                   for p in range(s.num_computed_tokens, s.num_computed_tokens + count)]
+        written = [
+            (s.block_table[p // 2], p % 2)
+            for s, count, _ in step.scheduled
+            for p in range(s.num_computed_tokens, s.num_computed_tokens + count)
+        ]
         assert len(set(written)) == len(written), "two tokens go into one slot"
-        assert all(self.scheduler.blocks.ref_counts[block] == 1 for block, _ in written), "a shared block is written"
+        assert all(self.scheduler.blocks.ref_counts[block] == 1 for block, _ in written), (
+            "a shared block is written"
+        )
         window = self.scheduler.blocks.window
         for s, _, _ in step.scheduled:
             first_seen = 0 if window is None else max(s.num_computed_tokens - window + 1, 0)
-            assert GIVEN_UP not in s.block_table[first_seen // 2:], "a block within the window is gone"
+            assert GIVEN_UP not in s.block_table[first_seen // 2 :], (
+                "a block within the window is gone"
+            )
         running = set(self.scheduler.running)
         compute(self.scheduler, step)
-        self.trace.record(step, running - set(self.scheduler.running), self.scheduler.waiting, self.scheduler.running,
-                          self.scheduler.blocks)
+        self.trace.record(
+            step,
+            running - set(self.scheduler.running),
+            self.scheduler.waiting,
+            self.scheduler.running,
+            self.scheduler.blocks,
+        )
 
     @precondition(lambda self: self.requests)
     @rule(which=st.integers(0, 1000))
@@ -219,12 +274,23 @@ TestMachine = Machine.TestCase
 TestMachine.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 
 
-@pytest.mark.parametrize(("make_config", "setting", "value"), [
-    (SchedulerConfig, "max_num_seqs", 0), (SchedulerConfig, "max_model_len", 0), (SchedulerConfig, "patience", 0),
-    (SchedulerConfig, "num_host_blocks", -1), (SchedulerConfig, "max_num_batched_tokens", 0),
-    (SchedulerConfig, "max_num_seqs", 513), (EngineConfig, "num_blocks", 0), (EngineConfig, "block_size", -4),
-    (EngineConfig, "watermark", 1.0), (EngineConfig, "watermark", float("nan")), (EngineConfig, "trace_steps", 0),
-    (EngineConfig, "num_speculative_tokens", -1)])
+@pytest.mark.parametrize(
+    ("make_config", "setting", "value"),
+    [
+        (SchedulerConfig, "max_num_seqs", 0),
+        (SchedulerConfig, "max_model_len", 0),
+        (SchedulerConfig, "patience", 0),
+        (SchedulerConfig, "num_host_blocks", -1),
+        (SchedulerConfig, "max_num_batched_tokens", 0),
+        (SchedulerConfig, "max_num_seqs", 513),
+        (EngineConfig, "num_blocks", 0),
+        (EngineConfig, "block_size", -4),
+        (EngineConfig, "watermark", 1.0),
+        (EngineConfig, "watermark", float("nan")),
+        (EngineConfig, "trace_steps", 0),
+        (EngineConfig, "num_speculative_tokens", -1),
+    ],
+)
 def test_a_setting_that_makes_no_sense_is_refused_with_its_name(make_config, setting, value):
     with pytest.raises(ValueError, match=f"{setting} is {value!r}"):
         make_config(**{setting: value})

@@ -1,4 +1,5 @@
 """Matrices stored column by column: the same numbers, in another order, for decoding and for files."""
+
 import copy
 
 import pytest
@@ -12,7 +13,9 @@ from reference_impl.generation.sampling_params import SamplingParams
 from reference_impl.models.gpt import GPT, GPTConfig
 from reference_impl.weights.safetensors_files import write_weights
 
-CONFIG = GPTConfig(vocab_size=41, hidden_size=16, num_layers=2, num_heads=2, max_position_embeddings=64)
+CONFIG = GPTConfig(
+    vocab_size=41, hidden_size=16, num_layers=2, num_heads=2, max_position_embeddings=64
+)
 
 
 def test_the_longer_side_of_each_linear_layer_lies_in_one_piece_and_numbers_stay():
@@ -22,7 +25,10 @@ def test_the_longer_side_of_each_linear_layer_lies_in_one_piece_and_numbers_stay
     for layer in model.modules():
         if isinstance(layer, nn.Linear):
             longer = 0 if layer.out_features > layer.in_features else 1
-            assert layer.weight.stride(longer) == 1 and layer.weight.stride(1 - longer) == layer.weight.shape[longer]
+            assert (
+                layer.weight.stride(longer) == 1
+                and layer.weight.stride(1 - longer) == layer.weight.shape[longer]
+            )
     assert model.output.weight is model.embedding.weight
     torch.testing.assert_close(dict(model.state_dict()), before, rtol=0, atol=0)
 

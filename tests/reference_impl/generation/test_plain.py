@@ -1,4 +1,5 @@
 """The loop on one screen against the whole one."""
+
 import pytest
 
 from reference_impl.generation.loop import generate
@@ -12,12 +13,16 @@ def test_the_plain_loop_writes_what_generate_writes(pairs, prompts, family, temp
     model, written = pairs[family][0], set()
     for seed, prompt in enumerate(prompts):
         plain = generate_plain(model, prompt, 12, temperature=temperature, seed=seed)
-        (whole,) = generate(model, [prompt], SamplingParams(temperature=temperature, max_tokens=12, seed=seed))
+        (whole,) = generate(
+            model, [prompt], SamplingParams(temperature=temperature, max_tokens=12, seed=seed)
+        )
         assert plain == whole.ids and len(plain) == 12
         written.add(tuple(plain))
     assert len(written) > 1
     if temperature:
-        assert generate_plain(model, prompts[0], 12, temperature=temperature, seed=99) not in map(list, written)
+        assert generate_plain(model, prompts[0], 12, temperature=temperature, seed=99) not in map(
+            list, written
+        )
 
 
 def test_both_stop_behind_the_same_end_token(pairs, prompts):
@@ -26,4 +31,4 @@ def test_both_stop_behind_the_same_end_token(pairs, prompts):
     end = free[5]
     plain = generate_plain(model, prompts[0], 12, temperature=1.0, seed=3, eos_ids={end})
     (whole,) = generate(model, [prompts[0]], SamplingParams(max_tokens=12, seed=3), eos_ids={end})
-    assert plain == whole.ids == free[:free.index(end) + 1]
+    assert plain == whole.ids == free[: free.index(end) + 1]

@@ -1,4 +1,5 @@
 """Beams, choices, T5, scores, votes: against transformers and against counting all."""
+
 import itertools
 import math
 import random
@@ -26,19 +27,41 @@ PROMPT = [5, 9, 2]
 @pytest.mark.parametrize("early_stopping", [True, False, "never"])
 @pytest.mark.parametrize("penalty", [0.0, 1.0, 2.0, -1.0])
 @pytest.mark.parametrize("family", ["gpt", "llama"])
-def test_beams_are_transformers_token_for_token_and_in_score(pairs, family, penalty, early_stopping):
+def test_beams_are_transformers_token_for_token_and_in_score(
+    pairs, family, penalty, early_stopping
+):
     ours, theirs = pairs[family]
     for end in (7, 20):
         expected = theirs.generate(
-            torch.tensor([PROMPT]), attention_mask=torch.ones(1, 3), num_beams=3, num_return_sequences=3,
-            max_new_tokens=7, length_penalty=penalty, early_stopping=early_stopping, eos_token_id=end, pad_token_id=0,
-            do_sample=False, return_dict_in_generate=True, output_scores=True)
-        rows = [row[:row.index(end) + 1] if end in row else row for row in expected.sequences[:, 3:].tolist()]
+            torch.tensor([PROMPT]),
+            attention_mask=torch.ones(1, 3),
+            num_beams=3,
+            num_return_sequences=3,
+            max_new_tokens=7,
+            length_penalty=penalty,
+            early_stopping=early_stopping,
+            eos_token_id=end,
+            pad_token_id=0,
+            do_sample=False,
+            return_dict_in_generate=True,
+            output_scores=True,
+        )
+        rows = [
+            row[: row.index(end) + 1] if end in row else row
+            for row in expected.sequences[:, 3:].tolist()
+        ]
         found = beam_search(ours, PROMPT, 3, 7, [end], penalty, early_stopping)
         assert [each.ids for each in found] == rows
-        torch.testing.assert_close(torch.tensor([each.score for each in found]), expected.sequences_scores,
-                                   rtol=1e-5, atol=1e-5)
-        assert [each.ids for each in beam_search(ours, PROMPT, 3, 7, [end], penalty, early_stopping, cache=False)] == rows
+        torch.testing.assert_close(
+            torch.tensor([each.score for each in found]),
+            expected.sequences_scores,
+            rtol=1e-5,
+            atol=1e-5,
+        )
+        assert [
+            each.ids
+            for each in beam_search(ours, PROMPT, 3, 7, [end], penalty, early_stopping, cache=False)
+        ] == rows
 
 
 def test_beams_with_many_ends_stop_when_transformers_stop(pairs):
@@ -47,12 +70,25 @@ def test_beams_with_many_ends_stop_when_transformers_stop(pairs):
     for early_stopping, penalty in itertools.product((True, False, "never"), (2.0, -1.0)):
         for first in range(2, 10):
             expected = theirs.generate(
-                torch.tensor([[first]]), attention_mask=torch.ones(1, 1), num_beams=2, num_return_sequences=2,
-                max_new_tokens=10, length_penalty=penalty, early_stopping=early_stopping, eos_token_id=ends,
-                pad_token_id=0, do_sample=False)[:, 1:].tolist()
-            rows = [next((row[:i + 1] for i, token in enumerate(row) if token in ends), row) for row in expected]
-            found[early_stopping, penalty, first] = [each.ids for each in beam_search(
-                ours, [first], 2, 10, ends, penalty, early_stopping)]
+                torch.tensor([[first]]),
+                attention_mask=torch.ones(1, 1),
+                num_beams=2,
+                num_return_sequences=2,
+                max_new_tokens=10,
+                length_penalty=penalty,
+                early_stopping=early_stopping,
+                eos_token_id=ends,
+                pad_token_id=0,
+                do_sample=False,
+            )[:, 1:].tolist()
+            rows = [
+                next((row[: i + 1] for i, token in enumerate(row) if token in ends), row)
+                for row in expected
+            ]
+            found[early_stopping, penalty, first] = [
+                each.ids
+                for each in beam_search(ours, [first], 2, 10, ends, penalty, early_stopping)
+            ]
             assert found[early_stopping, penalty, first] == rows
     for other in (False, "never"):  # else the settings would not have been told apart
         assert any(found[True, 2.0, first] != found[other, 2.0, first] for first in range(2, 10))
@@ -74,8 +110,10 @@ def test_two_beams_miss_the_likeliest_sequence_and_three_find_it():
     """From 0: 1, 2 and 3 with 0.4, 0.35, 0.25; after 1 and 2 all is open, after 3 comes 3 for certain: 0.25 wins."""
     open_, certain = [0.25] * 4, [1e-9, 1e-9, 1e-9, 1.0]
     model = Table([[1e-9, 0.4, 0.35, 0.25], open_, open_, certain])
-    likeliest = max(itertools.product(range(4), repeat=2),
-                    key=lambda pair: float(model.logits.exp()[0, pair[0]] * model.logits.exp()[pair]))
+    likeliest = max(
+        itertools.product(range(4), repeat=2),
+        key=lambda pair: float(model.logits.exp()[0, pair[0]] * model.logits.exp()[pair]),
+    )
     assert likeliest == (3, 3)
     assert beam_search(model, [0], 2, 2, cache=False)[0].ids[0] == 1
     best = beam_search(model, [0], 3, 2, length_penalty=0.0, cache=False)[0]
@@ -90,9 +128,15 @@ def test_constrained_greedy_is_transformers_prefix_allowed_tokens(pairs):
     trie = Trie(CHOICES, 1)
     for first in range(2, 20):
         expected = theirs.generate(
-            torch.tensor([[first]]), attention_mask=torch.ones(1, 1), max_new_tokens=4, do_sample=False, eos_token_id=1,
-            pad_token_id=0, prefix_allowed_tokens_fn=lambda _, ids: trie.allowed(ids[1:].tolist()))[0, 1:].tolist()
-        assert CHOICES[choose(ours, [first], CHOICES, 1)] == expected[:expected.index(1)]
+            torch.tensor([[first]]),
+            attention_mask=torch.ones(1, 1),
+            max_new_tokens=4,
+            do_sample=False,
+            eos_token_id=1,
+            pad_token_id=0,
+            prefix_allowed_tokens_fn=lambda _, ids: trie.allowed(ids[1:].tolist()),
+        )[0, 1:].tolist()
+        assert CHOICES[choose(ours, [first], CHOICES, 1)] == expected[: expected.index(1)]
 
 
 def test_a_constrained_sample_never_leaves_the_set_and_reaches_all_of_it(pairs):
@@ -102,6 +146,7 @@ def test_a_constrained_sample_never_leaves_the_set_and_reaches_all_of_it(pairs):
     def allowed(output):
         assert 1 not in output  # a row that has ended is not asked about
         return trie.allowed(output)
+
     found = generate(pairs["gpt"][0], [[3]], params, eos_ids=[1], allowed=allowed)
     assert {tuple(each.ids[:-1]) for each in found} == {tuple(choice) for choice in CHOICES}
     assert {each.ids[-1] for each in found} == {1}
@@ -116,8 +161,11 @@ def test_a_sampled_choice_can_be_any_and_its_parameters_are_followed(pairs):
     model = pairs["gpt"][0]
 
     def chosen(**settings):
-        return [choose(model, [3], CHOICES, 1, SamplingParams(seed=seed, temperature=20.0, **settings))
-                for seed in range(20)]
+        return [
+            choose(model, [3], CHOICES, 1, SamplingParams(seed=seed, temperature=20.0, **settings))
+            for seed in range(20)
+        ]
+
     assert set(chosen()) == set(range(len(CHOICES)))
     first = {choice[0] for choice in CHOICES}
     kept = CHOICES[-1][0]
@@ -130,14 +178,28 @@ def test_a_score_says_whether_greedy_decoding_would_have_written_all_of_it(pairs
     model = pairs["llama"][0]
     written = generate(model, [PROMPT], SamplingParams(temperature=0, max_tokens=5))[0].ids
     other = (written[2] + 1) % 41
-    continuations = [written[:1], written[:3], written, [*written[:2], other], [other, *written[1:]]]
+    continuations = [
+        written[:1],
+        written[:3],
+        written,
+        [*written[:2], other],
+        [other, *written[1:]],
+    ]
     scores = score_continuations(model, PROMPT, continuations)
     assert [score.greedy for score in scores] == [True, True, True, False, False]
 
 
 def test_t5_writes_what_transformers_writes():
-    config = transformers.T5Config(vocab_size=31, d_model=16, d_kv=4, d_ff=24, num_layers=2, num_heads=2,
-                                   decoder_start_token_id=0, tie_word_embeddings=True)
+    config = transformers.T5Config(
+        vocab_size=31,
+        d_model=16,
+        d_kv=4,
+        d_ff=24,
+        num_layers=2,
+        num_heads=2,
+        decoder_start_token_id=0,
+        tie_word_embeddings=True,
+    )
     theirs = transformers.T5ForConditionalGeneration(config).double().eval()
     generator = torch.Generator().manual_seed(4)
     with torch.no_grad():
@@ -147,12 +209,16 @@ def test_t5_writes_what_transformers_writes():
     load_hugging_face(ours, theirs.state_dict())
     source = torch.randint(2, 31, (4, 6), generator=generator)
     mask = torch.arange(6) < torch.tensor([6, 3, 4, 1])[:, None]
-    expected = theirs.generate(source, attention_mask=mask.long(), max_new_tokens=9, do_sample=False)[:, 1:].tolist()
+    expected = theirs.generate(
+        source, attention_mask=mask.long(), max_new_tokens=9, do_sample=False
+    )[:, 1:].tolist()
     for cache in (True, False):
         found = translate(ours, source, mask, 9, cache=cache)
-        assert found == [row[:row.index(1) + 1] if 1 in row else row[:9] for row in expected]
+        assert found == [row[: row.index(1) + 1] if 1 in row else row[:9] for row in expected]
     end = found[0][2]
-    assert translate(ours, source, mask, 9, [end]) == [row[:row.index(end) + 1] if end in row else row for row in found]
+    assert translate(ours, source, mask, 9, [end]) == [
+        row[: row.index(end) + 1] if end in row else row for row in found
+    ]
     assert len({tuple(row) for row in found}) > 1 and max(len(set(row)) for row in found) > 1
     with pytest.raises(GenerationError, match="a row without a token"):
         translate(ours, source, mask & False)
@@ -161,7 +227,11 @@ def test_t5_writes_what_transformers_writes():
 @torch.no_grad()
 def test_the_first_transformer_writes_the_likeliest_token_each_time_and_is_refused_a_cache():
     torch.manual_seed(2)
-    model = Transformer(TransformerConfig(vocab_size=9, hidden_size=16, num_layers=2, num_heads=4, intermediate_size=24)).eval()
+    model = Transformer(
+        TransformerConfig(
+            vocab_size=9, hidden_size=16, num_layers=2, num_heads=4, intermediate_size=24
+        )
+    ).eval()
     for matrix in model.parameters():
         if matrix.ndim == 2:  # as drawn, a model with tied tables repeats what it is given
             matrix.copy_(0.4 * torch.randn_like(matrix))
@@ -181,7 +251,9 @@ def test_the_first_transformer_writes_the_likeliest_token_each_time_and_is_refus
 def test_scores_are_transformers_loss_and_per_byte(pairs):
     ours, theirs = pairs["llama"]
     continuations = [[3], [8, 2, 30, 1], [9, 9]]
-    for found, continuation in zip(score_continuations(ours, PROMPT, continuations), continuations, strict=True):
+    for found, continuation in zip(
+        score_continuations(ours, PROMPT, continuations), continuations, strict=True
+    ):
         ids = torch.tensor([PROMPT + continuation])
         loss = cross_entropy(theirs(ids).logits[0, 2:-1], ids[0, 3:], reduction="sum")
         assert math.isclose(found.total, -loss.item(), rel_tol=1e-6)
@@ -209,8 +281,16 @@ def test_a_vote_of_many_is_right_more_often_than_one_sample():
 
 def test_tree_search_finds_by_width_what_one_path_misses():
     """Sums of three of 1, 5, 6 that make 15: the nearest at each step ends at 13 or 17, two paths reach 5 + 5 + 5."""
+
     def search(width):
-        return tree_search((), lambda path: [(*path, step) for step in (1, 5, 6)], lambda path: -abs(15 - sum(path)),
-                           lambda path: sum(path) == 15, width, 3)
+        return tree_search(
+            (),
+            lambda path: [(*path, step) for step in (1, 5, 6)],
+            lambda path: -abs(15 - sum(path)),
+            lambda path: sum(path) == 15,
+            width,
+            3,
+        )
+
     assert search(1) is None
     assert search(4) == (5, 5, 5)

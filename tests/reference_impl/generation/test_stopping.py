@@ -1,4 +1,5 @@
 """Text that comes in bytes: whole characters, stop strings across tokens, reasons."""
+
 import random
 
 import pytest
@@ -36,14 +37,18 @@ def test_stop_strings_cut_where_the_text_first_has_one_however_it_is_cut_up():
     draw = random.Random(0)
     for _ in range(300):
         text = "".join(draw.choice("ab") for _ in range(12))
-        stop = tuple("".join(draw.choice("ab") for _ in range(draw.randint(2, 5))) for _ in range(2))
+        stop = tuple(
+            "".join(draw.choice("ab") for _ in range(draw.randint(2, 5))) for _ in range(2)
+        )
         strings, out, met, rest = StopStrings(stop), "", False, text
         while rest and not met:
             size = draw.randint(1, 2)
             piece, met = strings.add(rest[:size])
             out, rest = out + piece, rest[size:]
         out += strings.finish()
-        first = min((end for end in range(13) if any(text[:end].endswith(s) for s in stop)), default=None)
+        first = min(
+            (end for end in range(13) if any(text[:end].endswith(s) for s in stop)), default=None
+        )
         assert met == (first is not None)
         assert not any(s in out for s in stop) and text.startswith(out)
         if not met:
@@ -63,12 +68,28 @@ def run(params, text, eos=()):
 def test_each_reason():
     assert run(SamplingParams(max_tokens=5), "abcdefgh") == ("abcde", "length", 5)
     assert run(SamplingParams(max_tokens=9, stop=("cd",)), "abcdefgh") == ("ab", "stop", 4)
-    assert run(SamplingParams(max_tokens=9, stop=("cx",)), "abcdefghi") == ("abcdefghi", "length", 9)
+    assert run(SamplingParams(max_tokens=9, stop=("cx",)), "abcdefghi") == (
+        "abcdefghi",
+        "length",
+        9,
+    )
     assert run(SamplingParams(max_tokens=9), "abcd!", [ord("!")]) == ("abcd", "stop", 5)
-    assert run(SamplingParams(max_tokens=5, ignore_eos=True), "abcd!", [ord("!")]) == ("abcd!", "length", 5)
-    assert run(SamplingParams(max_tokens=9, stop_token_ids=(ord("c"),)), "abcd") == ("ab", "stop", 3)
+    assert run(SamplingParams(max_tokens=5, ignore_eos=True), "abcd!", [ord("!")]) == (
+        "abcd!",
+        "length",
+        5,
+    )
+    assert run(SamplingParams(max_tokens=9, stop_token_ids=(ord("c"),)), "abcd") == (
+        "ab",
+        "stop",
+        3,
+    )
     assert run(SamplingParams(max_tokens=4, stop=("dx",)), "abcdx") == ("abcd", "length", 4)
-    assert run(SamplingParams(max_tokens=9, min_tokens=5, stop=("b",)), "abcbabab") == ("abcba", "stop", 6)
+    assert run(SamplingParams(max_tokens=9, min_tokens=5, stop=("b",)), "abcbabab") == (
+        "abcba",
+        "stop",
+        6,
+    )
 
 
 def test_stop_strings_without_a_tokenizer_are_refused():

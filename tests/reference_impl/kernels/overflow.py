@@ -7,14 +7,15 @@ A product whose interval is not inside 32 bits is reported with its line. Sums a
 Taken on trust: rows lie at most LONGEST_STRIDE apart, which `side_by_side` sees to, a grid has 2^24 programs along x
 (2^31 tokens in tiles of 128) and 65,535 along y and z, which is CUDA's limit.
 """
+
 import re
 
 from reference_impl.kernels.backend import LONGEST_STRIDE
 
 Interval = tuple[int, int]
-ANY: Interval = (-2 ** 31, 2 ** 31 - 1)
+ANY: Interval = (-(2**31), 2**31 - 1)
 ROWS_APART = ("%stride_q", "%stride_k", "%stride_v", "%stride_grad")
-GRID = {"x": 2 ** 24 - 2, "y": 65_535, "z": 65_535}
+GRID = {"x": 2**24 - 2, "y": 65_535, "z": 65_535}
 RESULT = re.compile(r"^\s*(%[\w$.-]+) = ([\w.]+)\s*(.*?)(?: loc\(.*)?$")
 CONSTANT = re.compile(r"(?:dense<)?(-?\d+)>? : ")
 
@@ -30,7 +31,11 @@ def too_large(ttir: str) -> list[str]:
         operands = [known.get(operand, ANY) for operand in re.findall(r"%[\w$.-]+", rest)]
         interval = _interval(operation, rest, operands)
         in_32_bits = re.search(r"(: |x)i32(>|$)", rest) is not None
-        if operation == "arith.muli" and in_32_bits and not (ANY[0] <= interval[0] and interval[1] <= ANY[1]):
+        if (
+            operation == "arith.muli"
+            and in_32_bits
+            and not (ANY[0] <= interval[0] and interval[1] <= ANY[1])
+        ):
             found.append(line.strip())
         known[name] = max(interval[0], ANY[0]), min(interval[1], ANY[1])
     return found
@@ -49,12 +54,20 @@ def _interval(operation: str, rest: str, operands: list[Interval]) -> Interval:
     if len(operands) != 2:
         return ANY
     (a, b), (c, d) = operands
-    ends = {"arith.addi": (a + c, b + d), "arith.subi": (a - d, b - c),
-            "arith.maxsi": (max(a, c), max(b, d)), "arith.minsi": (min(a, c), min(b, d))}
+    ends = {
+        "arith.addi": (a + c, b + d),
+        "arith.subi": (a - d, b - c),
+        "arith.maxsi": (max(a, c), max(b, d)),
+        "arith.minsi": (min(a, c), min(b, d)),
+    }
     if operation in ends:
         return ends[operation]
     if operation == "arith.muli":
         return min(a * c, a * d, b * c, b * d), max(a * c, a * d, b * c, b * d)
     if operation in ("arith.divsi", "arith.remsi") and c == d > 0:
-        return (-(-a // c) if a < 0 else a // c, b // c) if operation == "arith.divsi" else (min(a, 0), d - 1)
+        return (
+            (-(-a // c) if a < 0 else a // c, b // c)
+            if operation == "arith.divsi"
+            else (min(a, 0), d - 1)
+        )
     return ANY

@@ -1,4 +1,5 @@
 """`bench/gpu.py` rehearsed on a CPU: every path runs, and whatever fails alone costs its own row and no other."""
+
 import copy
 import subprocess
 import sys
@@ -12,7 +13,10 @@ from bench import gpu  # noqa: E402
 from bench.gpu_record import Record, attempt_name  # noqa: E402
 from bench.gpu_timing import Bench, Job  # noqa: E402
 
-RIVALS_FROM_ELSEWHERE = ("nano-vllm", "nanoGPT compiled")  # not installed here: their failure is a path of its own
+RIVALS_FROM_ELSEWHERE = (
+    "nano-vllm",
+    "nanoGPT compiled",
+)  # not installed here: their failure is a path of its own
 
 
 class Quick(Bench):
@@ -53,8 +57,14 @@ def test_every_path_runs_and_is_recorded(rehearsed):
     assert {row["part"] for row in data["rows"]} == {"flash", "paged", "engine", "training"}
     for (part, job), names in attempts.items():  # our side before any rival of the same name
         for row in data["rows"]:
-            if row["part"] == part and row["rival"] and attempt_name(row["name"], row["rival"]) in names:
-                assert names.index(row["name"]) < names.index(attempt_name(row["name"], row["rival"])), job
+            if (
+                row["part"] == part
+                and row["rival"]
+                and attempt_name(row["name"], row["rival"]) in names
+            ):
+                assert names.index(row["name"]) < names.index(
+                    attempt_name(row["name"], row["rival"])
+                ), job
 
 
 def test_each_single_failure_costs_its_own_rows_and_is_recorded(rehearsed, tmp_path, monkeypatch):
@@ -72,11 +82,17 @@ def test_each_single_failure_costs_its_own_rows_and_is_recorded(rehearsed, tmp_p
             assert [(e["part"], e["name"]) for e in injected] == [(part, name)], name
             assert len(record.data["rows"]) == len(clean["rows"])
             assert record.data["checks"].keys() == clean["checks"].keys()
-            mine = [row for row in record.data["rows"] if row["part"] == part
-                    and names.count(attempt_name(row["name"], row["rival"])) + names.count(row["name"])]
+            mine = [
+                row
+                for row in record.data["rows"]
+                if row["part"] == part
+                and names.count(attempt_name(row["name"], row["rival"])) + names.count(row["name"])
+            ]
             for row in mine:
                 lost = name in (job, row["name"], attempt_name(row["name"], row["rival"]))
-                assert lost or row["unit"] != "before", f"{name} failed and took {row['name']} of {row['rival']} along"
+                assert lost or row["unit"] != "before", (
+                    f"{name} failed and took {row['name']} of {row['rival']} along"
+                )
             assert Record(tmp_path / "again").data == record.data  # all of it is on the disk
         monkeypatch.undo()
 
@@ -98,12 +114,15 @@ def test_a_process_that_dies_or_hangs_goes_on_with_the_next_job(tmp_path, monkey
         if first == 1:
             raise subprocess.TimeoutExpired(command, timeout)
         return subprocess.CompletedProcess(command, {0: -11, 3: 0}[first])
+
     monkeypatch.setattr(gpu.subprocess, "run", process)
     gpu.run_apart(tmp_path, "flash", rehearsal=True)
     data = Record(tmp_path).data
     assert began == [0, 1, 3]
     assert [(e["name"], e["error"][:26]) for e in data["errors"]] == [
-        ("dies", "the process ended with sta"), ("hangs", "did not end in 480 s and w")]
+        ("dies", "the process ended with sta"),
+        ("hangs", "did not end in 480 s and w"),
+    ]
     assert [row["name"] for row in data["rows"]] == ["other"]
 
 
@@ -130,8 +149,13 @@ def test_an_unreadable_record_is_put_aside_and_a_later_run_merges_into_the_last(
     Record(tmp_path).error("flash", "b", ValueError("broken"))
     again = Record(tmp_path)
     again.row("flash", {**row, "ours": 2.0})
-    assert [(one["part"], one["ours"]) for one in Record(tmp_path).data["rows"]] == [("flash", 2.0), ("paged", 1.0)]
-    assert Record(tmp_path).data["errors"] == [{"part": "flash", "name": "b", "error": "ValueError('broken')"}]
+    assert [(one["part"], one["ours"]) for one in Record(tmp_path).data["rows"]] == [
+        ("flash", 2.0),
+        ("paged", 1.0),
+    ]
+    assert Record(tmp_path).data["errors"] == [
+        {"part": "flash", "name": "b", "error": "ValueError('broken')"}
+    ]
     assert (tmp_path / "gpu.unreadable.json").exists()
 
 

@@ -1,10 +1,16 @@
 """Attention against torch's operator and module, values and gradients, in float64."""
+
 import pytest
 import torch
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from reference_impl.layers.attention import MultiHeadAttention, attention, attention_weights, plain_attention
+from reference_impl.layers.attention import (
+    MultiHeadAttention,
+    attention,
+    attention_weights,
+    plain_attention,
+)
 from reference_impl.layers.checks import ModelInputError
 from reference_impl.layers.masks import causal_mask, join, key_mask, lengths_mask, window_mask
 from reference_impl.layers.rotary import rotary_tables
@@ -17,13 +23,18 @@ def assert_same(ours, theirs, inputs):
     """Values, and the gradients of a random weighting of them, agree."""
     torch.testing.assert_close(ours, theirs, **CLOSE)
     weights = torch.linspace(-1, 1, ours.numel(), dtype=ours.dtype).view_as(ours)
-    for one, other in zip(torch.autograd.grad((ours * weights).sum(), inputs),
-                          torch.autograd.grad((theirs * weights).sum(), inputs), strict=True):
+    for one, other in zip(
+        torch.autograd.grad((ours * weights).sum(), inputs),
+        torch.autograd.grad((theirs * weights).sum(), inputs),
+        strict=True,
+    ):
         torch.testing.assert_close(one, other, **CLOSE)
 
 
 @BOTH
-@pytest.mark.parametrize("shape", [(1, 1, 1, 1, 1), (2, 3, 5, 5, 7), (3, 2, 4, 9, 3), (1, 4, 70, 70, 8)])
+@pytest.mark.parametrize(
+    "shape", [(1, 1, 1, 1, 1), (2, 3, 5, 5, 7), (3, 2, 4, 9, 3), (1, 4, 70, 70, 8)]
+)
 def test_attention_is_torchs(randn, attend, shape):
     b, h, t, s, d = shape
     q, k, v = randn(b, h, t, d), randn(b, h, s, d), randn(b, h, s, d)
@@ -72,10 +83,14 @@ def test_a_group_of_heads_shares_its_keys(randn, attend, num_kv_heads):
     assert_same(attend(q, k, v), scaled_dot_product_attention(q, k, v, enable_gqa=True), [q, k, v])
 
 
-@pytest.mark.parametrize("num_queries, num_keys, masked", [(5, 5, False), (5, 5, True), (3, 7, False), (1, 6, True)])
+@pytest.mark.parametrize(
+    "num_queries, num_keys, masked", [(5, 5, False), (5, 5, True), (3, 7, False), (1, 6, True)]
+)
 def test_causal_attention_is_attention_with_the_causal_mask(randn, num_queries, num_keys, masked):
     q, k, v = randn(2, 3, num_queries, 4), randn(2, 3, num_keys, 4), randn(2, 3, num_keys, 4)
-    mask = key_mask(lengths_mask(torch.tensor([num_keys, num_keys - 2]), num_keys)) if masked else None
+    mask = (
+        key_mask(lengths_mask(torch.tensor([num_keys, num_keys - 2]), num_keys)) if masked else None
+    )
     theirs = plain_attention(q, k, v, join(mask, causal_mask(num_queries, num_keys)))
     assert_same(attention(q, k, v, mask, causal=True), theirs, [q, k, v])
 
@@ -84,17 +99,24 @@ def test_a_later_token_does_not_change_an_earlier_result(randn):
     q, changed = randn(1, 2, 6, 4), randn(1, 2, 6, 4)
     changed = torch.cat((q[:, :, :4], changed[:, :, 4:]), dim=2)
     one, other = (attention(x, x, x, causal=True) for x in (q, changed))
-    assert torch.equal(one[:, :, :4], other[:, :, :4]) and not torch.equal(one[:, :, 4:], other[:, :, 4:])
+    assert torch.equal(one[:, :, :4], other[:, :, :4]) and not torch.equal(
+        one[:, :, 4:], other[:, :, 4:]
+    )
 
 
 def test_window_masks_are_what_their_definition_says():
     mask = window_mask(4, 6, before=2, after=1)
-    expected = [[abs_key - query >= -2 and abs_key - query <= 1 for abs_key in range(6)] for query in range(2, 6)]
+    expected = [
+        [abs_key - query >= -2 and abs_key - query <= 1 for abs_key in range(6)]
+        for query in range(2, 6)
+    ]
     assert mask.tolist() == expected
     assert torch.equal(window_mask(5, before=4), causal_mask(5))
 
 
-@pytest.mark.parametrize("hidden_size, num_heads, lengths", [(6, 3, [4, 1, 3]), (5, 1, [7, 7]), (16, 4, [33, 20])])
+@pytest.mark.parametrize(
+    "hidden_size, num_heads, lengths", [(6, 3, [4, 1, 3]), (5, 1, [7, 7]), (16, 4, [33, 20])]
+)
 @pytest.mark.parametrize("to_memory", [False, True])
 def test_multi_head_attention_is_torchs_module(randn, hidden_size, num_heads, lengths, to_memory):
     torch.manual_seed(0)
@@ -102,7 +124,11 @@ def test_multi_head_attention_is_torchs_module(randn, hidden_size, num_heads, le
     nn.init.normal_(theirs.in_proj_bias)
     nn.init.normal_(theirs.out_proj.bias)
     ours = MultiHeadAttention(hidden_size, num_heads).double()
-    projections = zip((ours.query, ours.key, ours.value), theirs.in_proj_weight.chunk(3), theirs.in_proj_bias.chunk(3))
+    projections = zip(
+        (ours.query, ours.key, ours.value),
+        theirs.in_proj_weight.chunk(3),
+        theirs.in_proj_bias.chunk(3),
+    )
     for linear, weight, bias in projections:
         linear.load_state_dict({"weight": weight, "bias": bias})
     ours.output.load_state_dict(theirs.out_proj.state_dict())
@@ -115,18 +141,30 @@ def test_multi_head_attention_is_torchs_module(randn, hidden_size, num_heads, le
 
 
 def test_known_keys_and_values_stand_for_the_memory_or_for_x(randn):
-    layer, x, memory = MultiHeadAttention(8, 4, num_kv_heads=2).double(), randn(2, 3, 8), randn(2, 5, 8)
+    layer, x, memory = (
+        MultiHeadAttention(8, 4, num_kv_heads=2).double(),
+        randn(2, 3, 8),
+        randn(2, 5, 8),
+    )
     torch.testing.assert_close(layer(x, known=layer.keys_values(memory)), layer(x, memory))
-    torch.testing.assert_close(layer(x, known=layer.keys_values(x), causal=True), layer(x, causal=True))
+    torch.testing.assert_close(
+        layer(x, known=layer.keys_values(x), causal=True), layer(x, causal=True)
+    )
     with pytest.raises(ModelInputError, match="rotary positions with known keys"):
-        layer(x, known=layer.keys_values(x), rotary=rotary_tables(torch.arange(3), 2, dtype=torch.float64))
+        layer(
+            x,
+            known=layer.keys_values(x),
+            rotary=rotary_tables(torch.arange(3), 2, dtype=torch.float64),
+        )
 
 
 def test_rotary_positions_turn_queries_and_keys_but_not_values(randn):
     layer = MultiHeadAttention(8, 2).double()
     x = randn(1, 5, 8)
     alone = layer(x[:, 4:], rotary=rotary_tables(torch.tensor([4]), 4, dtype=torch.float64))
-    torch.testing.assert_close(alone, layer(x[:, 4:]), **CLOSE)  # a sequence of one shows the values
+    torch.testing.assert_close(
+        alone, layer(x[:, 4:]), **CLOSE
+    )  # a sequence of one shows the values
     tables = rotary_tables(torch.arange(5), 4, dtype=torch.float64)
     assert not torch.allclose(layer(x, rotary=tables), layer(x))
 

@@ -1,4 +1,5 @@
 """Projections that lie together: the same numbers by fewer products, and one by one where that would be wrong."""
+
 import copy
 
 import pytest
@@ -35,7 +36,9 @@ def run(model):
 def model(request):
     """Two layers of seven products, and the output layer's."""
     torch.manual_seed(0)
-    model = Llama(LlamaConfig(31, 16, 24, 2, 4, 2, qkv_bias=request.param, qk_norm=request.param)).eval()
+    model = Llama(
+        LlamaConfig(31, 16, 24, 2, 4, 2, qkv_bias=request.param, qk_norm=request.param)
+    ).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(torch.randn_like(parameter) * 0.3)
@@ -61,9 +64,15 @@ def test_weights_written_into_a_joined_model_are_used(model):
     torch.testing.assert_close(run(model)[0], run(fresh)[0], rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("moved", [copy.deepcopy, lambda model: model.double(),
-                                   lambda model: add_lora(model, ["key", "up"], 1, 4) and model],
-                         ids=["copied", "another dtype", "with an adapter"])
+@pytest.mark.parametrize(
+    "moved",
+    [
+        copy.deepcopy,
+        lambda model: model.double(),
+        lambda model: add_lora(model, ["key", "up"], 1, 4) and model,
+    ],
+    ids=["copied", "another dtype", "with an adapter"],
+)
 def test_layers_that_no_longer_lie_together_are_multiplied_one_by_one(model, moved):
     join_projections(model)
     expected = run(model)[0]

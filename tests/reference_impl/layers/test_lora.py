@@ -1,4 +1,5 @@
 """Low-rank updates, beside peft's on the same model."""
+
 import copy
 from types import SimpleNamespace
 
@@ -7,7 +8,15 @@ import torch
 from torch import nn
 
 from reference_impl.layers.checks import ModelInputError
-from reference_impl.layers.lora import LoRALinear, add_lora, load_lora, lora_state, merge, save_lora, unmerge
+from reference_impl.layers.lora import (
+    LoRALinear,
+    add_lora,
+    load_lora,
+    lora_state,
+    merge,
+    save_lora,
+    unmerge,
+)
 from reference_impl.models.gpt import GPT, GPTConfig
 from reference_impl.weights.safetensors_files import read_file
 
@@ -39,7 +48,9 @@ def fill(layer_parts):
             part.copy_(torch.randn(part.shape, generator=generator, dtype=torch.float64))
 
 
-@pytest.mark.parametrize("rank, alpha, targets", [(2, 16, ["query", "value"]), (3, 1, ["value"]), (1, 4, ["output"])])
+@pytest.mark.parametrize(
+    "rank, alpha, targets", [(2, 16, ["query", "value"]), (3, 1, ["value"]), (1, 4, ["output"])]
+)
 def test_outputs_and_gradients_are_those_of_peft(model, randn, rank, alpha, targets):
     import peft  # which loads for seconds: only the process that runs this test needs it
 
@@ -70,7 +81,8 @@ def test_training_starts_where_the_model_stood_and_leaves_all_else_alone(model, 
     assert torch.equal(model(x), before(x))
     assert sum(p.numel() for p in model.parameters() if p.requires_grad) == 2 * 2 * (5 + 7)
     assert {name for name, p in model.named_parameters() if p.requires_grad} == {
-        f"first.{layer}.{part}" for layer in ("query", "value") for part in "ab"}
+        f"first.{layer}.{part}" for layer in ("query", "value") for part in "ab"
+    }
     optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.5)
     for _ in range(3):
         optimizer.zero_grad()
@@ -83,7 +95,10 @@ def test_training_starts_where_the_model_stood_and_leaves_all_else_alone(model, 
 
 def test_a_layer_by_itself_trains_its_update_and_not_its_base():
     layer = LoRALinear(nn.Linear(3, 2), rank=1, alpha=1)
-    assert {name for name, parameter in layer.named_parameters() if parameter.requires_grad} == {"a", "b"}
+    assert {name for name, parameter in layer.named_parameters() if parameter.requires_grad} == {
+        "a",
+        "b",
+    }
 
 
 def test_merged_equals_unmerged_and_unmerging_gives_the_weight_back(model, randn):
@@ -120,14 +135,24 @@ def test_only_the_adapter_is_saved_and_another_model_takes_it(model, randn, tmp_
 
 
 def test_a_target_of_several_names_tells_layers_of_one_name_apart():
-    model = GPT(GPTConfig(vocab_size=11, hidden_size=4, num_layers=2, num_heads=1, max_position_embeddings=5))
-    assert add_lora(model, ["attention.output"], rank=1, alpha=1) == ["blocks.0.attention.output",
-                                                                      "blocks.1.attention.output"]
+    model = GPT(
+        GPTConfig(
+            vocab_size=11, hidden_size=4, num_layers=2, num_heads=1, max_position_embeddings=5
+        )
+    )
+    assert add_lora(model, ["attention.output"], rank=1, alpha=1) == [
+        "blocks.0.attention.output",
+        "blocks.1.attention.output",
+    ]
     assert type(model.output) is torch.nn.Linear
 
 
 def test_a_weight_that_serves_elsewhere_too_takes_no_update():
-    model = GPT(GPTConfig(vocab_size=11, hidden_size=4, num_layers=1, num_heads=1, max_position_embeddings=5))
+    model = GPT(
+        GPTConfig(
+            vocab_size=11, hidden_size=4, num_layers=1, num_heads=1, max_position_embeddings=5
+        )
+    )
     with pytest.raises(ModelInputError, match="'output' serves elsewhere too"):
         add_lora(model, ["output"], rank=1, alpha=1)
     assert not lora_state(model) and model.embedding.weight.requires_grad
@@ -140,7 +165,9 @@ def test_a_second_adapter_of_the_same_targets_is_refused(model):
 
 
 def test_what_does_not_fit_is_refused(model):
-    with pytest.raises(ModelInputError, match=r"no linear layer is named \['key'\].*'output', 'query', 'value'"):
+    with pytest.raises(
+        ModelInputError, match=r"no linear layer is named \['key'\].*'output', 'query', 'value'"
+    ):
         add_lora(model, ["query", "key"], rank=2, alpha=2)
     assert not lora_state(model)
     with pytest.raises(ModelInputError, match="rank 0"):
@@ -148,7 +175,9 @@ def test_what_does_not_fit_is_refused(model):
     add_lora(model, ["query"], rank=2, alpha=2)
     with pytest.raises(ModelInputError, match="one at a time"):
         add_lora(model, ["value"], rank=2, alpha=2)
-    with pytest.raises(ModelInputError, match=r"first.query.a is \(3, 5\) in the adapter but \(2, 5\)"):
+    with pytest.raises(
+        ModelInputError, match=r"first.query.a is \(3, 5\) in the adapter but \(2, 5\)"
+    ):
         load_lora(model, {"first.query.a": torch.zeros(3, 5), "first.query.b": torch.zeros(7, 3)})
     with pytest.raises(ModelInputError, match="differ in"):
         load_lora(model, {"first.value.a": torch.zeros(2, 5)})

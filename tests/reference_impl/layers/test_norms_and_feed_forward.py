@@ -1,4 +1,5 @@
 """Norms and feed-forward layers: formulas against torch's operators, modules against the formulas."""
+
 import pytest
 import torch
 from torch.nn import functional as F
@@ -30,14 +31,18 @@ def test_layer_norm_is_torchs(randn, shape, eps):
 @pytest.mark.parametrize("shape, eps", [((1, 3), 1e-6), ((2, 5, 7), 0.1), ((4, 64), 1e-12)])
 def test_rms_norm_is_torchs(randn, shape, eps):
     x, weight = randn(*shape), randn(shape[-1])
-    torch.testing.assert_close(rms_norm(x, weight, eps), F.rms_norm(x, shape[-1:], weight, eps), **CLOSE)
+    torch.testing.assert_close(
+        rms_norm(x, weight, eps), F.rms_norm(x, shape[-1:], weight, eps), **CLOSE
+    )
 
 
 def test_the_modules_are_their_formulas(randn):
     x = randn(2, 3, 8)
-    for module, formula in ((LayerNorm(8, 0.1).double(), layer_norm),
-                            (LayerNorm(8, 0.1, bias=False).double(), layer_norm),
-                            (RMSNorm(8, 0.1).double(), rms_norm)):
+    for module, formula in (
+        (LayerNorm(8, 0.1).double(), layer_norm),
+        (LayerNorm(8, 0.1, bias=False).double(), layer_norm),
+        (RMSNorm(8, 0.1).double(), rms_norm),
+    ):
         torch.nn.init.normal_(module.weight)
         bias = [module.bias] if isinstance(module, LayerNorm) else []
         torch.testing.assert_close(module(x), formula(x, module.weight, *bias, eps=0.1), **CLOSE)
@@ -47,7 +52,9 @@ def test_epsilon_is_added_under_the_root():
     x = torch.tensor([[3.0, 4.0]], dtype=torch.float64)
     ones = torch.ones(2, dtype=torch.float64)
     torch.testing.assert_close(rms_norm(x, ones, eps=12.5), x / 5.0)  # the mean of squares is 12.5
-    torch.testing.assert_close(layer_norm(x, ones, eps=2.0), torch.tensor([[-1 / 3, 1 / 3]], dtype=torch.float64))
+    torch.testing.assert_close(
+        layer_norm(x, ones, eps=2.0), torch.tensor([[-1 / 3, 1 / 3]], dtype=torch.float64)
+    )
 
 
 def test_activations_are_torchs(randn):
@@ -69,7 +76,10 @@ def test_an_unknown_activation_is_refused():
 
 def test_a_gate_multiplies_what_goes_up(randn):
     layer, x = GatedFeedForward(4, 6, "silu", bias=True).double(), randn(2, 3, 4)
-    gate, up = F.linear(x, layer.gate.weight, layer.gate.bias), F.linear(x, layer.up.weight, layer.up.bias)
+    gate, up = (
+        F.linear(x, layer.gate.weight, layer.gate.bias),
+        F.linear(x, layer.up.weight, layer.up.bias),
+    )
     expected = F.linear(F.silu(gate) * up, layer.down.weight, layer.down.bias)
     torch.testing.assert_close(layer(x), expected, **CLOSE)
 
@@ -77,22 +87,40 @@ def test_a_gate_multiplies_what_goes_up(randn):
 def test_a_feed_forward_treats_each_token_alone(randn):
     layer, x = FeedForward(4, 6, "relu").double(), randn(2, 3, 4)
     torch.testing.assert_close(layer(x)[:, 1:2], layer(x[:, 1:2]), **CLOSE)
-    torch.testing.assert_close(layer(x), F.linear(F.linear(x, layer.up.weight, layer.up.bias).clamp(min=0),
-                                                  layer.down.weight, layer.down.bias), **CLOSE)
+    torch.testing.assert_close(
+        layer(x),
+        F.linear(
+            F.linear(x, layer.up.weight, layer.up.bias).clamp(min=0),
+            layer.down.weight,
+            layer.down.bias,
+        ),
+        **CLOSE,
+    )
 
 
-@pytest.mark.parametrize("ids, says", [
-    (torch.tensor([1, 2]), r"shape \(2,\)"), (torch.ones(1, 2), "float32"),
-    (torch.tensor([[1, 9]]), "id 9 but a vocabulary of 9"),
-    (torch.tensor([[-1, 8]]), "id -1"), (torch.zeros(1, 6, dtype=torch.long), "6 tokens but 5 positions")])
+@pytest.mark.parametrize(
+    "ids, says",
+    [
+        (torch.tensor([1, 2]), r"shape \(2,\)"),
+        (torch.ones(1, 2), "float32"),
+        (torch.tensor([[1, 9]]), "id 9 but a vocabulary of 9"),
+        (torch.tensor([[-1, 8]]), "id -1"),
+        (torch.zeros(1, 6, dtype=torch.long), "6 tokens but 5 positions"),
+    ],
+)
 def test_ids_that_a_model_cannot_take_are_refused(ids, says):
     with pytest.raises(ModelInputError, match=says):
         check_ids(ids, vocab_size=9, max_positions=5)
 
 
-@pytest.mark.parametrize("mask, says", [(torch.ones(2, 3), "float32: give torch.bool"),
-                                        (torch.ones(2, 3).long(), "int64"),
-                                        (torch.ones(3).bool(), r"\(3,\) but the ids \(2, 3\)")])
+@pytest.mark.parametrize(
+    "mask, says",
+    [
+        (torch.ones(2, 3), "float32: give torch.bool"),
+        (torch.ones(2, 3).long(), "int64"),
+        (torch.ones(3).bool(), r"\(3,\) but the ids \(2, 3\)"),
+    ],
+)
 def test_masks_of_another_kind_or_shape_are_refused(mask, says):
     with pytest.raises(ModelInputError, match=says):
         check_mask(mask, (2, 3))

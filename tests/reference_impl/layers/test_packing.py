@@ -1,4 +1,5 @@
 """Sequences end to end: cut and put back, attended one by one, packed into rows."""
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -39,17 +40,26 @@ def test_vectors_come_back_and_so_do_their_gradients(randn):
 @pytest.mark.parametrize("window", [None, (0, 0), (2, 1), (1, 8), (9, 9)])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("num_kv_heads", [4, 2])
-def test_result_and_gradients_are_those_of_one_mask_over_all_tokens(randn, window, causal, num_kv_heads):
+def test_result_and_gradients_are_those_of_one_mask_over_all_tokens(
+    randn, window, causal, num_kv_heads
+):
     lengths = [5, 0, 1, 7, 0]
     owner = torch.arange(5).repeat_interleave(torch.tensor(lengths))
     q, k, v = randn(1, 4, 13, 6), randn(1, num_kv_heads, 13, 6), randn(1, num_kv_heads, 13, 6)
-    mask = join(owner[:, None] == owner, causal_mask(13) if causal else None,
-                None if window is None else window_mask(13, before=window[0], after=window[1]))
+    mask = join(
+        owner[:, None] == owner,
+        causal_mask(13) if causal else None,
+        None if window is None else window_mask(13, before=window[0], after=window[1]),
+    )
     theirs = plain_attention(q, k, v, mask, scale=0.3)
     expected = torch.autograd.grad(theirs.sin().sum(), (q, k, v))
-    ours = packed_attention(q, k, v, bounds(0, 5, 5, 6, 13, 13), window=window, causal=causal, scale=0.3)
+    ours = packed_attention(
+        q, k, v, bounds(0, 5, 5, 6, 13, 13), window=window, causal=causal, scale=0.3
+    )
     torch.testing.assert_close(ours, theirs, **CLOSE)
-    for gradient, wanted in zip(torch.autograd.grad(ours.sin().sum(), (q, k, v)), expected, strict=True):
+    for gradient, wanted in zip(
+        torch.autograd.grad(ours.sin().sum(), (q, k, v)), expected, strict=True
+    ):
         torch.testing.assert_close(gradient, wanted, **CLOSE)
 
 
@@ -66,14 +76,17 @@ def test_nan_in_one_sequence_stays_there(randn):
     assert mixed.isnan().all(-1).all(1)[0].tolist() == [False, False, True, True, False, False]
 
 
-@pytest.mark.parametrize("cu_seqlens, words", [
-    (bounds(1, 6), r"starts with \[1\]"),
-    (bounds(0, 5), "ends with 5 but there are 6"),
-    (bounds(0, 7), "ends with 7 but there are 6"),
-    (bounds(0, 4, 3, 6), "goes down from 4 to 3"),
-    (bounds(), r"starts with \[\]"),
-    (bounds(0, 6).long(), "torch.int64"),
-])
+@pytest.mark.parametrize(
+    "cu_seqlens, words",
+    [
+        (bounds(1, 6), r"starts with \[1\]"),
+        (bounds(0, 5), "ends with 5 but there are 6"),
+        (bounds(0, 7), "ends with 7 but there are 6"),
+        (bounds(0, 4, 3, 6), "goes down from 4 to 3"),
+        (bounds(), r"starts with \[\]"),
+        (bounds(0, 6).long(), "torch.int64"),
+    ],
+)
 def test_wrong_bounds_are_refused(as_students_run_it, randn, cu_seqlens, words):
     q = randn(1, 2, 6, 4)
     with pytest.raises(ModelInputError, match=words):
@@ -106,6 +119,8 @@ def test_every_sequence_lies_in_one_row_within_budget_and_no_two_rows_could_be_o
     rows = pack_rows(lengths, budget)
     assert sorted(i for row in rows for i in row.sequences) == list(range(len(lengths)))
     used = [int(row.cu_seqlens[-1]) for row in rows]
-    assert all(row.cu_seqlens.diff().tolist() == [lengths[i] for i in row.sequences] for row in rows)
+    assert all(
+        row.cu_seqlens.diff().tolist() == [lengths[i] for i in row.sequences] for row in rows
+    )
     assert all(total <= budget for total in used)
-    assert all(a + b > budget for n, a in enumerate(used) for b in used[n + 1:])
+    assert all(a + b > budget for n, a in enumerate(used) for b in used[n + 1 :])

@@ -1,4 +1,5 @@
 """Positions against the programs in transformers that implement the same papers, and against their definitions."""
+
 import math
 
 import pytest
@@ -11,8 +12,18 @@ from transformers.models.t5.modeling_t5 import T5Attention  # noqa: E402
 from transformers.models.xlnet.modeling_xlnet import XLNetModel, XLNetRelativeAttention  # noqa: E402
 
 from reference_impl.layers.checks import ModelInputError  # noqa: E402
-from reference_impl.layers.positions import LearnedPositions, alibi_bias, alibi_slopes, sinusoidal_positions  # noqa: E402
-from reference_impl.layers.relative import RelativeBias, distance_buckets, distance_vectors, transformer_xl_scores  # noqa: E402
+from reference_impl.layers.positions import (
+    LearnedPositions,
+    alibi_bias,
+    alibi_slopes,
+    sinusoidal_positions,
+)  # noqa: E402
+from reference_impl.layers.relative import (
+    RelativeBias,
+    distance_buckets,
+    distance_vectors,
+    transformer_xl_scores,
+)  # noqa: E402
 from reference_impl.layers.rotary import rotary_tables, rotate, to_halves  # noqa: E402
 
 
@@ -20,11 +31,15 @@ from reference_impl.layers.rotary import rotary_tables, rotate, to_halves  # noq
 def test_sines_and_cosines_are_distilberts(num_tokens, hidden_size):
     theirs = torch.empty(num_tokens, hidden_size)
     create_sinusoidal_embeddings(num_tokens, hidden_size, theirs)
-    torch.testing.assert_close(sinusoidal_positions(torch.arange(num_tokens), hidden_size), theirs, rtol=0, atol=1e-7)
+    torch.testing.assert_close(
+        sinusoidal_positions(torch.arange(num_tokens), hidden_size), theirs, rtol=0, atol=1e-7
+    )
 
 
 def test_a_step_of_sinusoidal_positions_is_one_linear_map():
-    first, later = (sinusoidal_positions(torch.arange(20) + k, 6, dtype=torch.float64) for k in (0, 7))
+    first, later = (
+        sinusoidal_positions(torch.arange(20) + k, 6, dtype=torch.float64) for k in (0, 7)
+    )
     fitted = torch.linalg.lstsq(first, later).solution
     torch.testing.assert_close(first @ fitted, later, rtol=0, atol=1e-10)
 
@@ -42,20 +57,27 @@ def test_alibi_is_blooms_up_to_what_a_softmax_ignores(num_heads):
     theirs = theirs.view(num_heads, 1, 9)
     ours = alibi_bias(num_heads, 9, dtype=torch.float64)
     causal = torch.ones(9, 9, dtype=torch.bool).tril()
-    weights = [bias.expand(num_heads, 9, 9).masked_fill(~causal, -torch.inf).softmax(-1) for bias in (ours, theirs)]
+    weights = [
+        bias.expand(num_heads, 9, 9).masked_fill(~causal, -torch.inf).softmax(-1)
+        for bias in (ours, theirs)
+    ]
     torch.testing.assert_close(*weights, rtol=0, atol=1e-7)  # theirs computes slopes in float32
 
 
 def test_alibi_slopes_of_eight_heads_are_the_papers():
-    assert alibi_slopes(8).tolist() == [2.0 ** -n for n in range(1, 9)]
+    assert alibi_slopes(8).tolist() == [2.0**-n for n in range(1, 9)]
 
 
 @pytest.mark.parametrize("both_directions", [True, False])
 @pytest.mark.parametrize("num_buckets, max_distance", [(32, 128), (8, 20), (16, 300)])
 def test_buckets_are_t5s(both_directions, num_buckets, max_distance):
     distance = torch.arange(-400, 401)
-    theirs = T5Attention._relative_position_bucket(distance, both_directions, num_buckets, max_distance)
-    assert torch.equal(distance_buckets(distance, num_buckets, max_distance, both_directions), theirs)
+    theirs = T5Attention._relative_position_bucket(
+        distance, both_directions, num_buckets, max_distance
+    )
+    assert torch.equal(
+        distance_buckets(distance, num_buckets, max_distance, both_directions), theirs
+    )
 
 
 def test_the_relative_bias_of_later_queries_is_the_end_of_the_whole_bias():
@@ -64,42 +86,74 @@ def test_the_relative_bias_of_later_queries_is_the_end_of_the_whole_bias():
     assert torch.equal(bias(2, 7), bias(7)[:, 5:])
 
 
-@pytest.mark.parametrize("num_queries, num_keys, num_heads, head_dim", [(1, 1, 1, 2), (5, 5, 3, 4), (4, 9, 2, 6)])
+@pytest.mark.parametrize(
+    "num_queries, num_keys, num_heads, head_dim", [(1, 1, 1, 2), (5, 5, 3, 4), (4, 9, 2, 6)]
+)
 def test_transformer_xl_scores_are_xlnets(num_queries, num_keys, num_heads, head_dim):
     torch.manual_seed(0)
-    config = transformers.XLNetConfig(vocab_size=11, d_model=num_heads * head_dim, n_head=num_heads, n_layer=1,
-                                      d_inner=4)
+    config = transformers.XLNetConfig(
+        vocab_size=11, d_model=num_heads * head_dim, n_head=num_heads, n_layer=1, d_inner=4
+    )
     theirs = XLNetRelativeAttention(config).double()
     for parameter in theirs.parameters():
         torch.nn.init.normal_(parameter)
-    q, k = (torch.randn(n, 2, num_heads, head_dim, dtype=torch.float64) for n in (num_queries, num_keys))
-    table = XLNetModel(config).relative_positional_encoding(num_queries, num_keys)[:, 0]  # from S down to -T + 1
+    q, k = (
+        torch.randn(n, 2, num_heads, head_dim, dtype=torch.float64) for n in (num_queries, num_keys)
+    )
+    table = XLNetModel(config).relative_positional_encoding(num_queries, num_keys)[
+        :, 0
+    ]  # from S down to -T + 1
     r = torch.einsum("rc,chd->rhd", table.double(), theirs.r)
     values = torch.eye(num_keys, dtype=torch.float64)[:, None, None].expand(-1, 2, num_heads, -1)
-    weights = theirs.eval().rel_attn_core(q, k, values, r[:, None].expand(-1, 2, -1, -1))  # values of one-hots: weights
-    ours = transformer_xl_scores(q.permute(1, 2, 0, 3), k.permute(1, 2, 0, 3), r[1:].transpose(0, 1),
-                                 theirs.r_w_bias, theirs.r_r_bias)
-    torch.testing.assert_close((ours * head_dim ** -0.5).softmax(-1), weights.permute(1, 2, 0, 3), rtol=0, atol=1e-10)
+    weights = theirs.eval().rel_attn_core(
+        q, k, values, r[:, None].expand(-1, 2, -1, -1)
+    )  # values of one-hots: weights
+    ours = transformer_xl_scores(
+        q.permute(1, 2, 0, 3),
+        k.permute(1, 2, 0, 3),
+        r[1:].transpose(0, 1),
+        theirs.r_w_bias,
+        theirs.r_r_bias,
+    )
+    torch.testing.assert_close(
+        (ours * head_dim**-0.5).softmax(-1), weights.permute(1, 2, 0, 3), rtol=0, atol=1e-10
+    )
     vectors = distance_vectors(num_queries, num_keys, num_heads * head_dim)
     torch.testing.assert_close(vectors, table[1:], rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("head_dim, base, interpolation", [(2, 10_000.0, 1.0), (6, 160_000.0, 1.0), (8, 500.0, 4.0)])
+@pytest.mark.parametrize(
+    "head_dim, base, interpolation", [(2, 10_000.0, 1.0), (6, 160_000.0, 1.0), (8, 500.0, 4.0)]
+)
 def test_rotary_in_halves_is_llamas(head_dim, base, interpolation):
-    scaling = {"rope_type": "linear", "factor": interpolation} if interpolation != 1 else {"rope_type": "default"}
-    config = transformers.LlamaConfig(hidden_size=3 * head_dim, num_attention_heads=3, num_key_value_heads=3,
-                                      rope_parameters={"rope_theta": base, **scaling})
+    scaling = (
+        {"rope_type": "linear", "factor": interpolation}
+        if interpolation != 1
+        else {"rope_type": "default"}
+    )
+    config = transformers.LlamaConfig(
+        hidden_size=3 * head_dim,
+        num_attention_heads=3,
+        num_key_value_heads=3,
+        rope_parameters={"rope_theta": base, **scaling},
+    )
     q, k = torch.randn(2, 2, 3, 40, head_dim, generator=torch.Generator().manual_seed(0))
     positions = torch.arange(40) * 7
     cos, sin = LlamaRotaryEmbedding(config)(q, positions[None])
     tables = rotary_tables(positions, head_dim, base, interpolation)
-    for ours, theirs in zip((rotate(q, tables), rotate(k, tables)), apply_rotary_pos_emb(q, k, cos, sin), strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-4)  # angles near 273 radians, in float32
+    for ours, theirs in zip(
+        (rotate(q, tables), rotate(k, tables)), apply_rotary_pos_emb(q, k, cos, sin), strict=True
+    ):
+        torch.testing.assert_close(
+            ours, theirs, rtol=0, atol=1e-4
+        )  # angles near 273 radians, in float32
 
 
 def test_rotary_in_pairs_is_multiplication_by_complex_numbers():
     x = torch.randn(2, 3, 9, 10, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    angles = torch.arange(9.0, dtype=torch.float64)[:, None] * 10_000.0 ** (-torch.arange(0, 10, 2).double() / 10)
+    angles = torch.arange(9.0, dtype=torch.float64)[:, None] * 10_000.0 ** (
+        -torch.arange(0, 10, 2).double() / 10
+    )
     turns = torch.polar(torch.ones(9, 5).double(), angles)
     theirs = torch.view_as_real(torch.view_as_complex(x.unflatten(-1, (5, 2))) * turns)
     ours = rotate(x, rotary_tables(torch.arange(9), 10, dtype=torch.float64), "pairs")
@@ -118,17 +172,26 @@ def test_reordered_rows_turn_pairs_into_halves():
 
 
 def test_a_rotary_score_depends_on_the_distance_only():
-    q, k = torch.randn(2, 1, 1, 1, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    q, k = torch.randn(
+        2, 1, 1, 1, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
+    )
 
     def score(m, n):
-        turned = [rotate(x, rotary_tables(torch.tensor([p]), 8, dtype=torch.float64)) for x, p in ((q, m), (k, n))]
+        turned = [
+            rotate(x, rotary_tables(torch.tensor([p]), 8, dtype=torch.float64))
+            for x, p in ((q, m), (k, n))
+        ]
         return float((turned[0] * turned[1]).sum())
+
     assert math.isclose(score(3, 10), score(103, 110), abs_tol=1e-12)
     assert not math.isclose(score(3, 10), score(3, 11), abs_tol=1e-3)
 
 
 def test_interpolated_positions_are_positions_divided():
-    wide, trained = rotary_tables(torch.arange(0, 40, 4), 6, interpolation=4.0), rotary_tables(torch.arange(10), 6)
+    wide, trained = (
+        rotary_tables(torch.arange(0, 40, 4), 6, interpolation=4.0),
+        rotary_tables(torch.arange(10), 6),
+    )
     torch.testing.assert_close(wide.cos, trained.cos)
 
 

@@ -1,4 +1,5 @@
 """Slices of a model in threads, whose sums are plain additions: together they say what the whole model says."""
+
 import copy
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -36,6 +37,7 @@ class Threads:
             x.copy_(sum(self.parts[each] for each in range(self.size)))
             self.num_sums += rank == 0
             self.barrier.wait()
+
         return Shard(rank, self.size, add_up)
 
     def run(self, models, ids):
@@ -49,7 +51,9 @@ def whole(request):
     model = family(config).eval()
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
-        for parameter in model.parameters():  # biases and norms too, so that one that is added twice is seen
+        for (
+            parameter
+        ) in model.parameters():  # biases and norms too, so that one that is added twice is seen
             parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.4)
     return model
 
@@ -70,17 +74,23 @@ def test_two_slices_say_what_the_whole_says_with_two_sums_a_block(whole):
     with torch.no_grad():
         expected = whole(IDS)
     for logits in threads.run(models, IDS):
-        torch.testing.assert_close(logits, expected, rtol=0, atol=2e-5 * float(expected.abs().max()))
+        torch.testing.assert_close(
+            logits, expected, rtol=0, atol=2e-5 * float(expected.abs().max())
+        )
     assert threads.num_sums == 2 * len(whole.blocks)
 
 
 def test_each_slice_holds_its_share_of_the_blocks(whole):
     [first, second] = slices(whole, Threads(2))
-    of_blocks = [{name: p.numel() for name, p in model.blocks.named_parameters() if p.dim() == 2}
-                 for model in (whole, first, second)]
+    of_blocks = [
+        {name: p.numel() for name, p in model.blocks.named_parameters() if p.dim() == 2}
+        for model in (whole, first, second)
+    ]
     assert of_blocks[1] == of_blocks[2]
     assert 2 * sum(of_blocks[1].values()) == sum(of_blocks[0].values())
-    assert all(p.untyped_storage().nbytes() == p.nbytes for p in first.blocks.parameters())  # no view of the whole
+    assert all(
+        p.untyped_storage().nbytes() == p.nbytes for p in first.blocks.parameters()
+    )  # no view of the whole
 
 
 def without_sums(models):
@@ -106,9 +116,14 @@ def test_a_wrong_split_is_seen(whole, spoil):
     assert not torch.allclose(threads.run(models, IDS)[0], expected, rtol=0, atol=1e-2)
 
 
-@pytest.mark.parametrize(("name", "size", "says"), [
-    ("LLaMA", 3, "num_heads is 4: it can't be cut into 3"), ("LLaMA", 4, "num_kv_heads is 2"),
-    ("GPT-2", 8, "num_heads is 4")])
+@pytest.mark.parametrize(
+    ("name", "size", "says"),
+    [
+        ("LLaMA", 3, "num_heads is 4: it can't be cut into 3"),
+        ("LLaMA", 4, "num_kv_heads is 2"),
+        ("GPT-2", 8, "num_heads is 4"),
+    ],
+)
 def test_what_can_not_be_cut_evenly_is_refused(name, size, says):
     family, config = MODELS[name]
     with pytest.raises(ModelInputError, match=says):

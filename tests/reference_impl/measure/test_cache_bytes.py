@@ -1,16 +1,25 @@
 """Worked numbers: published shapes, and lengths counted by hand."""
+
 import pytest
 import torch
 
 from reference_impl.layers.checks import ModelInputError
-from reference_impl.measure.cache_bytes import bytes_per_token, reserved_blocks, reserved_contiguous, waste
+from reference_impl.measure.cache_bytes import (
+    bytes_per_token,
+    reserved_blocks,
+    reserved_contiguous,
+    waste,
+)
 
 
-@pytest.mark.parametrize("shape, dtype, expected", [
-    ((40, 40, 128), torch.float16, 819_200),  # OPT-13B: 800 KB, Kwon et al. 2023, section 3
-    ((32, 8, 128), torch.bfloat16, 131_072),
-    ((12, 12, 64), torch.float32, 73_728),
-])
+@pytest.mark.parametrize(
+    "shape, dtype, expected",
+    [
+        ((40, 40, 128), torch.float16, 819_200),  # OPT-13B: 800 KB, Kwon et al. 2023, section 3
+        ((32, 8, 128), torch.bfloat16, 131_072),
+        ((12, 12, 64), torch.float32, 73_728),
+    ],
+)
 def test_bytes_of_known_models(shape, dtype, expected):
     assert bytes_per_token(*shape, dtype) == expected
 

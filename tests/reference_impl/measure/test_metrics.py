@@ -1,4 +1,5 @@
 """GLUE's metrics against scikit-learn and scipy, perplexity by hand."""
+
 import math
 
 import pytest
@@ -30,19 +31,30 @@ def labelled(num_classes, seed=0, number=60):
 @pytest.mark.parametrize("num_classes", [2, 3, 7])
 def test_accuracy_f1_and_matthews_are_scikit_learns(num_classes):
     predicted, labels = labelled(num_classes)
-    assert accuracy(predicted, labels) == pytest.approx(sklearn.metrics.accuracy_score(labels, predicted))
-    assert matthews(predicted, labels) == pytest.approx(sklearn.metrics.matthews_corrcoef(labels, predicted))
-    assert macro_f1(predicted, labels) == pytest.approx(sklearn.metrics.f1_score(labels, predicted, average="macro"))
+    assert accuracy(predicted, labels) == pytest.approx(
+        sklearn.metrics.accuracy_score(labels, predicted)
+    )
+    assert matthews(predicted, labels) == pytest.approx(
+        sklearn.metrics.matthews_corrcoef(labels, predicted)
+    )
+    assert macro_f1(predicted, labels) == pytest.approx(
+        sklearn.metrics.f1_score(labels, predicted, average="macro")
+    )
     for positive in range(num_classes):
-        expected = sklearn.metrics.precision_recall_fscore_support(labels == positive, predicted == positive,
-                                                                   average="binary")
+        expected = sklearn.metrics.precision_recall_fscore_support(
+            labels == positive, predicted == positive, average="binary"
+        )
         assert binary_scores(predicted, labels, positive) == pytest.approx(expected[:3])
 
 
 def test_classes_that_one_side_lacks_count_as_in_scikit_learn():
     predicted, labels = torch.tensor([0, 0, 5, 1]), torch.tensor([0, 2, 1, 1])
-    assert macro_f1(predicted, labels) == pytest.approx(sklearn.metrics.f1_score(labels, predicted, average="macro"))
-    assert matthews(predicted, labels) == pytest.approx(sklearn.metrics.matthews_corrcoef(labels, predicted))
+    assert macro_f1(predicted, labels) == pytest.approx(
+        sklearn.metrics.f1_score(labels, predicted, average="macro")
+    )
+    assert matthews(predicted, labels) == pytest.approx(
+        sklearn.metrics.matthews_corrcoef(labels, predicted)
+    )
 
 
 def test_one_class_only_gives_zero_and_not_nan():
@@ -55,7 +67,9 @@ def test_pearson_is_scipys_and_sees_the_line_and_not_the_level():
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(50, generator=generator) + 100
     y = 3 * x + torch.randn(50, generator=generator)
-    assert pearson(x, y) == pytest.approx(scipy.stats.pearsonr(x.double(), y.double())[0], abs=1e-12)
+    assert pearson(x, y) == pytest.approx(
+        scipy.stats.pearsonr(x.double(), y.double())[0], abs=1e-12
+    )
     assert pearson(x, -2 * x) == pytest.approx(-1)
     assert pearson(torch.ones(3), torch.tensor([1.0, 2.0, 3.0])) == 0
 

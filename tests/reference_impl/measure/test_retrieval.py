@@ -1,4 +1,5 @@
 """Rankings against scikit-learn's nDCG, and by hand."""
+
 import math
 
 import numpy as np
@@ -6,7 +7,12 @@ import pytest
 import sklearn.metrics
 
 from reference_impl.measure.metrics import MetricError
-from reference_impl.measure.retrieval import ndcg_at, recall_at, reciprocal_rank_at, retrieval_scores
+from reference_impl.measure.retrieval import (
+    ndcg_at,
+    recall_at,
+    reciprocal_rank_at,
+    retrieval_scores,
+)
 
 
 @pytest.mark.parametrize("k", [1, 3, 10, 40])

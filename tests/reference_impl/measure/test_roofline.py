@@ -1,4 +1,5 @@
 """The cost model against torch's counters, published sizes and speeds, simulations in a few lines, and worked numbers."""
+
 from dataclasses import replace
 
 import pytest
@@ -32,7 +33,9 @@ from reference_impl.measure.roofline import (
 from reference_impl.measure.tensors import TensorCounter
 from reference_impl.models.llama import Llama, LlamaConfig
 
-SMALL = LlamaConfig(vocab_size=50, hidden_size=24, num_heads=6, num_kv_heads=2, intermediate_size=40, num_layers=3)
+SMALL = LlamaConfig(
+    vocab_size=50, hidden_size=24, num_heads=6, num_kv_heads=2, intermediate_size=40, num_layers=3
+)
 LLAMA_2_7B = LlamaConfig()
 LLAMA_2_70B = LlamaConfig(32_000, 8192, 28_672, num_layers=80, num_heads=64, num_kv_heads=8)
 BF16, FP32 = torch.bfloat16, torch.float32
@@ -59,7 +62,10 @@ def test_operations_of_prefill_chunk_and_decode_are_what_torch_counts(model):
             hidden = model.hidden(ids[:, start:end], cache=cache)
             if samples:
                 model.output(hidden[:, -1])
-    assert count_flops(lambda: step(0, 5, False)) == operations(SMALL, [Chunk(5, 5, samples=False)] * 2)
+
+    assert count_flops(lambda: step(0, 5, False)) == operations(
+        SMALL, [Chunk(5, 5, samples=False)] * 2
+    )
     assert count_flops(lambda: step(5, 9, True)) == operations(SMALL, [Chunk(4, 9)] * 2)
     assert count_flops(lambda: step(9, 10, True)) == operations(SMALL, [Chunk(1, 10)] * 2)
 
@@ -77,21 +83,41 @@ def test_weights_are_those_of_the_model_and_a_step_reads_all_but_an_embedding_of
 def test_published_models_have_their_published_sizes():
     assert num_weights(LLAMA_3_8B) == 8_030_261_248 and num_weights(LLAMA_3_70B) == 70_553_706_496
     assert step_memory(LLAMA_3_8B, decode(1, 1)).weights / 1e9 == pytest.approx(16.06, abs=0.005)
-    assert max_sequences(LLAMA_3_70B, 2048, H200) == 0 < max_sequences(LLAMA_3_70B, 2048, H200, num_devices=2)
+    assert (
+        max_sequences(LLAMA_3_70B, 2048, H200)
+        == 0
+        < max_sequences(LLAMA_3_70B, 2048, H200, num_devices=2)
+    )
 
 
-@pytest.mark.parametrize(("config", "tokens_per_second", "gbytes_per_second"), [
-    (LLAMA_2_7B, 104.9, 1397.31), (LLAMA_3_8B, 93.89, 1410.76)])
-def test_bytes_of_a_step_are_those_that_gpt_fast_reports(config, tokens_per_second, gbytes_per_second):
+@pytest.mark.parametrize(
+    ("config", "tokens_per_second", "gbytes_per_second"),
+    [(LLAMA_2_7B, 104.9, 1397.31), (LLAMA_3_8B, 93.89, 1410.76)],
+)
+def test_bytes_of_a_step_are_those_that_gpt_fast_reports(
+    config, tokens_per_second, gbytes_per_second
+):
     # meta-pytorch/gpt-fast, README, "Benchmarks", bf16 at batch 1: a prompt of 5 tokens and 200 new ones, for which its
     # cache has 208 places.
     work = [part(config, decode(1, 208), BF16) for part in (matrix_work, attention_work)]
-    assert sum(part.bytes for part in work) == pytest.approx(1e9 * gbytes_per_second / tokens_per_second, rel=1e-3)
+    assert sum(part.bytes for part in work) == pytest.approx(
+        1e9 * gbytes_per_second / tokens_per_second, rel=1e-3
+    )
 
 
-@pytest.mark.parametrize(("config", "num_gpus", "tokens_per_second"), [
-    (LLAMA_2_7B, 1, 104.9), (LLAMA_2_7B, 2, 168.84), (LLAMA_2_7B, 4, 254.02), (LLAMA_2_7B, 8, 328.43),
-    (LLAMA_2_70B, 2, 21.32), (LLAMA_2_70B, 4, 38.01), (LLAMA_2_70B, 8, 62.50), (LLAMA_3_70B, 8, 58.78)])
+@pytest.mark.parametrize(
+    ("config", "num_gpus", "tokens_per_second"),
+    [
+        (LLAMA_2_7B, 1, 104.9),
+        (LLAMA_2_7B, 2, 168.84),
+        (LLAMA_2_7B, 4, 254.02),
+        (LLAMA_2_7B, 8, 328.43),
+        (LLAMA_2_70B, 2, 21.32),
+        (LLAMA_2_70B, 4, 38.01),
+        (LLAMA_2_70B, 8, 62.50),
+        (LLAMA_3_70B, 8, 58.78),
+    ],
+)
 def test_no_published_speed_is_above_the_bound(config, num_gpus, tokens_per_second):
     # The same README, "Tensor Parallelism": A100 80 GB. What is missing there, mostly latency, grows with the GPUs.
     bound = 1 / step_time(config, decode(1, 100), A100, num_devices=num_gpus).total
@@ -100,16 +126,24 @@ def test_no_published_speed_is_above_the_bound(config, num_gpus, tokens_per_seco
 
 def test_decoding_alone_is_bound_by_reading_the_weights():
     time = step_time(LLAMA_3_8B, decode(1, 1), H100)
-    assert 1 / time.total == pytest.approx(3.35e12 / (2 * (8_030_261_248 - 128_256 * 4096)), rel=1e-4)  # 223 tokens/s
+    assert 1 / time.total == pytest.approx(
+        3.35e12 / (2 * (8_030_261_248 - 128_256 * 4096)), rel=1e-4
+    )  # 223 tokens/s
 
 
 def test_matrices_turn_from_bytes_to_operations_at_the_ridge():
-    assert H100.ridge == pytest.approx(295.3, abs=0.05)  # in bf16 two operations and two bytes a weight
+    assert H100.ridge == pytest.approx(
+        295.3, abs=0.05
+    )  # in bf16 two operations and two bytes a weight
     weights = matrix_work(LLAMA_3_8B, decode(1, 1), BF16).bytes / 3.35e12
     assert step_time(LLAMA_3_8B, decode(295, 1), H100).matrices == weights
     for batch in (296, 3000):
-        operations_alone = batch * 2 * (num_weights(LLAMA_3_8B, stored=False) - 65 * 4096) / 989.4e12
-        assert step_time(LLAMA_3_8B, decode(batch, 1), H100).matrices == pytest.approx(operations_alone)
+        operations_alone = (
+            batch * 2 * (num_weights(LLAMA_3_8B, stored=False) - 65 * 4096) / 989.4e12
+        )
+        assert step_time(LLAMA_3_8B, decode(batch, 1), H100).matrices == pytest.approx(
+            operations_alone
+        )
         assert operations_alone > weights
 
 
@@ -123,22 +157,31 @@ def test_decodings_attention_reads_and_writes_keys_and_values_whatever_the_batch
     assert attention_work(SMALL, decode(1, 100), BF16).bytes == 101 * token
     assert attention_work(SMALL, [Chunk(1, 100), Chunk(20, 50)], BF16).bytes == (101 + 70) * token
     long, longer = (step_time(LLAMA_3_8B, decode(64, n), H100) for n in (4096, 8192))
-    assert longer.attention == pytest.approx(2 * long.attention, rel=1e-3) and longer.matrices == long.matrices
-    assert step_time(LLAMA_3_8B, decode(128, 4096), H100).attention == pytest.approx(2 * long.attention)
+    assert (
+        longer.attention == pytest.approx(2 * long.attention, rel=1e-3)
+        and longer.matrices == long.matrices
+    )
+    assert step_time(LLAMA_3_8B, decode(128, 4096), H100).attention == pytest.approx(
+        2 * long.attention
+    )
 
 
 def test_a_window_bounds_what_is_read():
     config = replace(SMALL, sliding_window=8)
     wide = attention_work(config, decode(1, 1000), BF16)
     assert wide == attention_work(SMALL, decode(1, 8), BF16)
-    assert attention_work(config, [Chunk(4, 1000)], BF16) == attention_work(SMALL, [Chunk(4, 11)], BF16)
+    assert attention_work(config, [Chunk(4, 1000)], BF16) == attention_work(
+        SMALL, [Chunk(4, 11)], BF16
+    )
 
 
 def test_overhead_is_paid_once_a_step_and_once_a_kernel():
     machine = replace(H100, step_overhead=1e-3, kernel_overhead=2e-6)
     time = step_time(LLAMA_3_8B, decode(4, 100), machine)
     assert time.overhead == pytest.approx(1e-3 + 32 * KERNELS_PER_BLOCK * 2e-6)
-    assert time.total == pytest.approx(step_time(LLAMA_3_8B, decode(4, 100), H100).total + time.overhead)
+    assert time.total == pytest.approx(
+        step_time(LLAMA_3_8B, decode(4, 100), H100).total + time.overhead
+    )
 
 
 def test_memory_of_activations_is_the_most_that_is_alive_in_a_forward_pass():
@@ -162,13 +205,16 @@ def test_memory_of_the_cache_is_that_of_its_blocks():
 @pytest.mark.parametrize("num_devices", [1, 2, 8])
 def test_as_many_sequences_as_fit_and_not_one_more(num_devices):
     count = max_sequences(LLAMA_3_8B, 3000, H100, num_devices=num_devices)
-    fit, no_fit = (step_memory(LLAMA_3_8B, decode(n, 3000), num_devices=num_devices).total for n in (count, count + 1))
+    fit, no_fit = (
+        step_memory(LLAMA_3_8B, decode(n, 3000), num_devices=num_devices).total
+        for n in (count, count + 1)
+    )
     assert fit <= H100.memory < no_fit
 
 
 def ring(num_devices):
     """Add up vectors of one number a device in a ring; the messages that each device sent, and the sums that it has."""
-    parts = [[10.0 ** device] * num_devices for device in range(num_devices)]
+    parts = [[10.0**device] * num_devices for device in range(num_devices)]
     num_turns = 2 * (num_devices - 1)
     for turn in range(num_turns):
         chosen = [(device - turn) % num_devices for device in range(num_devices)]
@@ -182,15 +228,21 @@ def ring(num_devices):
 @pytest.mark.parametrize("num_devices", [1, 2, 4, 8])
 def test_an_all_reduce_costs_what_a_simulated_ring_sends(num_devices):
     num_messages, parts = ring(num_devices)
-    assert all(part == sum(10.0 ** d for d in range(num_devices)) for row in parts for part in row)
+    assert all(part == sum(10.0**d for d in range(num_devices)) for row in parts for part in row)
     machine = Machine("slow", 1.0, 1.0, 1.0, link_bandwidth=100.0, link_latency=0.5)
-    assert all_reduce_seconds(800, num_devices, machine) == num_messages * (800 / num_devices / 100 + 0.5)
+    assert all_reduce_seconds(800, num_devices, machine) == num_messages * (
+        800 / num_devices / 100 + 0.5
+    )
 
 
 def test_tensor_parallelism_shares_out_matrices_and_cache_and_pays_two_all_reduces_a_block():
-    one, four = (step_time(LLAMA_3_70B, decode(16, 1000), replace(H200, link_latency=1e-6), num_devices=n)
-                 for n in (1, 4))
-    assert (one.matrices / four.matrices, one.attention / four.attention) == pytest.approx((4, 4), rel=1e-3)
+    one, four = (
+        step_time(LLAMA_3_70B, decode(16, 1000), replace(H200, link_latency=1e-6), num_devices=n)
+        for n in (1, 4)
+    )
+    assert (one.matrices / four.matrices, one.attention / four.attention) == pytest.approx(
+        (4, 4), rel=1e-3
+    )
     assert one.communication == 0
     prompt = [Chunk(4096, 32_768)]  # bound by operations
     one_prompt, four_prompts = (step_time(LLAMA_3_70B, prompt, H200, num_devices=n) for n in (1, 4))
@@ -199,8 +251,9 @@ def test_tensor_parallelism_shares_out_matrices_and_cache_and_pays_two_all_reduc
     vectors, logits = 16 * 8192 * 2, 16 * 128_256 * 2
     by_hand = (2 * 80 + 1) * (1.5 * vectors / 450e9 + 6e-6) + 0.75 * logits / 450e9 + 3e-6
     assert four.communication == pytest.approx(by_hand)
-    assert communication_seconds(LLAMA_3_70B, [Chunk(16, 16, samples=False)], H200, BF16, 4) == pytest.approx(
-        161 * 1.5 * vectors / 450e9)
+    assert communication_seconds(
+        LLAMA_3_70B, [Chunk(16, 16, samples=False)], H200, BF16, 4
+    ) == pytest.approx(161 * 1.5 * vectors / 450e9)
 
 
 def idle_share(num_stages, num_microbatches):
@@ -212,7 +265,9 @@ def idle_share(num_stages, num_microbatches):
 
 @pytest.mark.parametrize(("num_stages", "num_microbatches"), [(1, 3), (4, 1), (4, 4), (8, 32)])
 def test_a_pipelines_bubble_is_that_of_its_drawing(num_stages, num_microbatches):
-    assert bubble(num_stages, num_microbatches) == pytest.approx(idle_share(num_stages, num_microbatches))
+    assert bubble(num_stages, num_microbatches) == pytest.approx(
+        idle_share(num_stages, num_microbatches)
+    )
 
 
 def test_a_pipeline_does_not_shorten_a_token_and_its_bubble_shrinks_with_microbatches():
@@ -220,7 +275,9 @@ def test_a_pipeline_does_not_shorten_a_token_and_its_bubble_shrinks_with_microba
     whole = step_time(config, decode(1, 500), machine).total
     assert pipeline_seconds(config, decode(1, 500), machine, 1, 1) == whole
     send = 4096 * 2 / 450e9 + 1e-5
-    assert pipeline_seconds(config, decode(1, 500), machine, 4, 1) == pytest.approx(whole + 4 * send, rel=1e-4)
+    assert pipeline_seconds(config, decode(1, 500), machine, 4, 1) == pytest.approx(
+        whole + 4 * send, rel=1e-4
+    )
     compute_bound = [Chunk(2048, 2048, samples=False)] * 32
     ideal = step_time(config, compute_bound, H100).total / 4
     for count in (1, 4, 32):
@@ -230,18 +287,30 @@ def test_a_pipeline_does_not_shorten_a_token_and_its_bubble_shrinks_with_microba
 
 def test_a_pipeline_waits_for_its_slowest_microbatch():
     short_first, long_first = [Chunk(1, 10), Chunk(1, 100_000)], [Chunk(1, 100_000), Chunk(1, 10)]
-    slowest = step_time(replace(LLAMA_3_8B, num_layers=16), [Chunk(1, 100_000)], H100).total + 4096 * 2 / 450e9
+    slowest = (
+        step_time(replace(LLAMA_3_8B, num_layers=16), [Chunk(1, 100_000)], H100).total
+        + 4096 * 2 / 450e9
+    )
     for chunks in (short_first, long_first):
         assert pipeline_seconds(LLAMA_3_8B, chunks, H100, 2, 2) == pytest.approx(3 * slowest)
 
 
-@pytest.mark.parametrize(("ask", "words"), [
-    (lambda: step_time(LLAMA_3_8B, decode(1, 1), H100, num_devices=3), "8 heads of keys .* 3 devices"),
-    (lambda: step_time(LLAMA_3_8B, [Chunk(3, 2)], H100), "3 new tokens in a context of 2"),
-    (lambda: num_weights(replace(SMALL, head_dim=8)), "head_dim is 8"),
-    (lambda: pipeline_seconds(LLAMA_3_8B, decode(2, 1), H100, 5, 1), "32 layers on 5 stages"),
-    (lambda: pipeline_seconds(LLAMA_3_8B, decode(2, 1), H100, 4, 3), "2 sequences in 3 microbatches"),
-])
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (
+            lambda: step_time(LLAMA_3_8B, decode(1, 1), H100, num_devices=3),
+            "8 heads of keys .* 3 devices",
+        ),
+        (lambda: step_time(LLAMA_3_8B, [Chunk(3, 2)], H100), "3 new tokens in a context of 2"),
+        (lambda: num_weights(replace(SMALL, head_dim=8)), "head_dim is 8"),
+        (lambda: pipeline_seconds(LLAMA_3_8B, decode(2, 1), H100, 5, 1), "32 layers on 5 stages"),
+        (
+            lambda: pipeline_seconds(LLAMA_3_8B, decode(2, 1), H100, 4, 3),
+            "2 sequences in 3 microbatches",
+        ),
+    ],
+)
 def test_what_the_formulas_are_not_for_is_refused(ask, words):
     with pytest.raises(ModelInputError, match=words):
         ask()

@@ -1,4 +1,5 @@
 """Laws recovered from points on them, the best split against a search, operations against torch's counter."""
+
 import random
 
 import pytest
@@ -32,7 +33,9 @@ def test_a_training_step_takes_six_operations_a_weight_and_token():
 
 
 def test_the_published_law_gives_the_losses_worked_by_hand():
-    assert CHINCHILLA.loss(1e10, 1e12) == pytest.approx(1.69 + 406.4 / 2511.886 + 410.7 / 2290.868, rel=1e-6)
+    assert CHINCHILLA.loss(1e10, 1e12) == pytest.approx(
+        1.69 + 406.4 / 2511.886 + 410.7 / 2290.868, rel=1e-6
+    )
     assert CHINCHILLA.loss(1e30, 1e40) == pytest.approx(1.69)
     assert CHINCHILLA.loss(70e9, 1.4e12) < CHINCHILLA.loss(280e9, 300e9)  # Chinchilla, Gopher
 
@@ -42,19 +45,25 @@ def test_no_split_of_a_budget_is_better_than_the_best(law):
     flops = 5.76e23  # Gopher's, Hoffmann et al. 2022, figure 1
     size, tokens = law.optimal(flops)
     assert training_flops(size, tokens) == pytest.approx(flops)
-    losses = [law.loss(size * factor, tokens / factor) for factor in (0.5, 0.9, 0.99, 1.0, 1.01, 1.1, 2.0)]
+    losses = [
+        law.loss(size * factor, tokens / factor) for factor in (0.5, 0.9, 0.99, 1.0, 1.01, 1.1, 2.0)
+    ]
     assert losses.index(min(losses)) == 3
 
 
 def test_four_times_the_budget_is_shared_between_both_almost_evenly():
     (size, tokens), (larger, more) = CHINCHILLA.optimal(1e20), CHINCHILLA.optimal(4e20)
-    assert larger / size == pytest.approx(4 ** (0.28 / 0.62)) and more / tokens == pytest.approx(4 ** (0.34 / 0.62))
+    assert larger / size == pytest.approx(4 ** (0.28 / 0.62)) and more / tokens == pytest.approx(
+        4 ** (0.34 / 0.62)
+    )
 
 
 @pytest.mark.parametrize("law", [CHINCHILLA, ScalingLaw(1.2, 40.0, 2000.0, 0.25, 0.4)])
 def test_a_law_is_recovered_from_points_on_it(law):
     found = fit_scaling_law(points(law))
-    assert (found.floor, found.alpha, found.beta) == pytest.approx((law.floor, law.alpha, law.beta), rel=0.02)
+    assert (found.floor, found.alpha, found.beta) == pytest.approx(
+        (law.floor, law.alpha, law.beta), rel=0.02
+    )
     assert largest_error(found, points(law)) < 1e-3
 
 
@@ -66,11 +75,14 @@ def test_one_failed_run_among_noisy_ones_moves_the_law_little():
     assert largest_error(found, runs) == pytest.approx(0.693, abs=0.02)
 
 
-@pytest.mark.parametrize(("runs", "words"), [
-    (points(CHINCHILLA)[:5], "5 runs with 2 sizes and 4 numbers"),
-    ([Run(1e6, 1e8 * i, 3.0) for i in range(1, 9)], "8 runs with 1 sizes"),
-    ([*points(CHINCHILLA), Run(1e6, 1e9, 0.0)], "not above 0"),
-])
+@pytest.mark.parametrize(
+    ("runs", "words"),
+    [
+        (points(CHINCHILLA)[:5], "5 runs with 2 sizes and 4 numbers"),
+        ([Run(1e6, 1e8 * i, 3.0) for i in range(1, 9)], "8 runs with 1 sizes"),
+        ([*points(CHINCHILLA), Run(1e6, 1e9, 0.0)], "not above 0"),
+    ],
+)
 def test_runs_that_fix_no_law_are_refused(runs, words):
     with pytest.raises(ScalingLawError, match=words):
         fit_scaling_law(runs)

@@ -1,4 +1,5 @@
 """Entities as conlleval reads them: its rules by hand, and the example that seqeval publishes."""
+
 import random
 
 import pytest
@@ -7,17 +8,21 @@ from reference_impl.measure.metrics import MetricError
 from reference_impl.measure.spans import entities, entity_scores, of_words
 
 
-@pytest.mark.parametrize("tags, expected", [
-    ("B-PER I-PER O B-LOC", [("PER", 0, 2), ("LOC", 3, 4)]),
-    ("B-PER B-PER", [("PER", 0, 1), ("PER", 1, 2)]),
-    ("I-PER I-PER O", [("PER", 0, 2)]),  # an entity that begins with I
-    ("O I-PER B-PER I-PER", [("PER", 1, 2), ("PER", 2, 4)]),
-    ("B-PER I-LOC I-LOC", [("PER", 0, 1), ("LOC", 1, 3)]),  # a kind that changes begins anew
-    ("B-PER O I-PER", [("PER", 0, 1), ("PER", 2, 3)]),
-    ("I-PER I-LOC I-PER", [("PER", 0, 1), ("LOC", 1, 2), ("PER", 2, 3)]),
-    ("B-a-b I-a-b", [("a-b", 0, 2)]),
-    ("O O", []), ("", []),
-])
+@pytest.mark.parametrize(
+    "tags, expected",
+    [
+        ("B-PER I-PER O B-LOC", [("PER", 0, 2), ("LOC", 3, 4)]),
+        ("B-PER B-PER", [("PER", 0, 1), ("PER", 1, 2)]),
+        ("I-PER I-PER O", [("PER", 0, 2)]),  # an entity that begins with I
+        ("O I-PER B-PER I-PER", [("PER", 1, 2), ("PER", 2, 4)]),
+        ("B-PER I-LOC I-LOC", [("PER", 0, 1), ("LOC", 1, 3)]),  # a kind that changes begins anew
+        ("B-PER O I-PER", [("PER", 0, 1), ("PER", 2, 3)]),
+        ("I-PER I-LOC I-PER", [("PER", 0, 1), ("LOC", 1, 2), ("PER", 2, 3)]),
+        ("B-a-b I-a-b", [("a-b", 0, 2)]),
+        ("O O", []),
+        ("", []),
+    ],
+)
 def test_ill_formed_tags_are_read_as_conlleval_reads_them(tags, expected):
     assert entities(tags.split()) == expected
 

@@ -1,4 +1,5 @@
 """The counter sees what is known to be made."""
+
 import subprocess
 import sys
 
@@ -55,7 +56,9 @@ def test_what_the_backward_pass_keeps_is_in_the_peak():
 
 
 def tiled_attention(q, k, v, rows=8):
-    return torch.cat([plain_attention(q[:, :, i:i + rows], k, v) for i in range(0, q.shape[2], rows)], dim=2)
+    return torch.cat(
+        [plain_attention(q[:, :, i : i + rows], k, v) for i in range(0, q.shape[2], rows)], dim=2
+    )
 
 
 def test_scores_of_all_pairs_are_seen_in_plain_attention_and_not_in_tiles():
@@ -68,6 +71,7 @@ def test_scores_of_all_pairs_are_seen_in_plain_attention_and_not_in_tiles():
     assert (1, 2, 64, 64) in plain.shapes and plain.largest == 2 * 64 * 64
     assert not any(shape[-2:] == (64, 64) for shape in tiled.shapes) and tiled.largest == 2 * 8 * 64
     assert tiled.peak < plain.peak / 3
+
 
 def test_counting_does_not_import_torchs_compiler_which_would_take_seconds_of_a_students_first_call():
     code = """

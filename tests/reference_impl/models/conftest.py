@@ -1,4 +1,5 @@
 """Our model beside the library's: the same weights by name, then the same numbers, in float64."""
+
 import contextlib
 from types import SimpleNamespace
 
@@ -17,7 +18,9 @@ def make_same(ours, theirs):
     theirs.double().eval()
     with torch.no_grad():
         for parameter in theirs.parameters():
-            parameter.copy_(torch.randn(parameter.shape, generator=generator, dtype=torch.float64) * 0.3)
+            parameter.copy_(
+                torch.randn(parameter.shape, generator=generator, dtype=torch.float64) * 0.3
+            )
     ours.double().eval()
     load_hugging_face(ours, theirs.state_dict())
     return ours, theirs
@@ -39,10 +42,13 @@ def assert_same_gradients(ours, theirs, our_loss, their_loss):
     def gradients(model):
         parameters = model.named_parameters(remove_duplicate=False)
         return {name: torch.zeros_like(p) if p.grad is None else p.grad for name, p in parameters}
+
     renamed, expected = ours.names.to_theirs(gradients(ours)), gradients(theirs)
     assert renamed.keys() == expected.keys()
     for name, gradient in expected.items():
-        torch.testing.assert_close(renamed[name], gradient, **CLOSE, msg=lambda text, name=name: f"{name}: {text}")
+        torch.testing.assert_close(
+            renamed[name], gradient, **CLOSE, msg=lambda text, name=name: f"{name}: {text}"
+        )
     assert any(gradient.abs().max() > 1e-3 for gradient in expected.values())
 
 
@@ -70,8 +76,13 @@ def check_causal_lm(ours, theirs, ids, mask):
 
 @pytest.fixture(scope="session")
 def parity():
-    return SimpleNamespace(make_same=make_same, assert_close=assert_close, assert_same_gradients=assert_same_gradients,
-                           assert_same_state=assert_same_state, check_causal_lm=check_causal_lm)
+    return SimpleNamespace(
+        make_same=make_same,
+        assert_close=assert_close,
+        assert_same_gradients=assert_same_gradients,
+        assert_same_state=assert_same_state,
+        check_causal_lm=check_causal_lm,
+    )
 
 
 @pytest.fixture
@@ -80,10 +91,12 @@ def ragged():
 
     No id is below `first`: transformers' embeddings give the row of the padding id no gradient, even where it is read.
     """
+
     def make(vocab_size, lengths, first=1):
         generator = torch.Generator().manual_seed(0)
         ids = torch.randint(first, vocab_size, (len(lengths), max(lengths)), generator=generator)
         return ids, torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+
     return make
 
 
@@ -102,6 +115,7 @@ def in_double():
 
     Without it a comparison could show no more than 1e-6, and a wrong epsilon would pass.
     """
+
     @contextlib.contextmanager
     def widen(*modules, tensors=True):
         with pytest.MonkeyPatch.context() as patch:
@@ -110,6 +124,7 @@ def in_double():
             if tensors:
                 patch.setattr(torch.Tensor, "float", torch.Tensor.double)
             yield
+
     return widen
 
 

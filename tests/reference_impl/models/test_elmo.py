@@ -1,6 +1,7 @@
 """ELMo. transformers has no class of it and its own library is no longer installable here, so each part has an oracle
 of its own: torch's conv1d, torch's LSTM with a projection, numbers worked by hand, and what must not depend on what.
 """
+
 import pytest
 import torch
 from torch import nn
@@ -21,13 +22,41 @@ from reference_impl.models.elmo import (
 )
 from reference_impl.objectives.bidirectional_lm import bidirectional_lm
 
-TINY = ELMoConfig(vocab_size=11, character_size=3, filters=((1, 4), (2, 3), (5, 6)), word_size=5, cell_size=7,
-                  max_characters=9, num_highway=2, dropout=0.0)
-CONFIGS = [TINY,
-           ELMoConfig(vocab_size=6, character_size=1, filters=((9, 2),), word_size=3, cell_size=4, max_characters=9,
-                      num_highway=1, num_layers=3, dropout=0.0),
-           ELMoConfig(vocab_size=23, character_size=6, filters=((3, 5), (4, 5)), word_size=8, cell_size=9,
-                      max_characters=9, num_highway=0, num_layers=1, dropout=0.0)]
+TINY = ELMoConfig(
+    vocab_size=11,
+    character_size=3,
+    filters=((1, 4), (2, 3), (5, 6)),
+    word_size=5,
+    cell_size=7,
+    max_characters=9,
+    num_highway=2,
+    dropout=0.0,
+)
+CONFIGS = [
+    TINY,
+    ELMoConfig(
+        vocab_size=6,
+        character_size=1,
+        filters=((9, 2),),
+        word_size=3,
+        cell_size=4,
+        max_characters=9,
+        num_highway=1,
+        num_layers=3,
+        dropout=0.0,
+    ),
+    ELMoConfig(
+        vocab_size=23,
+        character_size=6,
+        filters=((3, 5), (4, 5)),
+        word_size=8,
+        cell_size=9,
+        max_characters=9,
+        num_highway=0,
+        num_layers=1,
+        dropout=0.0,
+    ),
+]
 EACH = pytest.mark.parametrize("config", CONFIGS)
 TEXTS = [["the", "bank", "of", "a", "river"], ["banks", "lend"]]
 
@@ -45,7 +74,10 @@ def test_a_word_is_its_bytes_between_marks_filled_up_or_cut():
     assert word_characters("é", 6) == [WORD_START, 0xC3, 0xA9, WORD_END, PADDING, PADDING]
     assert word_characters("river", 6) == [WORD_START, *b"rive", WORD_END]
     characters, mask = characters_of(TEXTS, 9)
-    assert characters.shape == (2, 5, 9) and mask.tolist() == [[True] * 5, [True, True, False, False, False]]
+    assert characters.shape == (2, 5, 9) and mask.tolist() == [
+        [True] * 5,
+        [True, True, False, False, False],
+    ]
     assert characters[1, 1].tolist() == word_characters("lend", 9)
 
 
@@ -56,7 +88,9 @@ def test_patterns_are_the_largest_values_of_torchs_convolutions(parity, config):
     x = model.embedding(characters).flatten(0, 1).transpose(1, 2)  # (words, channels, W)
     expected = []
     for (width, number), linear in zip(config.filters, model.filters, strict=True):
-        kernel = linear.weight.view(number, width, config.character_size).transpose(1, 2)  # torch: channels first
+        kernel = linear.weight.view(number, width, config.character_size).transpose(
+            1, 2
+        )  # torch: channels first
         expected.append(conv1d(x, kernel, linear.bias).max(-1).values.relu())
     parity.assert_close(model.patterns(characters).flatten(0, 1), torch.cat(expected, dim=1))
 
@@ -68,7 +102,9 @@ def test_a_highway_passes_on_and_changes_by_its_gate_by_hand():
         highway.change.bias.zero_()
         highway.gate.weight.zero_()
         highway.gate.bias.fill_(float(torch.tensor(3.0).log()))  # sigmoid(ln 3) = 3/4 is changed
-    torch.testing.assert_close(highway(torch.tensor([[4.0, -8.0]])), torch.tensor([[0.75 * 0 + 1.0, 0.75 * 4 - 2.0]]))
+    torch.testing.assert_close(
+        highway(torch.tensor([[4.0, -8.0]])), torch.tensor([[0.75 * 0 + 1.0, 0.75 * 4 - 2.0]])
+    )
 
 
 def test_scalar_mix_by_hand():
@@ -82,19 +118,28 @@ def test_scalar_mix_by_hand():
 
 
 @EACH
-def test_each_direction_is_a_stack_of_torchs_projected_lstms_with_residuals_from_the_second_on(parity, config):
+def test_each_direction_is_a_stack_of_torchs_projected_lstms_with_residuals_from_the_second_on(
+    parity, config
+):
     model = made(config)
     characters, mask = characters_of(TEXTS, 9)
     layers = model.layers(characters, mask)
     assert len(layers) == config.num_layers + 1
     for row, length in enumerate((5, 2)):
         for cells, half, backward in ((model.forwards, 0, False), (model.backwards, 1, True)):
-            x = model.words(characters[row:row + 1, :length])
+            x = model.words(characters[row : row + 1, :length])
             parity.assert_close(layers[0, row, :length].chunk(2, -1)[half], x[0])
             for number, cell in enumerate(cells):
-                lstm = nn.LSTM(config.word_size, config.cell_size, proj_size=config.word_size, batch_first=True)
-                weights = [cell.input.weight, cell.recurrent.weight, cell.input.bias,
-                           torch.zeros_like(cell.input.bias), cell.projection.weight]
+                lstm = nn.LSTM(
+                    config.word_size, config.cell_size, proj_size=config.word_size, batch_first=True
+                )
+                weights = [
+                    cell.input.weight,
+                    cell.recurrent.weight,
+                    cell.input.bias,
+                    torch.zeros_like(cell.input.bias),
+                    cell.projection.weight,
+                ]
                 names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0", "weight_hr_l0")
                 lstm.double().load_state_dict(dict(zip(names, weights, strict=True)))
                 out = lstm(x.flip(1))[0].flip(1) if backward else lstm(x)[0]
@@ -126,16 +171,20 @@ def test_a_word_of_the_same_spelling_has_one_vector_below_and_another_above(pari
 
 
 @EACH
-def test_the_joint_loss_is_the_sum_of_both_directions_and_its_gradient_reaches_everything(parity, config):
+def test_the_joint_loss_is_the_sum_of_both_directions_and_its_gradient_reaches_everything(
+    parity, config
+):
     model = made(config)
     characters, mask = characters_of(TEXTS, 9)
     labels = torch.tensor([[1, 2, 3, 4, 5], [5, 3, -100, -100, -100]])
     terms = bidirectional_lm(model, {"characters": characters, "mask": mask, "labels": labels})
     after, before = model(characters, mask)
-    expected = (cross_entropy(after[0, :4], labels[0, 1:], reduction="sum")
-                + cross_entropy(after[1, :1], labels[1, 1:2])
-                + cross_entropy(before[0, 1:], labels[0, :4], reduction="sum")
-                + cross_entropy(before[1, 1:2], labels[1, :1]))
+    expected = (
+        cross_entropy(after[0, :4], labels[0, 1:], reduction="sum")
+        + cross_entropy(after[1, :1], labels[1, 1:2])
+        + cross_entropy(before[0, 1:], labels[0, :4], reduction="sum")
+        + cross_entropy(before[1, 1:2], labels[1, :1])
+    )
     parity.assert_close(terms.total, expected)
     assert terms.count == 4 + 1 + 4 + 1
     terms.mean.backward()

@@ -1,4 +1,5 @@
 """The LSTM by hand against torch's: the same weights, then outputs, states and gradients in float64."""
+
 import pytest
 import torch
 from torch import nn
@@ -21,9 +22,12 @@ def torchs_state(cells):
     state = {}
     for layer, pair in enumerate(cells):
         for cell, end in zip(pair, ("", "_reverse")):
-            state |= {f"weight_ih_l{layer}{end}": cell.input.weight, f"weight_hh_l{layer}{end}": cell.recurrent.weight,
-                      f"bias_ih_l{layer}{end}": cell.input.bias * 0.25,
-                      f"bias_hh_l{layer}{end}": cell.input.bias * 0.75}
+            state |= {
+                f"weight_ih_l{layer}{end}": cell.input.weight,
+                f"weight_hh_l{layer}{end}": cell.recurrent.weight,
+                f"bias_ih_l{layer}{end}": cell.input.bias * 0.25,
+                f"bias_hh_l{layer}{end}": cell.input.bias * 0.75,
+            }
             if isinstance(cell.projection, nn.Linear):
                 state[f"weight_hr_l{layer}{end}"] = cell.projection.weight
     return state
@@ -41,16 +45,21 @@ def assert_same_gradients(cells, theirs, parity):
 
 
 @EACH
-def test_outputs_states_and_gradients_are_torchs_also_for_ragged_lengths(parity, input_size, hidden_size, num_layers,
-                                                                         bidirectional, lengths):
+def test_outputs_states_and_gradients_are_torchs_also_for_ragged_lengths(
+    parity, input_size, hidden_size, num_layers, bidirectional, lengths
+):
     torch.manual_seed(0)
     ours = LSTM(input_size, hidden_size, num_layers, bidirectional).double()
-    theirs = nn.LSTM(input_size, hidden_size, num_layers, bidirectional=bidirectional, batch_first=True).double()
+    theirs = nn.LSTM(
+        input_size, hidden_size, num_layers, bidirectional=bidirectional, batch_first=True
+    ).double()
     theirs.load_state_dict(torchs_state(ours.layers))
     x = torch.randn(len(lengths), max(lengths), input_size, dtype=torch.float64, requires_grad=True)
     same_x = x.detach().clone().requires_grad_()
     mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
-    packed = pack_padded_sequence(same_x, torch.tensor(lengths), batch_first=True, enforce_sorted=False)
+    packed = pack_padded_sequence(
+        same_x, torch.tensor(lengths), batch_first=True, enforce_sorted=False
+    )
     output, (shown, kept) = theirs(packed)
     output, _ = pad_packed_sequence(output, batch_first=True)
     found, states = ours(x, mask)
@@ -67,10 +76,18 @@ def test_outputs_states_and_gradients_are_torchs_also_for_ragged_lengths(parity,
 @pytest.mark.parametrize("input_size, hidden_size", [(3, 5), (6, 2), (1, 1)])
 def test_a_cell_is_torchs_cell(parity, input_size, hidden_size):
     torch.manual_seed(0)
-    ours, theirs = LSTMCell(input_size, hidden_size).double(), nn.LSTMCell(input_size, hidden_size).double()
-    theirs.load_state_dict({name.removesuffix("_l0"): value for name, value in torchs_state([[ours]]).items()})
+    ours, theirs = (
+        LSTMCell(input_size, hidden_size).double(),
+        nn.LSTMCell(input_size, hidden_size).double(),
+    )
+    theirs.load_state_dict(
+        {name.removesuffix("_l0"): value for name, value in torchs_state([[ours]]).items()}
+    )
     x = torch.randn(4, input_size, dtype=torch.float64)
-    state = (torch.randn(4, hidden_size, dtype=torch.float64), torch.randn(4, hidden_size, dtype=torch.float64))
+    state = (
+        torch.randn(4, hidden_size, dtype=torch.float64),
+        torch.randn(4, hidden_size, dtype=torch.float64),
+    )
     for given in (None, state):
         for found, expected in zip(ours(x, given), theirs(x, given), strict=True):
             parity.assert_close(found, expected)
@@ -126,7 +143,10 @@ def test_a_text_read_in_pieces_gives_the_logits_of_the_whole(parity):
 def test_padding_on_either_side_changes_no_tokens_logits(parity):
     model = language_model(parity)
     ids = torch.tensor([[1, 2, 3]])
-    padded, mask = torch.tensor([[0, 0, 1, 2, 3, 0]]), torch.tensor([[False, False, True, True, True, False]])
+    padded, mask = (
+        torch.tensor([[0, 0, 1, 2, 3, 0]]),
+        torch.tensor([[False, False, True, True, True, False]]),
+    )
     parity.assert_close(model(padded, mask)[:, 2:5], model(ids))
 
 

@@ -1,4 +1,5 @@
 """GPT without its mask, against torch's attention, and beside the GPT that it was drawn as."""
+
 import pytest
 import torch
 from torch import nn
@@ -8,7 +9,9 @@ from reference_impl.layers.checks import ModelInputError
 from reference_impl.models.gpt import GPT, GPTConfig
 from reference_impl.models.unmasked import OpenSelfAttention, UnmaskedGPT
 
-CONFIG = GPTConfig(vocab_size=31, hidden_size=12, num_layers=2, num_heads=3, max_position_embeddings=9, dropout=0.0)
+CONFIG = GPTConfig(
+    vocab_size=31, hidden_size=12, num_layers=2, num_heads=3, max_position_embeddings=9, dropout=0.0
+)
 
 
 def drawn(kind):
@@ -30,7 +33,10 @@ def test_attention_is_that_of_torch_without_a_mask():
 @torch.no_grad()
 def test_it_has_gpts_numbers_and_every_token_sees_the_last():
     ours, theirs = drawn(UnmaskedGPT), drawn(GPT)
-    assert all(torch.equal(one, other) for one, other in zip(ours.state_dict().values(), theirs.state_dict().values(), strict=True))
+    assert all(
+        torch.equal(one, other)
+        for one, other in zip(ours.state_dict().values(), theirs.state_dict().values(), strict=True)
+    )
     ids = torch.randint(31, (1, 9))
     changed = ids.clone()
     changed[0, -1] = (ids[0, -1] + 1) % 31
@@ -41,4 +47,6 @@ def test_it_has_gpts_numbers_and_every_token_sees_the_last():
 
 def test_a_cache_is_refused():
     with pytest.raises(ModelInputError, match="nothing can be kept"):
-        drawn(UnmaskedGPT)(torch.tensor([[1]]), cache=[GrowingCache() for _ in range(CONFIG.num_layers)])
+        drawn(UnmaskedGPT)(
+            torch.tensor([[1]]), cache=[GrowingCache() for _ in range(CONFIG.num_layers)]
+        )

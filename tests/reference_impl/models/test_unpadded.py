@@ -1,4 +1,5 @@
 """Encoders without padding give, at every token, what they give with it."""
+
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
@@ -18,11 +19,15 @@ def make(model, generator=None):
     model.double().eval()
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter.copy_(torch.randn(parameter.shape, generator=generator, dtype=torch.float64) * 0.3)
+            parameter.copy_(
+                torch.randn(parameter.shape, generator=generator, dtype=torch.float64) * 0.3
+            )
     return model
 
 
-@pytest.mark.parametrize("model", [BertForMaskedLM(BERT), ModernBertForMaskedLM(MODERN)], ids=["bert", "modernbert"])
+@pytest.mark.parametrize(
+    "model", [BertForMaskedLM(BERT), ModernBertForMaskedLM(MODERN)], ids=["bert", "modernbert"]
+)
 def test_logits_and_gradients_are_those_of_the_padded_batch(parity, ragged, model):
     make(model)
     ids, mask = ragged(61, [11, 1, 0, 6, 1])
@@ -31,7 +36,16 @@ def test_logits_and_gradients_are_those_of_the_padded_batch(parity, ragged, mode
     for logits in (model(ids, mask=mask)[mask], model(tokens[None], packing=packing)[0]):
         model.zero_grad()
         cross_entropy(logits, targets).backward()
-        results.append((logits, {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}))
+        results.append(
+            (
+                logits,
+                {
+                    name: p.grad.clone()
+                    for name, p in model.named_parameters()
+                    if p.grad is not None
+                },
+            )
+        )
     (padded, expected), (packed, gradients) = results
     parity.assert_close(packed, padded)
     assert gradients.keys() == expected.keys()
@@ -40,7 +54,9 @@ def test_logits_and_gradients_are_those_of_the_padded_batch(parity, ragged, mode
     assert max(gradient.abs().max() for gradient in expected.values()) > 1e-3
 
 
-@pytest.mark.parametrize("model", [Bert(BERT, pooler=False), ModernBert(MODERN)], ids=["bert", "modernbert"])
+@pytest.mark.parametrize(
+    "model", [Bert(BERT, pooler=False), ModernBert(MODERN)], ids=["bert", "modernbert"]
+)
 def test_no_bit_of_a_sequence_depends_on_another(ragged, model):
     make(model).float()
     tokens, packing = unpad(*ragged(61, [4, 9, 5]))
@@ -50,6 +66,7 @@ def test_no_bit_of_a_sequence_depends_on_another(ragged, model):
     def vectors(ids):
         output = model(ids[None], packing=packing)
         return (output.tokens if isinstance(model, Bert) else output)[0]
+
     same = (vectors(tokens) == vectors(changed)).all(-1).tolist()
     assert same == [True] * 4 + [False] * 9 + [True] * 5
 

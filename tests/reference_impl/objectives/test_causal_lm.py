@@ -1,11 +1,18 @@
 """Next-token loss against GPT-2's in transformers; chunks by hand."""
+
 import pytest
 import torch
 import transformers
 
 from reference_impl.models.gpt import GPT
 from reference_impl.objectives.batches import ObjectiveError
-from reference_impl.objectives.causal_lm import causal_lm, chunk_batch, cut_chunks, join_documents, ragged_batch
+from reference_impl.objectives.causal_lm import (
+    causal_lm,
+    chunk_batch,
+    cut_chunks,
+    join_documents,
+    ragged_batch,
+)
 from reference_impl.objectives.terms import IGNORED
 
 
@@ -30,7 +37,9 @@ def test_every_token_of_the_stream_but_the_first_is_predicted_once_from_the_one_
 def test_the_loss_of_ragged_texts_is_that_of_gpt2_in_transformers(models):
     ours, theirs = models
     batch = ragged_batch([[3, 4, 5, 6, 7, 8], [9, 10], [11, 12, 13]])
-    expected = theirs(batch["ids"], attention_mask=batch["mask"].long(), labels=batch["labels"]).loss
+    expected = theirs(
+        batch["ids"], attention_mask=batch["mask"].long(), labels=batch["labels"]
+    ).loss
     found = causal_lm(ours, batch)
     torch.testing.assert_close(found.mean, expected, rtol=1e-6, atol=0, check_dtype=False)
     assert found.count == 5 + 1 + 2
@@ -40,7 +49,9 @@ def test_a_batch_cut_in_parts_has_the_loss_of_the_whole_and_a_mean_of_means_has_
     rows = [[3, 4, 5, 6, 7, 8], [9, 10], [11, 12, 13]]
     whole = causal_lm(models[0], ragged_batch(rows))
     parts = [causal_lm(models[0], ragged_batch([row])) for row in rows]
-    torch.testing.assert_close(sum(part.total for part in parts) / sum(part.count for part in parts), whole.mean)
+    torch.testing.assert_close(
+        sum(part.total for part in parts) / sum(part.count for part in parts), whole.mean
+    )
     assert abs((sum(part.mean for part in parts) / 3 - whole.mean).item()) > 1e-3
 
 
@@ -69,12 +80,19 @@ def test_a_batch_without_labels_to_learn_from_gives_zero_and_no_nan(models):
     assert not models[0].embedding.weight.grad.any()
 
 
-@pytest.mark.parametrize("make, says", [
-    (lambda: cut_chunks(torch.arange(4), 4), "4 tokens do not fill a chunk of 4 and the token after it"),
-    (lambda: cut_chunks(torch.arange(4), 0), "chunk_size is 0"),
-    (lambda: ragged_batch([[3, 4], []]), "example 1 has no tokens"),
-    (lambda: ragged_batch([[3, 4], [5]]), "example 1 is one token long"),
-    (lambda: ragged_batch([]), "no examples")])
+@pytest.mark.parametrize(
+    "make, says",
+    [
+        (
+            lambda: cut_chunks(torch.arange(4), 4),
+            "4 tokens do not fill a chunk of 4 and the token after it",
+        ),
+        (lambda: cut_chunks(torch.arange(4), 0), "chunk_size is 0"),
+        (lambda: ragged_batch([[3, 4], []]), "example 1 has no tokens"),
+        (lambda: ragged_batch([[3, 4], [5]]), "example 1 is one token long"),
+        (lambda: ragged_batch([]), "no examples"),
+    ],
+)
 def test_texts_too_short_are_refused_in_words(make, says):
     with pytest.raises(ObjectiveError, match=says):
         make()

@@ -1,4 +1,5 @@
 """Masking measured over many draws; the loss against BertForMaskedLM in transformers."""
+
 import pytest
 import torch
 import transformers
@@ -64,12 +65,39 @@ def test_the_same_seed_gives_the_same_batch_and_the_next_call_another(generator)
 
 
 def test_whole_words_are_chosen_with_all_their_pieces(generator):
-    tokens = ["[PAD]", "[CLS]", "[SEP]", "[MASK]", "play", "##ing", "##ful", "un", "##able", "go", "to", "##day"]
+    tokens = [
+        "[PAD]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        "play",
+        "##ing",
+        "##ful",
+        "un",
+        "##able",
+        "go",
+        "to",
+        "##day",
+    ]
     continues = continuing_ids(tokens)
     assert continues == {5, 6, 8, 11}
     masking = Masking(MASK, len(tokens), (PAD, CLS, SEP, MASK), share=0.3, continues=continues)
     words = [[1], [2], [3], [4, 5, 6], [7], [9], [10, 11]]
-    row = [CLS, 9, 10, 7, 4, 5, 6, SEP, 11, 9, 10, 11, SEP]  # after [SEP], "##day" is what is left of a cut word
+    row = [
+        CLS,
+        9,
+        10,
+        7,
+        4,
+        5,
+        6,
+        SEP,
+        11,
+        9,
+        10,
+        11,
+        SEP,
+    ]  # after [SEP], "##day" is what is left of a cut word
     places = [[1], [2], [3], [4, 5, 6], [8], [9], [10, 11]]
     seen = torch.zeros(len(words))
     for _ in range(400):
@@ -88,24 +116,38 @@ def test_a_word_with_more_pieces_than_may_be_chosen_is_passed_over(generator):
         assert labels.tolist() == [[IGNORED] * 5 + [6, IGNORED]]
 
 
-def test_the_loss_is_that_of_bert_in_transformers_and_counts_the_chosen_only(same, tiny_bert, generator):
+def test_the_loss_is_that_of_bert_in_transformers_and_counts_the_chosen_only(
+    same, tiny_bert, generator
+):
     theirs = transformers.BertForMaskedLM(transformers.BertConfig(**tiny_bert))
     ours = same(BertForMaskedLM, theirs)
     batch = MASKING([row[:40] for row in ROWS], generator)
-    expected = theirs(batch["ids"], attention_mask=batch["mask"].long(), labels=batch["labels"]).loss
+    expected = theirs(
+        batch["ids"], attention_mask=batch["mask"].long(), labels=batch["labels"]
+    ).loss
     found = masked_lm(ours, batch)
     torch.testing.assert_close(found.mean, expected, rtol=1e-10, atol=0)
     assert found.count == int((batch["labels"] != IGNORED).sum())
     found.mean.backward()
     expected.backward()
-    torch.testing.assert_close(ours.bert.embeddings.word.weight.grad[1:],
-                               theirs.bert.embeddings.word_embeddings.weight.grad[1:], rtol=1e-8, atol=1e-12)
+    torch.testing.assert_close(
+        ours.bert.embeddings.word.weight.grad[1:],
+        theirs.bert.embeddings.word_embeddings.weight.grad[1:],
+        rtol=1e-8,
+        atol=1e-12,
+    )
 
 
-@pytest.mark.parametrize("settings, says", [
-    ({"share": 1.2}, "share is 1.2"), ({"share": -0.1}, "share is -0.1"),
-    ({"replaced": 0.3}, "masked \\+ replaced is 1.1"), ({"mask_id": 41}, "mask_id is 41 but the vocabulary has 41"),
-    ({"special_ids": range(41)}, "every entry .* is special")])
+@pytest.mark.parametrize(
+    "settings, says",
+    [
+        ({"share": 1.2}, "share is 1.2"),
+        ({"share": -0.1}, "share is -0.1"),
+        ({"replaced": 0.3}, "masked \\+ replaced is 1.1"),
+        ({"mask_id": 41}, "mask_id is 41 but the vocabulary has 41"),
+        ({"special_ids": range(41)}, "every entry .* is special"),
+    ],
+)
 def test_settings_that_make_no_sense_are_refused(settings, says):
     with pytest.raises(ObjectiveError, match=says):
         Masking(**{"mask_id": 3, "vocab_size": 41, "special_ids": (0, 1, 2, 3)} | settings)
@@ -123,4 +165,6 @@ def test_for_every_length_as_many_are_chosen_as_the_releases_own_line_says():
     masking = Masking(mask_id=1, vocab_size=9, special_ids=(0,))
     lengths = torch.arange(1, 2001)
     free = torch.arange(2000) < lengths[:, None]
-    assert masking._how_many(free).tolist() == [max(1, int(round(n * 0.15))) for n in lengths.tolist()]
+    assert masking._how_many(free).tolist() == [
+        max(1, int(round(n * 0.15))) for n in lengths.tolist()
+    ]

@@ -1,4 +1,5 @@
 """Sentence pairs by their construction and counted; the joint loss against BERT's and ALBERT's in transformers."""
+
 import pytest
 import torch
 import transformers
@@ -19,8 +20,10 @@ from reference_impl.objectives.terms import IGNORED
 PAD, CLS, SEP, MASK = range(4)
 MASKING = Masking(mask_id=MASK, vocab_size=41, special_ids=(PAD, CLS, SEP, MASK))
 # sentence [d, s]: document d, place s
-DOCUMENTS = [[[document, sentence] for sentence in range(5, 5 + size)]
-             for document, size in ((10, 30), (20, 4), (30, 1))]
+DOCUMENTS = [
+    [[document, sentence] for sentence in range(5, 5 + size)]
+    for document, size in ((10, 30), (20, 4), (30, 1))
+]
 
 
 def many(make, draws=100):
@@ -34,7 +37,7 @@ def test_half_of_the_pairs_follow_each_other_and_the_other_half_come_from_anothe
     for (document, place), second, label in pairs:
         assert (second == [document, place + 1]) if label == 0 else (second[0] != document)
     elsewhere = sum(pair.label for pair in pairs)
-    assert abs(elsewhere - 1600) < 4 * 800 ** 0.5
+    assert abs(elsewhere - 1600) < 4 * 800**0.5
     assert {pair.second[0] for pair in pairs if pair.label and pair.first[0] == 10} == {20, 30}
 
 
@@ -43,7 +46,7 @@ def test_sentence_order_pairs_are_neighbours_and_half_of_them_exchanged():
     for first, second, label in pairs:
         assert first[0] == second[0]
         assert second[1] - first[1] == (-1 if label else 1)
-    assert abs(sum(pair.label for pair in pairs) - 1600) < 4 * 800 ** 0.5
+    assert abs(sum(pair.label for pair in pairs) - 1600) < 4 * 800**0.5
 
 
 def test_the_same_seed_makes_the_same_pairs():
@@ -51,17 +54,29 @@ def test_the_same_seed_makes_the_same_pairs():
 
 
 def test_a_pair_is_laid_out_as_in_figure_2_and_the_longer_text_cut_first(generator):
-    batch = PairCollator(MASKING, CLS, SEP, max_length=10)([Pair([5, 6], [7], 0), Pair([8] * 20, [9, 9], 1)], generator)
+    batch = PairCollator(MASKING, CLS, SEP, max_length=10)(
+        [Pair([5, 6], [7], 0), Pair([8] * 20, [9, 9], 1)], generator
+    )
     shown = torch.where(batch["labels"] == IGNORED, batch["ids"], batch["labels"])
-    assert shown.tolist() == [[CLS, 5, 6, SEP, 7, SEP, *[PAD] * 4], [CLS, 8, 8, 8, 8, 8, SEP, 9, 9, SEP]]
+    assert shown.tolist() == [
+        [CLS, 5, 6, SEP, 7, SEP, *[PAD] * 4],
+        [CLS, 8, 8, 8, 8, 8, SEP, 9, 9, SEP],
+    ]
     assert batch["segments"].tolist() == [[0, 0, 0, 0, 1, 1, 0, 0, 0, 0], [0] * 7 + [1] * 3]
     assert batch["mask"].sum(1).tolist() == [6, 10]
     assert batch["pair_labels"].tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("family, ours_class, label", [("Bert", BertForPreTraining, "next_sentence_label"),
-                                                       ("Albert", AlbertForPreTraining, "sentence_order_label")])
-def test_the_joint_loss_is_that_of_transformers(same, tiny_bert, generator, family, ours_class, label):
+@pytest.mark.parametrize(
+    "family, ours_class, label",
+    [
+        ("Bert", BertForPreTraining, "next_sentence_label"),
+        ("Albert", AlbertForPreTraining, "sentence_order_label"),
+    ],
+)
+def test_the_joint_loss_is_that_of_transformers(
+    same, tiny_bert, generator, family, ours_class, label
+):
     narrow = {"embedding_size": 6} if family == "Albert" else {}
     config = getattr(transformers, f"{family}Config")(**tiny_bert, **narrow)
     theirs = getattr(transformers, f"{family}ForPreTraining")(config)
@@ -69,18 +84,27 @@ def test_the_joint_loss_is_that_of_transformers(same, tiny_bert, generator, fami
     pairs = next_sentence_pairs(DOCUMENTS, generator)[:7]
     assert {pair.label for pair in pairs} == {0, 1}
     batch = PairCollator(MASKING, CLS, SEP, max_length=20)(pairs, generator)
-    expected = theirs(batch["ids"], attention_mask=batch["mask"].long(), token_type_ids=batch["segments"],
-                      labels=batch["labels"], **{label: batch["pair_labels"]}).loss
+    expected = theirs(
+        batch["ids"],
+        attention_mask=batch["mask"].long(),
+        token_type_ids=batch["segments"],
+        labels=batch["labels"],
+        **{label: batch["pair_labels"]},
+    ).loss
     found = masked_lm_and_pairs(ours, batch)
     torch.testing.assert_close(found.mean, expected, rtol=1e-10, atol=0)
     assert found.count == int((batch["labels"] != IGNORED).sum())
 
 
-@pytest.mark.parametrize("make, says", [
-    (lambda g: next_sentence_pairs(DOCUMENTS[:1], g), "need a second document"),
-    (lambda g: sentence_order_pairs([[[5]], [[6]]], g), "no document has two sentences"),
-    (lambda g: sentence_order_pairs([[[5], []]], g), "a sentence has no tokens"),
-    (lambda g: PairCollator(MASKING, CLS, SEP, max_length=4), "max_length is 4")])
+@pytest.mark.parametrize(
+    "make, says",
+    [
+        (lambda g: next_sentence_pairs(DOCUMENTS[:1], g), "need a second document"),
+        (lambda g: sentence_order_pairs([[[5]], [[6]]], g), "no document has two sentences"),
+        (lambda g: sentence_order_pairs([[[5], []]], g), "a sentence has no tokens"),
+        (lambda g: PairCollator(MASKING, CLS, SEP, max_length=4), "max_length is 4"),
+    ],
+)
 def test_documents_without_pairs_are_refused(generator, make, says):
     with pytest.raises(ObjectiveError, match=says):
         make(generator)

@@ -1,4 +1,5 @@
 """Orders by hand and counted; the loss and what each place may see with XLNetLMHeadModel of transformers."""
+
 import pytest
 import torch
 import transformers
@@ -17,8 +18,9 @@ class TheirXLNet(torch.nn.Module):
     def __init__(self):
         super().__init__()
         torch.manual_seed(0)
-        self.xlnet = transformers.XLNetLMHeadModel(transformers.XLNetConfig(
-            vocab_size=31, d_model=12, n_layer=2, n_head=3, d_inner=17)).eval()  # its positions are float32
+        self.xlnet = transformers.XLNetLMHeadModel(
+            transformers.XLNetConfig(vocab_size=31, d_model=12, n_layer=2, n_head=3, d_inner=17)
+        ).eval()  # its positions are float32
         for parameter in self.xlnet.parameters():
             torch.nn.init.normal_(parameter, std=0.3)
 
@@ -34,7 +36,12 @@ def model():
 def test_what_is_said_later_sees_what_was_said_before_and_nobody_sees_itself_unless_given():
     turns = torch.tensor([[1, GIVEN, 0, GIVEN]])
     mask = torch.tensor([[True, True, True, False]])
-    assert visible(turns, mask)[0].int().tolist() == [[0, 1, 1, 0], [0, 1, 0, 0], [0, 1, 0, 0], [0, 1, 0, 0]]
+    assert visible(turns, mask)[0].int().tolist() == [
+        [0, 1, 1, 0],
+        [0, 1, 0, 0],
+        [0, 1, 0, 0],
+        [0, 1, 0, 0],
+    ]
 
 
 def test_a_sixth_of_the_ordinary_tokens_is_predicted_each_equally_often(generator):
@@ -63,19 +70,27 @@ def test_predictions_come_in_the_order_of_their_turns(generator):
 
 def test_the_loss_is_that_of_xlnet_in_transformers(model, generator):
     batch = PERMUTATION(ROWS, generator)
-    expected = model.xlnet(batch["ids"], attention_mask=batch["mask"].float(), perm_mask=(~batch["visible"]).float(),
-                           target_mapping=batch["targets"].float(), labels=batch["labels"]).loss
+    expected = model.xlnet(
+        batch["ids"],
+        attention_mask=batch["mask"].float(),
+        perm_mask=(~batch["visible"]).float(),
+        target_mapping=batch["targets"].float(),
+        labels=batch["labels"],
+    ).loss
     found = permutation_lm(model, batch)
     torch.testing.assert_close(found.mean, expected, rtol=1e-5, atol=0)
     assert found.count == 4
 
 
-def test_no_prediction_depends_on_its_own_token_or_on_later_ones_and_each_on_those_before(model, generator):
+def test_no_prediction_depends_on_its_own_token_or_on_later_ones_and_each_on_those_before(
+    model, generator
+):
     batch = Permutation(special_ids=(), predicted=0.5)([list(range(5, 13))], generator)
     place = batch["targets"][0].int().argmax(1)
 
     def logits(ids):
         return model(ids, batch["mask"], batch["visible"], batch["targets"])[0]
+
     before = logits(batch["ids"])
     for turn, at in enumerate(place.tolist()):
         changed = batch["ids"].clone()
@@ -89,8 +104,10 @@ def test_the_same_seed_gives_the_same_batch(generator):
     assert all(torch.equal(first[name], again[name]) for name in first)
 
 
-@pytest.mark.parametrize("rows, says", [([[5], []], "example 1 has no tokens"),
-                                        ([[5], [2, 1]], "example 1 has special tokens only")])
+@pytest.mark.parametrize(
+    "rows, says",
+    [([[5], []], "example 1 has no tokens"), ([[5], [2, 1]], "example 1 has special tokens only")],
+)
 def test_texts_without_anything_to_predict_are_refused(generator, rows, says):
     with pytest.raises(ObjectiveError, match=says):
         PERMUTATION(rows, generator)

@@ -1,4 +1,5 @@
 """Sampling counted; labels by hand; losses against ELECTRA's two heads in transformers."""
+
 import pytest
 import torch
 import transformers
@@ -6,10 +7,17 @@ import transformers
 from reference_impl.models.electra import ElectraForMaskedLM, ElectraForPreTraining
 from reference_impl.objectives.batches import ObjectiveError
 from reference_impl.objectives.masked_lm import Masking
-from reference_impl.objectives.replaced_token import GeneratorAndDiscriminator, ReplacedTokens, replaced_token, sample
+from reference_impl.objectives.replaced_token import (
+    GeneratorAndDiscriminator,
+    ReplacedTokens,
+    replaced_token,
+    sample,
+)
 from reference_impl.objectives.terms import IGNORED
 
-MASKING = Masking(mask_id=3, vocab_size=41, special_ids=range(4), masked=1.0, replaced=0.0, share=0.4)
+MASKING = Masking(
+    mask_id=3, vocab_size=41, special_ids=range(4), masked=1.0, replaced=0.0, share=0.4
+)
 COLLATOR = ReplacedTokens(MASKING)
 ROWS = [[1, *range(5, 30), 2], [1, *range(8, 20), 2]]
 
@@ -28,7 +36,9 @@ def test_samples_follow_the_softmax_and_a_token_without_chance_never_comes(gener
     counts = found.bincount(minlength=4)
     assert counts[1] == 0
     expected = 20_000 * shares[[0, 2, 3]]
-    assert float(((counts[[0, 2, 3]] - expected) ** 2 / expected).sum()) < 13.8  # chi-square, two degrees: p = 0.001
+    assert (
+        float(((counts[[0, 2, 3]] - expected) ** 2 / expected).sum()) < 13.8
+    )  # chi-square, two degrees: p = 0.001
 
 
 @pytest.mark.parametrize("chance, token", [(0.0, 1), (0.999_999_9, 2)])
@@ -49,7 +59,9 @@ def test_the_joint_loss_is_that_of_both_heads_in_transformers(models, generator)
     assert (filled != original).sum() > 5
     detected = judge(filled, attention_mask=attention, labels=(filled != original).long())
     found = replaced_token(ours, batch)
-    torch.testing.assert_close(found.mean, output.loss + 50 * detected.loss, rtol=1e-6, atol=0)  # float32 labels there
+    torch.testing.assert_close(
+        found.mean, output.loss + 50 * detected.loss, rtol=1e-6, atol=0
+    )  # float32 labels there
     assert found.count == 27 + 14
 
 
@@ -84,4 +96,6 @@ def test_the_same_batch_gives_the_same_loss_and_chances_belong_to_it(models, gen
     batch = COLLATOR(ROWS, generator)
     assert torch.equal(replaced_token(models[0], batch).mean, replaced_token(models[0], batch).mean)
     with pytest.raises(ObjectiveError, match="no chances"):
-        replaced_token(models[0], {name: value for name, value in batch.items() if name != "chances"})
+        replaced_token(
+            models[0], {name: value for name, value in batch.items() if name != "chances"}
+        )

@@ -1,4 +1,5 @@
 """The smoothed loss by its formula; the plain one is compared with T5's in test_span_corruption."""
+
 import torch
 
 from reference_impl.objectives.sequence_to_sequence import PairedSequences, sequence_to_sequence
@@ -16,7 +17,9 @@ class Fixed(torch.nn.Module):
         return self.logits
 
 
-def test_smoothing_gives_a_share_of_the_labels_weight_to_every_entry_and_leaves_padding_out(generator):
+def test_smoothing_gives_a_share_of_the_labels_weight_to_every_entry_and_leaves_padding_out(
+    generator,
+):
     batch = PairedSequences(end_id=1)([([5], [4, 2]), ([5], [])])  # four labels: 4 2 1, and 1
     logits = torch.randn(2, 3, 7, generator=generator, dtype=torch.float64)
     logprobs = logits.log_softmax(-1)

@@ -1,4 +1,5 @@
 """Spans against T5's own formulas and numbers; the loss against T5ForConditionalGeneration in transformers."""
+
 import pytest
 import torch
 import transformers
@@ -56,11 +57,22 @@ def test_source_and_target_together_give_the_text_back(generator):
 
 
 def test_the_loss_is_that_of_t5_in_transformers(same, generator):
-    theirs = transformers.T5ForConditionalGeneration(transformers.T5Config(
-        vocab_size=60, d_model=12, d_kv=4, d_ff=17, num_layers=2, num_heads=3, decoder_start_token_id=0))
+    theirs = transformers.T5ForConditionalGeneration(
+        transformers.T5Config(
+            vocab_size=60,
+            d_model=12,
+            d_kv=4,
+            d_ff=17,
+            num_layers=2,
+            num_heads=3,
+            decoder_start_token_id=0,
+        )
+    )
     ours = same(T5, theirs)
     batch = SMALL([list(range(5, 45)), list(range(7, 20)), [8, 9]], generator)
-    expected = theirs(batch["source"], attention_mask=batch["source_mask"].long(), labels=batch["labels"]).loss
+    expected = theirs(
+        batch["source"], attention_mask=batch["source_mask"].long(), labels=batch["labels"]
+    ).loss
     found = sequence_to_sequence(ours, batch)
     torch.testing.assert_close(found.mean, expected, rtol=1e-6, atol=0)
     assert found.count == SMALL.lengths(40)[1] + SMALL.lengths(13)[1] + SMALL.lengths(2)[1]
@@ -74,15 +86,23 @@ def test_the_decoder_reads_the_target_one_place_late_and_padding_is_no_label():
     assert batch["labels"].tolist() == [[7, 8, 9, 1], [1, *[IGNORED] * 3]]
 
 
-@pytest.mark.parametrize("make, says", [
-    (lambda g: SMALL([[5, 6], [7]], g), "a text of 1 tokens"), (lambda g: SMALL([[]], g), "a text of 0 tokens"),
-    (lambda g: SMALL.corrupt([5, 50], g), "id 50 is one of the sentinels, the last 10 of 60"),
-    (lambda g: SMALL.corrupt([5] * 400, g), "400 tokens make 20 spans but there are 10 sentinels"),
-    (lambda g: SMALL.restore([5], [6]), "starts with 6, which is no sentinel"),
-    (lambda g: SMALL.longest_text(2), "a source of 2"),
-    (lambda g: SpanCorruption(60, 1, share=1.5), "share is 1.5"),
-    (lambda g: SpanCorruption(60, 1, mean_span=0.5), "mean_span is 0.5"),
-    (lambda g: PairedSequences(1)([([], [5])]), "example 0 has no tokens")])
+@pytest.mark.parametrize(
+    "make, says",
+    [
+        (lambda g: SMALL([[5, 6], [7]], g), "a text of 1 tokens"),
+        (lambda g: SMALL([[]], g), "a text of 0 tokens"),
+        (lambda g: SMALL.corrupt([5, 50], g), "id 50 is one of the sentinels, the last 10 of 60"),
+        (
+            lambda g: SMALL.corrupt([5] * 400, g),
+            "400 tokens make 20 spans but there are 10 sentinels",
+        ),
+        (lambda g: SMALL.restore([5], [6]), "starts with 6, which is no sentinel"),
+        (lambda g: SMALL.longest_text(2), "a source of 2"),
+        (lambda g: SpanCorruption(60, 1, share=1.5), "share is 1.5"),
+        (lambda g: SpanCorruption(60, 1, mean_span=0.5), "mean_span is 0.5"),
+        (lambda g: PairedSequences(1)([([], [5])]), "example 0 has no tokens"),
+    ],
+)
 def test_texts_and_settings_that_cannot_be_corrupted_are_refused(generator, make, says):
     with pytest.raises(ObjectiveError, match=says):
         make(generator)

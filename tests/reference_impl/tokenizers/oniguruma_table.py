@@ -4,6 +4,7 @@ r"""Which characters Oniguruma counts to each of its classes, asked of the insta
 
 writes reference_impl/tokenizers/oniguruma_classes.json anew; `test_oniguruma.py` compares the file with what is asked.
 """
+
 import json
 from itertools import groupby
 from pathlib import Path
@@ -13,18 +14,24 @@ from tokenizers import Regex, normalizers
 import reference_impl.tokenizers
 
 PATH = Path(reference_impl.tokenizers.__file__).with_name("oniguruma_classes.json")
-CATEGORIES = "Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cn Co".split()
+CATEGORIES = (
+    "Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cn Co".split()
+)
 """Surrogates stand in no text."""
 OTHERS = "word alpha upper lower punct graph print".split()
-SCRIPTS = ("Arabic Armenian Bengali Bopomofo Cyrillic Devanagari Ethiopic Georgian Greek Gujarati Gurmukhi Han Hangul Hebrew "
-           "Hiragana Kannada Katakana Khmer Lao Latin Malayalam Mongolian Myanmar Sinhala Tamil Telugu Thai Tibetan").split()
+SCRIPTS = (
+    "Arabic Armenian Bengali Bopomofo Cyrillic Devanagari Ethiopic Georgian Greek Gujarati Gurmukhi Han Hangul Hebrew "
+    "Hiragana Kannada Katakana Khmer Lao Latin Malayalam Mongolian Myanmar Sinhala Tamil Telugu Thai Tibetan"
+).split()
 CODES = [code for code in range(0x110000) if not 0xD800 <= code < 0xE000]
 TEXT = "".join(map(chr, CODES))
 
 
 def taken(expression: str) -> set[int]:
     """The code points that an expression takes, each alone."""
-    return set(CODES).difference(map(ord, normalizers.Replace(Regex(expression), "").normalize_str(TEXT)))
+    return set(CODES).difference(
+        map(ord, normalizers.Replace(Regex(expression), "").normalize_str(TEXT))
+    )
 
 
 def written(codes: set[int]) -> str:

@@ -1,4 +1,5 @@
 """BPE: the published example, the plain form against the quick one, and both against `tokenizers`."""
+
 import json
 from collections import Counter
 
@@ -13,7 +14,9 @@ from reference_impl.tokenizers.pretokenizers import WORDS_AND_SIGNS, split  # no
 from reference_impl.tokenizers.vocabulary import TokenizerError, Vocabulary  # noqa: E402
 
 SENNRICH = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
-few_words = st.dictionaries(st.text("abc", min_size=1, max_size=8), st.integers(1, 5), min_size=1, max_size=8)
+few_words = st.dictionaries(
+    st.text("abc", min_size=1, max_size=8), st.integers(1, 5), min_size=1, max_size=8
+)
 
 
 def library_bpe(text, vocab_size, **trainer):
@@ -50,7 +53,7 @@ def test_quick_training_learns_what_plain_training_learns(word_counts, num_merge
     plain = bpe.train_bpe_plain(word_counts, num_merges)
     quick = train_bpe(word_counts, len(plain.vocabulary))
     assert quick.vocabulary.tokens == plain.vocabulary.tokens
-    assert quick.merges == plain.merges[:len(quick.merges)]
+    assert quick.merges == plain.merges[: len(quick.merges)]
 
 
 @pytest.mark.parametrize("vocab_size", [150, 1000, 3000])
@@ -62,9 +65,16 @@ def test_training_learns_the_merges_of_tokenizers_ties_included(code, vocab_size
 
 
 def test_special_tokens_alphabet_and_smallest_count_agree_with_tokenizers(code):
-    model = train_bpe(Counter(split(WORDS_AND_SIGNS, code)), 2000, ["<s>", "a"], ["\u00e9", "\U0001f389"], 20)
-    library = library_bpe(code, 2000, special_tokens=["<s>", "a"], initial_alphabet=["\u00e9", "\U0001f389"],
-                          min_frequency=20)
+    model = train_bpe(
+        Counter(split(WORDS_AND_SIGNS, code)), 2000, ["<s>", "a"], ["\u00e9", "\U0001f389"], 20
+    )
+    library = library_bpe(
+        code,
+        2000,
+        special_tokens=["<s>", "a"],
+        initial_alphabet=["\u00e9", "\U0001f389"],
+        min_frequency=20,
+    )
     assert model.vocabulary.id_of == library.get_vocab()
     assert 100 < len(model.vocabulary) < 2000
 
@@ -79,10 +89,20 @@ def test_the_heap_and_the_table_merge_as_the_plain_loop_does(word_counts, word):
 
 
 @settings(deadline=None, max_examples=300, derandomize=True)
-@given(merges=st.lists(st.tuples(st.text("ab", min_size=1, max_size=3), st.text("ab", min_size=1, max_size=3)),
-                       max_size=8, unique=True), word=st.text("ab", max_size=90))
+@given(
+    merges=st.lists(
+        st.tuples(st.text("ab", min_size=1, max_size=3), st.text("ab", min_size=1, max_size=3)),
+        max_size=8,
+        unique=True,
+    ),
+    word=st.text("ab", max_size=90),
+)
 def test_merges_in_any_order_are_made_as_tokenizers_makes_them(merges, word):
-    tokens = list(dict.fromkeys(["a", "b", *(t for left, right in merges for t in (left, right, left + right))]))
+    tokens = list(
+        dict.fromkeys(
+            ["a", "b", *(t for left, right in merges for t in (left, right, left + right))]
+        )
+    )
     model = bpe.BPE(Vocabulary(tokens), merges)
     library = tokenizers.models.BPE(model.vocabulary.id_of, merges)
     assert model.split(word) == [token.value for token in library.tokenize(word)]
@@ -90,8 +110,9 @@ def test_merges_in_any_order_are_made_as_tokenizers_makes_them(merges, word):
 
 def test_tokens_come_with_their_places():
     model = bpe.train_bpe_plain(SENNRICH, 4)
-    assert [(model.vocabulary.token(id), start, end) for id, start, end in model.tokenize("newest")] == [
-        ("n", 0, 1), ("e", 1, 2), ("w", 2, 3), ("est", 3, 6)]
+    assert [
+        (model.vocabulary.token(id), start, end) for id, start, end in model.tokenize("newest")
+    ] == [("n", 0, 1), ("e", 1, 2), ("w", 2, 3), ("est", 3, 6)]
 
 
 def test_an_unknown_character_is_the_unknown_token_or_an_error_that_names_it():
@@ -112,12 +133,16 @@ def test_without_merges_the_lowest_id_is_joined_first():
 
 
 def test_a_vocabulary_too_small_for_the_characters_is_refused():
-    with pytest.raises(TokenizerError, match="vocab_size is 5, but 1 special tokens and 10 characters need 11"):
+    with pytest.raises(
+        TokenizerError, match="vocab_size is 5, but 1 special tokens and 10 characters need 11"
+    ):
         train_bpe(SENNRICH, 5, ["<s>"])
 
 
 def test_a_merge_of_tokens_that_are_missing_is_refused():
-    with pytest.raises(TokenizerError, match="'a' \\+ 'b' needs 'ab', which is not among the 2 tokens"):
+    with pytest.raises(
+        TokenizerError, match="'a' \\+ 'b' needs 'ab', which is not among the 2 tokens"
+    ):
         bpe.BPE(Vocabulary(["a", "b"]), [("a", "b")])
 
 

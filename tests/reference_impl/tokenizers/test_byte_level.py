@@ -1,4 +1,5 @@
 """Byte-level BPE against `tokenizers` and `tiktoken`, and the way back from any bytes."""
+
 import json
 
 import pytest
@@ -19,8 +20,14 @@ def model(code):
 
 @pytest.fixture(scope="module")
 def their_tiktoken(model):
-    ranks = {byte_level.from_characters(token): id for token, id in model.vocabulary.id_of.items() if id > 0}
-    return tiktoken.Encoding("trained", pat_str=GPT2.pattern, mergeable_ranks=ranks, special_tokens={})
+    ranks = {
+        byte_level.from_characters(token): id
+        for token, id in model.vocabulary.id_of.items()
+        if id > 0
+    }
+    return tiktoken.Encoding(
+        "trained", pat_str=GPT2.pattern, mergeable_ranks=ranks, special_tokens={}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +38,9 @@ def their_tokenizers(model):
 
 
 def test_the_table_is_that_of_tokenizers_and_has_256_different_characters():
-    assert sorted(byte_level.byte_characters()) == sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    assert sorted(byte_level.byte_characters()) == sorted(
+        tokenizers.pre_tokenizers.ByteLevel.alphabet()
+    )
     assert len(set(byte_level.byte_characters())) == 256
 
 
@@ -48,11 +57,17 @@ def test_any_bytes_come_back_from_their_characters(data):
 def test_training_learns_the_merges_of_tokenizers(code, model):
     library = tokenizers.Tokenizer(tokenizers.models.BPE())
     library.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    trainer = tokenizers.trainers.BpeTrainer(vocab_size=1200, special_tokens=["<|endoftext|>"], show_progress=False,
-                                             initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=1200,
+        special_tokens=["<|endoftext|>"],
+        show_progress=False,
+        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+    )
     library.train_from_iterator(code.splitlines(keepends=True), trainer)
     ours = byte_level.train_byte_level_bpe(code.splitlines(keepends=True), 1200, ["<|endoftext|>"])
-    assert ours.merges == [tuple(merge) for merge in json.loads(library.to_str())["model"]["merges"]]
+    assert ours.merges == [
+        tuple(merge) for merge in json.loads(library.to_str())["model"]["merges"]
+    ]
     assert ours.vocabulary.id_of == library.get_vocab()
 
 
@@ -63,7 +78,9 @@ def test_awkward_texts_have_the_ids_of_tiktoken(model, their_tiktoken, awkward, 
 
 @settings(deadline=None, max_examples=300, derandomize=True)
 @given(text=st.text(st.characters()))
-def test_any_text_has_the_ids_of_tiktoken_and_tokenizers_and_comes_back(model, their_tiktoken, their_tokenizers, text):
+def test_any_text_has_the_ids_of_tiktoken_and_tokenizers_and_comes_back(
+    model, their_tiktoken, their_tokenizers, text
+):
     ids = model.encode(text)
     assert ids == their_tiktoken.encode(text, disallowed_special=())
     assert model.decode(ids) == byte_level.without_surrogates(text)
@@ -78,7 +95,9 @@ def test_any_bytes_come_back_through_ids(model, data):
 
 
 def test_bytes_that_are_text_are_encoded_as_that_text(model, awkward):
-    assert [model.encode_bytes(text.encode()) for text in awkward] == [model.encode(text) for text in awkward]
+    assert [model.encode_bytes(text.encode()) for text in awkward] == [
+        model.encode(text) for text in awkward
+    ]
 
 
 @pytest.mark.parametrize("text", ["\ud800", "a\udfffb", "\ud83d\ude00", "x\ude00\ud83d "])
@@ -97,7 +116,9 @@ def test_the_same_ids_come_from_long_words_as_from_short_ones(model, their_tikto
 
 
 def test_an_id_outside_the_vocabulary_is_an_error(model):
-    with pytest.raises(TokenizerError, match="id 1200 is outside the vocabulary, whose ids are 0 to 1199"):
+    with pytest.raises(
+        TokenizerError, match="id 1200 is outside the vocabulary, whose ids are 0 to 1199"
+    ):
         model.decode([1200])
 
 

@@ -1,4 +1,5 @@
 """ByT5's and CANINE's ids against `transformers`."""
+
 import pytest
 import torch
 import transformers
@@ -33,14 +34,18 @@ def test_byt5_reads_texts_and_pairs_as_transformers_does(byt5, text, pair):
 
 
 def test_byt5_sentinels_come_after_the_bytes(byt5):
-    assert [bm.byt5_sentinel(i) for i in (0, 124)] == byt5("<extra_id_0><extra_id_124>").input_ids[:2]
+    assert [bm.byt5_sentinel(i) for i in (0, 124)] == byt5("<extra_id_0><extra_id_124>").input_ids[
+        :2
+    ]
     with pytest.raises(TokenizerError, match="no sentinel 125; ByT5 has 0 to 124"):
         bm.byt5_sentinel(125)
 
 
 def test_byt5_leaves_out_what_is_no_byte_and_no_text():
     assert bm.byt5_decode([0, 1, 2, ord("a") + 3, 0xE9 + 3, 259]) == "a"
-    with pytest.raises(TokenizerError, match="id 384 is outside ByT5's vocabulary, whose ids are 0 to 383"):
+    with pytest.raises(
+        TokenizerError, match="id 384 is outside ByT5's vocabulary, whose ids are 0 to 383"
+    ):
         bm.byt5_decode([384])
 
 
@@ -63,8 +68,16 @@ def test_canine_marks_segments_places_and_special_tokens():
 
 
 def test_canine_cuts_the_longer_text():
-    assert bm.canine_encode("abcdef", "xy", max_length=8).tokens == \
-        ["[CLS]", "a", "b", "c", "[SEP]", "x", "y", "[SEP]"]
+    assert bm.canine_encode("abcdef", "xy", max_length=8).tokens == [
+        "[CLS]",
+        "a",
+        "b",
+        "c",
+        "[SEP]",
+        "x",
+        "y",
+        "[SEP]",
+    ]
     with pytest.raises(TokenizerError, match="max_length is 2, but special tokens alone need 3"):
         bm.canine_encode("a", "b", max_length=2)
 
@@ -81,11 +94,21 @@ def test_canine_takes_characters_16_384_apart_for_the_same_as_the_published_mode
     config = CanineConfig(hidden_size=16, num_hash_functions=8, num_hash_buckets=16_384)
     embeddings = CanineEmbeddings(config).eval()
     codes = torch.tensor([[ord("b"), ord("b") + 16_384, ord("c"), 0x1F3E6]])
-    theirs = embeddings._hash_bucket_tensors(codes, num_hashes=8, num_buckets=16_384)          # eight of (1, 4)
-    assert torch.stack(theirs, -1)[0].tolist() == [bm.canine_buckets(code) for code in codes[0].tolist()]
+    theirs = embeddings._hash_bucket_tensors(
+        codes, num_hashes=8, num_buckets=16_384
+    )  # eight of (1, 4)
+    assert torch.stack(theirs, -1)[0].tolist() == [
+        bm.canine_buckets(code) for code in codes[0].tolist()
+    ]
     vectors = embeddings._embed_hash_buckets(codes, 16, 8, 16_384)[0]
     assert torch.equal(vectors[0], vectors[1]) and not torch.equal(vectors[0], vectors[2])
-    assert sum(bm.canine_buckets(code) == bm.canine_buckets(ord("b")) for code in range(ord("b"), 0x110000, 16_384)) == 68
+    assert (
+        sum(
+            bm.canine_buckets(code) == bm.canine_buckets(ord("b"))
+            for code in range(ord("b"), 0x110000, 16_384)
+        )
+        == 68
+    )
 
 
 def test_an_id_that_is_no_code_point_is_an_error():

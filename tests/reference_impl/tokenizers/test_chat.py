@@ -1,4 +1,5 @@
 """Chat templates against transformers' apply_chat_template."""
+
 import pytest
 import tokenizers
 from transformers import PreTrainedTokenizerFast
@@ -12,8 +13,11 @@ from reference_impl.weights.gguf_files import read_gguf
 CHATS = [
     [{"role": "user", "content": "What is a bank?"}],
     [{"role": "system", "content": "Be short."}, {"role": "user", "content": "Hi"}],
-    [{"role": "user", "content": " <b>1 < 2</b> \n"}, {"role": "assistant", "content": "Yes: \"naïve\" & {{x}}"},
-     {"role": "user", "content": "{% if %}"}],
+    [
+        {"role": "user", "content": " <b>1 < 2</b> \n"},
+        {"role": "assistant", "content": 'Yes: "naïve" & {{x}}'},
+        {"role": "user", "content": "{% if %}"},
+    ],
 ]
 TEMPLATES = {
     "loops over lines, trimmed": """{%- for message in messages %}
@@ -29,21 +33,26 @@ TEMPLATES = {
 {% if add_generation_prompt %}>{% endif %}""",
     "loop controls": "{% for m in messages %}{% if loop.index > 1 %}{% break %}{% endif %}{{ m.content }}{% endfor %}",
     "namespaces and options": "{% set ns = namespace(n=0) %}{% for m in messages %}{% set ns.n = ns.n + 1 %}{% endfor %}"
-                              "{{ ns.n }}{{ messages | tojson(indent=2) }}{{ undefined_name }}{{ strftime_now('%Y') }}",
+    "{{ ns.n }}{{ messages | tojson(indent=2) }}{{ undefined_name }}{{ strftime_now('%Y') }}",
 }
 
 
 @pytest.fixture(scope="module")
 def smollm2_template():
-    return read_gguf(corpora.path("smollm2") / "SmolLM2-135M-Instruct.Q4_1.gguf").metadata["tokenizer.chat_template"]
+    return read_gguf(corpora.path("smollm2") / "SmolLM2-135M-Instruct.Q4_1.gguf").metadata[
+        "tokenizer.chat_template"
+    ]
 
 
 @pytest.fixture(scope="module")
 def theirs():
     """transformers' own rendering; the words of this tokenizer play no part."""
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=tokenizers.Tokenizer(tokenizers.models.BPE()), bos_token="<s>")
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizers.Tokenizer(tokenizers.models.BPE()), bos_token="<s>"
+    )
     return lambda messages, template, prompt: tokenizer.apply_chat_template(
-        messages, chat_template=template, add_generation_prompt=prompt, tokenize=False)
+        messages, chat_template=template, add_generation_prompt=prompt, tokenize=False
+    )
 
 
 @pytest.mark.parametrize("prompt", [False, True])
@@ -58,20 +67,25 @@ def test_the_text_is_that_of_transformers(theirs, smollm2_template, name, messag
 def test_smollm2_speaks_first_as_a_system_and_the_answer_is_begun(smollm2_template):
     assert render_chat(smollm2_template, CHATS[0], add_generation_prompt=True) == (
         "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n"
-        "<|im_start|>user\nWhat is a bank?<|im_end|>\n<|im_start|>assistant\n")
+        "<|im_start|>user\nWhat is a bank?<|im_end|>\n<|im_start|>assistant\n"
+    )
 
 
-@pytest.mark.parametrize("template, says", [
-    ("{% for %}", "can't be used"),
-    ("{{ raise_exception('roles must alternate') }}", "roles must alternate"),
-    ("{{ ''.__class__.__mro__[1].__subclasses__() }}", "unsafe|can't be used"),
-    ("{{ messages.append(1) }}", "can't be used|unsafe"),
-    ("{{ messages[0].update(role='x') }}", "can't be used|unsafe"),
-    ("{{ cycler.__init__.__globals__.os.system('touch ran') }}", "can't be used|unsafe"),
-    ("{% for a in range(100000000) %}x{% endfor %}", "failed|can't be used"),
-    ("{{ 1 / 0 }}", "ZeroDivisionError"), ("{{ 'a' + 1 }}", "TypeError"),
-    ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "RecursionError"),
-])
+@pytest.mark.parametrize(
+    "template, says",
+    [
+        ("{% for %}", "can't be used"),
+        ("{{ raise_exception('roles must alternate') }}", "roles must alternate"),
+        ("{{ ''.__class__.__mro__[1].__subclasses__() }}", "unsafe|can't be used"),
+        ("{{ messages.append(1) }}", "can't be used|unsafe"),
+        ("{{ messages[0].update(role='x') }}", "can't be used|unsafe"),
+        ("{{ cycler.__init__.__globals__.os.system('touch ran') }}", "can't be used|unsafe"),
+        ("{% for a in range(100000000) %}x{% endfor %}", "failed|can't be used"),
+        ("{{ 1 / 0 }}", "ZeroDivisionError"),
+        ("{{ 'a' + 1 }}", "TypeError"),
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "RecursionError"),
+    ],
+)
 def test_a_template_that_is_wrong_or_reaches_out_is_an_error(tmp_path, monkeypatch, template, says):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(TokenizerError, match=says):

@@ -1,4 +1,5 @@
 """Pairs, truncation, overflow, padding and offsets: list for list what `tokenizers` gives."""
+
 import itertools
 from collections import Counter
 
@@ -18,9 +19,16 @@ from reference_impl.tokenizers.tokenizer import Tokenizer  # noqa: E402
 from reference_impl.tokenizers.vocabulary import TokenizerError  # noqa: E402
 from reference_impl.tokenizers.wordpiece_training import BERT_SPECIALS, train_wordpiece  # noqa: E402
 
-FIELDS = (("ids", "ids"), ("tokens", "tokens"), ("offsets", "offsets"), ("word_ids", "word_ids"),
-          ("sequence_ids", "sequence_ids"), ("type_ids", "type_ids"), ("special_mask", "special_tokens_mask"),
-          ("attention_mask", "attention_mask"))
+FIELDS = (
+    ("ids", "ids"),
+    ("tokens", "tokens"),
+    ("offsets", "offsets"),
+    ("word_ids", "word_ids"),
+    ("sequence_ids", "sequence_ids"),
+    ("type_ids", "type_ids"),
+    ("special_mask", "special_tokens_mask"),
+    ("attention_mask", "attention_mask"),
+)
 
 
 def check_same(ours, theirs):
@@ -35,20 +43,31 @@ def check_same(ours, theirs):
 @pytest.fixture(scope="module")
 def bert(code):
     words = Counter(split(BERT, bert_normalizer()(code + " \u00e9\u65e5\u672c")))
-    return Tokenizer(train_wordpiece(words, 700, min_count=5), bert_normalizer(), BERT, BERT_SPECIALS, BERT_TEMPLATE,
-                     "[PAD]")
+    return Tokenizer(
+        train_wordpiece(words, 700, min_count=5),
+        bert_normalizer(),
+        BERT,
+        BERT_SPECIALS,
+        BERT_TEMPLATE,
+        "[PAD]",
+    )
 
 
 @pytest.fixture()
 def their_bert(bert):
-    library = tokenizers.Tokenizer(tokenizers.models.WordPiece(bert.vocabulary.id_of, unk_token="[UNK]",
-                                                               max_input_chars_per_word=100))
+    library = tokenizers.Tokenizer(
+        tokenizers.models.WordPiece(
+            bert.vocabulary.id_of, unk_token="[UNK]", max_input_chars_per_word=100
+        )
+    )
     library.normalizer = tokenizers.normalizers.BertNormalizer()
     library.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
     library.add_special_tokens(list(BERT_SPECIALS))
     library.post_processor = tokenizers.processors.TemplateProcessing(
-        single="[CLS]:0 $A:0 [SEP]:0", pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
-        special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
+        single="[CLS]:0 $A:0 [SEP]:0",
+        pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+    )
     return library
 
 
@@ -80,9 +99,15 @@ def test_any_text_has_the_places_of_tokenizers(gpt2, their_gpt2, text):
 
 
 @settings(deadline=None, max_examples=200, derandomize=True)
-@given(text=st.text(st.sampled_from("a\u00e9\u0301\u65e5\u0130\ufb01 .-\x00\u00ad\ud55c[MASK]"), max_size=20))
+@given(
+    text=st.text(
+        st.sampled_from("a\u00e9\u0301\u65e5\u0130\ufb01 .-\x00\u00ad\ud55c[MASK]"), max_size=20
+    )
+)
 def test_normalised_texts_have_the_places_of_tokenizers(bert, text):
-    library = tokenizers.Tokenizer(tokenizers.models.WordPiece(bert.vocabulary.id_of, unk_token="[UNK]"))
+    library = tokenizers.Tokenizer(
+        tokenizers.models.WordPiece(bert.vocabulary.id_of, unk_token="[UNK]")
+    )
     library.normalizer = tokenizers.normalizers.BertNormalizer()
     library.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
     check_same(bert.encode(text, add_specials=False, specials_in_text=False), library.encode(text))
@@ -95,7 +120,10 @@ def test_a_place_in_the_text_holds_the_letters_of_its_token(gpt2, awkward):
         for (start, end), id in zip(encoding.offsets, encoding.ids):
             whole.setdefault((start, end), []).append(id)
         for (start, end), ids in whole.items():
-            assert gpt2.decode(ids) in ("\ufffd" * len(ids), text[start:end]) or "\ufffd" in gpt2.decode(ids)
+            assert gpt2.decode(ids) in (
+                "\ufffd" * len(ids),
+                text[start:end],
+            ) or "\ufffd" in gpt2.decode(ids)
 
 
 @pytest.mark.parametrize("strategy", enc.STRATEGIES)
@@ -121,7 +149,9 @@ def test_truncation_agrees_at_every_length(bert, their_bert, strategy, lengths, 
             continue
         theirs = their_bert.encode(text, pair)
         if len(ours.overflow) != len(theirs.overflowing):
-            assert strategy == "longest_first" and ours.overflow == []  # both texts of a pair were cut
+            assert (
+                strategy == "longest_first" and ours.overflow == []
+            )  # both texts of a pair were cut
             for mine, name in FIELDS:
                 assert getattr(ours, mine) == getattr(theirs, name), name
         else:
@@ -132,8 +162,13 @@ def test_truncation_agrees_at_every_length(bert, their_bert, strategy, lengths, 
 @pytest.mark.parametrize("length, multiple_of", [(None, 1), (None, 8), (12, 1), (9, 8), (2, 1)])
 def test_padding_agrees(bert, their_bert, side, length, multiple_of):
     texts = ["self", "a much longer text than that", ("x", "y z"), ""]
-    their_bert.enable_padding(direction=side, pad_id=0, pad_token="[PAD]", length=length,
-                              pad_to_multiple_of=multiple_of if multiple_of > 1 else None)
+    their_bert.enable_padding(
+        direction=side,
+        pad_id=0,
+        pad_token="[PAD]",
+        length=length,
+        pad_to_multiple_of=multiple_of if multiple_of > 1 else None,
+    )
     theirs = their_bert.encode_batch(texts)
     ours = bert.encode_batch(texts, length, multiple_of, side)
     for mine, other in zip(ours, theirs, strict=True):
@@ -170,11 +205,17 @@ def test_an_empty_special_token_is_refused():
         Tokenizer(train_byte_level_bpe(["x"], 300, [""]), None, GPT2, [""])
 
 
-@pytest.mark.parametrize("text", ["a\ud83d\ude00b", "\ude00\ud83d", "x\ud83d", "\ud83d\ude00\ud83d\ude00 end"])
+@pytest.mark.parametrize(
+    "text", ["a\ud83d\ude00b", "\ude00\ud83d", "x\ud83d", "\ud83d\ude00\ud83d\ude00 end"]
+)
 def test_surrogates_are_read_alike_by_every_entry(gpt2, bert, text):
     clean = without_surrogates(text)
     assert gpt2.encode(text).ids == gpt2.encode(clean).ids
-    assert gpt2.model.encode(text) == gpt2.model.encode(clean) == list(gpt2.model.encode_iterable(text))
+    assert (
+        gpt2.model.encode(text)
+        == gpt2.model.encode(clean)
+        == list(gpt2.model.encode_iterable(text))
+    )
     assert bert.encode(text).ids == bert.encode(clean).ids
     assert list(gpt2.encode_iterable(text)) == gpt2.encode(clean).ids
 
@@ -199,12 +240,21 @@ def test_a_word_is_cut_only_once(bert):
     assert model.calls == 1
 
 
-@pytest.mark.parametrize("options, words", [
-    (dict(max_length=2), "max_length is 2, but the template alone adds 3"),
-    (dict(max_length=9, truncation="only_first"), "20 tokens must go .* the first text.* has 3: nothing would be left"),
-    (dict(max_length=9, truncation="shortest"), "truncation is 'shortest'; it must be one of longest_first"),
-    (dict(max_length=9, stride=3), "stride is 3, but only 3 tokens"),
-])
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (dict(max_length=2), "max_length is 2, but the template alone adds 3"),
+        (
+            dict(max_length=9, truncation="only_first"),
+            "20 tokens must go .* the first text.* has 3: nothing would be left",
+        ),
+        (
+            dict(max_length=9, truncation="shortest"),
+            "truncation is 'shortest'; it must be one of longest_first",
+        ),
+        (dict(max_length=9, stride=3), "stride is 3, but only 3 tokens"),
+    ],
+)
 def test_what_cannot_be_done_is_said(bert, options, words):
     with pytest.raises(TokenizerError, match=words):
         bert.encode("a b c", "x " * 23, **options)

@@ -1,4 +1,5 @@
 """The tokenizers of published models, each with its real chain of components, against `tokenizers`."""
+
 import random
 
 import pytest
@@ -8,9 +9,16 @@ from reference_impl.tokenizers.surrogates import without_surrogates
 from tests.reference_impl.tokenizers.families import FAMILIES, SPECIALS
 from tests.reference_impl.tokenizers.many_texts import texts_of_all_kinds
 
-FIELDS = {"ids": "ids", "tokens": "tokens", "offsets": "offsets", "word_ids": "word_ids",
-          "sequence_ids": "sequence_ids", "type_ids": "type_ids", "special_mask": "special_tokens_mask",
-          "attention_mask": "attention_mask"}
+FIELDS = {
+    "ids": "ids",
+    "tokens": "tokens",
+    "offsets": "offsets",
+    "word_ids": "word_ids",
+    "sequence_ids": "sequence_ids",
+    "type_ids": "type_ids",
+    "special_mask": "special_tokens_mask",
+    "attention_mask": "attention_mask",
+}
 
 
 def check_against(library, texts, path):
@@ -33,13 +41,19 @@ def check_against(library, texts, path):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_familys_chain_gives_every_list_and_text_of_the_library(family, tmp_path):
-    check_against(FAMILIES[family](), texts_of_all_kinds(200, SPECIALS, seed=7), tmp_path / "tokenizer.json")
+    check_against(
+        FAMILIES[family](), texts_of_all_kinds(200, SPECIALS, seed=7), tmp_path / "tokenizer.json"
+    )
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_familys_chain_gives_every_list_and_text_of_the_library_five_thousand_times(family, tmp_path):
-    check_against(FAMILIES[family](), texts_of_all_kinds(5_000, SPECIALS), tmp_path / "tokenizer.json")
+def test_a_familys_chain_gives_every_list_and_text_of_the_library_five_thousand_times(
+    family, tmp_path
+):
+    check_against(
+        FAMILIES[family](), texts_of_all_kinds(5_000, SPECIALS), tmp_path / "tokenizer.json"
+    )
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -1,4 +1,5 @@
 """BERT's normaliser against the `tokenizers` library, character by character and in texts."""
+
 import unicodedata
 
 import pytest
@@ -10,8 +11,14 @@ from reference_impl.tokenizers import normalizers as norm  # noqa: E402
 
 # Code points whose class the library's tables, of Unicode 8, don't know yet.
 NEW_FORMAT = {0x890, 0x891, 0x8E2, 0x110CD, *range(0x13430, 0x13440)}
-CHANGED_MARKS = {0x1734, 0x1885, 0x1886}  # a vowel sign and two Mongolian letters changed category since
-MISTYPED_BLOCK = range(0x2B820, 0x2B920)  # the library's extension E begins at 0x2B920, BERT's at 0x2B820
+CHANGED_MARKS = {
+    0x1734,
+    0x1885,
+    0x1886,
+}  # a vowel sign and two Mongolian letters changed category since
+MISTYPED_BLOCK = range(
+    0x2B820, 0x2B920
+)  # the library's extension E begins at 0x2B920, BERT's at 0x2B820
 
 
 BETWEEN = "\u2603"  # no step changes a snowman
@@ -19,8 +26,11 @@ BETWEEN = "\u2603"  # no step changes a snowman
 
 def assigned():
     """Every assigned character but most of the private ones, which all fare alike."""
-    return [c for c in map(chr, [*range(0xF0100), *range(0x10FF00, 0x110000)])
-            if unicodedata.category(c) not in ("Cn", "Cs")]
+    return [
+        c
+        for c in map(chr, [*range(0xF0100), *range(0x10FF00, 0x110000)])
+        if unicodedata.category(c) not in ("Cn", "Cs")
+    ]
 
 
 def library(**flags):
@@ -31,7 +41,11 @@ def library(**flags):
 def differing(step, theirs):
     characters = [c for c in assigned() if c != BETWEEN]
     expected = theirs(BETWEEN.join(characters)).split(BETWEEN)
-    return {ord(c) for c, expectation in zip(characters, expected, strict=True) if step(c) != expectation}
+    return {
+        ord(c)
+        for c, expectation in zip(characters, expected, strict=True)
+        if step(c) != expectation
+    }
 
 
 def test_cleaning_agrees_on_every_assigned_character():
@@ -43,8 +57,9 @@ def test_chinese_characters_are_spaced_as_in_bert():
 
 
 def test_small_letters_agree_on_every_assigned_character():
-    assert differing(norm.lowercase, library(lowercase=True)) <= {c for c in range(0x110000)
-                                                                 if unicodedata.category(chr(c).lower()[0]) == "Cn"}
+    assert differing(norm.lowercase, library(lowercase=True)) <= {
+        c for c in range(0x110000) if unicodedata.category(chr(c).lower()[0]) == "Cn"
+    }
 
 
 def test_accents_agree_on_every_character_of_old_unicode():

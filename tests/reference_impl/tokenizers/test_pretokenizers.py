@@ -1,4 +1,5 @@
 """Words, against `tokenizers` on every assigned character and on awkward texts."""
+
 import unicodedata
 
 import pytest
@@ -13,7 +14,10 @@ BYTE_LEVEL = LIBRARY.ByteLevel(add_prefix_space=False)
 PAIRS = {
     "bert": (pre.BERT, LIBRARY.BertPreTokenizer()),
     "gpt2": (pre.GPT2, BYTE_LEVEL),
-    "smollm2": (pre.GPT2_SINGLE_DIGITS, LIBRARY.Sequence([LIBRARY.Digits(individual_digits=True), BYTE_LEVEL])),
+    "smollm2": (
+        pre.GPT2_SINGLE_DIGITS,
+        LIBRARY.Sequence([LIBRARY.Digits(individual_digits=True), BYTE_LEVEL]),
+    ),
     "whitespace": (pre.WORDS_AND_SIGNS, LIBRARY.Whitespace()),
     "cl100k": (pre.CL100K, LIBRARY.Split(tokenizers.Regex(pre.CL100K.pattern), "isolated")),
 }
@@ -31,13 +35,19 @@ def known_to_unicode_8(character):
 @pytest.mark.parametrize("name", PAIRS)
 def test_awkward_texts_are_cut_alike(name, awkward):
     pattern, theirs = PAIRS[name]
-    assert [pre.spans(pattern, text) for text in awkward] == [their_spans(theirs, text) for text in awkward]
+    assert [pre.spans(pattern, text) for text in awkward] == [
+        their_spans(theirs, text) for text in awkward
+    ]
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "smollm2"])
 def test_every_character_is_classed_alike(name):
     pattern, theirs = PAIRS[name]
-    blocks = {*range(0x3400, 0xA000), *range(0xAC00, 0xD800), *range(0xE000, 0xF900)}  # all alike: every 50th will do
+    blocks = {
+        *range(0x3400, 0xA000),
+        *range(0xAC00, 0xD800),
+        *range(0xE000, 0xF900),
+    }  # all alike: every 50th will do
     points = [c for c in range(0x20000) if c not in blocks or c % 50 == 0]
     characters = [c for c in map(chr, points) if known_to_unicode_8(c)]
     texts = [f"a1{c}a 1{c}!\n" for c in characters if c != "\u166d"]  # a sign that became one since
@@ -46,7 +56,11 @@ def test_every_character_is_classed_alike(name):
 
 @pytest.mark.parametrize("name", PAIRS)
 @settings(deadline=None, max_examples=200, derandomize=True)
-@given(text=st.text(st.sampled_from("aZé日1²3 \t\n\r'sS.,-_#\u00a0\u0301\u200b\U0001f389"), max_size=30))
+@given(
+    text=st.text(
+        st.sampled_from("aZé日1²3 \t\n\r'sS.,-_#\u00a0\u0301\u200b\U0001f389"), max_size=30
+    )
+)
 def test_mixed_texts_are_cut_alike(name, text):
     pattern, theirs = PAIRS[name]
     assert pre.spans(pattern, text) == their_spans(theirs, text)

@@ -1,4 +1,5 @@
 """SentencePiece models against the `sentencepiece` library, which also trains the models and reads what we write."""
+
 import io
 import random
 import struct
@@ -19,21 +20,35 @@ from tests.reference_impl.tokenizers.many_texts import PHRASES, texts_of_all_kin
 
 SETTINGS = {
     "t5": dict(model_type="unigram"),
-    "llama": dict(model_type="bpe", normalization_rule_name="identity", remove_extra_whitespaces=False,
-                  byte_fallback=True),
+    "llama": dict(
+        model_type="bpe",
+        normalization_rule_name="identity",
+        remove_extra_whitespaces=False,
+        byte_fallback=True,
+    ),
     "bpe": dict(model_type="bpe", add_dummy_prefix=False),
-    "unigram-bytes": dict(model_type="unigram", normalization_rule_name="nfkc_cf", byte_fallback=True),
+    "unigram-bytes": dict(
+        model_type="unigram", normalization_rule_name="nfkc_cf", byte_fallback=True
+    ),
     "across-words": dict(model_type="unigram", split_by_whitespace=False, unk_surface="??"),
 }
 USER = ["<x>", "[DAY]", "foo bar", "\u2581the", "12", "\U0001f600", " ", "e\u0301"]
 OPTIONS = {
     "suffix": dict(treat_whitespace_as_suffix=True),
     "spaces-kept": dict(remove_extra_whitespaces=False),
-    "identity": dict(normalization_rule_name="identity", remove_extra_whitespaces=False, add_dummy_prefix=False),
+    "identity": dict(
+        normalization_rule_name="identity", remove_extra_whitespaces=False, add_dummy_prefix=False
+    ),
     "folded": dict(normalization_rule_name="nfkc_cf"),
     "user": dict(user_defined_symbols=USER),
-    "all": dict(user_defined_symbols=[*USER[:6], "  ", "\n"], byte_fallback=True, treat_whitespace_as_suffix=True,
-                remove_extra_whitespaces=False, normalization_rule_name="nfkc_cf", split_digits=True),
+    "all": dict(
+        user_defined_symbols=[*USER[:6], "  ", "\n"],
+        byte_fallback=True,
+        treat_whitespace_as_suffix=True,
+        remove_extra_whitespaces=False,
+        normalization_rule_name="nfkc_cf",
+        split_digits=True,
+    ),
 }
 
 
@@ -44,9 +59,15 @@ def pair(request, code, tmp_path_factory):
     lines = [line for line in code.splitlines() if line.strip()][:1200]
     model = io.BytesIO()
     lines = [*lines, "Cr\u00e8me \ufb01n \u65e5\u672c"] * 2
-    spm.SentencePieceTrainer.train(sentence_iterator=iter(lines), model_writer=model,
-                                   vocab_size=500, minloglevel=2, hard_vocab_limit=False, num_threads=1,
-                                   **SETTINGS[request.param])
+    spm.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines),
+        model_writer=model,
+        vocab_size=500,
+        minloglevel=2,
+        hard_vocab_limit=False,
+        num_threads=1,
+        **SETTINGS[request.param],
+    )
     path.write_bytes(model.getvalue())
     return spm.SentencePieceProcessor(model_file=str(path)), SentencePieceTokenizer.load(path)
 
@@ -102,7 +123,7 @@ def test_a_damaged_file_is_an_error_of_ours_or_still_a_model(tmp_path):
     spf.save(spf.SentencePieceFile(pieces, charsmap=struct.pack("<II", 4, 0) + b"x\0"), path)
     good, refused = path.read_bytes(), 0
     for _ in range(300):
-        bad = bytearray(good[:rng.randrange(len(good))] if rng.random() < 0.3 else good)
+        bad = bytearray(good[: rng.randrange(len(good))] if rng.random() < 0.3 else good)
         for _ in range(rng.randint(0, 3)):
             if bad:
                 bad[rng.randrange(len(bad))] = rng.randrange(256)
@@ -114,30 +135,47 @@ def test_a_damaged_file_is_an_error_of_ours_or_still_a_model(tmp_path):
     assert refused > 100
 
 
-@pytest.mark.parametrize("data, words", [
-    (b"", "holds no pieces"), (b"\x0a\xff\xff\xff\xff\x0f", "announces 4294967295 bytes, but only 0 follow"),
-    (b"\x0a", "ends in the middle of a number"), (b"\x0f", "unknown kind 7"), (b"\x80" * 20, "more than 64 bits"),
-])
-def test_a_file_that_is_no_model_is_refused_without_allocating_what_it_announces(tmp_path, data, words):
+@pytest.mark.parametrize(
+    "data, words",
+    [
+        (b"", "holds no pieces"),
+        (b"\x0a\xff\xff\xff\xff\x0f", "announces 4294967295 bytes, but only 0 follow"),
+        (b"\x0a", "ends in the middle of a number"),
+        (b"\x0f", "unknown kind 7"),
+        (b"\x80" * 20, "more than 64 bits"),
+    ],
+)
+def test_a_file_that_is_no_model_is_refused_without_allocating_what_it_announces(
+    tmp_path, data, words
+):
     (tmp_path / "m.model").write_bytes(data)
     with pytest.raises(TokenizerError, match=words) as error:
         spf.load(tmp_path / "m.model")
     assert str(tmp_path / "m.model") in str(error.value)
 
 
-@pytest.mark.parametrize("pieces, model_type, words", [
-    ([("<unk>", 0.0, spf.UNKNOWN)], 7, "type 7; known are types 1"),
-    ([("a", 0.0, spf.NORMAL)], spf.BPE, "one unknown piece; this one has 0"),
-    ([("<unk>", 0.0, spf.UNKNOWN), ("", 0.0, spf.NORMAL)], spf.BPE, "an empty piece"),
-    ([("<unk>", 0.0, spf.UNKNOWN), ("<0x0A>", 0.0, spf.BYTE)], spf.BPE, "byte_fallback is false, and .* is there"),
-])
+@pytest.mark.parametrize(
+    "pieces, model_type, words",
+    [
+        ([("<unk>", 0.0, spf.UNKNOWN)], 7, "type 7; known are types 1"),
+        ([("a", 0.0, spf.NORMAL)], spf.BPE, "one unknown piece; this one has 0"),
+        ([("<unk>", 0.0, spf.UNKNOWN), ("", 0.0, spf.NORMAL)], spf.BPE, "an empty piece"),
+        (
+            [("<unk>", 0.0, spf.UNKNOWN), ("<0x0A>", 0.0, spf.BYTE)],
+            spf.BPE,
+            "byte_fallback is false, and .* is there",
+        ),
+    ],
+)
 def test_a_model_that_cannot_be_used_says_why(pieces, model_type, words):
     with pytest.raises(TokenizerError, match=words):
         SentencePieceTokenizer(spf.SentencePieceFile(pieces, model_type))
 
 
 def test_byte_fallback_without_the_byte_pieces_is_an_error_not_silence():
-    file = spf.SentencePieceFile([("<unk>", 0.0, spf.UNKNOWN), ("a", 0.0, spf.NORMAL)], spf.BPE, byte_fallback=True)
+    file = spf.SentencePieceFile(
+        [("<unk>", 0.0, spf.UNKNOWN), ("a", 0.0, spf.NORMAL)], spf.BPE, byte_fallback=True
+    )
     with pytest.raises(TokenizerError, match="<0x"):
         SentencePieceTokenizer(file).encode("b")
 
@@ -151,7 +189,9 @@ def test_a_damaged_table_of_characters_is_refused(blob):
 def test_a_rule_behind_a_shifted_offset_is_found():
     units = [0] * 512
     units[0] = 1 << 10 | 0x200  # the root's offset is 1 << 8, because its shift bit is set
-    units[256 ^ ord("a")] = 1 << 10 | 0x100 | ord("a")  # a key ends here; its value is one place off
+    units[256 ^ ord("a")] = (
+        1 << 10 | 0x100 | ord("a")
+    )  # a key ends here; its value is one place off
     blob = struct.pack("<I512I", 512 * 4, *units) + b"letter a\0"
     assert CharsMap(blob).replacements("ab") == [("letter a", 1), ("b", 1)]
 
@@ -163,8 +203,15 @@ def test_a_trie_that_points_outside_itself_is_refused():
 
 def trained(lines, path, **options):
     model = io.BytesIO()
-    spm.SentencePieceTrainer.train(sentence_iterator=iter(lines), model_writer=model, vocab_size=600, minloglevel=2,
-                                   hard_vocab_limit=False, num_threads=1, **options)
+    spm.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines),
+        model_writer=model,
+        vocab_size=600,
+        minloglevel=2,
+        hard_vocab_limit=False,
+        num_threads=1,
+        **options,
+    )
     path.write_bytes(model.getvalue())
     return spm.SentencePieceProcessor(model_file=str(path)), SentencePieceTokenizer.load(path)
 
@@ -172,7 +219,9 @@ def trained(lines, path, **options):
 def check_against(code, tmp_path, number, **options):
     lines = [line for line in code.splitlines() if line.strip()][:800]
     theirs, ours = trained([*lines, *PHRASES * 4], tmp_path / "m.model", **options)
-    for text in texts_of_all_kinds(number, ("<x>", "[DAY]", "foo bar", "12", "<unk>", "<s>", "e\u0301")):
+    for text in texts_of_all_kinds(
+        number, ("<x>", "[DAY]", "foo bar", "12", "<unk>", "<s>", "e\u0301")
+    ):
         ids = theirs.encode(without_surrogates(text))
         assert ours.encode(text) == ids, ascii(text)
         assert ours.decode(ids) == theirs.decode(ids), ascii(text)
@@ -187,7 +236,9 @@ def test_every_option_of_a_file_is_honoured(code, tmp_path, model_type, option):
 @pytest.mark.long
 @pytest.mark.parametrize("model_type", ["unigram", "bpe"])
 @pytest.mark.parametrize("option", OPTIONS)
-def test_every_option_of_a_file_is_honoured_in_five_thousand_texts(code, tmp_path, model_type, option):
+def test_every_option_of_a_file_is_honoured_in_five_thousand_texts(
+    code, tmp_path, model_type, option
+):
     check_against(code, tmp_path, 5_000, model_type=model_type, **OPTIONS[option])
 
 
@@ -206,14 +257,20 @@ def proto_of(file, path):
 def library_reads(proto, texts, path):
     """The ids of the library and ours for a model that was put together by hand."""
     path.write_bytes(proto.SerializeToString())
-    theirs, ours = spm.SentencePieceProcessor(model_file=str(path)), SentencePieceTokenizer.load(path)
+    theirs, ours = (
+        spm.SentencePieceProcessor(model_file=str(path)),
+        SentencePieceTokenizer.load(path),
+    )
     return [theirs.encode(text) for text in texts], [ours.encode(text) for text in texts]
 
 
 def test_of_two_merges_with_one_score_the_left_one_is_made(tmp_path):
     tokens = ["<unk>", "a", "b", "c", "bc", "ab"]
-    file = spf.SentencePieceFile([(t, -1.0, spf.NORMAL if i else spf.UNKNOWN) for i, t in enumerate(tokens)], spf.BPE,
-                                 add_dummy_prefix=False)
+    file = spf.SentencePieceFile(
+        [(t, -1.0, spf.NORMAL if i else spf.UNKNOWN) for i, t in enumerate(tokens)],
+        spf.BPE,
+        add_dummy_prefix=False,
+    )
     theirs, ours = library_reads(proto_of(file, tmp_path / "m"), ["abc", "aabcc"], tmp_path / "m")
     assert ours == theirs and ours[0] == [5, 3]
 
@@ -224,7 +281,9 @@ def test_a_piece_that_is_not_used_is_made_and_taken_apart_again(tmp_path):
     pieces[4] = "ab", -4.0, spf.UNUSED
     for model_type in (spf.BPE, spf.UNIGRAM):
         file = spf.SentencePieceFile(pieces, model_type, add_dummy_prefix=False)
-        theirs, ours = library_reads(proto_of(file, tmp_path / "m"), ["abc", "ab", "abab"], tmp_path / "m")
+        theirs, ours = library_reads(
+            proto_of(file, tmp_path / "m"), ["abc", "ab", "abab"], tmp_path / "m"
+        )
         assert ours == theirs and ours[1] == [1, 2]
 
 
@@ -237,10 +296,14 @@ def odd_model(rng, table):
         pieces |= {f"<0x{byte:02X}>": (0.0, spf.BYTE) for byte in range(256)}
     for length in [1] * 6 + [rng.randint(1, 4) for _ in range(rng.randint(3, 25))]:
         kind = rng.choices([spf.NORMAL, spf.USER_DEFINED, spf.UNUSED], [10, 2, 2])[0]
-        pieces.setdefault("".join(rng.choices(letters, k=length)), (rng.choice([-1, -2, -3.5, -1.25, -7]), kind))
+        pieces.setdefault(
+            "".join(rng.choices(letters, k=length)), (rng.choice([-1, -2, -3.5, -1.25, -7]), kind)
+        )
     for piece, (score, kind) in pieces.items():
         proto.pieces.add(piece=piece, score=score, type=kind)
-    proto.trainer_spec.model_type = rng.choice([spf.UNIGRAM, spf.BPE, spf.UNIGRAM, spf.BPE, spf.WORD, spf.CHAR])
+    proto.trainer_spec.model_type = rng.choice(
+        [spf.UNIGRAM, spf.BPE, spf.UNIGRAM, spf.BPE, spf.WORD, spf.CHAR]
+    )
     proto.trainer_spec.treat_whitespace_as_suffix = rng.random() < 0.3
     for flag in ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces"):
         setattr(proto.normalizer_spec, flag, rng.random() < 0.7)
@@ -253,41 +316,62 @@ def test_models_with_any_mixture_of_kinds_and_settings_are_read_as_the_library_r
     rng, table = random.Random(0), nmt_nfkc()
     for _ in range(80):
         proto = odd_model(rng, table)
-        texts = ["".join(rng.choices("abc\u2581 d\u00e9\U0001f600\uff21\uff38s<>\u3000\n\u200b", k=rng.randint(0, 14)))
-                 for _ in range(15)]
+        texts = [
+            "".join(
+                rng.choices(
+                    "abc\u2581 d\u00e9\U0001f600\uff21\uff38s<>\u3000\n\u200b", k=rng.randint(0, 14)
+                )
+            )
+            for _ in range(15)
+        ]
         theirs, ours = library_reads(proto, texts, tmp_path / "m")
         assert ours == theirs, proto.trainer_spec
 
 
 def test_spaces_that_are_not_written_as_a_sign_are_read(tmp_path):
-    pieces = [("<unk>", 0.0, spf.UNKNOWN), *((t, -float(i), spf.NORMAL) for i, t in enumerate("ab c\u2581"))]
+    pieces = [
+        ("<unk>", 0.0, spf.UNKNOWN),
+        *((t, -float(i), spf.NORMAL) for i, t in enumerate("ab c\u2581")),
+    ]
     file = spf.SentencePieceFile(pieces, spf.UNIGRAM, escape_whitespaces=False)
-    theirs, ours = library_reads(proto_of(file, tmp_path / "m"), ["a b", " a  b\u2581 ", "\u2581"], tmp_path / "m")
+    theirs, ours = library_reads(
+        proto_of(file, tmp_path / "m"), ["a b", " a  b\u2581 ", "\u2581"], tmp_path / "m"
+    )
     assert ours == theirs
 
 
 def test_every_field_of_the_format_is_read_or_known_to_change_no_id():
     messages = pb.DESCRIPTOR.message_types_by_name
-    named = {"ModelProto": spf.FILE_FIELDS, "TrainerSpec": spf.TRAINER_FIELDS | spf.TRAINING_ONLY,
-             "NormalizerSpec": spf.NORMALIZER_FIELDS | spf.NORMALIZER_NAMES}
+    named = {
+        "ModelProto": spf.FILE_FIELDS,
+        "TrainerSpec": spf.TRAINER_FIELDS | spf.TRAINING_ONLY,
+        "NormalizerSpec": spf.NORMALIZER_FIELDS | spf.NORMALIZER_NAMES,
+    }
     for name, known in named.items():
         fields = {field.number: field.name for field in messages[name].fields}
         if name == "ModelProto":
             fields.pop(spf.SELF_TEST, None)
         assert fields == known
-    assert [f.name for f in pb.ModelProto.SentencePiece.DESCRIPTOR.fields] == ["piece", "score", "type"]
+    assert [f.name for f in pb.ModelProto.SentencePiece.DESCRIPTOR.fields] == [
+        "piece",
+        "score",
+        "type",
+    ]
     assert not spf.TRAINER_FIELDS.keys() & spf.TRAINING_ONLY.keys()
 
 
-@pytest.mark.parametrize("data, words", [
-    (b"\x32\x00", "the file has the field 6, which is not known"),
-    (b"\x12\x03\xc0\x0c\x01", "the trainer has the field 200, which is not known"),
-    (b"\x1a\x02\x38\x01", "the normaliser has the field 7, which is not known"),
-    (b"\x0a\x02\x20\x01", "a piece has the field 4, which is not known"),
-    (b"\x2a\x03\x12\x01x", "rewrites what was decoded"),
-    (b"\x12\x03\x1a\x01x", "model_type is b'x' where a number is expected"),
-    (b"\x0a\x05\x0a\x01x\x18\x09", "the piece 'x' is of the type 9"),
-])
+@pytest.mark.parametrize(
+    "data, words",
+    [
+        (b"\x32\x00", "the file has the field 6, which is not known"),
+        (b"\x12\x03\xc0\x0c\x01", "the trainer has the field 200, which is not known"),
+        (b"\x1a\x02\x38\x01", "the normaliser has the field 7, which is not known"),
+        (b"\x0a\x02\x20\x01", "a piece has the field 4, which is not known"),
+        (b"\x2a\x03\x12\x01x", "rewrites what was decoded"),
+        (b"\x12\x03\x1a\x01x", "model_type is b'x' where a number is expected"),
+        (b"\x0a\x05\x0a\x01x\x18\x09", "the piece 'x' is of the type 9"),
+    ],
+)
 def test_a_field_that_is_not_known_is_refused(tmp_path, data, words):
     (tmp_path / "m.model").write_bytes(b"\x0a\x03\x0a\x01a" + data)
     with pytest.raises(TokenizerError, match=words) as error:
@@ -296,13 +380,21 @@ def test_a_field_that_is_not_known_is_refused(tmp_path, data, words):
 
 
 def test_every_option_that_is_read_changes_what_a_text_becomes(tmp_path):
-    pieces = [("<unk>", 0.0, spf.UNKNOWN), *((t, -float(i), spf.NORMAL) for i, t in enumerate(["a", "b", "\u2581"]))]
+    pieces = [
+        ("<unk>", 0.0, spf.UNKNOWN),
+        *((t, -float(i), spf.NORMAL) for i, t in enumerate(["a", "b", "\u2581"])),
+    ]
 
     def read(**options):
         tokenizer = SentencePieceTokenizer(spf.SentencePieceFile(pieces, spf.BPE, **options))
         return tokenizer.encode(" a  b "), tokenizer.decode([0, 3, 1])
 
     plain = read()
-    for option in (dict(add_dummy_prefix=False), dict(remove_extra_whitespaces=False),
-                   dict(treat_whitespace_as_suffix=True), dict(escape_whitespaces=False), dict(unk_surface="?")):
+    for option in (
+        dict(add_dummy_prefix=False),
+        dict(remove_extra_whitespaces=False),
+        dict(treat_whitespace_as_suffix=True),
+        dict(escape_whitespaces=False),
+        dict(unk_surface="?"),
+    ):
         assert read(**option) != plain, option

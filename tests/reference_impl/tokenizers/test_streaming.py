@@ -1,4 +1,5 @@
 """Texts in chunks: the same ids as in one piece, and memory that does not grow with the text."""
+
 import itertools
 import random
 import tracemalloc
@@ -15,8 +16,13 @@ from reference_impl.tokenizers.tokenizer import Tokenizer
 from reference_impl.tokenizers.vocabulary import TokenizerError
 from reference_impl.tokenizers.wordpiece_training import BERT_SPECIALS, train_wordpiece
 
-PATTERNS = {"gpt2": pre.GPT2, "smollm2": pre.GPT2_SINGLE_DIGITS, "cl100k": pre.CL100K, "bert": pre.BERT,
-            "whitespace": pre.WORDS_AND_SIGNS}
+PATTERNS = {
+    "gpt2": pre.GPT2,
+    "smollm2": pre.GPT2_SINGLE_DIGITS,
+    "cl100k": pre.CL100K,
+    "bert": pre.BERT,
+    "whitespace": pre.WORDS_AND_SIGNS,
+}
 SIGNS = "aZ\u00e9\u65e51\u00b23 \t\n\r'sllS.,-_#\u00a0\u0301\u200b\U0001f389"
 
 
@@ -28,7 +34,9 @@ def chunks_of(text, rng):
 
 @pytest.fixture(scope="module")
 def gpt2(code):
-    return Tokenizer(train_byte_level_bpe([code], 700, ["<s>", "<s><t>"]), None, pre.GPT2, ["<s>", "<s><t>"])
+    return Tokenizer(
+        train_byte_level_bpe([code], 700, ["<s>", "<s><t>"]), None, pre.GPT2, ["<s>", "<s><t>"]
+    )
 
 
 @pytest.mark.parametrize("name", PATTERNS)
@@ -44,13 +52,21 @@ def test_words_are_those_of_the_whole_text_wherever_it_is_cut(name, awkward, cod
 def test_cutting_each_chunk_by_itself_gives_other_words():
     chunks = ["one t", "wo \n", "\nthree"]
     assert list(streaming.words_of(chunks, pre.GPT2)) == ["one", " two", " \n", "\n", "three"]
-    assert [word for chunk in chunks for word in pre.GPT2.findall(chunk)] != ["one", " two", " \n", "\n", "three"]
+    assert [word for chunk in chunks for word in pre.GPT2.findall(chunk)] != [
+        "one",
+        " two",
+        " \n",
+        "\n",
+        "three",
+    ]
 
 
 def test_special_tokens_across_chunks_are_found_and_the_longer_is_meant(gpt2):
     rng = random.Random(1)
     for _ in range(300):
-        text = "".join(rng.choices(["<s>", "<t>", "<s", "><", " a word", "\n\n", "<s><t>", "'", "ll"], k=12))
+        text = "".join(
+            rng.choices(["<s>", "<t>", "<s", "><", " a word", "\n\n", "<s><t>", "'", "ll"], k=12)
+        )
         for specials_in_text in (True, False):
             whole = gpt2.encode(text, specials_in_text=specials_in_text).ids
             assert list(gpt2.encode_iterable(chunks_of(text, rng), specials_in_text)) == whole
@@ -60,7 +76,9 @@ def test_special_tokens_across_chunks_are_found_and_the_longer_is_meant(gpt2):
 def test_a_file_is_encoded_line_by_line_as_tiktoken_encodes_it_whole(gpt2, code, tmp_path):
     (tmp_path / "code.py").write_text(code)
     ranks = {from_characters(token): id for token, id in gpt2.vocabulary.id_of.items() if id > 1}
-    theirs = tiktoken.Encoding("x", pat_str=pre.GPT2.pattern, mergeable_ranks=ranks, special_tokens={})
+    theirs = tiktoken.Encoding(
+        "x", pat_str=pre.GPT2.pattern, mergeable_ranks=ranks, special_tokens={}
+    )
     with open(tmp_path / "code.py") as lines:
         assert list(gpt2.model.encode_iterable(lines)) == theirs.encode(code)
 
@@ -100,14 +118,24 @@ def test_what_is_held_is_an_unfinished_word(monkeypatch):
 
     monkeypatch.setattr(streaming, "_LAST_BOUNDARY", Counting())
     words = list(streaming.words_of(("abcdefgh " for _ in range(1000)), pre.GPT2))
-    assert len(words) == 1001 and max(held) == 10  # a chunk of nine, and the space of the one before
+    assert (
+        len(words) == 1001 and max(held) == 10
+    )  # a chunk of nine, and the space of the one before
 
 
-@pytest.mark.parametrize("tokenizer, words", [
-    (lambda model: Tokenizer(model, None, pre.regex.compile(r"\S+")), "needs the whole text"),
-    (lambda model: Tokenizer(model, None, None), "finds its words otherwise"),
-    (lambda model: Tokenizer(model, None, pre.GPT2, [AddedToken("<s>", lstrip=True)]), "added tokens have no flags"),
-])
-def test_a_tokenizer_that_needs_the_whole_text_says_so_before_anything_is_read(gpt2, tokenizer, words):
+@pytest.mark.parametrize(
+    "tokenizer, words",
+    [
+        (lambda model: Tokenizer(model, None, pre.regex.compile(r"\S+")), "needs the whole text"),
+        (lambda model: Tokenizer(model, None, None), "finds its words otherwise"),
+        (
+            lambda model: Tokenizer(model, None, pre.GPT2, [AddedToken("<s>", lstrip=True)]),
+            "added tokens have no flags",
+        ),
+    ],
+)
+def test_a_tokenizer_that_needs_the_whole_text_says_so_before_anything_is_read(
+    gpt2, tokenizer, words
+):
     with pytest.raises(TokenizerError, match=words):
         tokenizer(gpt2.model).encode_iterable(iter(()))

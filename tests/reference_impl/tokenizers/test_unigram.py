@@ -1,4 +1,5 @@
 """The unigram lattice against a count of all cuts, and against `tokenizers` and `sentencepiece`."""
+
 import itertools
 import math
 import random
@@ -12,9 +13,19 @@ from hypothesis import strategies as st
 from reference_impl.tokenizers.unigram import Unigram, log_sum_exp  # noqa: E402
 from reference_impl.tokenizers.vocabulary import TokenizerError  # noqa: E402
 
-PIECES = [("<unk>", 0.0), ("a", -2.1), ("b", -2.3), ("ab", -3.7), ("ba", -3.9), ("aba", -5.6), ("abab", -6.2),
-          ("c", -3.3)]
-scored_pieces = st.dictionaries(st.text("abc", min_size=1, max_size=4), st.floats(-9, -0.5), max_size=12)
+PIECES = [
+    ("<unk>", 0.0),
+    ("a", -2.1),
+    ("b", -2.3),
+    ("ab", -3.7),
+    ("ba", -3.9),
+    ("aba", -5.6),
+    ("abab", -6.2),
+    ("c", -3.3),
+]
+scored_pieces = st.dictionaries(
+    st.text("abc", min_size=1, max_size=4), st.floats(-9, -0.5), max_size=12
+)
 
 
 def all_cuts(word, pieces):
@@ -30,7 +41,11 @@ def all_cuts(word, pieces):
 def test_the_best_cut_is_the_best_of_all_cuts():
     model = Unigram(PIECES)
     for n in range(1, 9):
-        for word in map("".join, itertools.product("abc", repeat=n)) if n < 6 else ["ab" * (n // 2), "aba" * (n // 3)]:
+        for word in (
+            map("".join, itertools.product("abc", repeat=n))
+            if n < 6
+            else ["ab" * (n // 2), "aba" * (n // 3)]
+        ):
             best = max(score for _, score in all_cuts(word, PIECES[1:]))
             assert math.isclose(sum(edge.score for edge in model.best(word)), best, abs_tol=1e-12)
 
@@ -62,6 +77,7 @@ def test_expected_counts_are_the_average_over_all_cuts():
 @pytest.mark.parametrize("theta", [0.0, 0.5, 1.0, 3.0])
 def test_samples_are_drawn_with_the_probability_of_their_cut(theta):
     import scipy.stats as scipy_stats
+
     cuts = {cut: theta * score for cut, score in all_cuts("ababab", PIECES[1:])}
     total = log_sum_exp(list(cuts.values()))
     model, rng = Unigram(PIECES), random.Random(20261121)
@@ -83,10 +99,15 @@ def test_cutting_agrees_with_tokenizers_unknown_characters_included(pieces, word
     library = tokenizers.models.Unigram(vocabulary, unk_id=0, byte_fallback=False)
     ours = Unigram(vocabulary).tokenize(word)
     theirs = library.tokenize(word)
-    score = {0: min(score for _, score in vocabulary) - 10} | {i: vocabulary[i][1] for i in range(1, len(vocabulary))}
+    score = {0: min(score for _, score in vocabulary) - 10} | {
+        i: vocabulary[i][1] for i in range(1, len(vocabulary))
+    }
 
     def total(tokens):
-        return sum(score[token.id] * ((token.end - token.start) if token.id == 0 else 1) for token in tokens)
+        return sum(
+            score[token.id] * ((token.end - token.start) if token.id == 0 else 1)
+            for token in tokens
+        )
 
     as_pieces = [type(ours[0])(token.id, *token.offsets) for token in theirs]
     assert ours == as_pieces or total(ours) == pytest.approx(total(as_pieces), abs=1e-9)
@@ -95,15 +116,23 @@ def test_cutting_agrees_with_tokenizers_unknown_characters_included(pieces, word
 def test_equal_cuts_are_told_apart_as_in_tokenizers():
     vocabulary = [("<unk>", 0.0), ("a", -1.0), ("aa", -2.0), ("aaa", -3.0)]
     library = tokenizers.models.Unigram(vocabulary, unk_id=0, byte_fallback=False)
-    assert Unigram(vocabulary).split("aaaaa") == [token.value for token in library.tokenize("aaaaa")]
+    assert Unigram(vocabulary).split("aaaaa") == [
+        token.value for token in library.tokenize("aaaaa")
+    ]
 
 
 def test_a_run_of_unknown_characters_is_one_token():
-    assert [tuple(piece) for piece in Unigram(PIECES).tokenize("axyzb")] == [(1, 0, 1), (0, 1, 4), (2, 4, 5)]
+    assert [tuple(piece) for piece in Unigram(PIECES).tokenize("axyzb")] == [
+        (1, 0, 1),
+        (0, 1, 4),
+        (2, 4, 5),
+    ]
 
 
 def test_the_unknown_and_control_tokens_never_match_text():
-    model = Unigram([("<unk>", 0.0), ("<", -9.0), ("s", -9.0), (">", -9.0), ("<s>", 0.0)], never_in_text=["<s>"])
+    model = Unigram(
+        [("<unk>", 0.0), ("<", -9.0), ("s", -9.0), (">", -9.0), ("<s>", 0.0)], never_in_text=["<s>"]
+    )
     assert model.split("<s>") == ["<", "s", ">"]
 
 

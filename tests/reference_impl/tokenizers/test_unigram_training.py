@@ -1,4 +1,5 @@
 """Training a unigram model: each step against a plain form, the whole against `tokenizers`."""
+
 import json
 import math
 from collections import Counter
@@ -36,8 +37,12 @@ def plain_model(pieces):
 def library_pieces(text, vocab_size):
     library = tokenizers.Tokenizer(tokenizers.models.Unigram())
     library.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    library.train_from_iterator([text], tokenizers.trainers.UnigramTrainer(
-        vocab_size=vocab_size, unk_token="<unk>", special_tokens=["<unk>"], show_progress=False))
+    library.train_from_iterator(
+        [text],
+        tokenizers.trainers.UnigramTrainer(
+            vocab_size=vocab_size, unk_token="<unk>", special_tokens=["<unk>"], show_progress=False
+        ),
+    )
     return dict(json.loads(library.to_str())["model"]["vocab"])
 
 
@@ -83,10 +88,14 @@ def test_em_never_lowers_the_likelihood_without_its_prior(words):
     for _ in range(3):
         lattice = training.Lattice(training.Substrings(words, 16), pieces)
         model = plain_model(pieces)
-        likelihoods.append(sum(model.expected_counts(word)[1] * count for word, count in words.items()))
+        likelihoods.append(
+            sum(model.expected_counts(word)[1] * count for word, count in words.items())
+        )
         expected = lattice.expected_counts(list(pieces.values()))
         total = math.log(expected.sum())
-        pieces = {piece: math.log(max(count, 1e-300)) - total for piece, count in zip(pieces, expected)}
+        pieces = {
+            piece: math.log(max(count, 1e-300)) - total for piece, count in zip(pieces, expected)
+        }
     assert likelihoods == sorted(likelihoods)
 
 
@@ -116,7 +125,7 @@ def test_pruning_drops_what_costs_the_least(words, weighed):
     assert ours == pytest.approx(loss, rel=1e-9)
     characters = [piece for piece in pieces if len(piece) == 1]
     size = len(characters) + len(loss) // 2
-    expected = sorted(loss, key=loss.get, reverse=True)[:size - len(characters)]
+    expected = sorted(loss, key=loss.get, reverse=True)[: size - len(characters)]
     assert set(training.prune(lattice, pieces, size)) == {*characters, *expected}
 
 
@@ -129,7 +138,9 @@ def test_without_pruning_the_pieces_and_scores_are_those_of_tokenizers(code):
     # Characters that EM dropped come back a little above the lowest score; the library puts them in any order.
     learned = [piece for piece in mine if mine[piece] > min(mine.values()) + 0.01]
     assert len(learned) > 300
-    assert np.allclose([mine[piece] for piece in learned], [theirs[piece] for piece in learned], atol=1e-8)
+    assert np.allclose(
+        [mine[piece] for piece in learned], [theirs[piece] for piece in learned], atol=1e-8
+    )
 
 
 @pytest.mark.parametrize("vocab_size", [300, 500])
@@ -140,7 +151,9 @@ def test_after_pruning_a_model_is_as_good_as_that_of_tokenizers(code, words, voc
     assert len(set(ours.vocabulary) & set(theirs)) >= 0.95 * vocab_size
 
     def log_likelihood(model):
-        return sum(sum(edge.score for edge in model.best(word)) * count for word, count in words.items())
+        return sum(
+            sum(edge.score for edge in model.best(word)) * count for word, count in words.items()
+        )
 
     # Both are negative: ours may be at most half a percent worse.
     assert log_likelihood(ours) >= 1.005 * log_likelihood(Unigram(theirs.items()))
@@ -159,7 +172,9 @@ def test_every_character_of_the_text_has_a_piece(words):
 
 
 def test_a_vocabulary_too_small_for_the_characters_is_refused():
-    with pytest.raises(TokenizerError, match="vocab_size is 3, but 1 special tokens, '<unk>' among them, .* need 4"):
+    with pytest.raises(
+        TokenizerError, match="vocab_size is 3, but 1 special tokens, '<unk>' among them, .* need 4"
+    ):
         training.train_unigram({"abc": 1}, 3)
 
 
@@ -171,7 +186,9 @@ def test_no_words_are_refused():
 def test_pieces_that_no_best_cut_uses_leave_only_characters():
     words = {"ab": 100, "cabd": 1, "eabf": 1}
     pieces = {"a": -1.0, "b": -1.0, "c": -3.0, "d": -3.0, "e": -3.0, "f": -3.0, "ab": -9.0}
-    assert set(training.prune(training.Lattice(training.Substrings(words, 16), pieces), pieces, 6)) == set("abcdef")
+    assert set(
+        training.prune(training.Lattice(training.Substrings(words, 16), pieces), pieces, 6)
+    ) == set("abcdef")
 
 
 def test_an_unknown_token_among_the_specials_is_not_added_again():

@@ -1,4 +1,5 @@
 """The small training as a fixture, and a way to start the programs that stand beside the tests."""
+
 import importlib.util
 import os
 import subprocess
@@ -22,10 +23,18 @@ def tiny():
 @pytest.fixture(scope="session")
 def run_program():
     """Run a program of this folder in processes of its own; fail with what it wrote if it fails."""
+
     def run(name, *arguments, launcher=()):
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}:{HERE}"}
-        done = subprocess.run([sys.executable, *launcher, str(HERE / name), *map(str, arguments)], env=environment,
-                              cwd=ROOT, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(
+            [sys.executable, *launcher, str(HERE / name), *map(str, arguments)],
+            env=environment,
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return done
+
     return run

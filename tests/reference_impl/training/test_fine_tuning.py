@@ -1,4 +1,5 @@
 """Each head learns a small task whose truth is known, and does not with its body frozen at random numbers."""
+
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -20,10 +21,23 @@ from reference_impl.objectives.task_losses import (
     span_answering,
     token_classification,
 )
-from reference_impl.training.fine_tuning import FineTuningConfig, epoch_batches, fine_tune, fine_tuning_groups
+from reference_impl.training.fine_tuning import (
+    FineTuningConfig,
+    epoch_batches,
+    fine_tune,
+    fine_tuning_groups,
+)
 
-CONFIG = BertConfig(vocab_size=24, hidden_size=32, num_layers=1, num_heads=2, intermediate_size=64,
-                    max_position_embeddings=12, hidden_dropout=0.0, attention_dropout=0.0)
+CONFIG = BertConfig(
+    vocab_size=24,
+    hidden_size=32,
+    num_layers=1,
+    num_heads=2,
+    intermediate_size=64,
+    max_position_embeddings=12,
+    hidden_dropout=0.0,
+    attention_dropout=0.0,
+)
 CLS, SEP, LENGTH = 1, 2, 8
 
 
@@ -48,7 +62,9 @@ def sequence(number):  # is word 4 somewhere? half of the texts have none
     return {"ids": ids, "labels": (ids == 4).any(1).long()}
 
 
-def pair(number):  # is word 4 in the second text? in every other example it is, in the others it is in the first
+def pair(
+    number,
+):  # is word 4 in the second text? in every other example it is, in the others it is in the first
     ids = draw(number)
     ids = ids.masked_fill(ids == 4, 5)
     ids[:, 4] = SEP
@@ -73,7 +89,9 @@ def span(number):  # the answer is the run of words from 20 on
     return {"ids": torch.where(inside, ids + 10, ids).clamp(max=23), "starts": first, "ends": last}
 
 
-def partners(number):  # the partner says the same in other words, each ten further on, from right to left
+def partners(
+    number,
+):  # the partner says the same in other words, each ten further on, from right to left
     ids = draw(number)
     other = torch.cat((ids[:, :1], ids[:, 1:].flip(1) + 10), 1)
     return {"ids": ids, "other_ids": other, "other_mask": torch.ones_like(other, dtype=torch.bool)}
@@ -94,7 +112,10 @@ def span_accuracy(model, data):
 
 
 def both_vectors(model, data):
-    return [sentence_vectors(model.bert, data[f"{part}ids"], data[f"{part}mask"]) for part in ("", "other_")]
+    return [
+        sentence_vectors(model.bert, data[f"{part}ids"], data[f"{part}mask"])
+        for part in ("", "other_")
+    ]
 
 
 def partner_loss(model, batch):
@@ -107,11 +128,30 @@ def retrieval(model, data):
 
 
 TASKS = {  # model, data, loss, measure, what to reach
-    "sequence": (lambda: BertForSequenceClassification(CONFIG), sequence, sequence_classification, label_accuracy, 0.9),
-    "pair": (lambda: BertForSequenceClassification(CONFIG), pair, sequence_classification, label_accuracy, 0.9),
-    "token": (lambda: BertForTokenClassification(CONFIG, 2), token, token_classification, label_accuracy, 0.95),
+    "sequence": (
+        lambda: BertForSequenceClassification(CONFIG),
+        sequence,
+        sequence_classification,
+        label_accuracy,
+        0.9,
+    ),
+    "pair": (
+        lambda: BertForSequenceClassification(CONFIG),
+        pair,
+        sequence_classification,
+        label_accuracy,
+        0.9,
+    ),
+    "token": (
+        lambda: BertForTokenClassification(CONFIG, 2),
+        token,
+        token_classification,
+        label_accuracy,
+        0.95,
+    ),
     "span": (lambda: BertForQuestionAnswering(CONFIG), span, span_answering, span_accuracy, 0.9),
-    "similarity": (lambda: SentenceEncoder(CONFIG), partners, partner_loss, retrieval, 0.7)}
+    "similarity": (lambda: SentenceEncoder(CONFIG), partners, partner_loss, retrieval, 0.7),
+}
 
 
 def learn(name, **changes):
@@ -124,6 +164,7 @@ def learn(name, **changes):
 
     def collate(some):
         return {key: torch.stack([example[key] for example in some]) for key in some[0]}
+
     settings = {"learning_rate": 5e-3, "epochs": 8, "batch_size": 32, **changes}
     fine_tune(model, loss, examples, collate, FineTuningConfig(**settings), progress=False)
     with torch.no_grad():
@@ -141,7 +182,9 @@ def test_a_head_alone_on_a_body_frozen_at_random_numbers_does_not_learn_it(name)
 
 
 def test_what_has_no_head_can_not_be_trained_with_its_body_frozen():
-    with pytest.raises(ValueError, match="SentenceEncoder has no parameter to train: all are frozen"):
+    with pytest.raises(
+        ValueError, match="SentenceEncoder has no parameter to train: all are frozen"
+    ):
         learn("similarity", freeze_body=True)
 
 
@@ -158,7 +201,11 @@ def test_layers_learn_at_rates_that_fall_from_the_head_down_to_the_embeddings():
 
 
 def test_every_embedding_learns_at_the_lowest_rate_whatever_it_is_called():
-    model = GPT(GPTConfig(vocab_size=11, hidden_size=4, num_layers=2, num_heads=1, max_position_embeddings=5))
+    model = GPT(
+        GPTConfig(
+            vocab_size=11, hidden_size=4, num_layers=2, num_heads=1, max_position_embeddings=5
+        )
+    )
     groups = fine_tuning_groups(model, FineTuningConfig(layer_decay=0.5, body=""))
     scale_of = {id(parameter): group["scale"] for group in groups for parameter in group["params"]}
     assert scale_of[id(model.position.weight)] == scale_of[id(model.embedding.weight)] == 0.25
@@ -167,7 +214,10 @@ def test_every_embedding_learns_at_the_lowest_rate_whatever_it_is_called():
 
 def test_an_epoch_meets_every_example_once_and_the_next_in_another_order():
     places = epoch_batches(10, 4, seed=3)
-    epochs = [[place for number in range(3 * epoch, 3 * epoch + 3) for place in places(number)] for epoch in (0, 1)]
+    epochs = [
+        [place for number in range(3 * epoch, 3 * epoch + 3) for place in places(number)]
+        for epoch in (0, 1)
+    ]
     assert [sorted(epoch) for epoch in epochs] == [list(range(10))] * 2
     assert epochs[0] != epochs[1]
     assert places(4) == places(4)
@@ -178,9 +228,20 @@ def test_no_examples_are_refused():
         fine_tune(torch.nn.Linear(1, 1), sequence_classification, [], list, FineTuningConfig())
 
 
-@pytest.mark.parametrize("name, value", [("learning_rate", -1.0), ("epochs", 0), ("batch_size", 0), ("batch_size", 1.5),
-                                         ("warmup_share", 1.5), ("weight_decay", -0.1), ("head_scale", -1.0),
-                                         ("layer_decay", 0.0), ("seed", -1)])
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("learning_rate", -1.0),
+        ("epochs", 0),
+        ("batch_size", 0),
+        ("batch_size", 1.5),
+        ("warmup_share", 1.5),
+        ("weight_decay", -0.1),
+        ("head_scale", -1.0),
+        ("layer_decay", 0.0),
+        ("seed", -1),
+    ],
+)
 def test_settings_of_a_fine_tuning_that_make_no_sense_are_refused(name, value, as_students_run_it):
     with pytest.raises(ValueError, match=f"{name} is {value}: give"):
         FineTuningConfig(**{name: value})

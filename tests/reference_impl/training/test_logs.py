@@ -1,4 +1,5 @@
 """What is written is read back: CSV by the csv module, events by TensorBoard's own reader; lines and bar on stderr."""
+
 import csv
 import sys
 
@@ -9,7 +10,14 @@ from reference_impl.training.logs import Log
 
 
 def row(step, **more):
-    return {"step": step, "loss": 1 / step, "learning_rate": 1e-5 / 3, "gradient_norm": 2.5, "terms": 10 * step, **more}
+    return {
+        "step": step,
+        "loss": 1 / step,
+        "learning_rate": 1e-5 / 3,
+        "gradient_norm": 2.5,
+        "terms": 10 * step,
+        **more,
+    }
 
 
 def write(folder, done, steps, progress=False):
@@ -22,13 +30,17 @@ def write(folder, done, steps, progress=False):
 
 def read(path):
     with path.open(newline="") as file:
-        return [{name: float(value) for name, value in line.items()} for line in csv.DictReader(file)]
+        return [
+            {name: float(value) for name, value in line.items()} for line in csv.DictReader(file)
+        ]
 
 
 def test_rows_are_in_the_csv_files_to_the_last_digit(tmp_path):
     write(tmp_path, 0, range(1, 5))
     assert read(tmp_path / "training.csv") == [row(step) for step in range(1, 5)]
-    assert read(tmp_path / "evaluation.csv") == [{"step": step, "accuracy": step / 7} for step in (2, 4)]
+    assert read(tmp_path / "evaluation.csv") == [
+        {"step": step, "accuracy": step / 7} for step in (2, 4)
+    ]
 
 
 def test_going_on_from_step_three_leaves_each_step_once_and_gives_the_whole_history(tmp_path):
@@ -38,7 +50,9 @@ def test_going_on_from_step_three_leaves_each_step_once_and_gives_the_whole_hist
     log = write(tmp_path, 3, range(4, 7))
     assert [line["step"] for line in read(tmp_path / "training.csv")] == [1, 2, 3, 4, 5, 6]
     assert [line["step"] for line in read(tmp_path / "evaluation.csv")] == [2, 4, 6]
-    assert log.history == [row(step, accuracy=step / 7) if step % 2 == 0 else row(step) for step in range(1, 7)]
+    assert log.history == [
+        row(step, accuracy=step / 7) if step % 2 == 0 else row(step) for step in range(1, 7)
+    ]
 
 
 def test_tensorboard_reads_every_value_once_also_after_going_on(tmp_path):
@@ -47,10 +61,17 @@ def test_tensorboard_reads_every_value_once_also_after_going_on(tmp_path):
     events = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
     losses = events.Scalars("training/loss")
     assert [event.step for event in losses] == [1, 2, 3, 4, 5, 6]
-    assert [event.value for event in losses] == pytest.approx([1 / step for step in range(1, 7)], rel=1e-6)
+    assert [event.value for event in losses] == pytest.approx(
+        [1 / step for step in range(1, 7)], rel=1e-6
+    )
     assert [event.step for event in events.Scalars("evaluation/accuracy")] == [2, 4, 6]
-    assert set(events.Tags()["scalars"]) == {"training/loss", "training/learning_rate", "training/gradient_norm",
-                                            "training/terms", "evaluation/accuracy"}
+    assert set(events.Tags()["scalars"]) == {
+        "training/loss",
+        "training/learning_rate",
+        "training/gradient_norm",
+        "training/terms",
+        "evaluation/accuracy",
+    }
 
 
 def test_evaluation_that_changes_its_names_is_refused_with_both(tmp_path):
@@ -65,7 +86,10 @@ def test_away_from_a_terminal_there_are_plain_lines_on_stderr_and_nothing_if_not
     write(None, 0, range(1, 3), progress=True)
     told = capsys.readouterr()
     assert told.out == ""
-    assert told.err.splitlines() == ["step 1 of 6: loss 1", "step 2 of 6: loss 0.5, accuracy 0.2857"]
+    assert told.err.splitlines() == [
+        "step 1 of 6: loss 1",
+        "step 2 of 6: loss 0.5, accuracy 0.2857",
+    ]
     write(None, 0, range(1, 3))
     assert capsys.readouterr().err == ""
 

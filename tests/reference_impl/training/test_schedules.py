@@ -1,4 +1,5 @@
 """Learning rates beside those that transformers' schedulers give an optimiser."""
+
 import pytest
 import torch
 from transformers import (
@@ -25,11 +26,19 @@ def rates_of(make):
 
 
 @pytest.mark.parametrize("warmup", [0, 1, 5])
-@pytest.mark.parametrize("name, make, minimum", [
-    ("cosine", lambda o, w: get_cosine_schedule_with_warmup(o, w, STEPS), 0.0),
-    ("cosine", lambda o, w: get_cosine_with_min_lr_schedule_with_warmup(o, w, STEPS, min_lr=0.03), 0.03),
-    ("linear", lambda o, w: get_linear_schedule_with_warmup(o, w, STEPS), 0.0),
-    ("constant", lambda o, w: get_constant_schedule_with_warmup(o, w), 0.0)])
+@pytest.mark.parametrize(
+    "name, make, minimum",
+    [
+        ("cosine", lambda o, w: get_cosine_schedule_with_warmup(o, w, STEPS), 0.0),
+        (
+            "cosine",
+            lambda o, w: get_cosine_with_min_lr_schedule_with_warmup(o, w, STEPS, min_lr=0.03),
+            0.03,
+        ),
+        ("linear", lambda o, w: get_linear_schedule_with_warmup(o, w, STEPS), 0.0),
+        ("constant", lambda o, w: get_constant_schedule_with_warmup(o, w), 0.0),
+    ],
+)
 def test_the_rate_of_every_step_is_that_of_transformers(name, make, minimum, warmup):
     ours = [learning_rate(step, STEPS, PEAK, warmup, name, minimum) for step in range(STEPS)]
     assert ours == pytest.approx(rates_of(lambda optimizer: make(optimizer, warmup)), abs=1e-15)

@@ -2,6 +2,7 @@
 
 Nothing is trained here: a record is made by its script and committed.
 """
+
 import json
 import os
 import runpy
@@ -14,7 +15,11 @@ import pytest
 from reference_impl.measure.scaling_law import ScalingLaw
 
 BENCH = Path(__file__).resolve().parents[3] / "bench"
-SCRIPTS = sorted(path for path in (BENCH / "trained").glob("*.py") if path.name != "all.py" and "__main__" in path.read_text())
+SCRIPTS = sorted(
+    path
+    for path in (BENCH / "trained").glob("*.py")
+    if path.name != "all.py" and "__main__" in path.read_text()
+)
 RUN_ALL = """
 import runpy, sys
 for script in sys.argv[1:]:
@@ -62,14 +67,18 @@ def test_all_layers_are_above_the_head_alone_in_each_draw_and_random_weights_are
 
 def test_spelling_is_read_better_than_by_the_tables_of_letters():
     found = record("spelling")["held_out"]
-    assert found["model"]["exact"] > max(row["exact"] for name, row in found.items() if name != "model")
+    assert found["model"]["exact"] > max(
+        row["exact"] for name, row in found.items() if name != "model"
+    )
 
 
 def test_the_transformer_was_given_the_words_steps_and_schedule_of_the_lstm_and_spells_nearly_as_well_for_less():
     mine, theirs = record("spelling_transformer"), record("spelling")
     assert mine["words"] == theirs["words"] and mine["settings"] == theirs["settings"]
     assert mine["held_out"]["LSTM with attention"] == theirs["held_out"]["model"]
-    assert abs(mine["held_out"]["Transformer"]["exact"] - theirs["held_out"]["model"]["exact"]) < 0.1
+    assert (
+        abs(mine["held_out"]["Transformer"]["exact"] - theirs["held_out"]["model"]["exact"]) < 0.1
+    )
     assert mine["parameters"] < theirs["parameters"]
     assert mine["gigaflops_a_step"]["Transformer"] < mine["gigaflops_a_step"]["LSTM with attention"]
 
@@ -81,7 +90,9 @@ def test_the_cut_table_of_n_grams_stays_closer_to_the_whole_one_than_to_pairs_al
 
 def test_half_precision_costs_the_vectors_nothing_that_word_similarity_shows():
     found = record("vectors")["wordsim353"]
-    assert abs(found["half precision"]["wordsim353"] - found["single precision"]["wordsim353"]) < 0.002
+    assert (
+        abs(found["half precision"]["wordsim353"] - found["single precision"]["wordsim353"]) < 0.002
+    )
 
 
 def test_the_readers_of_both_sides_tell_senses_that_the_same_readers_untrained_do_not():
@@ -95,15 +106,23 @@ def test_the_readers_of_both_sides_tell_senses_that_the_same_readers_untrained_d
 def test_readers_of_both_directions_know_the_answer_where_it_was_given_and_not_where_it_was_not():
     found = record("peeking")["found"]
     for layers in ("1 layer", "2 layers"):
-        one, both = (found[f"{words}, {layers}"]["nats"] for words in ("one direction", "both directions"))
+        one, both = (
+            found[f"{words}, {layers}"]["nats"] for words in ("one direction", "both directions")
+        )
         assert max(both["before the last place"]) < 0.5 < 4 < min(one["before the last place"])
         assert min(both["at the last place"]) > 4
 
 
 def test_distances_help_at_the_length_of_training_and_only_a_bias_that_fades_or_four_terms_carry_them_beyond_it():
-    found = {kind: {length: sum(runs) / len(runs) for length, runs in one["nats"].items()} for kind, one in record("positions")["found"].items()}
+    found = {
+        kind: {length: sum(runs) / len(runs) for length, runs in one["nats"].items()}
+        for kind, one in record("positions")["found"].items()
+    }
     for kind in ("T5", "Transformer-XL", "ALiBi", "RoPE"):
-        assert found[kind]["64"] < min(found[other]["64"] for other in ("none", "learned", "sinusoidal")) - 0.1, kind
+        assert (
+            found[kind]["64"]
+            < min(found[other]["64"] for other in ("none", "learned", "sinusoidal")) - 0.1
+        ), kind
     for kind in ("ALiBi", "Transformer-XL"):
         assert abs(found[kind]["512"] - found[kind]["64"]) < 0.05, kind
     for kind in ("T5", "RoPE"):
@@ -111,8 +130,15 @@ def test_distances_help_at_the_length_of_training_and_only_a_bias_that_fades_or_
 
 
 def test_a_modernbert_with_local_layers_reads_on_where_its_global_twin_breaks():
-    found = {kind: {length: sum(runs) / len(runs) for length, runs in one["bits"].items()} for kind, one in record("modernbert")["found"].items()}
-    assert found["alternating"]["768"] < found["alternating"]["96"] < record("modernbert")["by_counts"]["both neighbours"]["bits"] - 0.5
+    found = {
+        kind: {length: sum(runs) / len(runs) for length, runs in one["bits"].items()}
+        for kind, one in record("modernbert")["found"].items()
+    }
+    assert (
+        found["alternating"]["768"]
+        < found["alternating"]["96"]
+        < record("modernbert")["by_counts"]["both neighbours"]["bits"] - 0.5
+    )
     assert found["all global"]["768"] > found["all global"]["96"] + 1
     assert abs(found["all global"]["96"] - found["alternating"]["96"]) < 0.2
 
@@ -134,12 +160,17 @@ def test_lora_trains_fewer_numbers_than_full_fine_tuning_and_both_learn_the_new_
         if name.startswith("LoRA"):
             assert way["trained_parameters"] < ways["all weights"]["trained_parameters"]
         if name not in ("before", "from nothing"):
-            assert way["bits_per_byte"]["definitions"] < ways["before"]["bits_per_byte"]["definitions"]
+            assert (
+                way["bits_per_byte"]["definitions"] < ways["before"]["bits_per_byte"]["definitions"]
+            )
 
 
 def test_electra_and_the_masked_language_model_spent_the_same_number_of_operations():
     found = record("electra")["found"]
-    spent = {name: found[name]["steps"] * found[name]["gigaflops_a_step"] for name in ("masked LM", "ELECTRA")}
+    spent = {
+        name: found[name]["steps"] * found[name]["gigaflops_a_step"]
+        for name in ("masked LM", "ELECTRA")
+    }
     assert spent["ELECTRA"] == pytest.approx(spent["masked LM"], rel=0.01)
     assert set(found["ELECTRA"]["probes"]) == set(found["before training"]["probes"])
 
@@ -147,7 +178,9 @@ def test_electra_and_the_masked_language_model_spent_the_same_number_of_operatio
 def test_a_discriminator_tells_replaced_tokens_only_if_it_begins_as_a_bert_and_then_its_vectors_tell_exchanged_neighbours():
     found = record("electra_stages")
     assert max(found["joint"].values()) < 0.55
-    spent = {way: found["steps"][way] * found["megaflops_a_step"][way] for way in ("replaced", "masked")}
+    spent = {
+        way: found["steps"][way] * found["megaflops_a_step"][way] for way in ("replaced", "masked")
+    }
     assert spent["replaced"] == pytest.approx(spent["masked"], rel=0.01)
     for run in found["runs"]:
         assert min(run["probe"]) > 0.7 if run["way"] == "replaced" else max(run["probe"]) < 0.6
@@ -156,10 +189,19 @@ def test_a_discriminator_tells_replaced_tokens_only_if_it_begins_as_a_bert_and_t
 
 def test_the_longer_gpt_is_the_same_model_with_other_counts_of_steps_and_is_measured_beside_the_same_counts():
     longer, shorter = record("gpt_longer"), record("gpt")
-    assert longer["parameters"] == shorter["parameters"] and longer["held_out"] == shorter["held_out"]
-    assert longer["steps_done"] == longer["steps"] == longer["curve"][-1]["step"] == longer["training"][-1][0]
+    assert (
+        longer["parameters"] == shorter["parameters"] and longer["held_out"] == shorter["held_out"]
+    )
+    assert (
+        longer["steps_done"]
+        == longer["steps"]
+        == longer["curve"][-1]["step"]
+        == longer["training"][-1][0]
+    )
     for order in ("2", "3", "4"):
-        assert longer["counts"][f"{order}-gram"] == pytest.approx(shorter["bits_per_byte"][f"{order}-gram, Kneser-Ney"], abs=1e-3)
+        assert longer["counts"][f"{order}-gram"] == pytest.approx(
+            shorter["bits_per_byte"][f"{order}-gram, Kneser-Ney"], abs=1e-3
+        )
     assert longer["curve"][-1]["bits_per_byte"] < shorter["bits_per_byte"]["GPT"] - 0.05
 
 
@@ -169,9 +211,14 @@ def test_the_largest_run_of_the_ladder_is_larger_and_longer_than_all_that_foreto
     assert len(cells) == 9 and len(found["grid"]) == 9 * len(found["seed"])
     assert len({row["rate"] for row in found["grid"] + found["largest"]}) == 1
     for name in ("parameters", "tokens"):
-        assert all(row[name] == found["law"]["of"][name] > max(size[name] for size in found["grid"]) for row in found["largest"])
+        assert all(
+            row[name] == found["law"]["of"][name] > max(size[name] for size in found["grid"])
+            for row in found["largest"]
+        )
     law = ScalingLaw(**found["law"]["law"])
-    foretold = law.loss(float(found["law"]["of"]["parameters"]), float(found["law"]["of"]["tokens"]))
+    foretold = law.loss(
+        float(found["law"]["of"]["parameters"]), float(found["law"]["of"]["tokens"])
+    )
     assert foretold == pytest.approx(found["law"]["foretold"]["parameters"], abs=2e-3)
 
 
@@ -185,7 +232,14 @@ def test_the_head_of_gpt_1_learns_from_the_draws_that_counts_of_words_learned_fr
 
 def test_every_place_that_is_asked_counts_and_fewer_asked_places_leave_a_higher_loss():
     found = record("asked_share")["runs"]
-    of = {share: [row for row in found if row["share"] == share and row["steps"] == max(one["steps"] for one in found)] for share in (0.15, 0.4, 1.0)}
+    of = {
+        share: [
+            row
+            for row in found
+            if row["share"] == share and row["steps"] == max(one["steps"] for one in found)
+        ]
+        for share in (0.15, 0.4, 1.0)
+    }
     for share, rows in of.items():
         assert all(row["asked"] == pytest.approx(share * row["tokens"], rel=0.02) for row in rows)
     mean = {share: sum(row["nats"] for row in rows) / len(rows) for share, rows in of.items()}
@@ -196,14 +250,20 @@ def test_every_place_that_is_asked_counts_and_fewer_asked_places_leave_a_higher_
 def test_a_record_names_its_seed_its_versions_and_the_machine_with_its_load(name: str):
     found = record(name)
     assert "load" in found["machine"] and found["versions"]["python"]
-    if name != "vocabularies":      # which counts, without torch, and draws nothing
+    if name != "vocabularies":  # which counts, without torch, and draws nothing
         assert found["versions"]["torch"]
         assert {"seed", "seeds"} & set(found) or "seed" in found["settings"]
 
 
 def test_every_script_explains_itself_and_trains_nothing_when_asked_for_help():
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, "-c", RUN_ALL, *map(str, SCRIPTS)], capture_output=True, text=True,
-                          env=environment, timeout=300, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", RUN_ALL, *map(str, SCRIPTS)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=300,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.count("usage:") == len(SCRIPTS)

@@ -1,4 +1,5 @@
 """GGUF files, made with the `gguf` package's writer or by hand, byte for byte; the real models, read once."""
+
 import struct
 
 import gguf
@@ -20,11 +21,24 @@ def text(value: str | bytes) -> bytes:
     return struct.pack("<Q", len(content)) + content
 
 
-def gguf_bytes(values=(), tensors=(), *, magic=b"GGUF", version=3, num_values=None, num_tensors=None, content=b"",
-               alignment=32) -> bytes:
+def gguf_bytes(
+    values=(),
+    tensors=(),
+    *,
+    magic=b"GGUF",
+    version=3,
+    num_values=None,
+    num_tensors=None,
+    content=b"",
+    alignment=32,
+) -> bytes:
     """A file: `values` are (name, type, bytes), `tensors` (name, sizes, type, offset), each taken as it is."""
-    head = magic + struct.pack("<IQQ", version, len(tensors) if num_tensors is None else num_tensors,
-                               len(values) if num_values is None else num_values)
+    head = magic + struct.pack(
+        "<IQQ",
+        version,
+        len(tensors) if num_tensors is None else num_tensors,
+        len(values) if num_values is None else num_values,
+    )
     for name, type_, value in values:
         head += text(name) + struct.pack("<I", type_) + value
     for name, sizes, type_, offset in tensors:
@@ -35,9 +49,12 @@ def gguf_bytes(values=(), tensors=(), *, magic=b"GGUF", version=3, num_values=No
 @pytest.fixture(scope="session")
 def write_llama(tmp_path_factory):
     """Write a tiny transformers LLaMA as llama.cpp's converter does: its names, q and k permuted. Gives the path."""
+
     def permuted(weight, heads):
         # As in llama.cpp's convert_hf_to_gguf.py, LlamaModel.permute.
-        pairs = weight.reshape(heads, 2, weight.shape[0] // heads // 2, *weight.shape[1:]).swapaxes(1, 2)
+        pairs = weight.reshape(heads, 2, weight.shape[0] // heads // 2, *weight.shape[1:]).swapaxes(
+            1, 2
+        )
         return pairs.reshape(weight.shape)
 
     def write(model, factors=None, **more):
@@ -71,6 +88,7 @@ def write_llama(tmp_path_factory):
         writer.write_tensors_to_file()
         writer.close()
         return path
+
     return write
 
 

@@ -1,4 +1,5 @@
 """What an attack is, in the table: a hostile cell, or an odd file, and what the verdict must say of it."""
+
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -34,4 +35,6 @@ class Attack:
 
     def said_in(self, text: str) -> bool:
         """Whether a verdict's text says what it must."""
-        return any(one in text for one in ((self.says,) if isinstance(self.says, str) else self.says))
+        return any(
+            one in text for one in ((self.says,) if isinstance(self.says, str) else self.says)
+        )

@@ -1,4 +1,5 @@
 """A small assignment that is attacked, what a machine has to lose beside it, and how all of that looks from outside."""
+
 import ctypes
 import hashlib
 import json
@@ -21,21 +22,40 @@ from autograder.sandbox.bait import REPOSITORY
 from autograder.sandbox.bubblewrap import FIRST_UID
 
 NAME = "91-attacked"
-PR_SET_CHILD_SUBREAPER = 36         # linux/prctl.h: whoever is left by its parent becomes ours
+PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h: whoever is left by its parent becomes ours
 STUBS = {"double": ("x", "x + x"), "scaled": ("t", "2 * t"), "asked": ("f", "f(1) + 1")}
 CELL = '# %% nbgrader={{"grade": {grade}, "grade_id": "{id}", "locked": {locked}, {points}"schema_version": 3, "solution": {solution}, "task": false}}\n{source}\n'
 
 
 def _solutions() -> str:
     """The solutions file of the assignment."""
-    cells = ['# %% [markdown] nbgrader={"grade": false, "grade_id": "title", "locked": true, "schema_version": 3, "solution": false, '
-             '"task": false}\n# # Attacked\n']
+    cells = [
+        '# %% [markdown] nbgrader={"grade": false, "grade_id": "title", "locked": true, "schema_version": 3, "solution": false, '
+        '"task": false}\n# # Attacked\n'
+    ]
     for number, (name, (argument, body)) in enumerate(STUBS.items(), start=1):
-        cells += [f'# %% [markdown] nbgrader={{"grade": false, "grade_id": "{name}-card", "locked": true, "schema_version": 3, '
-                  f'"solution": false, "task": false}}\n# ## {number}. {name}\n',
-                  CELL.format(grade="false", id=name, locked="false", points="", solution="true", source=(
-                      f"def {name}({argument}):\n    ### BEGIN SOLUTION\n    return {body}\n    ### END SOLUTION\n")),
-                  CELL.format(grade="true", id=f"{name}-check", locked="true", points='"points": 3, ', solution="false", source=name)]
+        cells += [
+            f'# %% [markdown] nbgrader={{"grade": false, "grade_id": "{name}-card", "locked": true, "schema_version": 3, '
+            f'"solution": false, "task": false}}\n# ## {number}. {name}\n',
+            CELL.format(
+                grade="false",
+                id=name,
+                locked="false",
+                points="",
+                solution="true",
+                source=(
+                    f"def {name}({argument}):\n    ### BEGIN SOLUTION\n    return {body}\n    ### END SOLUTION\n"
+                ),
+            ),
+            CELL.format(
+                grade="true",
+                id=f"{name}-check",
+                locked="true",
+                points='"points": 3, ',
+                solution="false",
+                source=name,
+            ),
+        ]
     return "\n".join(cells)
 
 
@@ -50,7 +70,9 @@ def _declare() -> None:
         number = int(torch.randint(1000, 10**6, (1,), generator=rng))
         expect(student.double(number)).equals(2 * number, cause="It does not double any number.")
 
-    @double.stage("three", points=1, after="any")      # what everybody knows counts only after what nobody does
+    @double.stage(
+        "three", points=1, after="any"
+    )  # what everybody knows counts only after what nobody does
     def test_three_becomes_six(student):
         expect(student.double(3)).equals(6, cause="It does not double.")
 
@@ -66,14 +88,19 @@ def _declare() -> None:
     @asked.stage("any", points=3)
     def test_the_function_is_asked(student, rng):
         secret = int(torch.randint(1000, 10**6, (1,), generator=rng))
-        expect(student.asked(Watched(lambda x: secret * x, calls=50))).equals(secret + 1, cause="It does not ask.")
+        expect(student.asked(Watched(lambda x: secret * x, calls=50))).equals(
+            secret + 1, cause="It does not ask."
+        )
 
 
 @pytest.fixture(scope="session")
 def attacked_folder(tmp_path_factory) -> Path:
     """Solutions and exercises with this assignment beside the real ones."""
     folder = tmp_path_factory.mktemp("attacked")
-    for real, mine in ((catalogue.SOLUTIONS, folder / "solutions"), (catalogue.EXERCISES, folder / "exercises")):
+    for real, mine in (
+        (catalogue.SOLUTIONS, folder / "solutions"),
+        (catalogue.EXERCISES, folder / "exercises"),
+    ):
         mine.mkdir()
         for path in real.glob("[0-9]*"):
             os.symlink(path, mine / path.name)
@@ -89,20 +116,45 @@ def attacked(attacked_folder) -> Assignment:
         patch.setattr(catalogue, "SOLUTIONS", attacked_folder / "solutions")
         patch.setattr(catalogue, "EXERCISES", attacked_folder / "exercises")
         if not (attacked_folder / "exercises" / NAME).exists():
-            build(catalogue.assignment("91"), attacked_folder / "build", attacked_folder / "exercises")
+            build(
+                catalogue.assignment("91"), attacked_folder / "build", attacked_folder / "exercises"
+            )
         yield load_assignment("91")
 
 
 @pytest.fixture(scope="session")
 def notebook() -> Callable[..., bytes]:
     """Makes a notebook as a student hands it in: one function's cell is theirs, the others are as they were."""
+
     def make(source: str = "def double(x):\n    return x + x", function: str = "double") -> bytes:
         cells = []
         for name, (argument, _) in STUBS.items():
-            theirs = source if name == function else f"def {name}({argument}):\n    raise NotImplementedError"
-            cells += [(f"{name}-card", "markdown", f"## {name}"), (name, "code", theirs), (f"{name}-check", "code", name)]
-        return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [
-            {"cell_type": kind, "source": text, "metadata": {"nbgrader": {"grade_id": name}}} for name, kind, text in cells]}).encode()
+            theirs = (
+                source
+                if name == function
+                else f"def {name}({argument}):\n    raise NotImplementedError"
+            )
+            cells += [
+                (f"{name}-card", "markdown", f"## {name}"),
+                (name, "code", theirs),
+                (f"{name}-check", "code", name),
+            ]
+        return json.dumps(
+            {
+                "nbformat": 4,
+                "nbformat_minor": 5,
+                "metadata": {},
+                "cells": [
+                    {
+                        "cell_type": kind,
+                        "source": text,
+                        "metadata": {"nbgrader": {"grade_id": name}},
+                    }
+                    for name, kind, text in cells
+                ],
+            }
+        ).encode()
+
     return make
 
 
@@ -118,15 +170,22 @@ class Snapshot:
 
 def snapshot(course: Path, submitted: Path, honest: list[str]) -> Snapshot:
     """Look at the machine and at what belongs to the honest students."""
-    return Snapshot(_files(course, submitted, honest), _processes(), _sockets(), gradebook_of(course, honest))
+    return Snapshot(
+        _files(course, submitted, honest), _processes(), _sockets(), gradebook_of(course, honest)
+    )
 
 
 def _files(course: Path, submitted: Path, honest: list[str]) -> dict[str, str]:
     """Hashes of all that was handed in, of what the honest have in the course's folder and of the grader's own code; names elsewhere."""
     found = {}
-    for folder in (submitted, *(course / part for part in ("verdicts", "autograded", "feedback", "submitted"))):
+    for folder in (
+        submitted,
+        *(course / part for part in ("verdicts", "autograded", "feedback", "submitted")),
+    ):
         for path in sorted(folder.rglob("*")):
-            ours = folder == submitted or any(name in part for part in path.relative_to(folder).parts for name in honest)
+            ours = folder == submitted or any(
+                name in part for part in path.relative_to(folder).parts for name in honest
+            )
             if ours and path.is_file() and not path.is_symlink() and path.stat().st_size < 1 << 26:
                 found[str(path)] = hashlib.sha256(path.read_bytes()).hexdigest()
     for folder in ("autograder/checks", "autograder/grading", "autograder/sandbox", "solutions"):
@@ -134,8 +193,21 @@ def _files(course: Path, submitted: Path, honest: list[str]) -> dict[str, str]:
             if "__pycache__" not in path.parts:
                 found[str(path)] = str(path.lstat().st_mtime_ns)
     for folder in ("/", "/etc", "/usr/local/bin", str(course)):
-        found |= {f"{folder}/{name}": "" for name in os.listdir(folder) if "canary" not in name and name not in (
-            "verdicts", "autograded", "feedback", "grading.log", "grading.lock", "gradebook.db-journal", "submitted")}
+        found |= {
+            f"{folder}/{name}": ""
+            for name in os.listdir(folder)
+            if "canary" not in name
+            and name
+            not in (
+                "verdicts",
+                "autograded",
+                "feedback",
+                "grading.log",
+                "grading.lock",
+                "gradebook.db-journal",
+                "submitted",
+            )
+        }
     return found
 
 
@@ -153,7 +225,9 @@ def _descendants() -> dict[int, psutil.Process]:
     found = {}
     for one in psutil.Process().children(recursive=True):
         try:
-            if one.status() != psutil.STATUS_ZOMBIE and not (one.name() == "sh" and "word2serve-stage-" in one.cmdline()[-1]):
+            if one.status() != psutil.STATUS_ZOMBIE and not (
+                one.name() == "sh" and "word2serve-stage-" in one.cmdline()[-1]
+            ):
                 found[one.pid] = one
         except psutil.NoSuchProcess:
             continue
@@ -176,7 +250,11 @@ def _sockets() -> set[str]:
     """Sockets of this machine, and System V memory, whose owner is one of the users that only sandboxes have."""
     found = set()
     for name in ("tcp", "tcp6", "udp", "udp6", "raw", "raw6"):
-        lines = Path(f"/proc/net/{name}").read_text().splitlines()[1:] if Path(f"/proc/net/{name}").exists() else []
+        lines = (
+            Path(f"/proc/net/{name}").read_text().splitlines()[1:]
+            if Path(f"/proc/net/{name}").exists()
+            else []
+        )
         found |= {f"{name} {line}" for line in lines if int(line.split()[7]) >= FIRST_UID}
     shared = Path("/proc/sysvipc/shm")
     lines = shared.read_text().splitlines()[1:] if shared.exists() else []
@@ -191,9 +269,15 @@ def gradebook_of(course: Path, students: list[str]) -> dict[str, list]:
         "students": (f"SELECT * FROM student WHERE id IN ({marks}) ORDER BY id", students),
         "assignments": ("SELECT * FROM assignment ORDER BY id", ()),
         "cells": ("SELECT * FROM grade_cells ORDER BY id", ()),
-        "grades": ("SELECT s.student_id, g.auto_score, g.manual_score, g.extra_credit, g.needs_manual_grade, g.cell_id FROM grade g "
-                   "JOIN submitted_notebook n ON g.notebook_id = n.id JOIN submitted_assignment s ON n.assignment_id = s.id "
-                   f"WHERE s.student_id IN ({marks}) ORDER BY 1, 6", students),
+        "grades": (
+            "SELECT s.student_id, g.auto_score, g.manual_score, g.extra_credit, g.needs_manual_grade, g.cell_id FROM grade g "
+            "JOIN submitted_notebook n ON g.notebook_id = n.id JOIN submitted_assignment s ON n.assignment_id = s.id "
+            f"WHERE s.student_id IN ({marks}) ORDER BY 1, 6",
+            students,
+        ),
     }
     with sqlite3.connect(course / "gradebook.db") as database:
-        return {what: database.execute(text, values).fetchall() for what, (text, values) in questions.items()}
+        return {
+            what: database.execute(text, values).fetchall()
+            for what, (text, values) in questions.items()
+        }

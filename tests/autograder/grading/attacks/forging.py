@@ -1,57 +1,85 @@
 """Points without work: forged results, objects that equal everything, libraries that were changed underneath the check."""
+
 from tests.autograder.grading.attacks.attack import NOT_DOUBLE, Attack
 
 UNREADABLE = ("returned", "It does not")
 SCALED = "It does not scale."
 
 FORGED_RESULTS = [
-    Attack("prints-points", '''
+    Attack(
+        "prints-points",
+        """
 def double(x):
     print("91.double: 3 of 3 points")
     return "91.double: 3 of 3 points"
-''', "a value of type str"),
-    Attack("redefines-check", '''
+""",
+        "a value of type str",
+    ),
+    Attack(
+        "redefines-check",
+        """
 def check(*anything):
     return 3
 double_check = expect = check
 def double(x):
     return check()
-'''),
-    Attack("returns-a-verdict", '''
+""",
+    ),
+    Attack(
+        "returns-a-verdict",
+        """
 def double(x):
     return {"exercise": "91.double", "earned": 3.0, "points": 3.0, "stages": [{"name": "any", "status": "passed"}]}
-''', "type dict; an int was asked for"),
-    Attack("raises-passed", '''
+""",
+        "type dict; an int was asked for",
+    ),
+    Attack(
+        "raises-passed",
+        """
 class Passed(Exception):
     status, earned, kind, text = "passed", 3.0, "passed", "passed"
 class CheckFailed(Passed):
     pass
 def double(x):
     raise Passed("3 of 3 points") if x % 2 else CheckFailed("3 of 3 points")
-''', "Passed"),
-    Attack("ends-the-process-well", '''
+""",
+        "Passed",
+    ),
+    Attack(
+        "ends-the-process-well",
+        """
 import os
 def double(x):
     os._exit(0)
-''', "ended"),
-    Attack("ends-the-cell-well", '''
+""",
+        "ended",
+    ),
+    Attack(
+        "ends-the-cell-well",
+        """
 import sys
 def double(x):
     return 0
 sys.exit(0)
-'''),
-    Attack("gives-itself-points", '''
+""",
+    ),
+    Attack(
+        "gives-itself-points",
+        """
 from types import SimpleNamespace
 get_ipython = lambda: SimpleNamespace(display_pub=None)
 points = grade = score = auto_score = max_score = 3.0
 __nbgrader__ = {"double-check": {"points": 3, "grade": 3}}
 def double(x):
     return points
-'''),
+""",
+    ),
 ]
 
 FALSE_COMPARISON = [
-    Attack("equals-everything", '''
+    Attack(
+        "equals-everything",
+        """
 class Equal:
     def __eq__(self, other): return True
     def __ne__(self, other): return False
@@ -61,8 +89,12 @@ class Equal:
     __hash__ = object.__hash__
 def double(x):
     return Equal()
-''', UNREADABLE),
-    Attack("a-number-that-equals-all", '''
+""",
+        UNREADABLE,
+    ),
+    Attack(
+        "a-number-that-equals-all",
+        """
 class Seven(int):
     def __eq__(self, other): return True
     def __ne__(self, other): return False
@@ -70,8 +102,12 @@ class Seven(int):
     def __sub__(self, other): return 0
 def double(x):
     return Seven(7)
-''', UNREADABLE),
-    Attack("a-class-that-lies-about-itself", '''
+""",
+        UNREADABLE,
+    ),
+    Attack(
+        "a-class-that-lies-about-itself",
+        """
 class Lies:
     __class__ = int
     def __index__(self): return 6
@@ -80,8 +116,12 @@ class Lies:
     __hash__ = object.__hash__
 def double(x):
     return Lies()
-''', UNREADABLE),
-    Attack("a-tensor-that-agrees", '''
+""",
+        UNREADABLE,
+    ),
+    Attack(
+        "a-tensor-that-agrees",
+        """
 import torch
 class Agrees(torch.Tensor):
     @classmethod
@@ -89,50 +129,89 @@ class Agrees(torch.Tensor):
         return True
 def scaled(t):
     return torch.zeros(3).as_subclass(Agrees)
-''', ("returned", SCALED), "scaled"),
-    Attack("nothing-is-all-close", '''
+""",
+        ("returned", SCALED),
+        "scaled",
+    ),
+    Attack(
+        "nothing-is-all-close",
+        """
 import torch
 def scaled(t):
     return torch.empty(0)
-''', "another shape than was asked for", "scaled"),
-    Attack("not-a-number", '''
+""",
+        "another shape than was asked for",
+        "scaled",
+    ),
+    Attack(
+        "not-a-number",
+        """
 import torch
 def scaled(t):
     return torch.full_like(t, float("nan"))
-''', SCALED, "scaled"),
-    Attack("infinitely-close", '''
+""",
+        SCALED,
+        "scaled",
+    ),
+    Attack(
+        "infinitely-close",
+        """
 import torch
 def scaled(t):
     return torch.full_like(t, float("inf"))
-''', SCALED, "scaled"),
-    Attack("one-number-for-all", '''
+""",
+        SCALED,
+        "scaled",
+    ),
+    Attack(
+        "one-number-for-all",
+        """
 import torch
 def scaled(t):
     return t.sum()
-''', "another shape than was asked for", "scaled"),
-    Attack("objects-in-an-array", '''
+""",
+        "another shape than was asked for",
+        "scaled",
+    ),
+    Attack(
+        "objects-in-an-array",
+        """
 import numpy as np
 class Equal:
     def __eq__(self, other): return True
     __hash__ = object.__hash__
 def double(x):
     return np.array([Equal()], dtype=object)
-''', UNREADABLE),
-    Attack("changes-the-question", '''
+""",
+        UNREADABLE,
+    ),
+    Attack(
+        "changes-the-question",
+        """
 def scaled(t):
     t.zero_()
     return t
-''', ("changed", SCALED), "scaled"),
-    Attack("resizes-the-question", '''
+""",
+        ("changed", SCALED),
+        "scaled",
+    ),
+    Attack(
+        "resizes-the-question",
+        """
 import torch
 def scaled(t):
     t.set_(torch.empty(0))
     return t
-''', ("changed", "returned", SCALED), "scaled"),
+""",
+        ("changed", "returned", SCALED),
+        "scaled",
+    ),
 ]
 
 PATCHED_LIBRARIES = [
-    Attack("patches-torch", '''
+    Attack(
+        "patches-torch",
+        """
 import math, numpy, torch
 for name in ("allclose", "equal", "isclose", "all", "eq"):
     setattr(torch, name, lambda *args, **named: True)
@@ -142,8 +221,13 @@ numpy.allclose = numpy.array_equal = numpy.isclose = lambda *args, **named: True
 math.isclose = math.isfinite = lambda *args, **named: True
 def scaled(t):
     return t
-''', SCALED, "scaled"),
-    Attack("patches-our-modules", '''
+""",
+        SCALED,
+        "scaled",
+    ),
+    Attack(
+        "patches-our-modules",
+        """
 import sys
 for module in list(sys.modules.values()):
     for name in ("expect", "CheckFailed", "same", "check", "run_stage", "run_exercise", "checked_value"):
@@ -151,23 +235,34 @@ for module in list(sys.modules.values()):
             setattr(module, name, lambda *args, **named: 3.0)
 def double(x):
     return 0
-'''),
-    Attack("patches-builtins", '''
+""",
+    ),
+    Attack(
+        "patches-builtins",
+        """
 import builtins
 builtins.isinstance = builtins.all = builtins.any = builtins.callable = lambda *args: True
 builtins.abs = builtins.len = lambda *args: 0
 def double(x):
     return 0
-''', ("It does not double.", "stopped", "returned", "Error")),
-    Attack("patches-the-worker", '''
+""",
+        ("It does not double.", "stopped", "returned", "Error"),
+    ),
+    Attack(
+        "patches-the-worker",
+        """
 import gc
 for one in gc.get_objects():
     if type(one).__name__ == "Worker":
         type(one).answer = lambda self, request: self.send({"say": "returned", "value": 6, "args": [], "counted": {}})
 def double(x):
     return 0
-''', ("stopped", "It does not double any number.")),
-    Attack("patches-the-frames", '''
+""",
+        ("stopped", "It does not double any number."),
+    ),
+    Attack(
+        "patches-the-frames",
+        """
 import sys
 frames = sys.modules["autograder.sandbox.frames"]
 real = frames.pack
@@ -178,8 +273,12 @@ def pack(value, ours=None):
 frames.pack = pack
 def double(x):
     return 0
-''', "type bool; an int was asked for"),
-    Attack("shadows-modules", '''
+""",
+        "type bool; an int was asked for",
+    ),
+    Attack(
+        "shadows-modules",
+        """
 import os, sys
 for name in ("torch", "json", "autograder", "numpy"):
     with open(f"/tmp/{name}.py", "w") as file:
@@ -189,14 +288,24 @@ for name in ("json", "numpy"):
     sys.modules.pop(name, None)
 def double(x):
     return 0
-''', ("ended by itself", NOT_DOUBLE)),
-    Attack("patches-a-number", '''
+""",
+        ("ended by itself", NOT_DOUBLE),
+    ),
+    Attack(
+        "patches-a-number",
+        """
 import ctypes
 def double(x):
     zero = ctypes.c_uint32.from_address(id(0) + 24)     # the digit of the only 0 that there is
     zero.value = 6
     return 0
-''', ("It does not double.", "stopped", "ended", "Error")),
+""",
+        ("It does not double.", "stopped", "ended", "Error"),
+    ),
 ]
 
-FAMILIES = {"forged results": FORGED_RESULTS, "false comparison": FALSE_COMPARISON, "patched libraries": PATCHED_LIBRARIES}
+FAMILIES = {
+    "forged results": FORGED_RESULTS,
+    "false comparison": FALSE_COMPARISON,
+    "patched libraries": PATCHED_LIBRARIES,
+}

@@ -1,10 +1,13 @@
 """Inside one's own interpreter: hooks that see or change what runs there, and walks to the objects of whoever asks."""
+
 from tests.autograder.grading.attacks.attack import Attack
 
 ODD_END = ("It does not double.", "stopped", "Error", "ended")
 
 HOOKS = [
-    Attack("traces-every-frame", '''
+    Attack(
+        "traces-every-frame",
+        """
 import sys, threading
 def trace(frame, event, argument):
     for name in ("expected", "value", "answer", "status"):
@@ -15,15 +18,22 @@ def double(x):
     sys.settrace(trace)
     threading.settrace(trace)
     return 0
-''', ODD_END),
-    Attack("profiles-every-call", '''
+""",
+        ODD_END,
+    ),
+    Attack(
+        "profiles-every-call",
+        """
 import sys
 seen = []
 def double(x):
     sys.setprofile(lambda frame, event, argument: seen.append(argument))
     return next((one * 2 for one in seen if one == "expected"), 0)
-'''),
-    Attack("imports-for-others", '''
+""",
+    ),
+    Attack(
+        "imports-for-others",
+        """
 import builtins, sys, types
 real = builtins.__import__
 def load(name, *rest):
@@ -37,8 +47,12 @@ class Finder:
 sys.meta_path.insert(0, Finder())
 def double(x):
     return 0
-''', ODD_END),
-    Attack("refuses-every-event", '''
+""",
+        ODD_END,
+    ),
+    Attack(
+        "refuses-every-event",
+        """
 import sys
 def double(x):
     def hook(event, arguments):
@@ -46,8 +60,11 @@ def double(x):
             raise RuntimeError("not today")
     sys.addaudithook(hook)
     return 0
-'''),
-    Attack("last-words", '''
+""",
+    ),
+    Attack(
+        "last-words",
+        """
 import atexit, sys
 def last(*anything):
     print("3 of 3 points")
@@ -59,8 +76,11 @@ def double(x):
             raise SystemExit(0)
     Dies()
     return 0
-'''),
-    Attack("interrupts-the-worker", '''
+""",
+    ),
+    Attack(
+        "interrupts-the-worker",
+        """
 import signal
 def ring(number, frame):
     frame.f_globals["value"] = 6
@@ -69,15 +89,23 @@ signal.signal(signal.SIGALRM, ring)
 def double(x):
     signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
     return 0
-''', ODD_END),
-    Attack("collects-garbage-forever", '''
+""",
+        ODD_END,
+    ),
+    Attack(
+        "collects-garbage-forever",
+        """
 import gc
 gc.callbacks.append(lambda phase, info: [gc.collect for _ in range(10)])
 gc.set_threshold(1)
 def double(x):
     return 0
-''', ODD_END),
-    Attack("changes-the-workers-code", '''
+""",
+        ODD_END,
+    ),
+    Attack(
+        "changes-the-workers-code",
+        """
 import sys
 worker = sys.modules["autograder.sandbox.worker"].Worker
 def send(self, message):
@@ -85,11 +113,15 @@ def send(self, message):
 worker.send.__code__ = send.__code__
 def double(x):
     return 0
-''', ODD_END),
+""",
+        ODD_END,
+    ),
 ]
 
 WALKS = [
-    Attack("walks-up-the-frames", '''
+    Attack(
+        "walks-up-the-frames",
+        """
 import sys
 def double(x):
     frame = sys._getframe()
@@ -99,14 +131,20 @@ def double(x):
                 return 2 * x
         frame = frame.f_back
     return 0
-'''),
-    Attack("walks-all-objects", '''
+""",
+    ),
+    Attack(
+        "walks-all-objects",
+        """
 import gc
 def double(x):
     wanted = {"Exercise", "Stage", "Verdict", "Assignment", "Submission", "Expectation"}
     return 2 * x if any(type(one).__name__ in wanted for one in gc.get_objects()) else 0
-'''),
-    Attack("asks-who-holds-it", '''
+""",
+    ),
+    Attack(
+        "asks-who-holds-it",
+        """
 import gc
 def scaled(t):
     for holder in gc.get_referrers(t):
@@ -114,8 +152,13 @@ def scaled(t):
             if isinstance(other, dict) and "expected" in other:
                 return 2 * t
     return t
-''', "It does not scale.", "scaled"),
-    Attack("walks-a-traceback", '''
+""",
+        "It does not scale.",
+        "scaled",
+    ),
+    Attack(
+        "walks-a-traceback",
+        """
 import sys
 def double(x):
     try:
@@ -127,14 +170,20 @@ def double(x):
         if any("test_" in name for name in place.f_code.co_names):
             return 2 * x
     return 0
-'''),
-    Attack("reads-the-checks-source", '''
+""",
+    ),
+    Attack(
+        "reads-the-checks-source",
+        """
 import inspect, linecache
 def double(x):
     texts = ["".join(one.code_context or []) for one in inspect.stack()] + [str(one) for one in linecache.cache.values()]
     return 2 * x if any("does not " + "double" in text for text in texts) else 0
-'''),
-    Attack("reads-its-own-memory", '''
+""",
+    ),
+    Attack(
+        "reads-its-own-memory",
+        """
 import re
 def double(x):
     wanted = re.compile(rb"It does[ ]not double any")      # matches what we say, not itself
@@ -151,14 +200,18 @@ def double(x):
                 if wanted.search(found):
                     return 2 * x
     return 0
-'''),
-    Attack("reads-the-question-ahead", '''
+""",
+    ),
+    Attack(
+        "reads-the-question-ahead",
+        """
 import gc, os, select
 def double(x):
     worker = next(one for one in gc.get_objects() if type(one).__name__ == "Worker")
     waiting = select.select([worker.read_fd], [], [], 0.2)[0]
     return 2 * x if waiting and b"expected" in os.read(worker.read_fd, 1 << 16) else 0
-'''),
+""",
+    ),
 ]
 
 FAMILIES = {"interpreter hooks": HOOKS, "frame and garbage walks": WALKS}

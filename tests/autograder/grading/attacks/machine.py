@@ -1,10 +1,13 @@
 """What lies on the machine that grades: answers, others' work, secrets, /proc, and every place that could be written to."""
+
 from tests.autograder.grading.attacks.attack import Attack
 
 REFUSED = ("Error", "It does not double.")
 
 ANSWERS = [
-    Attack("imports-the-answers", '''
+    Attack(
+        "imports-the-answers",
+        """
 import importlib, inspect
 def double(x):
     for name in ("solutions", "autograder.chapters.c01_static_embeddings.test_counting", "autograder.grading.verdict",
@@ -15,8 +18,11 @@ def double(x):
         except (ImportError, OSError, TypeError):
             continue
     return 0
-'''),
-    Attack("searches-the-disk", '''
+""",
+    ),
+    Attack(
+        "searches-the-disk",
+        """
 import os
 def double(x):
     for folder, inner, names in os.walk("/"):
@@ -25,23 +31,39 @@ def double(x):
         if any(name.startswith(("91-attacked", "gradebook.db", ".course-secret")) for name in (*names, *inner)):
             return 2 * x
     return 0
-''', ("It does not double.", "stopped")),
-    Attack("reads-the-neighbour", '''
+""",
+        ("It does not double.", "stopped"),
+    ),
+    Attack(
+        "reads-the-neighbour",
+        """
 import glob, json
 def double(x):
     for path in glob.glob(FACTS["submitted"] + "/*/*/*.ipynb"):
         return 2 * x
     return json.load(open(FACTS["submitted"] + "/honest-1/91-attacked/91-attacked.ipynb"))["cells"][0] and 2 * x
-''', "FileNotFoundError"),
-    Attack("reads-earlier-verdicts", '''
+""",
+        "FileNotFoundError",
+    ),
+    Attack(
+        "reads-earlier-verdicts",
+        """
 def double(x):
     return 2 * x if open(FACTS["course"] + "/verdicts/91-attacked/honest-1.json").read() else 0
-''', "FileNotFoundError"),
-    Attack("reads-the-courses-secret", '''
+""",
+        "FileNotFoundError",
+    ),
+    Attack(
+        "reads-the-courses-secret",
+        """
 def double(x):
     return 2 * x if open(FACTS["course"] + "/.course-secret", "rb").read() else 0
-''', "FileNotFoundError"),
-    Attack("reads-the-canaries", '''
+""",
+        "FileNotFoundError",
+    ),
+    Attack(
+        "reads-the-canaries",
+        """
 def double(x):
     found = []
     for path in FACTS["canaries"]:
@@ -50,8 +72,12 @@ def double(x):
         except OSError as error:
             found.append(str(error))
     raise ValueError("; ".join(found))
-''', "No such file"),
-    Attack("reads-keys-and-passwords", '''
+""",
+        "No such file",
+    ),
+    Attack(
+        "reads-keys-and-passwords",
+        """
 def double(x):
     for path in ("/etc/shadow", "/etc/ssh/ssh_host_ed25519_key", "/root/.bashrc", "/root/.netrc", "/etc/machine-id"):
         try:
@@ -59,16 +85,24 @@ def double(x):
         except OSError as error:
             refused = error
     raise refused
-''', "Error"),
-    Attack("reads-the-environment", '''
+""",
+        "Error",
+    ),
+    Attack(
+        "reads-the-environment",
+        """
 import os
 def double(x):
     return 2 * x if FACTS["variable"] in os.environ or {"HOME": "/root", "SSH_AUTH_SOCK": ""}.items() <= os.environ.items() else dict(os.environ)
-''', "type dict; an int was asked for"),
+""",
+        "type dict; an int was asked for",
+    ),
 ]
 
 PROC = [
-    Attack("enters-other-roots", '''
+    Attack(
+        "enters-other-roots",
+        """
 import os
 def double(x):
     for pid in ("1", "self", str(os.getppid()), str(FACTS["checker"])):
@@ -76,14 +110,21 @@ def double(x):
             if os.path.exists(f"/proc/{pid}/{way}{FACTS['repository']}/solutions"):
                 return 2 * x
     return 0
-'''),
-    Attack("reads-the-checkers-memory", '''
+""",
+    ),
+    Attack(
+        "reads-the-checkers-memory",
+        """
 def double(x):
     with open(f"/proc/{FACTS['checker']}/mem", "rb") as memory:
         memory.seek(FACTS["address"])
         return memory.read(FACTS["length"]).decode()
-''', ("FileNotFoundError", "PermissionError", "OSError")),
-    Attack("reads-memory-by-call", '''
+""",
+        ("FileNotFoundError", "PermissionError", "OSError"),
+    ),
+    Attack(
+        "reads-memory-by-call",
+        """
 import ctypes
 def double(x):
     libc, room = ctypes.CDLL(None, use_errno=True), ctypes.create_string_buffer(100)
@@ -92,8 +133,12 @@ def double(x):
     if libc.process_vm_readv(FACTS["checker"], mine, 1, theirs, 1, 0) > 0:
         return room.value.decode()
     raise OSError(ctypes.get_errno(), "process_vm_readv")
-''', ("PermissionError", "ProcessLookupError")),
-    Attack("reads-every-environ", '''
+""",
+        ("PermissionError", "ProcessLookupError"),
+    ),
+    Attack(
+        "reads-every-environ",
+        """
 import os
 def double(x):
     for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -103,16 +148,22 @@ def double(x):
         except OSError:
             continue
     return 0
-'''),
-    Attack("sees-other-processes", '''
+""",
+    ),
+    Attack(
+        "sees-other-processes",
+        """
 import os
 def double(x):
     for pid in filter(str.isdigit, os.listdir("/proc")):
         if FACTS["mark"] in open(f"/proc/{pid}/cmdline", errors="replace").read():
             return 2 * x
     return 0
-'''),
-    Attack("sets-the-kernel", '''
+""",
+    ),
+    Attack(
+        "sets-the-kernel",
+        """
 def double(x):
     refused = None
     for path in ("/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/sys/kernel/hostname", "/proc/sys/vm/drop_caches"):
@@ -122,8 +173,12 @@ def double(x):
         except OSError as error:
             refused = error
     raise refused
-''', "Error"),
-    Attack("reopens-descriptors", '''
+""",
+        "Error",
+    ),
+    Attack(
+        "reopens-descriptors",
+        """
 import os
 def double(x):
     for name in os.listdir("/proc/self/fd"):
@@ -134,11 +189,14 @@ def double(x):
         if int(name) > 2 and not target.startswith(("pipe:", "/proc/", "/tmp", "/dev/null")):
             return 2 * x
     return 0
-'''),
+""",
+    ),
 ]
 
 WRITING = [
-    Attack("writes-at-the-targets", '''
+    Attack(
+        "writes-at-the-targets",
+        """
 import os
 def double(x):
     for path in FACTS["targets"]:
@@ -148,22 +206,34 @@ def double(x):
         except OSError as error:
             refused = error
     raise refused
-''', "Error"),
-    Attack("writes-the-gradebook", '''
+""",
+        "Error",
+    ),
+    Attack(
+        "writes-the-gradebook",
+        """
 import sqlite3
 def double(x):
     with sqlite3.connect(FACTS["course"] + "/gradebook.db") as database:
         database.execute("UPDATE grade SET manual_score = 50, needs_manual_grade = 0")
     return 0
-''', ("OperationalError", "Error")),
-    Attack("writes-its-verdict", '''
+""",
+        ("OperationalError", "Error"),
+    ),
+    Attack(
+        "writes-its-verdict",
+        """
 import json
 def double(x):
     with open(FACTS["course"] + "/verdicts/91-attacked/writes-its-verdict.json", "w") as file:
         json.dump({"earned": 3}, file)
     return 0
-''', "FileNotFoundError"),
-    Attack("writes-into-the-worker", '''
+""",
+        "FileNotFoundError",
+    ),
+    Attack(
+        "writes-into-the-worker",
+        """
 import os, sys
 def double(x):
     for folder in ("/course", os.path.dirname(os.__file__), "/usr/lib", *sys.path):
@@ -175,8 +245,12 @@ def double(x):
         if folder not in ("/tmp", ""):
             return 2 * x
     raise refused
-''', "Error"),
-    Attack("links-to-the-outside", '''
+""",
+        "Error",
+    ),
+    Attack(
+        "links-to-the-outside",
+        """
 import os
 def double(x):
     for number, path in enumerate([FACTS["course"] + "/gradebook.db", *FACTS["targets"]]):
@@ -184,22 +258,34 @@ def double(x):
             os.symlink(path, f"/tmp/link-{number}-{x}-{os.urandom(4).hex()}")
     open([one.path for one in os.scandir("/tmp") if one.is_symlink()][0], "a").write("x")
     return 2 * x
-''', ("FileNotFoundError", "Read-only")),
-    Attack("makes-a-device", '''
+""",
+        ("FileNotFoundError", "Read-only"),
+    ),
+    Attack(
+        "makes-a-device",
+        """
 import os, stat
 def double(x):
     os.mknod("/tmp/disk", 0o600 | stat.S_IFBLK, os.makedev(8, 0))
     return 2 * x
-''', "PermissionError"),
-    Attack("becomes-root-by-a-file", '''
+""",
+        "PermissionError",
+    ),
+    Attack(
+        "becomes-root-by-a-file",
+        """
 import os, shutil, subprocess
 def double(x):
     shutil.copy("/bin/cat", "/tmp/cat")
     os.chmod("/tmp/cat", 0o6755)
     os.setuid(0)
     return 2 * x if subprocess.run(["/tmp/cat", "/etc/shadow"]).returncode == 0 else 0
-''', "PermissionError"),
-    Attack("mounts-and-unshares", '''
+""",
+        "PermissionError",
+    ),
+    Attack(
+        "mounts-and-unshares",
+        """
 import ctypes, os
 def double(x):
     libc = ctypes.CDLL(None, use_errno=True)
@@ -209,7 +295,9 @@ def double(x):
         if call() >= 0:
             return 2 * x
     raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-''', ("PermissionError", "OSError")),
+""",
+        ("PermissionError", "OSError"),
+    ),
 ]
 
 FAMILIES = {"answers and others' work": ANSWERS, "/proc": PROC, "writing": WRITING}

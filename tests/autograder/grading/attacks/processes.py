@@ -1,4 +1,5 @@
 """Processes that would outlive their call, and signals to those that are none of the student's."""
+
 from tests.autograder.grading.attacks.attack import Attack
 
 NAMED = '''
@@ -15,37 +16,58 @@ def stay(seconds=600):
 ENDED = ("It does not double.", "stopped", "ended")
 
 OUTLIVE = [
-    Attack("leaves-a-daemon", NAMED + '''
+    Attack(
+        "leaves-a-daemon",
+        NAMED
+        + """
 def double(x):
     if os.fork() == 0:
         if os.fork() == 0:
             stay()
         os._exit(0)
     return 0
-'''),
-    Attack("leaves-a-program", NAMED + '''
+""",
+    ),
+    Attack(
+        "leaves-a-program",
+        NAMED
+        + """
 import subprocess
 def double(x):
     subprocess.Popen([sys.executable or "/usr/bin/python3", "-c", f"import time; time.sleep(600)  # {FACTS['mark']}"],
                      start_new_session=True)
     return 0
-''', ("It does not double.", "Error")),
-    Attack("leaves-threads", NAMED + '''
+""",
+        ("It does not double.", "Error"),
+    ),
+    Attack(
+        "leaves-threads",
+        NAMED
+        + """
 import threading
 for _ in range(8):
     threading.Thread(target=time.sleep, args=(600,)).start()
 def double(x):
     return 0
-'''),
-    Attack("forks-when-it-ends", NAMED + '''
+""",
+    ),
+    Attack(
+        "forks-when-it-ends",
+        NAMED
+        + """
 import atexit
 atexit.register(lambda: os.fork() == 0 and stay())
 def double(x):
     if os.fork() == 0:
         stay()
     sys.exit(0)
-''', ("SystemExit", "stopped", "ended")),
-    Attack("forks-ahead-of-the-killer", NAMED + '''
+""",
+        ("SystemExit", "stopped", "ended"),
+    ),
+    Attack(
+        "forks-ahead-of-the-killer",
+        NAMED
+        + """
 def double(x):
     if os.fork() == 0:
         os.setsid()
@@ -55,38 +77,59 @@ def double(x):
                 os._exit(0)
         os._exit(0)
     return 0
-'''),
-    Attack("dies-and-leaves-a-child-on-the-pipe", NAMED + '''
+""",
+    ),
+    Attack(
+        "dies-and-leaves-a-child-on-the-pipe",
+        NAMED
+        + """
 def double(x):
     if os.fork() == 0:
         stay()
     os._exit(0)
-''', ENDED),
-    Attack("clones-into-its-parent", NAMED + '''
+""",
+        ENDED,
+    ),
+    Attack(
+        "clones-into-its-parent",
+        NAMED
+        + """
 def double(x):
     libc = ctypes.CDLL(None, use_errno=True)
     for flags in (0x8000 | 17, 0x20000000 | 17, 0x10000000 | 17):       # CLONE_PARENT, CLONE_NEWPID, CLONE_NEWUSER
         if libc.syscall(56, flags, 0, 0, 0, 0) == 0:
             stay()
     return 0
-'''),
-    Attack("takes-back-the-death-signal", NAMED + '''
+""",
+    ),
+    Attack(
+        "takes-back-the-death-signal",
+        NAMED
+        + """
 def double(x):
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(1, 0, 0, 0, 0) == 0:
         return 2 * x
     raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-''', ("PermissionError", "Function not implemented")),
+""",
+        ("PermissionError", "Function not implemented"),
+    ),
 ]
 
 SIGNALS = [
-    Attack("kills-everything", '''
+    Attack(
+        "kills-everything",
+        """
 import os, signal
 def double(x):
     os.kill(-1, signal.SIGKILL)
     return 0
-''', ("It does not double.", "ended", "ProcessLookupError")),
-    Attack("kills-by-number", '''
+""",
+        ("It does not double.", "ended", "ProcessLookupError"),
+    ),
+    Attack(
+        "kills-by-number",
+        """
 import os, signal
 def double(x):
     for pid in (FACTS["victim"], FACTS["checker"], os.getppid()):
@@ -97,22 +140,35 @@ def double(x):
         except OSError as error:
             refused = error
     raise refused
-''', "Error"),
-    Attack("kills-its-group", '''
+""",
+        "Error",
+    ),
+    Attack(
+        "kills-its-group",
+        """
 import os, signal
 def double(x):
     os.killpg(0, signal.SIGTERM)
     os.kill(0, signal.SIGKILL)
     return 0
-''', ("It does not double.", "ended")),
-    Attack("stops-itself", '''
+""",
+        ("It does not double.", "ended"),
+    ),
+    Attack(
+        "stops-itself",
+        """
 import os, signal
 def double(x):
     os.kill(os.getpid(), signal.SIGSTOP)
     signal.raise_signal(signal.SIGSTOP)
     return 0
-''', ("It does not double.", "seconds"), dear=True),
-    Attack("signals-by-a-timer", '''
+""",
+        ("It does not double.", "seconds"),
+        dear=True,
+    ),
+    Attack(
+        "signals-by-a-timer",
+        """
 import os, signal, time
 def double(x):
     signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
@@ -120,8 +176,12 @@ def double(x):
     for _ in range(10**7):
         pass
     return 0
-''', ("It does not double.", "ended")),
-    Attack("signals-by-a-descriptor", '''
+""",
+        ("It does not double.", "ended"),
+    ),
+    Attack(
+        "signals-by-a-descriptor",
+        """
 import fcntl, os, signal
 def double(x):
     read, write = os.pipe()
@@ -130,8 +190,12 @@ def double(x):
     fcntl.fcntl(read, fcntl.F_SETFL, os.O_ASYNC)
     os.write(write, b"x")
     return 0
-''', ("It does not double.", "ProcessLookupError", "PermissionError")),
-    Attack("traces-the-victim", '''
+""",
+        ("It does not double.", "ProcessLookupError", "PermissionError"),
+    ),
+    Attack(
+        "traces-the-victim",
+        """
 import ctypes, os
 def double(x):
     libc = ctypes.CDLL(None, use_errno=True)
@@ -139,16 +203,26 @@ def double(x):
         if libc.ptrace(16, pid, 0, 0) == 0:
             return 2 * x
     raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-''', ("PermissionError", "ProcessLookupError")),
-    Attack("crashes", '''
+""",
+        ("PermissionError", "ProcessLookupError"),
+    ),
+    Attack(
+        "crashes",
+        """
 import ctypes
 def double(x):
     ctypes.string_at(0)
-''', "SIGSEGV"),
-    Attack("aborts-in-its-cell", '''
+""",
+        "SIGSEGV",
+    ),
+    Attack(
+        "aborts-in-its-cell",
+        """
 import os
 os.abort()
-''', ("SIGABRT", "ended")),
+""",
+        ("SIGABRT", "ended"),
+    ),
 ]
 
 FAMILIES = {"processes that outlive": OUTLIVE, "signals": SIGNALS}

@@ -1,4 +1,5 @@
 """What came of every attack, as rows to keep and as a page for instructors."""
+
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -6,7 +7,7 @@ from autograder.grading.verdict import Verdict
 from tests.autograder.grading.attacks.attack import Attack
 
 PAGE = Path(__file__).with_name("README.md")
-SHORT = 100         # characters of what a verdict says
+SHORT = 100  # characters of what a verdict says
 HEAD = """\
 # What attackers got
 
@@ -35,8 +36,14 @@ def row(attack: Attack, verdicts: Sequence[Verdict], said: str) -> dict:
     found = next((one for one in wanted if one in said), "")
     line = next((line for line in said.splitlines() if found and found in line), "")
     begin = max(0, line.find(found) + len(found) - SHORT)
-    return {"family": attack.family, "attack": attack.name, "before": 0.0, "after": sum(one["earned"] for verdict in verdicts for one in verdict.results),
-            "says": line[begin:begin + SHORT].strip(), "seconds": round(sum(one.seconds for one in verdicts), 1)}
+    return {
+        "family": attack.family,
+        "attack": attack.name,
+        "before": 0.0,
+        "after": sum(one["earned"] for verdict in verdicts for one in verdict.results),
+        "says": line[begin : begin + SHORT].strip(),
+        "seconds": round(sum(one.seconds for one in verdicts), 1),
+    }
 
 
 def page(record: dict) -> str:
@@ -44,13 +51,29 @@ def page(record: dict) -> str:
     rows, families = record["attacks"], {}
     for one in rows:
         families.setdefault(one["family"], []).append(one)
-    text = HEAD.format(attacks=len(rows), families=len(families), gained=sum(one["after"] - one["before"] for one in rows),
-                       touched=", ".join(record["touched"]) or "nothing", seconds=record["seconds"], machine=record["machine"],
-                       isolation=record["isolation"], date=record["date"])
-    text += "".join(f"| {family} | {len(members)} | {sum(one['after'] - one['before'] for one in members):g} | "
-                    f"{max(one['seconds'] for one in members)} |\n" for family, members in families.items())
-    return text + EACH + "".join(f"| {one['family']} | {_plain(one['attack'])} | {one['before']:g} | {one['after']:g} | {_plain(one['says'])} |\n"
-                                 for one in rows)
+    text = HEAD.format(
+        attacks=len(rows),
+        families=len(families),
+        gained=sum(one["after"] - one["before"] for one in rows),
+        touched=", ".join(record["touched"]) or "nothing",
+        seconds=record["seconds"],
+        machine=record["machine"],
+        isolation=record["isolation"],
+        date=record["date"],
+    )
+    text += "".join(
+        f"| {family} | {len(members)} | {sum(one['after'] - one['before'] for one in members):g} | "
+        f"{max(one['seconds'] for one in members)} |\n"
+        for family, members in families.items()
+    )
+    return (
+        text
+        + EACH
+        + "".join(
+            f"| {one['family']} | {_plain(one['attack'])} | {one['before']:g} | {one['after']:g} | {_plain(one['says'])} |\n"
+            for one in rows
+        )
+    )
 
 
 def _plain(text: str) -> str:

@@ -1,4 +1,5 @@
 """The table of all attacks by family, and a small share of it."""
+
 from dataclasses import replace
 
 from tests.autograder.grading.attacks import (
@@ -15,12 +16,23 @@ from tests.autograder.grading.attacks import (
 from tests.autograder.grading.attacks.attack import Attack
 
 MODULES = (forging, interpreter, machine, network, processes, bombs, wire, documents, persistence)
-ATTACKS: list[Attack] = [replace(one, family=family) for module in MODULES for family, members in module.FAMILIES.items()
-                         for one in members]
+ATTACKS: list[Attack] = [
+    replace(one, family=family)
+    for module in MODULES
+    for family, members in module.FAMILIES.items()
+    for one in members
+]
 # Without walls each of these leaves this trace, and hurts nothing but what the test has laid out.
-CONTROLS = {"reads-the-canaries": "a secret of this machine came out", "writes-at-the-targets": "was written", "visits-loopback": "was reached",
-            "leaves-a-daemon": "processes", "writes-the-gradebook": "gradebook", "enters-other-roots": "points", "reads-the-neighbour": "points",
-            "reads-the-courses-secret": "points"}
+CONTROLS = {
+    "reads-the-canaries": "a secret of this machine came out",
+    "writes-at-the-targets": "was written",
+    "visits-loopback": "was reached",
+    "leaves-a-daemon": "processes",
+    "writes-the-gradebook": "gradebook",
+    "enters-other-roots": "points",
+    "reads-the-neighbour": "points",
+    "reads-the-courses-secret": "points",
+}
 
 
 def a_few_of_each() -> list[Attack]:

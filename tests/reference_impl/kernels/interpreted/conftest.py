@@ -6,6 +6,7 @@ up starts such a process), or with a GPU, where the same tests run compiled and 
 Every tensor that a kernel allocates lies between canaries and begins as NaN; inputs lie between bands of NaN. A load
 past an input's end then spoils the result, a store past an output's end is found, an element left out is a NaN.
 """
+
 import itertools
 from types import SimpleNamespace
 
@@ -29,13 +30,21 @@ allocate = torch.empty  # the original, for what is not a kernel's
 
 def banded(shape, strides, dtype, band):
     """A view of this shape and these strides in the middle of a longer buffer that is filled with `band`."""
-    extent = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True)) if 0 not in shape else 0
+    extent = (
+        1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+        if 0 not in shape
+        else 0
+    )
     buffer = torch.full((extent + 2 * BAND,), band, dtype=dtype, device=DEVICE)
     return torch.as_strided(buffer, shape, strides, BAND), buffer
 
 
 def contiguous_strides(shape):
-    return [*itertools.accumulate(reversed(shape[1:]), lambda a, b: a * b, initial=1)][::-1] if shape else []
+    return (
+        [*itertools.accumulate(reversed(shape[1:]), lambda a, b: a * b, initial=1)][::-1]
+        if shape
+        else []
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +80,9 @@ def kernel():
         laid_out = [x.shape[d] for d in order]
         laid_out[-1] += gap
         strides = dict(zip(order, contiguous_strides(laid_out), strict=True))
-        view, buffer = banded(tuple(x.shape), [strides[d] for d in range(x.ndim)], x.dtype, torch.nan)
+        view, buffer = banded(
+            tuple(x.shape), [strides[d] for d in range(x.ndim)], x.dtype, torch.nan
+        )
         view.copy_(x)
         return view
 
@@ -94,16 +105,23 @@ def dtype(request):
 @pytest.fixture
 def naive():
     """Attention by its definition in the precision of its inputs: all scores at once, (B, H, T, D)."""
+
     def attention(q, k, v, causal=False, window=None, scale=None):
         num_queries, num_keys = q.shape[2], k.shape[2]
         k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], dim=1) for x in (k, v))
-        distance = (torch.arange(num_keys)[None, :] - torch.arange(num_queries)[:, None]
-                    - (num_keys - num_queries)).to(q.device)
+        distance = (
+            torch.arange(num_keys)[None, :]
+            - torch.arange(num_queries)[:, None]
+            - (num_keys - num_queries)
+        ).to(q.device)
         seen = torch.ones_like(distance, dtype=torch.bool)
         if causal:
             seen &= distance <= 0
         if window is not None:
             seen &= distance > -window
-        scores = (q @ k.mT * (q.shape[-1] ** -0.5 if scale is None else scale)).masked_fill(~seen, -1e300)
+        scores = (q @ k.mT * (q.shape[-1] ** -0.5 if scale is None else scale)).masked_fill(
+            ~seen, -1e300
+        )
         return (scores.softmax(-1) * seen) @ v
+
     return attention

@@ -1,4 +1,5 @@
 """Vector addition, softmax, matrix multiplication, RMSNorm and SwiGLU against torch in float64."""
+
 import pytest
 import torch
 
@@ -16,9 +17,12 @@ def test_vector_add_of_any_length_and_stride(kernel, dtype, length, block):
     kernel.assert_close(vector_add(x, y, backend="triton", block=block), x.double() + y.double())
 
 
-@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")  # numpy says so where a GPU gives -inf in silence
-@pytest.mark.parametrize("rows, columns, block", [(3, 1, None), (5, 77, 16), (2, 130, 128), (2, 130, None),
-                                                  (0, 5, None)])
+@pytest.mark.filterwarnings(
+    "ignore:overflow:RuntimeWarning"
+)  # numpy says so where a GPU gives -inf in silence
+@pytest.mark.parametrize(
+    "rows, columns, block", [(3, 1, None), (5, 77, 16), (2, 130, 128), (2, 130, None), (0, 5, None)]
+)
 def test_softmax_of_ragged_rows_in_any_blocks(kernel, dtype, rows, columns, block):
     x = kernel.rand(rows, columns, dtype=dtype, gap=3) * 5
     kernel.assert_close(softmax(x, backend="triton", block=block), x.double().softmax(1))
@@ -32,17 +36,26 @@ def test_softmax_rescales_when_a_larger_number_comes_late_and_takes_masked_score
     kernel.assert_close(softmax(x, backend="triton", block=16), x.double().softmax(1))
 
 
-@pytest.mark.parametrize("rows, columns, depth", [(1, 1, 1), (33, 17, 50), (16, 70, 16), (90, 5, 33), (4, 4, 0)])
+@pytest.mark.parametrize(
+    "rows, columns, depth", [(1, 1, 1), (33, 17, 50), (16, 70, 16), (90, 5, 33), (4, 4, 0)]
+)
 def test_matmul_of_ragged_and_transposed_matrices(kernel, dtype, rows, columns, depth):
-    a, b = kernel.rand(rows, depth, dtype=dtype, gap=2), kernel.rand(depth, columns, dtype=dtype, order=(1, 0))
+    a, b = (
+        kernel.rand(rows, depth, dtype=dtype, gap=2),
+        kernel.rand(depth, columns, dtype=dtype, order=(1, 0)),
+    )
     expected = a.double() @ b.double()
-    kernel.assert_close(matmul(a, b, backend="triton", tiles=Tiles(16, 32), depth=16), expected, factor=4)
+    kernel.assert_close(
+        matmul(a, b, backend="triton", tiles=Tiles(16, 32), depth=16), expected, factor=4
+    )
     kernel.assert_close(matmul(a, b, backend="triton"), expected, factor=4)
 
 
 def test_matmul_reaches_every_tile_in_groups_that_do_not_divide(kernel):
     a, b = kernel.rand(19 * 16, 16, dtype=torch.float32), kernel.rand(16, 40, dtype=torch.float32)
-    kernel.assert_close(matmul(a, b, backend="triton", tiles=Tiles(16, 16), depth=16), a.double() @ b.double())
+    kernel.assert_close(
+        matmul(a, b, backend="triton", tiles=Tiles(16, 16), depth=16), a.double() @ b.double()
+    )
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (7, 33), (2, 3, 128), (0, 8)])

@@ -1,4 +1,5 @@
 """The switch: with our kernels in their layers models give the numbers and gradients that torch's operators give."""
+
 import pytest
 import torch
 
@@ -22,20 +23,36 @@ def logits_and_gradients(model, ids):
 def calls(monkeypatch):
     """How often each kernel's entry point was reached."""
     from reference_impl.kernels import flash_attention, rmsnorm, swiglu
+
     count = dict.fromkeys(OPERATIONS, 0)
-    for operation, module, name in (("attention", flash_attention, "flash_attention"), ("swiglu", swiglu, "swiglu"),
-                                    ("rms_norm", rmsnorm, "rms_norm"),
-                                    ("packed_attention", flash_attention, "flash_attention_varlen")):
+    for operation, module, name in (
+        ("attention", flash_attention, "flash_attention"),
+        ("swiglu", swiglu, "swiglu"),
+        ("rms_norm", rmsnorm, "rms_norm"),
+        ("packed_attention", flash_attention, "flash_attention_varlen"),
+    ):
+
         def counted(*args, operation=operation, original=getattr(module, name), **named):
             count[operation] += 1
             return original(*args, **named)
+
         monkeypatch.setattr(module, name, counted)
     return count
 
 
-@pytest.mark.parametrize("make, expected", [
-    (lambda: Llama(LLAMA), {"attention": 2, "packed_attention": 0, "rms_norm": 2 * 4 + 1, "swiglu": 2}),
-    (lambda: GPT(GPTConfig(41, 32, 1, 2, 16)), {"attention": 1, "packed_attention": 0, "rms_norm": 0, "swiglu": 0})])
+@pytest.mark.parametrize(
+    "make, expected",
+    [
+        (
+            lambda: Llama(LLAMA),
+            {"attention": 2, "packed_attention": 0, "rms_norm": 2 * 4 + 1, "swiglu": 2},
+        ),
+        (
+            lambda: GPT(GPTConfig(41, 32, 1, 2, 16)),
+            {"attention": 1, "packed_attention": 0, "rms_norm": 0, "swiglu": 0},
+        ),
+    ],
+)
 def test_the_switch_changes_who_computes_and_not_what(kernel, calls, make, expected):
     torch.manual_seed(0)
     model = make().to(kernel.device).eval()
@@ -58,16 +75,25 @@ def test_only_what_is_proven_runs_by_default(kernel, calls, monkeypatch):
     assert calls == {"attention": 0, "packed_attention": 0, "rms_norm": 0, "swiglu": 2}
 
 
-@pytest.mark.parametrize("causal, window, reached", [(False, None, 1), (True, None, 1), (True, (3, 0), 1), (False, (2, 2), 0)])
-def test_packed_sequences_are_attended_to_by_the_kernel_for_varied_lengths(kernel, calls, causal, window, reached):
+@pytest.mark.parametrize(
+    "causal, window, reached",
+    [(False, None, 1), (True, None, 1), (True, (3, 0), 1), (False, (2, 2), 0)],
+)
+def test_packed_sequences_are_attended_to_by_the_kernel_for_varied_lengths(
+    kernel, calls, causal, window, reached
+):
     torch.manual_seed(0)
     starts = torch.tensor([0, 9, 9, 10, 17], dtype=torch.int32, device=kernel.device)
-    leaves = [torch.randn(1, heads, 17, 32, device=kernel.device, requires_grad=True) for heads in (4, 2, 2)]
+    leaves = [
+        torch.randn(1, heads, 17, 32, device=kernel.device, requires_grad=True)
+        for heads in (4, 2, 2)
+    ]
 
     def with_gradients(choice):
         with use_kernels(choice):
             out = packed_attention(*leaves, starts, window=window, causal=causal)
             return [out, *torch.autograd.grad(out.sin().sum(), leaves)]
+
     expected = with_gradients("torch")
     assert not any(calls.values())
     for mine, exact in zip(with_gradients("triton"), expected, strict=True):
@@ -78,6 +104,10 @@ def test_packed_sequences_are_attended_to_by_the_kernel_for_varied_lengths(kerne
 def test_what_a_kernel_does_not_take_stays_with_torch(kernel):
     with use_kernels("triton"):
         assert not runs_ours("rms_norm", torch.ones(1, dtype=torch.float64, device=kernel.device))
-        with pytest.raises(SelectionError, match="kernels 'cuda' .*choose from proven, torch, triton"), \
-                use_kernels("cuda"):
+        with (
+            pytest.raises(
+                SelectionError, match="kernels 'cuda' .*choose from proven, torch, triton"
+            ),
+            use_kernels("cuda"),
+        ):
             pass
