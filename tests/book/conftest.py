@@ -1,5 +1,7 @@
 """The built book, and a browser that may read it but not the network."""
 
+import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,6 +11,21 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = {"desktop": {"width": 1440, "height": 900}, "phone": {"width": 390, "height": 844}}
+
+
+def one_in(share: int, names: Iterable[str], test: str) -> list:
+    """Parameters of a test: one name in `share` is tried each time, the others in `make sweeps`.
+
+    test: tells tests apart, so that each tries other names.
+    """
+    return [
+        pytest.param(name, marks=() if _hash(test + name) % share == 0 else pytest.mark.long)
+        for name in names
+    ]
+
+
+def _hash(text: str) -> int:
+    return zlib.crc32(text.encode())
 
 
 def page_names() -> list[str]:

@@ -43,7 +43,7 @@ from reference_impl.objectives.ppo import clipped_policy_loss
 from reference_impl.objectives.supervised import ChatML, Message
 from reference_impl.objectives.terms import IGNORED
 from reference_impl.tokenizers.files import load_gpt2
-from tests.book.conftest import COLOUR_RULES, STRUCTURE, open_page, violations
+from tests.book.conftest import COLOUR_RULES, STRUCTURE, one_in, open_page, violations
 from tests.book.figure_data import (
     BEFORE,
     DATA,
@@ -125,7 +125,7 @@ def press(page, control, key):
     page.keyboard.press(key)
 
 
-@pytest.mark.parametrize("name", sorted(KEYS))
+@pytest.mark.parametrize("name", one_in(4, sorted(KEYS), "focus"))
 def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
     page = show(name)
     wanted = "button:enabled, input:not([type=radio]):enabled, input:checked:enabled, select, [tabindex='0']"
@@ -430,7 +430,7 @@ def test_reduced_motion_moves_at_once_and_else_frame_by_frame(show, motion):
     assert (later == at_once) == (motion == "reduce")
 
 
-@pytest.mark.parametrize("name", sorted(KEYS))
+@pytest.mark.parametrize("name", one_in(4, sorted(KEYS), "without scripts"))
 def test_without_scripts_the_still_and_its_words_are_there(show, name):
     page = show(name, java_script_enabled=False)
     still = page.get_by_role("img", name="What it shows.")
@@ -439,7 +439,7 @@ def test_without_scripts_the_still_and_its_words_are_there(show, name):
     assert page.get_by_text("A caption.").is_visible()
 
 
-@pytest.mark.parametrize("name", sorted(KEYS))
+@pytest.mark.parametrize("name", one_in(4, sorted(KEYS), "print"))
 def test_with_scripts_the_still_gives_way_and_returns_in_print(show, name):
     page = show(name)
     assert not page.locator(".w2s-still").is_visible()
@@ -447,7 +447,7 @@ def test_with_scripts_the_still_gives_way_and_returns_in_print(show, name):
     assert page.locator(".w2s-still").is_visible() and not page.locator(".w2s-live").is_visible()
 
 
-@pytest.mark.parametrize("name", sorted(KEYS))
+@pytest.mark.parametrize("name", one_in(4, sorted(KEYS), "broken"))
 def test_a_figure_that_cannot_draw_leaves_its_still(look, page_of, name):
     folder = page_of(name)
     text = (folder / "page.html").read_text()
@@ -467,10 +467,20 @@ def faults(page, **options):
     return violations(page, **{"rules": {"page-has-heading-one": {"enabled": False}}, **options})
 
 
-@pytest.mark.parametrize("name", sorted(KEYS))
-@pytest.mark.parametrize(
-    "size, scheme, other", [("desktop", "light", "dark"), ("phone", "dark", "light")]
-)
+LOOKS = [("desktop", "light", "dark"), ("phone", "dark", "light")]
+MOVED = [
+    pytest.param(
+        name,
+        *look,
+        id=f"{name}-{look[0]}",
+        marks=() if number % 2 == at else pytest.mark.long,
+    )
+    for number, name in enumerate(sorted(KEYS))
+    for at, look in enumerate(LOOKS)
+]
+
+
+@pytest.mark.parametrize("name, size, scheme, other", MOVED)
 def test_a_figure_moves_by_mouse_and_by_keyboard_in_silence_and_without_a_violation(
     show, name, size, scheme, other
 ):
@@ -1010,7 +1020,7 @@ def strict(site):
     server.shutdown()
 
 
-@pytest.mark.parametrize("name", sorted(KEYS))
+@pytest.mark.parametrize("name", one_in(4, sorted(KEYS), "policy"))
 def test_a_figure_works_where_only_scripts_of_the_site_may_run(look, strict, page_of, name):
     """Waiting is by locator: `wait_for_function` evaluates a string in the page, which the policy refuses."""
     page = look(f"{strict}/{page_of(name).name}/page.html")
@@ -1040,7 +1050,7 @@ def widget_page(folder, name, model):
     return (folder / "page.html").as_uri()
 
 
-@pytest.mark.parametrize("name", sorted(KEYS))
+@pytest.mark.parametrize("name", one_in(4, sorted(KEYS), "widget"))
 def test_the_widget_module_draws_the_same_figure(look, tmp_path, name):
     page = look(widget_page(tmp_path, name, "{ get: (key) => traits[key] }"))
     assert page.locator(".w2s-widget .w2s-stage").bounding_box()["height"] > 100
