@@ -1,7 +1,8 @@
 """Set-up, with nothing but the standard library: system packages, .venv, the locked install.
 
 Run by the Makefile as `python3 course/bootstrap.py`; with `--tests`, before the tests, it brings what only they need of the
-system, and nothing else. A second run does nothing unless requirements.lock, pyproject.toml, the interpreter or the folder's place
+system, and nothing else. A second run does nothing unless requirements.lock, what pyproject.toml says of
+the package, the interpreter or the folder's place
 changed. A new environment is built in .venv.new and takes the
 place of .venv only when it is whole: an interrupted set-up leaves what there was. pip's own settings (an index, a
 proxy, a cache) hold. It does not fetch data (`course fetch` does) and builds no page.
@@ -173,11 +174,21 @@ def progress_since(position: int) -> tuple[list[str], int]:
 def contents(python: str) -> dict[str, str]:
     """What an environment is made from; it is made anew when one of these changes."""
     version = subprocess.run([python, "-VV"], capture_output=True, text=True).stdout
-    made_from = {
-        name: hashlib.sha256((ROOT / name).read_bytes()).hexdigest()
-        for name in ("requirements.lock", "pyproject.toml")
+    lock = (ROOT / "requirements.lock").read_bytes()
+    return {
+        "requirements.lock": hashlib.sha256(lock).hexdigest(),
+        "pyproject.toml": hashlib.sha256(packaging().encode()).hexdigest(),
+        "the Python interpreter": version.strip(),
     }
-    return {**made_from, "the Python interpreter": version.strip()}
+
+
+def packaging() -> str:
+    """The part of pyproject.toml that an environment is made from: not the settings of ruff and pytest."""
+    import tomllib  # not in a Python that is too old, which is told so first
+
+    table = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    kept = {name: table.get(name) for name in ("build-system", "project")}
+    return json.dumps(kept | {"setuptools": table.get("tool", {}).get("setuptools")}, sort_keys=True)
 
 
 def stamp_of(environment: Path) -> dict[str, str]:

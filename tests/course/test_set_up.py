@@ -105,6 +105,19 @@ def test_a_second_set_up_says_and_does_nothing(project):
     ) == "tinytool 1"
 
 
+def test_other_settings_of_linters_and_tests_make_no_new_environment(project):
+    path = project / "pyproject.toml"
+    before = path.read_text()
+    path.write_text(before + "[tool.ruff]\nline-length = 99\n")
+    try:
+        assert set_up(project).stdout == ""
+        path.write_text(before.replace('version = "1"', 'version = "2"'))
+        assert "pyproject.toml" in set_up(project).stdout
+    finally:
+        path.write_text(before)
+        assert set_up(project).returncode == 0
+
+
 @pytest.fixture
 def bootstrap(tmp_path, monkeypatch):
     """The set-up as a module, which logs into a folder of the test and runs nothing: its commands are kept in `commands`."""
