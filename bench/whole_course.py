@@ -26,7 +26,7 @@ from record import RESULTS, save
 from watched_course import Ran, Told, course
 
 from autograder.authoring.catalogue import assignment
-from autograder.grading.assignment import SECRET_FILE
+from autograder.course_layout import SECRET_FILE
 
 SECRET = b"the same hidden inputs each time"
 JOBS = 2

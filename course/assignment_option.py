@@ -6,6 +6,8 @@ No command takes an assignment for granted: where there are several, the message
 from collections.abc import Iterable
 from pathlib import Path
 
+from autograder import course_layout
+
 HELP = "number or name (default: the one that was graded here, if there is only one)"
 
 
@@ -43,7 +45,7 @@ def chosen_for(
         else [one.name for one in assignments() if any(course_root.glob(f"submitted/*/{one.name}"))]
     )
     if not there:
-        where = submissions or course_root / "submitted"
+        where = submissions or course_layout.submitted(course_root)
         raise CourseError(
             f"{where}: nothing here is named after an assignment; say which it is, such as {_example('05', option)}"
         )

@@ -188,7 +188,9 @@ def packaging() -> str:
 
     table = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     kept = {name: table.get(name) for name in ("build-system", "project")}
-    return json.dumps(kept | {"setuptools": table.get("tool", {}).get("setuptools")}, sort_keys=True)
+    return json.dumps(
+        kept | {"setuptools": table.get("tool", {}).get("setuptools")}, sort_keys=True
+    )
 
 
 def stamp_of(environment: Path) -> dict[str, str]:

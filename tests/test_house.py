@@ -14,6 +14,7 @@ ABOVE = ("course", "autograder", "reference_impl")  # each may import those afte
 
 # Rooms of autograder, each with the rooms that it may import.
 ROOMS = {
+    "course_layout": set(),
     "dependency_hash": set(),
     "errors": set(),
     "checks": set(),
@@ -23,10 +24,11 @@ ROOMS = {
     "check": {"checks", "errors", "imports"},
     "sandbox": {"checks", "errors"},
     "authoring": {"checks", "dependency_hash", "errors", "sandbox"},
-    "grading": {"authoring", "checks", "dependency_hash", "errors", "sandbox"},
+    "grading": {"authoring", "checks", "course_layout", "dependency_hash", "errors", "sandbox"},
     "classroom": {
         "authoring",
         "checks",
+        "course_layout",
         "dependency_hash",
         "errors",
         "grading",

@@ -11,6 +11,7 @@ from nbgrader.api import Assignment as AssignmentRow
 from nbgrader.api import SubmittedAssignment
 from traitlets.config import Config
 
+from autograder import course_layout
 from autograder.classroom.database import shown
 from autograder.classroom.gradebook import open_gradebook
 from autograder.errors import CourseError
@@ -24,7 +25,8 @@ def absent(course_root: Path, assignment: Assignment, config: Config) -> tuple[i
         path.parents[1].name for path in course_root.glob(f"autograded/*/{name}/{name}.ipynb")
     }
     stored &= {
-        path.name.removesuffix(".json") for path in (course_root / "verdicts" / name).glob("*.json")
+        path.name.removesuffix(".json")
+        for path in course_layout.records(course_root, name).glob("*.json")
     }
     if not stored or _no_file(config):
         return len(stored), len(stored)

@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from autograder import course_layout
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import writing
 
@@ -20,7 +21,7 @@ class Changed:
 def note_change(course_root: Path, assignment: Assignment, change: Changed) -> None:
     """Keep what differs in a verdict that was saved just now, if anything does."""
     if change.lines:
-        path = _path(course_root, assignment)
+        path = course_layout.changes(course_root, assignment.name)
         with writing(path), path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(change)) + "\n")
 
@@ -28,7 +29,7 @@ def note_change(course_root: Path, assignment: Assignment, change: Changed) -> N
 def changes(course_root: Path, assignment: Assignment, of_this_run: list[Changed]) -> list[Changed]:
     """What this run changed, and what an earlier one noted and did not come to tell: by student, with the first sum."""
     found: dict[str, Changed] = {}
-    for one in [*_noted(_path(course_root, assignment)), *of_this_run]:
+    for one in [*_noted(course_layout.changes(course_root, assignment.name)), *of_this_run]:
         kept = found.setdefault(one.student, Changed(one.student, one.before))
         kept.lines += [words for words in one.lines if words not in kept.lines]
     return [found[student] for student in sorted(found) if found[student].lines]
@@ -51,8 +52,8 @@ def _noted(path: Path) -> list[Changed]:
 
 def changes_told(course_root: Path, assignment: Assignment) -> None:
     """Forget what `changes` gave: everything of this run is written."""
-    with writing(_path(course_root, assignment)):
-        _path(course_root, assignment).unlink(missing_ok=True)
+    with writing(course_layout.changes(course_root, assignment.name)):
+        course_layout.changes(course_root, assignment.name).unlink(missing_ok=True)
 
 
 def said(student: str, before: float | None, after: float | None, lines: list[str]) -> str:
@@ -62,7 +63,3 @@ def said(student: str, before: float | None, after: float | None, lines: list[st
     what += [line.partition(": ")[2] for line in lines if " -> " not in line]
     sums = " -> ".join("no points yet" if one is None else f"{one:g}" for one in (before, after))
     return f"{student}: {sums} points ({'; '.join(what)})"
-
-
-def _path(course_root: Path, assignment: Assignment) -> Path:
-    return course_root / "verdicts" / f"{assignment.name}.changes.txt"

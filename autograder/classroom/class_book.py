@@ -27,6 +27,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import SAWarning
 from traitlets.config import Config
 
+from autograder import course_layout
 from autograder.classroom import gradebook as by_nbgrader
 from autograder.classroom.database import database_error, trouble
 from autograder.classroom.gradebook import open_gradebook
@@ -158,12 +159,8 @@ class ClassBook:
         )
 
     def _path(self, verdict: Verdict) -> Path:
-        return (
-            self._course_root
-            / "autograded"
-            / verdict.student
-            / self._assignment.name
-            / f"{self._assignment.name}.ipynb"
+        return course_layout.autograded_notebook(
+            self._course_root, verdict.student, self._assignment.name
         )
 
     @contextmanager

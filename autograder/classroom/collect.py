@@ -8,10 +8,11 @@ import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from autograder import course_layout
 from autograder.authoring.catalogue import assignments
-from autograder.classroom.gradebook import copy_note, hash_of, keep_copy
+from autograder.classroom.gradebook import hash_of, keep_copy
 from autograder.classroom.hand_ins import remember
-from autograder.classroom.handed_over import copy_path, from_note, leave_out, notes, write_notes
+from autograder.classroom.handed_over import from_note, leave_out, notes, write_notes
 from autograder.classroom.numbers import of_notes
 from autograder.classroom.private import make_private_folders
 from autograder.errors import CourseError
@@ -51,7 +52,7 @@ def collect(
     why, and is among `problems`. Raises CourseError if there is nothing at all, or if `where` is submitted/ itself.
     """
     course_root = course_root.resolve()
-    if where.resolve().is_relative_to(course_root / "submitted"):
+    if where.resolve().is_relative_to(course_layout.submitted(course_root)):
         raise CourseError(
             f"{where} is where collected work goes; `course grade --assignment {assignment.number}` grades it"
         )
@@ -60,9 +61,9 @@ def collect(
     # A namesake in a later download is somebody else, graded or not.
     known = of_notes(course_root, assignment) | known
     found = _found(where, assignment, course_root, known, guard)
-    made, taken_over = Collected(course_root / "submitted", left_out=found.left_out), []
+    made, taken_over = Collected(course_layout.submitted(course_root), left_out=found.left_out), []
     for one in found.submissions:
-        target = copy_path(course_root, assignment.name, one.student)
+        target = course_layout.submission(course_root, one.student, assignment.name)
         before = hash_of(target)
         noted = known_notes.get(one.student)
         earlier = (
@@ -118,9 +119,13 @@ def collected(
 ) -> Found:
     """Everything in submitted/, with what was noted when it was collected; a folder that has other assignments only is not
     left out of this one. Raises CourseError if there is nothing."""
-    submitted, noted = course_root.resolve() / "submitted", notes(course_root, assignment)
+    submitted, noted = (
+        course_layout.submitted(course_root.resolve()),
+        notes(course_root, assignment),
+    )
     ours = {
-        student: copy_path(course_root.resolve(), assignment.name, student) for student in noted
+        student: course_layout.submission(course_root.resolve(), student, assignment.name)
+        for student in noted
     }
     ours = {
         student: path
@@ -180,7 +185,7 @@ def _folder(one: Submission, submitted: Path) -> str:
 
 
 def _is_copy(course_root: Path, assignment: Assignment, student: str, path: Path) -> bool:
-    note = copy_note(course_root, assignment.name, student)
+    note = course_layout.copy_note(course_root, assignment.name, student)
     return (
         path.is_file()
         and note.exists()

@@ -5,6 +5,7 @@ Both directions are nbgrader's own, with the configuration of the course root; i
 
 from pathlib import Path
 
+from autograder import course_layout
 from autograder.authoring.notebooks import interpreter_on_path
 from autograder.classroom.gradebook import course_config, prepare_course_root
 from autograder.errors import CourseError
@@ -29,7 +30,7 @@ def collect_from_exchange(course_root: Path, assignment: Assignment) -> Path:
     api = _api(course_config(course_root.resolve()))
     with interpreter_on_path():
         _must(api.collect(assignment.name, update=True), "collect", assignment.name)
-    return course_root.resolve() / "submitted"
+    return course_layout.submitted(course_root.resolve())
 
 
 def _api(config):

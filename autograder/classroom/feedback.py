@@ -7,6 +7,7 @@ that grading took (markdown.py); whatever else the student wrote is text on the 
 
 from pathlib import Path
 
+from autograder import course_layout
 from autograder.checks.messages import first_failure, following, sentences
 from autograder.checks.rubric import page_in_words
 from autograder.classroom.pages import SHOWN_CODE, assignment_title, exercise_title, render, warm_up
@@ -109,7 +110,7 @@ def _exercise(
 
 def feedback_path(course_root: Path, assignment: str, student: str) -> Path:
     """Where nbgrader, too, puts the page, so that `nbgrader release_feedback` finds it."""
-    return course_root / "feedback" / student / assignment / f"{assignment}.html"
+    return course_layout.feedback_page(course_root, student, assignment)
 
 
 def write_feedback(

@@ -24,11 +24,13 @@ from sqlalchemy import make_url, text
 from sqlalchemy.exc import DBAPIError, SAWarning
 from traitlets.config import Config, PyFileConfigLoader
 
+from autograder import course_layout
 from autograder.authoring.notebooks import interpreter_on_path
 from autograder.classroom.database import database_error, mend_version, trouble, troubles
 from autograder.classroom.nbgrader_steps import STAND_IN
 from autograder.classroom.private import begin_private_file, make_private_folders
 from autograder.classroom.where import usable
+from autograder.course_layout import CONFIG_FILE
 from autograder.errors import CourseError, MachineError
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import lies_below, write_whole, writing
@@ -37,10 +39,6 @@ from autograder.grading.reading import copy_notebook
 from autograder.grading.submissions import STAMP, Submission
 from autograder.grading.verdict import Verdict
 
-STAND_INS = (
-    ".stand-ins"  # in the course root, by student: a hash in the place of what was handed in
-)
-CONFIG_FILE = "nbgrader_config.py"
 CONFIG_TEXT = '''\
 """nbgrader's configuration for this course root, written by `course grade`; your own lines below are kept.
 
@@ -89,8 +87,8 @@ def prepare_course_root(course_root: Path, assignment: Assignment) -> Config:
     course_root = course_root.resolve()
     config = begin_course_root(course_root)
     check_machine(config, course_root)
-    source = course_root / "source" / assignment.name / f"{assignment.name}.ipynb"
-    release = course_root / "release" / assignment.name / f"{assignment.name}.ipynb"
+    source = course_layout.source_notebook(course_root, assignment.name)
+    release = course_layout.release_notebook(course_root, assignment.name)
     before = source.read_bytes() if source.exists() else b""
     with writing(source):
         write_notebook(source_notebook(assignment.entry), source)
@@ -178,12 +176,10 @@ def keep_copy(
     one is made that is the old one's and its own, so that a kill between the two leaves no copy that nobody knows.
     judged: the hash of what the verdict is about; a copy that has it stays.
     """
-    folder = course_root / "submitted" / submission.student / assignment.name
-    target, note = (
-        folder / f"{assignment.name}.ipynb",
-        copy_note(course_root, assignment.name, submission.student),
-    )
-    if lies_below(submission.path, course_root / "submitted"):
+    folder = course_layout.submission_folder(course_root, submission.student, assignment.name)
+    target = course_layout.submission(course_root, submission.student, assignment.name)
+    note = course_layout.copy_note(course_root, assignment.name, submission.student)
+    if lies_below(submission.path, course_layout.submitted(course_root)):
         return True
     noted, there = (
         note.read_text(encoding="utf-8").split() if note.exists() else [],
@@ -217,11 +213,6 @@ def _just_begun(folder: Path, noted: list[str]) -> bool:
     )
 
 
-def copy_note(course_root: Path, assignment: str, student: str) -> Path:
-    """Where the hash of our copy in `submitted/` is noted."""
-    return course_root / "verdicts" / f"{assignment}.copies" / f"{student}.sha256"
-
-
 def hash_of(path: Path) -> str:
     """The hash of an ordinary file; "" for one that is not there or is not read."""
     try:
@@ -233,15 +224,16 @@ def hash_of(path: Path) -> str:
 def store(config: Config, course_root: Path, verdict: Verdict, assignment: Assignment) -> None:
     """Put one verdict into nbgrader's notebook and gradebook by `nbgrader autograde` itself; what was given by hand stays."""
     write_whole(
-        course_root / STAND_INS / verdict.student / assignment.name / f"{assignment.name}.ipynb",
+        course_layout.stand_in(course_root, verdict.student, assignment.name),
         STAND_IN + verdict.submission.encode(),
     )
     with writing(course_root):
         shutil.rmtree(
-            course_root / "autograded" / verdict.student / assignment.name, ignore_errors=True
+            course_layout.autograded_folder(course_root, verdict.student, assignment.name),
+            ignore_errors=True,
         )
     config = Config(config)
-    config.CourseDirectory.submitted_directory = STAND_INS
+    config.CourseDirectory.submitted_directory = course_layout.STAND_INS
     try:
         autograde(config, assignment.name, verdict.student, force=True)
     except CourseError:

@@ -18,11 +18,13 @@ from pathlib import Path
 from nbgrader.utils import parse_utc
 from traitlets.config import Config
 
+from autograder import course_layout
 from autograder.classroom.gradebook import hash_of, open_gradebook
 from autograder.classroom.handed_over import from_note, note_of, notes
 from autograder.classroom.late import taken_off
+from autograder.course_layout import SECRET_FILE
 from autograder.errors import CourseError
-from autograder.grading.assignment import SECRET_FILE, Assignment, course_secret
+from autograder.grading.assignment import Assignment, course_secret
 from autograder.grading.files import write_whole, writing
 from autograder.grading.intake import IntakeError, fingerprint
 from autograder.grading.limited import in_limits
@@ -31,8 +33,6 @@ from autograder.grading.submissions import Submission
 from autograder.grading.verdict import Verdict, load_verdict, save_verdict
 
 RULES = ("last", "best")
-STORE = "hand-ins"
-RULE_FILE = "rule.json"
 NO_NOTE = "The note on this hand-in cannot be read: when it came is not known."
 OLDER = (
     "What was handed over now is an earlier hand-in, and a later one counts. If it was handed in once more, hand it over with its time, in a "
@@ -44,7 +44,7 @@ Judge = Callable[[list[Submission], Path], object]
 
 def rule(course_root: Path) -> str:
     """What the course counts. Raises CourseError for a file that says neither."""
-    path = course_root / STORE / RULE_FILE
+    path = course_layout.attempts_rule(course_root)
     if not path.exists():
         return RULES[0]
     try:
@@ -61,13 +61,13 @@ def rule(course_root: Path) -> str:
 def set_rule(course_root: Path, counts: str) -> None:
     """Keep for this course root what counts, a word of RULES."""
     if counts != rule(course_root):
-        write_whole(course_root / STORE / RULE_FILE, json.dumps({"counts": counts}))
+        write_whole(course_layout.attempts_rule(course_root), json.dumps({"counts": counts}))
 
 
 def kept(course_root: Path, assignment: Assignment, student: str) -> dict[int, Submission]:
     """The hand-ins of one student that are kept, by number."""
     found = {}
-    for path in course_root.glob(f"{STORE}/*/notebooks/{assignment.name}/"):
+    for path in course_layout.attempts(course_root).glob(f"*/notebooks/{assignment.name}/"):
         number, note = path.parents[1].name, path / f"{student}.json"
         if number.isdecimal() and note.is_file():
             found[int(number)] = _noted(
@@ -98,7 +98,9 @@ def students(course_root: Path, assignment: Assignment) -> list[str]:
     return sorted(
         {
             path.name.removesuffix(".json")
-            for path in course_root.glob(f"{STORE}/*/notebooks/{assignment.name}/*.json")
+            for path in course_layout.attempts(course_root).glob(
+                f"*/notebooks/{assignment.name}/*.json"
+            )
         }
     )
 
@@ -120,7 +122,7 @@ def _keep(course_root: Path, assignment: Assignment, one: Submission) -> None:
     """Put a copy into the store unless the same notebook is there with the same time, or one of the two has none."""
     known = kept(course_root, assignment, one.student)
     number = max(known, default=0) + 1
-    folder = course_root / STORE / str(number) / "notebooks" / assignment.name
+    folder = course_layout.attempts(course_root) / str(number) / "notebooks" / assignment.name
     fresh = replace(one, path=folder / f"{one.student}.ipynb")
     sha256 = copy_notebook(one, fresh.path)
     for other in known.values():
@@ -286,7 +288,7 @@ def _answered_elsewhere(
         short = id.split(".", 1)[1]
         others = [number for number, verdict in judged.items() if short in verdict.own]
         if one.kind == "manual" and others and chosen.readable and short not in chosen.own:
-            where = f"{STORE}/{others[-1]}/notebooks/{assignment.name}/{chosen.student}.ipynb"
+            where = f"hand-ins/{others[-1]}/notebooks/{assignment.name}/{chosen.student}.ipynb"
             found[id] = {
                 "exercise": id,
                 "reason": " ".join(
@@ -315,7 +317,7 @@ def _row(number: int, verdict: Verdict, off: Callable[[str, str | None, float], 
 
 def journal_of(root: Path, number: int) -> Path:
     """The folder of the nth hand-ins, which has the records of their verdicts under "best"."""
-    return root / STORE / str(number)
+    return course_layout.attempts(root) / str(number)
 
 
 def share_secret(root: Path, folder: Path) -> None:
@@ -338,5 +340,5 @@ def share_secret(root: Path, folder: Path) -> None:
 
 def adopt(course_root: Path, stage: Path, assignment: str) -> None:
     """Make the verdicts on hand-ins that a regrade reached in `stage` those of the class."""
-    for path in stage.glob(f"{STORE}/*/verdicts/{assignment}/*.json"):
+    for path in course_layout.attempts(stage).glob(f"*/verdicts/{assignment}/*.json"):
         write_whole(course_root / path.relative_to(stage), path.read_bytes())

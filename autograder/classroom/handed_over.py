@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from autograder import course_layout
 from autograder.classroom.gradebook import hash_of
 from autograder.errors import CourseError
 from autograder.grading.assignment import Assignment
@@ -49,7 +50,7 @@ def from_note(student: str, path: Path, noted: dict) -> Submission:
 
 def notes(course_root: Path, assignment: Assignment) -> dict[str, dict]:
     """By student what was noted. Raises CourseError for a file that cannot be read: without it names and numbers would be lost."""
-    path = _notes_path(course_root, assignment)
+    path = course_layout.collected(course_root, assignment.name)
     if not path.exists():
         return {}
     try:
@@ -71,21 +72,16 @@ def write_notes(
     after = before | {one.student: note_of(one) for one in submissions}
     if after != before:
         write_whole(
-            _notes_path(course_root, assignment),
+            course_layout.collected(course_root, assignment.name),
             json.dumps(after, indent=1, sort_keys=True, ensure_ascii=False),
         )
-
-
-def copy_path(course_root: Path, assignment: str, student: str) -> Path:
-    """Where nbgrader has what a student handed in."""
-    return course_root / "submitted" / student / assignment / f"{assignment}.ipynb"
 
 
 def of_copy(
     course_root: Path, assignment: Assignment, student: str, noted: dict | None
 ) -> Submission:
     """The hand-in whose copy is in submitted/; the time that stands beside the copy counts before the noted one."""
-    path = copy_path(course_root, assignment.name, student)
+    path = course_layout.submission(course_root, student, assignment.name)
     stamp = path.parent / STAMP
     when = timestamp_of(stamp) if stamp.is_file() else None
     known = noted or note_of(Submission(student, path, name=student))
@@ -107,7 +103,7 @@ def leave_out(
         for place, some in kept.items()
     }
     write_whole(
-        _left_out_path(course_root, assignment),
+        course_layout.left_out(course_root, assignment.name),
         json.dumps({place: some for place, some in kept.items() if some}, indent=1, sort_keys=True),
     )
 
@@ -128,10 +124,10 @@ def never_judged(course_root: Path, assignment: Assignment) -> dict[str, str]:
     for student in notes(course_root, assignment):
         there = (
             record_path(course_root, assignment.name, student),
-            course_root / "autograded" / student / assignment.name,
+            course_layout.autograded_folder(course_root, student, assignment.name),
         )
         if not any(path.exists() for path in there) and hash_of(
-            copy_path(course_root, assignment.name, student)
+            course_layout.submission(course_root, student, assignment.name)
         ):
             found[student] = (
                 f"it is in submitted/ and was not judged yet; `course grade --assignment {assignment.number}` does it"
@@ -140,7 +136,7 @@ def never_judged(course_root: Path, assignment: Assignment) -> dict[str, str]:
 
 
 def _left_out(course_root: Path, assignment: Assignment) -> dict[str, dict[str, str]]:
-    path = _left_out_path(course_root, assignment)
+    path = course_layout.left_out(course_root, assignment.name)
     if not path.exists():
         return {}
     try:
@@ -158,11 +154,3 @@ def _left_out(course_root: Path, assignment: Assignment) -> dict[str, dict[str, 
             }
         }
     return ({OF_GRADING: plain} if plain else {}) | nested
-
-
-def _notes_path(course_root: Path, assignment: Assignment) -> Path:
-    return course_root / "verdicts" / f"{assignment.name}.collected.json"
-
-
-def _left_out_path(course_root: Path, assignment: Assignment) -> Path:
-    return course_root / "verdicts" / f"{assignment.name}.left-out.json"

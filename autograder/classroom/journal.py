@@ -9,8 +9,9 @@ again when it is asked for, and not while other work is graded.
 import os
 from pathlib import Path
 
+from autograder import course_layout
 from autograder.classroom.gradebook import hash_of
-from autograder.classroom.handed_over import copy_path, notes, of_copy
+from autograder.classroom.handed_over import notes, of_copy
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import writing
 from autograder.grading.reading import is_placeholder
@@ -27,15 +28,16 @@ def everybody(course_root: Path, assignment: Assignment) -> dict[str, Verdict]:
     notebook and the copy are there, a verdict in which nothing is decided, with the reason and the remedy."""
     recorded = {
         path.name.removesuffix(".json")
-        for path in (course_root / "verdicts" / assignment.name).glob("*.json")
+        for path in course_layout.records(course_root, assignment.name).glob("*.json")
     }
     graded = {
-        path.parent.name for path in (course_root / "autograded").glob(f"*/{assignment.name}")
+        path.parent.name
+        for path in course_layout.autograded(course_root).glob(f"*/{assignment.name}")
     }
     gone = {
         student
         for student in graded - recorded
-        if hash_of(copy_path(course_root, assignment.name, student))
+        if hash_of(course_layout.submission(course_root, student, assignment.name))
     }
     return {
         student: _record(course_root, assignment, student)
@@ -63,7 +65,7 @@ def from_copy(course_root: Path, verdict: Verdict, assignment: Assignment) -> Su
 
     Of a lost record any copy that is there is taken.
     """
-    path = copy_path(course_root, assignment.name, verdict.student)
+    path = course_layout.submission(course_root, verdict.student, assignment.name)
     if is_lost(verdict):
         copy = _copy_of_lost(course_root, assignment, verdict.student)
         return copy if copy and (copy.problem or not is_placeholder(path)) else None
@@ -94,7 +96,7 @@ def set_aside(course_root: Path, assignment: Assignment, student: str) -> None:
 
 
 def _copy_of_lost(course_root: Path, assignment: Assignment, student: str) -> Submission | None:
-    if not hash_of(copy_path(course_root, assignment.name, student)):
+    if not hash_of(course_layout.submission(course_root, student, assignment.name)):
         return None
     return of_copy(course_root, assignment, student, notes(course_root, assignment).get(student))
 

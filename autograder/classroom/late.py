@@ -27,6 +27,7 @@ from nbgrader.utils import parse_utc
 from traitlets import Float
 from traitlets.config import Config
 
+from autograder import course_layout
 from autograder.errors import CourseError
 from autograder.grading.files import write_whole
 from autograder.grading.moments import in_utc
@@ -216,20 +217,18 @@ def _grant(gradebook: Gradebook, assignment: str, student: str, more: timedelta)
     return True
 
 
-def _waiting_path(course_root: Path, assignment: str) -> Path:
-    return course_root / "verdicts" / f"{assignment}.extensions.json"
-
-
 def _waiting(course_root: Path, assignment: str) -> dict[str, timedelta]:
     try:
-        kept = json.loads(_waiting_path(course_root, assignment).read_text(encoding="utf-8"))
+        kept = json.loads(
+            course_layout.extensions(course_root, assignment).read_text(encoding="utf-8")
+        )
     except (OSError, ValueError):
         return {}
     return {student: timedelta(seconds=seconds) for student, seconds in kept.items()}
 
 
 def _keep_waiting(course_root: Path, assignment: str, waiting: dict[str, timedelta]) -> None:
-    path = _waiting_path(course_root, assignment)
+    path = course_layout.extensions(course_root, assignment)
     if waiting or path.exists():
         write_whole(
             path,

@@ -25,6 +25,7 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from nbgrader.utils import determine_grade, is_grade, is_solution, parse_utc
 from traitlets.config import Config
 
+from autograder import course_layout
 from autograder.classroom.markdown import as_html
 from autograder.grading.intake import IntakeError, fingerprint, read_regular_file
 from autograder.grading.names import shown
@@ -102,7 +103,7 @@ class SafeReader(NotebookExporter):
     def from_filename(self, filename: str, resources: dict | None = None, **options: object):
         """Export the file; a submitted one becomes a notebook without cells that holds the hash."""
         root = course_root_of(self)
-        if Path(filename).resolve().is_relative_to((root / "autograded").resolve()):
+        if Path(filename).resolve().is_relative_to(course_layout.autograded(root).resolve()):
             return super().from_filename(filename, resources=resources, **options)
         notebook = new_notebook(metadata={MARK: {"sha256": _hash_of(Path(filename))}})
         return self.from_notebook_node(notebook, resources=resources, **options)
@@ -146,13 +147,7 @@ class FromVerdict(NbGraderPreprocessor):
         kept = load_verdict(root, assignment.name, names["student"])
         if kept and kept.submission == sha256 and kept.checks == assignment.checks_hash:
             return kept
-        path = (
-            root
-            / "submitted"
-            / names["student"]
-            / names["assignment"]
-            / f"{names['notebook']}.ipynb"
-        )
+        path = course_layout.submission(root, names["student"], names["assignment"])
         return grade_all(
             [Submission(names["student"], path)], assignment, root, regrade=True
         ).verdicts[names["student"]]

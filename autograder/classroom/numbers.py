@@ -6,8 +6,9 @@ names of one person has that number twice: both are named, a person decides, and
 
 from collections.abc import Callable, Iterable
 
+from autograder import course_layout
 from autograder.classroom.gradebook import hash_of
-from autograder.classroom.handed_over import copy_path, notes
+from autograder.classroom.handed_over import notes
 from autograder.grading.assignment import Assignment
 from autograder.grading.layouts import identity
 from autograder.grading.names import shown
@@ -24,7 +25,7 @@ def of_notes(course_root, assignment: Assignment) -> dict[str, str]:
     return {
         student: identity(noted["entry"], noted["lms_id"])
         for student, noted in notes(course_root, assignment).items()
-        if hash_of(copy_path(course_root, assignment.name, student))
+        if hash_of(course_layout.submission(course_root, student, assignment.name))
     }
 
 

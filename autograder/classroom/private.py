@@ -5,23 +5,14 @@ import os
 import stat
 from pathlib import Path
 
-FOLDERS = (
-    "verdicts",
-    "feedback",
-    "hand-ins",
-    "submitted",
-    "autograded",
-    "report",
-    ".stand-ins",
-    ".regrade",
-)
-FILES = ("gradebook.db", "grading.log")
+from autograder.course_layout import PRIVATE_FILES, PRIVATE_FOLDERS
+
 OTHERS = stat.S_IRWXO
 
 
 def make_private_folders(course_root: Path) -> None:
     """Make the folders, for the owner only, where they are missing; and close those that are open to others."""
-    for name in FOLDERS:
+    for name in PRIVATE_FOLDERS:
         with contextlib.suppress(FileExistsError):
             (course_root / name).mkdir(mode=0o700, parents=True)
     close_to_others(course_root)
@@ -34,7 +25,10 @@ def close_to_others(course_root: Path) -> list[str]:
     for all inside their folder, since nbgrader hands out copies that students must be able to read.
     """
     closed = []
-    for name, rights in [*((name, 0o700) for name in FOLDERS), *((name, 0o600) for name in FILES)]:
+    for name, rights in [
+        *((name, 0o700) for name in PRIVATE_FOLDERS),
+        *((name, 0o600) for name in PRIVATE_FILES),
+    ]:
         path = course_root / name
         if path.exists() and not path.is_symlink() and path.stat().st_mode & OTHERS:
             with contextlib.suppress(PermissionError):  # another grader's, who has to close it

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from autograder import course_layout
 from autograder.classroom import hand_ins
 from autograder.classroom.changes import said
 from autograder.classroom.gradebook import course_config, open_gradebook
@@ -27,7 +28,6 @@ from autograder.grading.guard import Guard
 from autograder.grading.schedule import Here, grade_all
 from autograder.grading.verdict import BUDGET_SECONDS, SCHEMA, Verdict, load_verdict, save_verdict
 
-STAGE = ".regrade"
 NOT_READ = "it could not be read then, and nothing of it was kept; hand it to `course grade` again"
 OLD_HASH = (
     "{} of them are from an earlier release, which worked out the hash of the checks "
@@ -128,7 +128,7 @@ def plan(
     budget: seconds that one submission may use.
     """
     course_root, crew = course_root.resolve(), Here(jobs, backend, budget)
-    if not (course_root / "verdicts" / assignment.name).is_dir():
+    if not course_layout.records(course_root, assignment.name).is_dir():
         raise CourseError(
             f"{course_root}: nothing of {assignment.name} was graded here; run `course grade` first"
         )
@@ -218,17 +218,17 @@ def write(course_root: Path, report: Path, made: Plan, backend: object = None) -
     course_root = course_root.resolve()
     for verdict in made.verdicts:
         save_verdict(course_root, verdict)
-    hand_ins.adopt(course_root, course_root / STAGE, made.assignment)
+    hand_ins.adopt(course_root, course_root / course_layout.REGRADE, made.assignment)
     summary = grade_class(None, made.assignment, course_root, report, regrade=True, backend=backend)
     summary.submissions = len(made.verdicts)  # they were judged for the plan
-    with writing(course_root / STAGE):
-        shutil.rmtree(course_root / STAGE, ignore_errors=True)
+    with writing(course_root / course_layout.REGRADE):
+        shutil.rmtree(course_root / course_layout.REGRADE, ignore_errors=True)
     return summary
 
 
 def _stage(course_root: Path, assignment: Assignment, secret: bytes) -> Path:
     """A journal of its own under the class's secret, which is linked and not copied; what was judged there under another one is gone."""
-    stage = course_root / STAGE
+    stage = course_root / course_layout.REGRADE
     hand_ins.share_secret(course_root, stage)
     with writing(stage):
         for path in stage.rglob(f"verdicts/{assignment.name}/*.json"):

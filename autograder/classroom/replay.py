@@ -11,8 +11,9 @@ from autograder.checks.messages import sentences
 from autograder.classroom.handed_over import never_judged
 from autograder.classroom.journal import everybody, from_copy, is_lost
 from autograder.classroom.unjudged import kept_copy, unjudged
+from autograder.course_layout import SECRET_FILE
 from autograder.errors import CourseError
-from autograder.grading.assignment import SECRET_FILE, course_secret, load_assignment
+from autograder.grading.assignment import course_secret, load_assignment
 from autograder.grading.differences import difference
 from autograder.grading.known_notebooks import examine, refuse
 from autograder.grading.names import shown

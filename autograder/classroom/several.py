@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from autograder import course_layout
 from autograder.authoring.catalogue import assignment, assignments
 from autograder.errors import CourseError, NothingHandedIn
 from autograder.grading.submissions import Submission, find_submissions
@@ -40,7 +41,7 @@ def wanted(
     found = {name: to_judge(some, name) for name, some in students.items() if some}
     if not found:
         raise CourseError(
-            f"{where or course_root / 'submitted'}: nothing here is named after an assignment; give --assignment NAME"
+            f"{where or course_layout.submitted(course_root)}: nothing here is named after an assignment; give --assignment NAME"
         )
     return found
 
@@ -48,7 +49,7 @@ def wanted(
 def _students(where: Path | None, name: str, course_root: Path, named: bool = False) -> list[str]:
     """Who handed in; none if nothing is there. named: none either if nothing that was found is named after the assignment."""
     if where is None:
-        return [path.parent.name for path in (course_root / "submitted").glob(f"*/{name}")]
+        return [path.parent.name for path in course_layout.submitted(course_root).glob(f"*/{name}")]
     try:
         found = find_submissions(
             where, name, others=tuple(one.name for one in assignments() if one.name != name)

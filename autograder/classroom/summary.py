@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autograder.grading.assignment import SECRET_FILE
+from autograder.course_layout import SECRET_FILE
 from autograder.grading.layouts import OF_OTHERS
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from traitlets.config import Config
 
+from autograder import course_layout
 from autograder.authoring.catalogue import ROOT, assignments
 from autograder.classroom import hand_ins, late
 from autograder.classroom.absent import absent, made_anew, refuse_if_lost
@@ -54,9 +55,9 @@ from autograder.classroom.progress import progress, write_progress
 from autograder.classroom.report import figures, write_report
 from autograder.classroom.summary import Summary
 from autograder.classroom.unjudged import unjudged
+from autograder.course_layout import SECRET_FILE
 from autograder.errors import CourseError
 from autograder.grading.assignment import (
-    SECRET_FILE,
     Assignment,
     course_secret,
     drawn_with,
@@ -71,7 +72,6 @@ from autograder.grading.schedule import Batch, Crew, grade_all
 from autograder.grading.submissions import MARKED_LATE, Submission, find_submissions
 from autograder.grading.verdict import Verdict
 
-INDEX = "index.html"  # of a report: all assignments; each has a page beside it
 COURSE_ROOT = ROOT / "_build" / "course"
 REPORT = ROOT / "_build" / "report"
 
@@ -82,7 +82,9 @@ def places(course_root: Path | None, report: Path | None, sample: bool) -> tuple
     The sample class has a place of its own below `_build`, which may be thrown away; a real class must not be there.
     """
     root = course_root or (COURSE_ROOT if sample else Path("class"))
-    return root, report or (REPORT if sample and course_root is None else root / "report")
+    return root, report or (
+        REPORT if sample and course_root is None else course_layout.report(root)
+    )
 
 
 def grade_class(
@@ -109,7 +111,7 @@ def grade_class(
     loaded = load_assignment(assignment)
     loaded.check_points()
     course_root = course_root.resolve()
-    if where is None and regrade and not (course_root / "verdicts" / loaded.name).is_dir():
+    if where is None and regrade and not course_layout.records(course_root, loaded.name).is_dir():
         raise CourseError(
             f"{course_root}: nothing of {loaded.name} was graded here; give the folder of the submissions"
         )
@@ -149,7 +151,8 @@ def grade_class(
             [
                 one
                 for one in submissions
-                if one.student in given and not lies_below(one.path, course_root / "submitted")
+                if one.student in given
+                and not lies_below(one.path, course_layout.submitted(course_root))
             ],
         )
     for one in submissions:
@@ -279,7 +282,9 @@ def _handed_in(
     known = of_notes(course_root, assignment) | of_records(before.values())
     if where is None:
         found = collected(assignment, course_root, known, guard)
-        leave_out(course_root, assignment, str(course_root / "submitted"), found.left_out)
+        leave_out(
+            course_root, assignment, str(course_layout.submitted(course_root)), found.left_out
+        )
     else:
         found = find_submissions(
             where,
@@ -422,10 +427,10 @@ def _write(
         assignment,
         course_root,
         left_out(course_root, assignment),
-        INDEX,
+        course_layout.INDEX_PAGE,
         anew,
     )
-    write_progress(report / INDEX, config)
+    write_progress(report / course_layout.INDEX_PAGE, config)
     write_csv(report / f"{assignment.name}.csv", rows, assignment)
     return Tables(
         _write_grades(course_root, report, config, assignment.name),
@@ -455,7 +460,7 @@ def _write_grades(course_root: Path, report: Path, config: Config, written: str)
                 class_rows(course_root, other, config, Guard(course_root)),
                 other,
             )
-    return write_all(report / "grades.csv", [report / f"{name}.csv" for name in names])
+    return write_all(report / course_layout.GRADES_FILE, [report / f"{name}.csv" for name in names])
 
 
 def _sums(
@@ -529,7 +534,7 @@ def with_records(course_root: Path) -> list[str]:
     return [
         one.name
         for one in assignments()
-        if any((course_root.resolve() / "verdicts" / one.name).glob("*.json"))
+        if any(course_layout.records(course_root.resolve(), one.name).glob("*.json"))
     ]
 
 
@@ -563,7 +568,7 @@ def records(
 
 def _graded_before(course_root: Path, assignment: str) -> tuple[Assignment, Path, Config]:
     loaded, course_root = load_assignment(assignment), course_root.resolve()
-    if not (course_root / "verdicts" / loaded.name).is_dir():
+    if not course_layout.records(course_root, loaded.name).is_dir():
         raise CourseError(
             f"{course_root}: nothing of {loaded.name} was graded here; run `course grade` first"
         )

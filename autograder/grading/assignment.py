@@ -9,15 +9,19 @@ import secrets
 from functools import cached_property, lru_cache
 from pathlib import Path
 
+from autograder import course_layout
 from autograder.checks.drawn import for_student
 from autograder.checks.withholding import found
 from autograder.dependency_hash import ROOT, code_of, hash_behind
 from autograder.errors import CourseError
 
-SECRET_FILE = ".course-secret"
-# Imports that decide no verdict: the first reads texts and models that no sandbox has, the second
-# works out the hash.
-NOT_FOLLOWED = ("reference_impl.corpora", "autograder.dependency_hash")
+# Imports that decide no result: they read texts and models that no sandbox has, say where results
+# are kept, and work out the hash.
+NOT_FOLLOWED = (
+    "reference_impl.corpora",
+    "autograder.course_layout",
+    "autograder.dependency_hash",
+)
 # Modules of a chapter, see checks/exercise.py and checks/registry.py.
 LOADED_BY_NAME = ("test_", "mistakes_")
 
@@ -159,10 +163,10 @@ def course_secret(course_root: Path) -> bytes:
 
     Raises CourseError when others can read the file: then the seeds are no secret. And where `secret_is_lost`.
     """
-    path = course_root / SECRET_FILE
+    path = course_layout.secret(course_root)
     if secret_is_lost(course_root):
         raise CourseError(
-            f"{path} is gone, and the records in {course_root / 'verdicts'} were judged with it: bring that file back from a copy "
+            f"{path} is gone, and the records in {course_layout.all_records(course_root)} were judged with it: bring that file back from a copy "
             "of the class. If there is none, `course grade --regrade` draws a new one and judges again, everybody with "
             "other hidden inputs than before"
         )
@@ -176,13 +180,15 @@ def course_secret(course_root: Path) -> bytes:
 
 def secret_is_lost(course_root: Path) -> bool:
     """Whether there is no secret where something was judged already. Another one would ask other questions than the records say."""
-    path = course_root / SECRET_FILE
-    return not path.exists() and (path.is_symlink() or any(course_root.glob("verdicts/*/*.json")))
+    path = course_layout.secret(course_root)
+    return not path.exists() and (
+        path.is_symlink() or any(course_layout.all_records(course_root).glob("*/*.json"))
+    )
 
 
 def renew_secret(course_root: Path) -> None:
     """Draw another secret in the place of one that is lost."""
-    path = course_root / SECRET_FILE
+    path = course_layout.secret(course_root)
     path.unlink(missing_ok=True)
     _draw(path)
 

@@ -11,17 +11,17 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TypeVar
 
+from autograder.course_layout import LOG_FILE
 from autograder.errors import MachineError
 
 T = TypeVar("T")
-LOG = "grading.log"
 
 
 class Guard:
     """Runs work item by item. `troubles`: by item, a sentence for a human; `log`: the file with the tracebacks."""
 
     def __init__(self, course_root: Path | None = None):
-        self.log = course_root / LOG if course_root else None
+        self.log = course_root / LOG_FILE if course_root else None
         self.troubles: dict[str, str] = {}
 
     def run(self, item: str, doing: str, work: Callable[[], T]) -> T | None:

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 
+from autograder import course_layout
 from autograder.checks.results import FROM_INSIDE
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import OWNER_ONLY, write_whole
@@ -479,7 +480,7 @@ def _short(text: str) -> str:
 
 def record_path(course_root: Path, assignment: str, student: str) -> Path:
     """Where the verdict of one student lies."""
-    return course_root / "verdicts" / assignment / f"{student}.json"
+    return course_layout.record(course_root, assignment, student)
 
 
 def save_verdict(course_root: Path, verdict: Verdict) -> Path:

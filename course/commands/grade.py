@@ -133,7 +133,8 @@ def run(args: argparse.Namespace) -> int:
     from autograder.classroom.handed_over import refuse_inside
     from autograder.classroom.several import wanted
     from autograder.classroom.summary import said_failed
-    from autograder.classroom.whole_class import INDEX, grade_class, places
+    from autograder.classroom.whole_class import grade_class, places
+    from autograder.course_layout import INDEX_PAGE
     from autograder.errors import CourseError
     from autograder.grading.entries import nothing_at
     from autograder.grading.schedule import Here
@@ -203,7 +204,7 @@ def run(args: argparse.Namespace) -> int:
     elif len(summaries) == 1:
         _say(summaries[0], args.details)
     else:
-        print(f"all        {report / INDEX}")
+        print(f"all        {report / INDEX_PAGE}")
     if failed := sorted({student for one in summaries for student in one.failed}):
         if len(summaries) > 1 and not args.json:
             print(said_failed(failed))

@@ -45,13 +45,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Exit code 0; a missing record is a CourseError."""
     from autograder.classroom.whole_class import (
-        INDEX,
         behind,
         class_figures,
         graded_here,
         places,
         rewrite,
     )
+    from autograder.course_layout import INDEX_PAGE
 
     root, report = places(args.course_root, args.report, args.sample)
     course_root_there(root)
@@ -76,5 +76,5 @@ def run(args: argparse.Namespace) -> int:
                     f"newer      {name}: {', '.join(waiting[:SOME])}{more} handed in work that is not judged yet; "
                     f"`course grade --assignment {name.split('-')[0]}` judges it"
                 )
-        print(f"all        {report / INDEX}\ngrades     {written[-1][0]}")
+        print(f"all        {report / INDEX_PAGE}\ngrades     {written[-1][0]}")
     return 0

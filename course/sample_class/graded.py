@@ -6,6 +6,7 @@ from pathlib import Path
 
 import nbformat
 
+from autograder import course_layout
 from autograder.authoring.catalogue import ROOT
 from autograder.authoring.notebooks import source_notebook
 from autograder.classroom.summary import Summary
@@ -56,7 +57,7 @@ def forget_older_sample(course_root: Path, assignment: Assignment) -> None:
     nbgrader keeps the cells of an assignment as they are once there are submissions. For a real class that is right;
     the sample class is made anew.
     """
-    source = course_root / "source" / assignment.name / f"{assignment.name}.ipynb"
+    source = course_layout.source_notebook(course_root, assignment.name)
     if (course_root / SAMPLE_MARK).exists() and source.exists():
         if nbformat.read(source, as_version=4) != source_notebook(
             assignment.entry

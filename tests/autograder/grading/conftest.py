@@ -23,7 +23,8 @@ from autograder.checks.protocol import exercise, expect
 from autograder.classroom.gradebook import prepare_course_root
 from autograder.classroom.summary import Summary
 from autograder.classroom.whole_class import COURSE_ROOT, grade_class
-from autograder.grading.assignment import SECRET_FILE, Assignment, load_assignment
+from autograder.course_layout import SECRET_FILE
+from autograder.grading.assignment import Assignment, load_assignment
 from autograder.grading.schedule import Batch, grade_all, still_holds
 from autograder.grading.submissions import Submission, find_submissions
 from autograder.grading.verdict import Verdict, load_verdict, save_verdict

@@ -14,7 +14,8 @@ import psutil
 from autograder.classroom.gradebook import prepare_course_root
 from autograder.classroom.summary import Summary
 from autograder.classroom.whole_class import grade_class
-from autograder.grading.assignment import SECRET_FILE, Assignment
+from autograder.course_layout import SECRET_FILE
+from autograder.grading.assignment import Assignment
 from tests.autograder.grading.derived import everything
 
 # A kill may come before each of these, and so between any two writes.

@@ -34,6 +34,7 @@ OUTSIDE = {
     "autograder.check": "the check in a student's notebook at home; a sandbox has an empty one",
     "autograder.checks.rubric": "report: a result as text and HTML",
     "autograder.classroom": "collects submissions, stores verdicts and reports them",
+    "autograder.course_layout": "where a result is kept",
     "autograder.dependency_hash": "works out the hash",
     "autograder.grading.cluster": "executor: hands submissions to workers on other machines",
     "autograder.grading.differences": "report: what differs between two verdicts",

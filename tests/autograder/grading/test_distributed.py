@@ -16,9 +16,10 @@ import pytest
 
 from autograder.classroom.gradebook import course_config, open_gradebook
 from autograder.classroom.whole_class import grade_class
+from autograder.course_layout import SECRET_FILE
 from autograder.errors import CourseError, MachineError
 from autograder.grading import parcels
-from autograder.grading.assignment import SECRET_FILE, course_secret
+from autograder.grading.assignment import course_secret
 from autograder.grading.cluster import Cluster
 from autograder.grading.schedule import grade_all
 from autograder.grading.seeds import Seeds

@@ -14,8 +14,9 @@ from autograder.authoring.student_notebook import Notebook
 from autograder.checks.exchange import Returned, StudentError
 from autograder.checks.student import Student
 from autograder.classroom.grades import HandGrades, exercise_points, reasons
+from autograder.course_layout import SECRET_FILE
 from autograder.errors import CourseError
-from autograder.grading.assignment import SECRET_FILE, course_secret, load_assignment, seed_id
+from autograder.grading.assignment import course_secret, load_assignment, seed_id
 from autograder.grading.differences import difference
 from autograder.grading.patience import BudgetSpent, Patient
 from autograder.grading.schedule import grade_all

@@ -9,7 +9,8 @@ import pytest
 
 from autograder.classroom.gradebook import CONFIG_FILE, CONFIG_TEXT, course_config, open_gradebook
 from autograder.classroom.hand_ins import kept, rule
-from autograder.grading.assignment import SECRET_FILE, drawn_with
+from autograder.course_layout import SECRET_FILE
+from autograder.grading.assignment import drawn_with
 from autograder.grading.moments import moment, stamp
 from autograder.grading.submissions import find_submissions
 from autograder.grading.verdict import load_verdict

@@ -13,7 +13,8 @@ from autograder.checks.drawn import Faults
 from autograder.checks.protocol import exercise, expect
 from autograder.classroom.feedback import feedback_path
 from autograder.classroom.gradebook import course_config, open_gradebook
-from autograder.grading.assignment import SECRET_FILE, course_secret
+from autograder.course_layout import SECRET_FILE
+from autograder.grading.assignment import course_secret
 from course.cli import main
 
 pytestmark = pytest.mark.sandbox

@@ -6,9 +6,10 @@ import time
 
 import pytest
 
+from autograder.course_layout import LOG_FILE
 from autograder.errors import MachineError
 from autograder.grading.files import tells_case_apart, write_whole, writing
-from autograder.grading.guard import LOG, Guard
+from autograder.grading.guard import Guard
 from autograder.grading.intake import IntakeError
 from autograder.grading.limited import Limited, in_limits
 from autograder.grading.magics import without_magics
@@ -154,8 +155,8 @@ def test_an_exception_over_one_item_is_its_own_trouble_with_the_traceback_in_the
     )
     assert guard.troubles.keys() == {"ada"} and "ZeroDivisionError" in guard.troubles["ada"]
     assert (
-        "Traceback" in (tmp_path / LOG).read_text()
-        and "'ada', reading" in (tmp_path / LOG).read_text()
+        "Traceback" in (tmp_path / LOG_FILE).read_text()
+        and "'ada', reading" in (tmp_path / LOG_FILE).read_text()
     )
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from autograder.checks.protocol import expect
 from autograder.classroom.gradebook import CONFIG_FILE, CONFIG_TEXT, course_config, open_gradebook
-from autograder.classroom.regrade import STAGE
 from autograder.classroom.whole_class import grade_class
+from autograder.course_layout import REGRADE
 from autograder.grading.verdict import SCHEMA, load_verdict, save_verdict
 from course.cli import main
 from tests.autograder.grading.conftest import fingerprints
@@ -76,7 +76,7 @@ def course(root, *words):
 
 
 def test_what_changes_is_shown_and_nothing_is_written_until_it_is_asked_for(root, capsys):
-    before = fingerprints(root, STAGE)
+    before = fingerprints(root, REGRADE)
     assert course(root) == 1
     said = capsys.readouterr().out
     assert (
@@ -92,14 +92,14 @@ def test_what_changes_is_shown_and_nothing_is_written_until_it_is_asked_for(root
         "90.double: 1 -> 3" not in said
     )  # a class has a line for each student, and details if it asks
     assert "by hand    dan 90.double: 1.5 points stay" in said
-    assert fingerprints(root, STAGE) == before
-    judged = (root / STAGE / "verdicts" / NAME / "ada.json").stat().st_mtime_ns
+    assert fingerprints(root, REGRADE) == before
+    judged = (root / REGRADE / "verdicts" / NAME / "ada.json").stat().st_mtime_ns
     assert (
         course(root, "--details") == 1
         and "ada 90.double: 1 -> 3 (negative: wrong -> passed)" in capsys.readouterr().out
     )
     assert course(root, "--json") == 1  # what was judged is taken up again
-    assert (root / STAGE / "verdicts" / NAME / "ada.json").stat().st_mtime_ns == judged
+    assert (root / REGRADE / "verdicts" / NAME / "ada.json").stat().st_mtime_ns == judged
     changes = {
         one["student"]: (one["before"], one["after"])
         for one in json.loads(capsys.readouterr().out)["changes"]
@@ -121,7 +121,7 @@ def test_what_changes_is_shown_and_nothing_is_written_until_it_is_asked_for(root
             "dan": (3, 1.5, True),
         }
         assert book.find_comment("double", NAME, NAME, "dan").manual_comment == "Well tried, dan."
-    assert not (root / STAGE).exists()
+    assert not (root / REGRADE).exists()
     capsys.readouterr()
     assert course(root) == 0 and "affected   0 verdicts" in capsys.readouterr().out
 
