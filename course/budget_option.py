@@ -1,4 +1,4 @@
-"""`--budget` of every command that judges submissions: what each of them may use."""
+"""`--time-limit` of every command that judges submissions: what each of them may use."""
 
 import argparse
 
@@ -11,7 +11,9 @@ LEAST, MOST = 1, 86_400
 
 def add_budget(parser: argparse.ArgumentParser, more: str = "") -> None:
     """The option. more: what the help says behind the sentences for all."""
-    parser.add_argument("--budget", type=float, default=None, metavar="SECONDS", help=HELP + more)
+    parser.add_argument(
+        "--time-limit", dest="budget", type=float, default=None, metavar="SECONDS", help=HELP + more
+    )
 
 
 def budget_of(args: argparse.Namespace) -> float:
@@ -22,5 +24,5 @@ def budget_of(args: argparse.Namespace) -> float:
     if args.budget is None:
         return BUDGET_SECONDS
     if not LEAST <= args.budget <= MOST:
-        raise CourseError(f"--budget {args.budget:g}: give seconds from {LEAST} to {MOST}")
+        raise CourseError(f"--time-limit {args.budget:g}: give seconds from {LEAST} to {MOST}")
     return args.budget

@@ -15,35 +15,40 @@ from importlib.metadata import version
 from typing import NoReturn
 
 from autograder.errors import CourseError
+from course.renamed import modern
 from course.streams import lasting
 
 COMMANDS = {
     "make": "do everything that `make course` does: data, book, exercises, sample class",
-    "fetch": "fetch the pinned corpora and vectors into the cache, and check their hashes",
+    "download-data": "bring the pinned corpora and vectors into the cache, and check their hashes",
     "book": "build the book into _build/html",
+    "start": "put a chapter's notebook into this folder, to work in",
     "check": "run the checks of an exercise on your notebook",
-    "submit": "look at your notebook as the grader will, before you hand it in",
-    "save": "put your functions that pass into your own package, mywork/word2serve_me",
-    "use": "put the reference in the place of your work of a chapter, or take that back",
     "hint": "open the next hint of an exercise",
-    "release": "put an assignment into an archive for students: notebook, what it imports, no answers",
+    "validate": "see what the grader will see of your notebook, before you submit it",
+    "package": "put your functions that pass into your own package, mywork/word2serve_me",
+    "generate-assignment": "make the student notebooks in exercises/ from solutions/",
+    "release-assignment": "put an assignment into an archive for students",
     "collect": "put what a class handed in into nbgrader's submitted/, without touching the originals",
-    "grade": "grade a folder of submissions in the sandbox and write the gradebook and feedback",
-    "worker": "judge on this machine for `course grade --scheduler` on another",
+    "grade": "grade a download of submissions: collect, autograde, report",
+    "autograde": "grade what `course collect` has brought",
+    "formgrader": "open nbgrader's formgrader, where written answers are graded by hand",
+    "return": "write what the learning platform takes back: grades and feedback",
+    "worker": "grade on this machine for `course grade --dask` on another",
     "due": "show or set an assignment's due date and a student's extension, in nbgrader's gradebook",
-    "regrade": "after checks have changed: show what changes, and write it with --write",
+    "regrade": "after checks have changed: show what changes, and write it with --apply",
     "report": "write the class report from the records of the last grading",
     "similar": "name pairs of students whose code is alike, to look at; never a verdict",
-    "verify": "judge one student's notebook again and compare with the record",
-    "feedback": "put the feedback pages into a zip that a learning platform takes",
+    "release-feedback": "put the feedback pages into a zip that a learning platform takes",
     "export": "write the grades for Canvas, Moodle or Gradescope",
     "serve": "serve a language model over HTTP, with OpenAI's API",
-    "author": "for authors of exercises: build, check, matrix, mutants, prove, try",
+    "author": "for authors of exercises: check, matrix, mutants, prove, try",
     "completion": "print a script that completes commands and options in bash, zsh or fish",
     "doctor": "say what this machine can isolate, and prove it with escape attempts",
 }
 
 
+MODULES = {"return": "return_"}  # a word that Python keeps for itself
 EXIT_CODES = "Exit codes: 0 well, 1 not in order, 2 could not run."
 
 
@@ -110,7 +115,9 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         if name == command:
-            module = importlib.import_module(f"course.commands.{name}")
+            module = importlib.import_module(
+                f"course.commands.{MODULES.get(name, name.replace('-', '_'))}"
+            )
             module.add_arguments(sub)
             for one in _with_parts(sub):
                 if "Exit codes" not in f"{one.description} {one.epilog}":
@@ -149,6 +156,9 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _run(argv: list[str]) -> int:
+    argv, note = modern(argv)
+    if note:
+        print(note, file=sys.stderr)
     command = next((word for word in argv if not word.startswith("-")), None)
     if command and command not in COMMANDS:
         close = difflib.get_close_matches(command, COMMANDS, n=1)

@@ -46,7 +46,7 @@ compdef _course course
 
 @dataclass
 class Command:
-    """What can stand after one command: options with their help, and words that an argument may be."""
+    """What can stand after one command: options with their help, and words that a value may be."""
 
     name: str
     summary: str
@@ -72,7 +72,7 @@ def _described(name: str, parser: argparse.ArgumentParser) -> Command:
         for option in action.option_strings:
             if option.startswith("--"):
                 options[option] = action.help or ""
-        if not action.option_strings and action.choices:
+        if action.choices:
             choices += list(map(str, action.choices))
     return Command(name, summary, options, choices)
 

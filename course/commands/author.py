@@ -3,27 +3,16 @@
 import contextlib
 import io
 import json
+from argparse import Namespace
+from collections.abc import Callable
 from functools import cache
 
-SUMMARY = "for authors of exercises: build, check, matrix, mutants, prove, try, withheld, hand-out"
+SUMMARY = "for authors of exercises: check, matrix, mutants, prove, try, withheld, hand-out"
 
 
 def add_arguments(parser) -> None:
     """One parser for each of the author's commands."""
     parts = parser.add_subparsers(dest="part", metavar="PART", required=True)
-
-    build = parts.add_parser(
-        "build", help="make the student notebooks in exercises/ from solutions/"
-    )
-    build.add_argument(
-        "assignment", nargs="*", metavar="ASSIGNMENT", help='such as "01" (default: all)'
-    )
-    build.add_argument(
-        "--check",
-        action="store_true",
-        help="change nothing; exit 1 if a committed notebook is not what the sources give",
-    )
-    build.set_defaults(part_run=run_build)
 
     check = parts.add_parser(
         "check", help="run the checks on the reference, a known mistake or another right answer"
@@ -123,15 +112,19 @@ def _exercise(parser) -> None:
 
 def run(args) -> int:
     """Run one of them."""
-    if not args.json or args.part == "check":
+    if args.part == "check":  # it has JSON of its own
         return args.part_run(args)
+    return reported(args.part_run, args, args.part)
+
+
+def reported(part_run: Callable[[Namespace], int], args: Namespace, part: str) -> int:
+    """Run a part; with --json print its exit code and its lines as JSON, at the end."""
+    if not args.json:
+        return part_run(args)
     with contextlib.redirect_stdout(io.StringIO()) as out:
-        code = args.part_run(args)
-    print(
-        json.dumps(
-            {"part": args.part, "exit_code": code, "lines": out.getvalue().splitlines()}, indent=1
-        )
-    )
+        code = part_run(args)
+    said = {"part": part, "exit_code": code, "lines": out.getvalue().splitlines()}
+    print(json.dumps(said, indent=1))
     return code
 
 

@@ -59,9 +59,9 @@ def print_results(one, exercises: list, impl: str, as_json: bool) -> int:
     import contextlib
     import sys
 
+    from autograder.checks import borrowed
     from autograder.checks.rubric import as_text
     from autograder.errors import CourseError
-    from course.commands.use import borrowed_line
 
     checked = [exercise for exercise in exercises if exercise.stages]
     by_hand = [exercise for exercise in exercises if not exercise.stages]
@@ -103,7 +103,7 @@ def print_results(one, exercises: list, impl: str, as_json: bool) -> int:
             f"{one.name}: {earned:g} points of {points + hand:g}"
             + (f", {hand:g} by hand" if hand else "")
         )
-        if own and (line := borrowed_line()):
+        if own and (line := borrowed.line(borrowed.borrowed())):
             print(line)
     return 0 if earned >= points - 1e-9 and not waits else 1
 

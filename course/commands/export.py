@@ -23,10 +23,10 @@ own download of submissions. Exit codes: 0 all are in it, 1 somebody is left out
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which platform, which assignment, where to."""
     parser.add_argument(
-        "to",
-        metavar="PLATFORM",
+        "--to",
+        required=True,
         choices=("canvas", "moodle", "gradescope"),
-        help="canvas, moodle or gradescope",
+        help="for which platform, see below",
     )
     parser.add_argument("--assignment", default="", help=HELP)
     parser.add_argument(

@@ -51,7 +51,7 @@ CHECKER_FAILED = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of `course grade`."""
+    """What the class handed in, and the options."""
     parser.add_argument(
         "submissions",
         nargs="?",
@@ -59,6 +59,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SUBMISSIONS",
         help="what the class handed in: a folder or one zip, see below (default: what `course collect` has brought)",
     )
+    add_options(parser)
+    parser.add_argument("--sample", action="store_true", help="make and grade the sample class")
+    parser.epilog = EPILOG
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options that `course autograde` has, too."""
+    parser.set_defaults(sample=False)
     parser.add_argument(
         "--assignment",
         default="",
@@ -69,9 +77,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--jobs", type=int, default=1, metavar="N", help="submissions at the same time (default: 1)"
     )
     parser.add_argument(
-        "--scheduler",
+        "--dask",
+        dest="scheduler",
         metavar="ADDRESS",
-        help="judge on the workers of a Dask scheduler, tcp://HOST:PORT or tls://HOST:PORT, "
+        help="grade on the workers of a Dask scheduler, tcp://HOST:PORT or tls://HOST:PORT, "
         "see `course worker` (default: here)",
     )
     parser.add_argument(
@@ -101,11 +110,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where results are others than before, name every exercise, not only each student's sum",
     )
     parser.add_argument(
-        "--hand-in",
-        choices=("last", "best"),
-        help="which of a student's hand-ins counts, from now on in this course root (default: last)",
+        "--attempts",
+        dest="hand_in",
+        choices=("latest", "best"),
+        help="which of a student's attempts counts, from now on in this course root (default: latest)",
     )
-    parser.add_argument("--sample", action="store_true", help="make and grade the sample class")
     parser.add_argument(
         "--backend",
         metavar="NAME",
@@ -123,7 +132,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_database(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    parser.epilog = EPILOG
 
 
 def run(args: argparse.Namespace) -> int:
@@ -162,7 +170,7 @@ def run(args: argparse.Namespace) -> int:
         else wanted(_assignments(args, course_root), args.submissions, course_root, args.regrade)
     )
     if args.hand_in:
-        set_rule(course_root, args.hand_in)
+        set_rule(course_root, args.hand_in.replace("latest", "last"))
     if args.sample:
         summaries = [
             grade_sample_class(
@@ -236,11 +244,11 @@ def _refuse_beside_sample(args: argparse.Namespace) -> None:
     beside = {
         str(args.submissions): args.submissions,
         f"--assignment {args.assignment}": args.assignment not in ("", "01", SAMPLE_ASSIGNMENT),
-        f"--scheduler {args.scheduler}": args.scheduler,
+        f"--dask {args.scheduler}": args.scheduler,
         "--regrade": args.regrade,
         f"--backend {args.backend}": args.backend,
         "--cold": args.cold,
-        f"--budget {args.budget or 0:g}": args.budget is not None,
+        f"--time-limit {args.budget or 0:g}": args.budget is not None,
     }
     if said := [words for words, given in beside.items() if given]:
         raise CourseError(

@@ -10,10 +10,10 @@ from course.budget_option import add_budget, budget_of
 from course.database_option import add_database, take_database
 from course.folders import course_root_there, new_place, say_made
 
-SUMMARY = "after checks have changed: show what changes, and write it with --write"
+SUMMARY = "after checks have changed: show what changes, and write it with --apply"
 EPILOG = """\
-Only verdicts by older checks, and those whose record cannot be read, are judged again, from the copies of earlier runs. Without --write nothing of the class changes:
-records, gradebook and pages stay, and what was judged is kept for the next run. With --write the same lines are printed
+Only verdicts by older checks, and those whose record cannot be read, are judged again, from the copies of earlier runs. Without --apply nothing of the class changes:
+records, gradebook and pages stay, and what was judged is kept for the next run. With --apply the same lines are printed
 first: one for each student whose results change, with the sums of grades.csv before and after; --details has each exercise.
 Points and comments given by hand stay; those of a changed exercise are named, and are marked for another look.
 Exit codes: 0 nothing changes, or it is written; 1 something would change, or somebody's copy is not there; 2 could not run, or
@@ -24,7 +24,14 @@ judged, which the last line names."""
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which assignment, and whether to write."""
     parser.add_argument("assignment", nargs="?", default="", metavar="ASSIGNMENT", help=HELP)
-    parser.add_argument("--write", action="store_true", help="write what changes")
+    parser.add_argument("--apply", action="store_true", help="write what changes")
+    parser.add_argument(
+        "--student",
+        metavar="STUDENT",
+        help="grade one student's notebook again with the same hidden inputs, and compare with the "
+        "record: the key, the name or the platform's number, as in grades.csv; nothing is written",
+    )
+    parser.add_argument("--sample", action="store_true", help="the sample class, in _build/course")
     parser.add_argument(
         "--details",
         action="store_true",
@@ -77,12 +84,17 @@ def run(args: argparse.Namespace) -> int:
     from autograder.errors import CourseError
     from autograder.grading.assignment import load_assignment
     from autograder.sandbox import choose_backend
+    from course import verify_student
     from course.commands.grade import CHECKER_FAILED
 
+    if args.student:
+        if args.apply:
+            raise CourseError("--student only compares: leave out --apply, or leave out --student")
+        return verify_student.run(args)
     if args.jobs < 1:
         raise CourseError(f"--jobs {args.jobs}: give 1 or more")
     budget = budget_of(args)
-    root, report = places(args.course_root, args.report, False)
+    root, report = places(args.course_root, args.report, args.sample)
     course_root_there(root)
     place = new_place(args.report, "--report", folder=True)
     take_database(args, root)
@@ -92,14 +104,14 @@ def run(args: argparse.Namespace) -> int:
     )
     if not args.json:
         print("\n".join(made.lines(args.details)), flush=True)
-    summary = write(root, report, made, backend) if args.write and made.verdicts else None
+    summary = write(root, report, made, backend) if args.apply and made.verdicts else None
     say_made(place if summary else "")
     if args.json:
         print(json.dumps(made.to_json() | {"written": summary is not None}, indent=1))
     elif summary:
         print("\n".join(summary.lines()))
     elif made.verdicts:
-        print("nothing is written: `course regrade --write` writes it")
+        print("nothing is written: `course regrade --apply` writes it")
     if failed := summary.failed if summary else made.failed:
         if not args.json and not summary:  # a summary ends with it
             print(said_failed(failed))

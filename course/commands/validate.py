@@ -1,11 +1,11 @@
-"""`course submit`: look at your notebook as the grader will, before you hand it in."""
+"""`course validate`: see what the grader will see of your notebook, before you submit it."""
 
-SUMMARY = "look at your notebook as the grader will, before you hand it in"
+SUMMARY = "see what the grader will see of your notebook, before you submit it"
 EPILOG = """\
-With --dry-run nothing is written: the notebook is read and judged in a fresh process with the grader's limits and other
-numbers than in its check cells, and you see what is taken, what is left out, whether cells were run out of order, and what
-each exercise gives. On Windows it runs in the command's own process. Without it, a copy is written as well, in which no two cells have one id: hand that file in on your
-platform; nothing is sent from here.
+Nothing is sent. The notebook is read and graded in a fresh process with the grader's limits and
+other numbers than in its check cells, and you see what is taken, what is left out, whether cells
+were run out of order, and what each exercise gives. On Windows it runs in the command's own process.
+With --to a copy is written in which no two cells have one id.
 Exit codes: 0 all that is checked is there, 1 something is missing or waits for a person, 2 could not run."""
 
 
@@ -22,9 +22,11 @@ def add_arguments(parser) -> None:
         metavar="NUMBER",
         help="the assignment, if the name does not say it",
     )
-    parser.add_argument("--dry-run", action="store_true", help="write nothing")
     parser.add_argument(
-        "--to", default="", metavar="FILE", help="the copy (default: hand-in/NAME.ipynb)"
+        "--to",
+        default="",
+        metavar="FILE",
+        help="also write a copy: a file, or a folder with / behind",
     )
     parser.add_argument("--json", action="store_true", help="print what was found as JSON")
     parser.epilog = EPILOG
@@ -42,17 +44,15 @@ def run(args) -> int:
     path = Path(args.notebook)
     loaded = load_assignment(args.assignment or _number_of([str(path)]))
     found = look(path, loaded, _backend())
-    target = Path(args.to) if args.to else Path("hand-in") / f"{loaded.name}.ipynb"
-    new = None if args.dry_run else mended(path, target)
+    target = Path(args.to, f"{loaded.name}.ipynb") if args.to.endswith("/") else Path(args.to)
+    new = mended(path, target) if args.to else None
     if args.json:
-        print(
-            json.dumps(found.to_json() | {"copy": None if args.dry_run else str(target)}, indent=1)
-        )
+        print(json.dumps(found.to_json() | {"copy": str(target) if args.to else None}, indent=1))
     else:
         print("\n".join(found.lines()))
         print(
             "nothing is written"
-            if args.dry_run
+            if not args.to
             else f"written    {target}" + (f" ({new} ids are new)" if new else "")
         )
     return 0 if found.complete and not found.verdict.human else 1

@@ -1,4 +1,4 @@
-"""`course feedback`: the feedback pages in one zip, ready to send back."""
+"""`course release-feedback`: the feedback pages in one zip, ready to send back."""
 
 import argparse
 from pathlib import Path
@@ -20,10 +20,10 @@ elsewhere. Whose newer work is not judged yet is left out. Exit codes: 0 everybo
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which platform, which assignment, where to."""
     parser.add_argument(
-        "to",
-        metavar="PLATFORM",
+        "--lms",
+        required=True,
         choices=("canvas", "moodle", "folders"),
-        help="canvas, moodle or folders",
+        help="for which platform, see below",
     )
     parser.add_argument("--assignment", default="", help=HELP)
     parser.add_argument(
@@ -57,11 +57,11 @@ def run(args: argparse.Namespace) -> int:
     rewrite(root, report, name)
     loaded, rows = records(root, name)
     found = zip_feedback(
-        args.to,
+        args.lms,
         rows,
         loaded,
         root.resolve(),
-        args.out or report / f"feedback-{args.to}-{loaded.name}.zip",
+        args.out or report / f"feedback-{args.lms}-{loaded.name}.zip",
     )
     found.left_out |= never_judged(root.resolve(), loaded)
     say_made(made)

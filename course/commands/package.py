@@ -1,4 +1,8 @@
-"""`course save NN`: put the functions that pass into your own package, from which later notebooks import."""
+"""`course package NN`: your own package of what passes, from which later notebooks import.
+
+`--from reference` puts the reference in the place of a chapter, so that nobody is stuck on an
+earlier one; `--from mine` goes back to your own work.
+"""
 
 SUMMARY = "put your functions that pass into your own package, mywork/word2serve_me"
 
@@ -12,10 +16,47 @@ def add_arguments(parser) -> None:
         help="your notebook, which runs in this process (default: the one in mywork/, "
         "or else the one in exercises/)",
     )
+    parser.add_argument(
+        "--from",
+        dest="whose",
+        choices=("reference", "mine"),
+        help="whose work stands there from now on; without it what passes is saved",
+    )
     parser.add_argument("--json", action="store_true", help="print what was saved as JSON")
 
 
 def run(args) -> int:
+    """Exit code 1 when something was left out."""
+    return _stand_in(args) if args.whose else _save(args)
+
+
+def _stand_in(args) -> int:
+    """Put the reference, or the student's own work again, in the place of a chapter."""
+    import json
+
+    from autograder.authoring import package
+    from autograder.authoring.catalogue import assignment
+    from autograder.checks import borrowed
+
+    one = assignment(args.assignment)
+    if args.whose == "reference":
+        path = package.use_reference(one).path
+        said = (
+            f"chapter {one.number} is the reference now: {path}; "
+            f"`course package {one.number} --from mine` takes that back"
+        )
+    else:
+        path = package.use_own(one)
+        said = f"chapter {one.number} is your own work again: {path}"
+    found = {"assignment": one.name, "whose": args.whose, "path": str(path)}
+    if args.json:
+        print(json.dumps(found | {"borrowed": borrowed.borrowed()}))
+    else:
+        print(f"{said}\n{borrowed.line(borrowed.borrowed()) or 'nothing is borrowed'}")
+    return 0
+
+
+def _save(args) -> int:
     """Check, save what passes, and say what was left out; 1 when something was."""
     import contextlib
     import json
@@ -34,7 +75,7 @@ def run(args) -> int:
     path = student_path(args.notebook or _own_notebook(one), one.number)
     if path.suffix.lower() != ".ipynb":
         raise CourseError(
-            f"{path} is not a notebook: `course save` takes functions out of a notebook's cells"
+            f"{path} is not a notebook: `course package` takes functions out of a notebook's cells"
         )
     cells = cells_of(path, taken(path, load_assignment(one.number)))
     with contextlib.redirect_stdout(sys.stderr):
