@@ -26,7 +26,7 @@ from autograder.checks.rubric import as_html, as_text
 from autograder.checks.withholding import in_exercise
 from autograder.imports import stand_ins
 
-# Where `word2serve_me` grows (see `course save`); last, so that it hides nothing.
+# Where `word2serve_me` grows (see `course package`); last, so that it hides nothing.
 MYWORK = Path(__file__).resolve().parents[1] / "mywork"
 if str(MYWORK) not in sys.path:
     sys.path.append(str(MYWORK))

@@ -1,6 +1,6 @@
 """Answers of a given form, SmolLM2: how often they have it without a grammar and with one, and what the grammar had to forbid.
 
-    python bench/formed.py        after `course fetch`; about two minutes on one core
+    python bench/formed.py        after `course download-data`; about two minutes on one core
 
 The sixteen sentences with *bank* of `prompting.py`. The model is asked, in its chat form, for a JSON object with two keys: which
 bank it is (river or money), and whether it is sure. Greedy, at most 100 tokens: asked in words only; asked in words with an example;

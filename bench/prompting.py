@@ -1,6 +1,6 @@
 """Prompts tried on SmolLM2-135M-Instruct: examples, wrong examples, reasoning aloud, summaries; and the same question in two dresses.
 
-    python bench/prompting.py        after `course fetch`; a few minutes on one core
+    python bench/prompting.py        after `course download-data`; a few minutes on one core
 
 - Sixteen sentences with *bank*, written for the course, eight of a river's and eight of a lender's. The likelier of two
   words at the end of the prompt is the answer, under three wordings. Examples are eight other sentences; their choice and order is drawn three times,

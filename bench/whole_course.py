@@ -411,10 +411,10 @@ def commands(root: Path, numbers: list[str]) -> dict:
                 ("grade", root.parent / "in", "--assignment", "all", "--jobs", JOBS)
             ),
             "course report": seconds(("report",)),
-            "course export gradescope, each assignment": seconds(
+            "course export --to gradescope, each assignment": seconds(
                 *(("export", "gradescope", "--assignment", one, "--so-far") for one in numbers)
             ),
-            "course feedback folders, each assignment": seconds(
+            "course release-feedback --lms folders, each assignment": seconds(
                 *(("feedback", "folders", "--assignment", one) for one in numbers)
             ),
         }

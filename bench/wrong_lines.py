@@ -1,6 +1,6 @@
 """SmolLM2-135M with one wrong line at a time: what it loses on real text, and what it then writes.
 
-    python bench/wrong_lines.py        after `course fetch`; about five minutes on one core
+    python bench/wrong_lines.py        after `course download-data`; about five minutes on one core
 
 The weights are as published. Each wrong line is a mistake that gives no error: shapes fit and numbers come out. The text
 is newspaper editorials, the first 49 tokens of each of twelve; whether SmolLM2 has read them is not known. Losses are

@@ -5,7 +5,7 @@ system, and nothing else. A second run does nothing unless requirements.lock, wh
 the package, the interpreter or the folder's place
 changed. A new environment is built in .venv.new and takes the
 place of .venv only when it is whole: an interrupted set-up leaves what there was. pip's own settings (an index, a
-proxy, a cache) hold. It does not fetch data (`course fetch` does) and builds no page.
+proxy, a cache) hold. It does not fetch data (`course download-data` does) and builds no page.
 """
 
 import ctypes

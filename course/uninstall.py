@@ -26,7 +26,7 @@ SYSTEM = ("bubblewrap", "chromium", "libseccomp2, and for tests postgresql and f
 
 
 def data_cache() -> Path | None:
-    """Where `course fetch` keeps texts, vectors and weights; None without the environment that knows.
+    """Where `course download-data` keeps texts, vectors and weights; None without the environment that knows.
 
     A folder that somebody named in W2S_CACHE may hold other things and is not ours to remove.
     """

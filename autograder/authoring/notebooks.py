@@ -82,7 +82,7 @@ def stale(one: Assignment, exercises: Path = EXERCISES) -> str:
     """Why the committed notebook is not what the sources give, in a sentence; "" when it is. Changes nothing."""
     committed = exercises / one.name / f"{one.name}.ipynb"
     if not committed.exists():
-        return f"{committed} does not exist; `course author build {one.number}` makes it"
+        return f"{committed} does not exist; `course generate-assignment {one.number}` makes it"
     with tempfile.TemporaryDirectory() as folder:
         fresh = build(one, Path(folder, "build"), Path(folder, "exercises"))
         same = filecmp.cmp(committed, fresh, shallow=False)
@@ -92,7 +92,7 @@ def stale(one: Assignment, exercises: Path = EXERCISES) -> str:
     return (
         ""
         if same
-        else f"{committed} is not what {one.path.name} gives; `course author build {one.number}` makes it anew"
+        else f"{committed} is not what {one.path.name} gives; `course generate-assignment {one.number}` makes it anew"
     )
 
 

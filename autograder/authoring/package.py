@@ -2,8 +2,8 @@
 
     from word2serve_me.c01_static_embeddings import ppmi
 
-`course save 01` writes the student's own functions, those that pass, with the helpers and imports that they need, and
-nothing else of the notebook; `course use reference 01` puts the reference in their place, and `course use mine 01` takes
+`course package 01` writes the student's own functions, those that pass, with the helpers and imports that they need, and
+nothing else of the notebook; `course package 01 --from reference` puts the reference in their place, and `course package 01 --from mine` takes
 that back. In grading the module is always the reference's, so that one mistake is paid for once.
 
 The source is read, never run here: what is written is what the student wrote, statement by statement.
@@ -21,7 +21,7 @@ from autograder.authoring.implementations import own_cells
 from autograder.checks.borrowed import MARK, PACKAGE, is_borrowed
 from autograder.errors import CourseError
 
-INIT = '"""Your own functions, chapter by chapter: `course save NN` fills this package."""\n'
+INIT = '"""Your own functions, chapter by chapter: `course package NN` fills this package."""\n'
 IMPORT_SECONDS = 120
 
 
@@ -92,7 +92,7 @@ def use_own(one: Assignment, root: Path = PACKAGE) -> Path:
     path, kept = root / f"{module_name(one)}.py", root / "own" / f"{module_name(one)}.py"
     if not kept.exists():
         raise CourseError(
-            f"{kept} does not exist: you have saved nothing of chapter {one.number} yet; `course save "
+            f"{kept} does not exist: you have saved nothing of chapter {one.number} yet; `course package "
             f"{one.number}` does"
         )
     kept.replace(path)

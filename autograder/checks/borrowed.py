@@ -1,4 +1,4 @@
-"""Which chapters of a student's package are the reference, borrowed with `course use reference NN`; and the line that says so.
+"""Which chapters of a student's package are the reference, and the line that says so.
 
 Every check prints the line, so it stands in the outputs of the notebook that is handed in, where grading reads it for
 the instructor's report. It is the student's own word and decides no point: in grading the earlier chapters are the
@@ -9,7 +9,8 @@ import re
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[2] / "mywork" / "word2serve_me"
-MARK = "# The reference, borrowed with `course use reference`."
+MARK = "# The reference, borrowed with `course package NN --from reference`."
+OLD_MARK = "# The reference, borrowed with `course use reference NN`."  # in packages made before
 LINE = "Borrowed from the reference: chapter"
 MOST = 99
 _NUMBERS = re.compile(rf"{LINE}s? ((?:\d\d, ){{0,{MOST}}}\d\d)\b")
@@ -18,7 +19,8 @@ _IMPORTS = re.compile(r"\bword2serve_me\.c(\d\d)_")
 
 def is_borrowed(path: Path) -> bool:
     """Whether a module of the package is the reference's."""
-    return MARK in path.read_text(encoding="utf-8").split("\n", 3)[:3]
+    first = path.read_text(encoding="utf-8").split("\n", 3)[:3]
+    return MARK in first or OLD_MARK in first
 
 
 def borrowed(root: Path | None = None) -> list[str]:

@@ -53,7 +53,7 @@ def rule(course_root: Path) -> str:
         said = None
     if said not in RULES:
         raise CourseError(
-            f"{path} does not say which hand-in counts: run `course grade --hand-in last` or `--hand-in best`"
+            f"{path} does not say which hand-in counts: run `course grade --attempts latest` or `--attempts best`"
         )
     return said
 

@@ -2,7 +2,7 @@
 
 A record that is broken, cut off or gone must cost nobody a row. Its student stands in every table, page and export with the
 reason and the remedy, as a verdict in which nothing is decided; and where the copy of what was handed in is still there, the
-next `course grade` or `course regrade --write` judges it again. One that is gone may have been taken away by a person: it is judged
+next `course grade` or `course regrade --apply` judges it again. One that is gone may have been taken away by a person: it is judged
 again when it is asked for, and not while other work is graded.
 """
 

@@ -64,7 +64,7 @@ def recorded(assignment: Assignment) -> Recording:
         )
         if ran.returncode:
             raise CourseError(
-                f"{assignment.name}: what its checks work out could not be recorded; `course release {assignment.number} --checks-as-they-are` "
+                f"{assignment.name}: what its checks work out could not be recorded; `course release-assignment {assignment.number} --checks-as-they-are` "
                 f"writes the archive without that: {ran.stderr.strip()[-1500:]}"
             )
         report = json.loads((Path(folder) / "report.json").read_text(encoding="utf-8"))

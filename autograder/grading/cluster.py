@@ -1,4 +1,4 @@
-"""Judge on other machines: the crew of `course grade --scheduler`, workers of Dask that run this course too.
+"""Judge on other machines: the crew of `course grade --dask`, workers of Dask that run this course too.
 
 One writer, the command, owns journal and gradebook; a worker gets one submission at a time and keeps nothing. Each worker is
 greeted first: who has other checks, versions or no isolation refuses in words and gets nothing. A submission whose worker
@@ -31,7 +31,7 @@ from autograder.grading.verdict import BUDGET_SECONDS, Verdict, undecided
 
 KEPT = "What was graded is kept; run the same command again"
 MISSING = (
-    "--scheduler needs the package `distributed`, which is not installed here: run `make setup`, or "
+    "--dask needs the package `distributed`, which is not installed here: run `make setup`, or "
     "`.venv/bin/pip install -e '.[cluster]'` in the course's folder"
 )
 THREADS = "it was started with {} threads and needs exactly one: use `course worker`, or `--nthreads 1` and more of `--nworkers`"
@@ -67,7 +67,7 @@ class Cluster:
             raise CourseError(MISSING)
         if isolation == "process":
             raise CourseError(
-                "--scheduler with --backend process: other machines judge with isolation or not at all"
+                "--dask with --backend process: other machines judge with isolation or not at all"
             )
         self.address, self.name, self.budget, self._cold, self._note = (
             address,

@@ -45,11 +45,11 @@ NOT_THEIRS = (
 IN_A_CELL = "a cell failed in a library"
 SPENT = (
     "The {budget:g} seconds that one submission may use did not suffice for this exercise; no points were decided. Is there "
-    "a loop that does not end, or slow code? `course grade --budget` gives more."
+    "a loop that does not end, or slow code? `course grade --time-limit` gives more."
 )
 LATE = (
     "The submission was stopped after {clock:g} seconds by the clock, of which {spent:.0f} were its own: the machine was busy, "
-    "or it made itself wait. No points were decided for this exercise. `course grade --budget` gives more."
+    "or it made itself wait. No points were decided for this exercise. `course grade --time-limit` gives more."
 )
 
 

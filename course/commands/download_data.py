@@ -1,4 +1,4 @@
-"""`course fetch`: bring the pinned corpora and vectors into the cache, or check what is there."""
+"""`course download-data`: bring the pinned corpora and vectors into the cache, or check what is there."""
 
 import argparse
 import json

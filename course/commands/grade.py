@@ -23,7 +23,7 @@ SUBMISSIONS, as the platform's download comes or as you lay it out:
 
 A second run judges only what changed. Several hand-ins of one student come by a second run, or in folders named for their
 time, around one student's notebook or around what the class had handed in by then: ada/01-static-embeddings/2026-03-01 10-00/,
-2026-03-01/ada.zip, "attempt 2". --hand-in says which counts: the last, or the best with late work reckoned in; the course
+2026-03-01/ada.zip, "attempt 2". --attempts says which counts: the last, or the best with late work reckoned in; the course
 root remembers it, and keeps all of them in hand-ins/. The run prints what became of the points; points given by hand stay and
 are marked for another look.
 
@@ -36,7 +36,7 @@ The gradebook is nbgrader's: gradebook.db in the course root, or PostgreSQL with
 the database first). formgrader and nbgrader's commands then use the same. It is the truth about points given by hand: back
 it up as you would gradebook.db. Killed, or stopped by a full disk, a lock or a server that is gone, the next run goes on.
 
-Send to students what lies in feedback/STUDENT/ASSIGNMENT/ of the course root (`course feedback` makes a zip of it);
+Send to students what lies in feedback/STUDENT/ASSIGNMENT/ of the course root (`course release-feedback` makes a zip of it);
 grades.csv has a row for each of them and each assignment, and NAME.csv those of one (`course export` writes it as platforms read it).
 Other machines judge with --scheduler: notebooks and the seeds of their hidden inputs go there, no name and no secret; the
 gradebook is written here only. The book's page "Grading on many machines" says how.

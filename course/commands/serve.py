@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL",
         help="a .gguf file, or a folder with config.json, "
         "safetensors and tokenizer (GPT-2, LLaMA, Mistral, Qwen); default: SmolLM2-135M-Instruct, "
-        "which `course fetch smollm2` brings",
+        "which `course download-data smollm2` brings",
     )
     what.add_argument("--name", help="what clients call it (default: the file's or folder's name)")
     what.add_argument(
@@ -97,7 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--encoder",
         metavar="FOLDER",
-        help="a BERT for /v1/embeddings (default: MiniLM, if `course fetch minilm` has brought it)",
+        help="a BERT for /v1/embeddings (default: MiniLM, if `course download-data minilm` has brought it)",
     )
     where = parser.add_argument_group("where, and to whom")
     where.add_argument(
@@ -510,7 +510,7 @@ def _default_encoder():
         return load_encoder()
     except LoadingError:
         print(
-            f"no embeddings: `course fetch {DEFAULT_ENCODER}` brings the encoder", file=sys.stderr
+            f"no embeddings: `course download-data {DEFAULT_ENCODER}` brings the encoder", file=sys.stderr
         )
         return None
 

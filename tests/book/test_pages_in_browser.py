@@ -2,7 +2,7 @@
 
 axe takes longer than all else together. Each page is loaded once, every other one on a phone in the
 dark, and seen at both widths; one page in six is asked axe's rules in all four looks, and another
-one in three those that are not about colour, in one look. `make sweeps` asks all rules of every page
+one in three those that are not about colour, in one look. `make test-slow` asks all rules of every page
 in all four, loaded at both widths.
 """
 

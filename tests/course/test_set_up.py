@@ -205,7 +205,7 @@ def test_readme_and_make_name_what_set_up_may_install(bootstrap):
         name for name in (*bootstrap.SYSTEM_PACKAGES, *bootstrap.TEST_PACKAGES) if name not in needs
     ] == []
     made = (ROOT / "Makefile").read_text()
-    assert "test: course for-tests\n" in made and "course/bootstrap.py --tests" in made
+    assert "test: course test-deps\n" in made and "course/bootstrap.py --tests" in made
 
 
 def test_large_packages_are_named_with_their_size_where_no_terminal_is(bootstrap, tmp_path):

@@ -242,7 +242,7 @@ def test_build_check_exits_1_when_a_committed_notebook_is_old(monkeypatch, tmp_p
     monkeypatch.setattr("autograder.authoring.notebooks.EXERCISES", tmp_path)
     monkeypatch.setattr("autograder.authoring.notebooks.stale.__defaults__", (tmp_path,))
     assert main(["author", "build", "--check"]) == 1
-    assert "does not exist; `course author build 01` makes it" in capsys.readouterr().out
+    assert "does not exist; `course generate-assignment 01` makes it" in capsys.readouterr().out
 
 
 def test_answers_of_strangers_are_tried_and_what_is_judged_otherwise_than_they_are_named_is_said(

@@ -1,4 +1,4 @@
-"""`course save` and `course use`: the student's functions as a package, and the reference in their place."""
+"""`course package`: the student's functions as a package, and the reference in their place."""
 
 import importlib
 import subprocess

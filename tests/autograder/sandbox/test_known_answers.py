@@ -1,6 +1,6 @@
 """Every reference and other right answer, of every chapter, is worth in the real sandbox what it is at home, and known mistakes too.
 
-Of the mistakes every third of an exercise is asked here, its first among them, and in `make sweeps` every one.
+Of the mistakes every third of an exercise is asked here, its first among them, and in `make test-slow` every one.
 
 A solved notebook is opened once a chapter, and its cells are written anew for one answer after the other.
 """

@@ -1,4 +1,4 @@
-"""`course fetch`: what it prints and its exit codes."""
+"""`course download-data`: what it prints and its exit codes."""
 
 import pytest
 
@@ -16,12 +16,12 @@ def test_list_shows_size_licence_and_use_of_every_corpus(capsys):
 def test_verify_of_an_empty_cache_is_not_in_order(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("W2S_CACHE", str(tmp_path))
     assert main(["fetch", "--verify", "kjv"]) == 1
-    assert "run `course fetch kjv`" in capsys.readouterr().out
+    assert "run `course download-data kjv`" in capsys.readouterr().out
 
 
 def test_an_unknown_name_is_one_line_on_stderr(capsys):
     assert main(["fetch", "gutenberg"]) == 2
-    assert capsys.readouterr().err.startswith("course fetch: there is no corpus called 'gutenberg'")
+    assert capsys.readouterr().err.startswith("course download-data: there is no corpus called 'gutenberg'")
 
 
 @pytest.mark.parametrize("name", sorted(corpora.available()))

@@ -100,7 +100,7 @@ def test_a_changed_file_in_the_wheel_is_refused_with_both_hashes_and_nothing_is_
     assert "w2s_toy/data.tsv" in str(refusal.value)
     assert toy.files[0].sha256 in str(refusal.value)
     assert hashlib.sha256(CONTENT + b"more\n").hexdigest() in str(refusal.value)
-    assert "course fetch toy" in str(refusal.value)
+    assert "course download-data toy" in str(refusal.value)
     assert list(corpora.path("toy").iterdir()) == []
 
 
@@ -175,7 +175,7 @@ def test_a_broken_run_keeps_what_it_had(toy, tmp_path, monkeypatch):
 
 
 def test_loading_what_was_never_fetched_names_the_file_and_the_command(toy):
-    with pytest.raises(CorpusError, match=r"data.tsv is missing\); run `course fetch toy`"):
+    with pytest.raises(CorpusError, match=r"data.tsv is missing\); run `course download-data toy`"):
         corpora.load("toy")
 
 

@@ -198,5 +198,5 @@ def test_a_path_that_is_no_model_is_refused(tmp_path):
 def test_what_was_not_fetched_is_named_with_the_command_that_fetches_it(tmp_path, monkeypatch):
     monkeypatch.setenv("W2S_CACHE", str(tmp_path))
     for load_default, name in ((load, "smollm2"), (load_encoder, "minilm")):
-        with pytest.raises(LoadingError, match=f"course fetch {name}"):
+        with pytest.raises(LoadingError, match=f"course download-data {name}"):
             load_default()

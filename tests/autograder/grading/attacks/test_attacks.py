@@ -1,7 +1,7 @@
 """A class of attackers, graded by the command: nobody gains a point, nothing is touched, the batch ends, each verdict says why.
 
 An attack that gets through answers rightly, and the checks ask what cannot be guessed: so any point shows. What the attackers
-could touch is looked at before and after. Two attacks of each family run every time; all of them belong to `make sweeps`, and
+could touch is looked at before and after. Two attacks of each family run every time; all of them belong to `make test-slow`, and
 `bench/attacks.py` keeps what came of them.
 """
 
