@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[2] / "mywork" / "word2serve_me"
-MARK = "# The reference, borrowed with `course package NN --from reference`."
-OLD_MARK = "# The reference, borrowed with `course use reference NN`."  # in packages made before
+MARK = "# The reference, borrowed with `course package --from reference`."
+OLD_MARK = "# The reference, borrowed with `course use reference`."  # in packages made before
 LINE = "Borrowed from the reference: chapter"
 MOST = 99
 _NUMBERS = re.compile(rf"{LINE}s? ((?:\d\d, ){{0,{MOST}}}\d\d)\b")
