@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     if args.jobs < 1:
         raise CourseError(f"--jobs {args.jobs}: give 1 or more")
     if find_spec("distributed") is None:
-        raise CourseError(MISSING.replace("--scheduler", "`course worker`"))
+        raise CourseError(MISSING.replace("--dask", "`course worker`"))
     backend = choose_backend(args.backend)
     said = {"isolation": backend.name, "jobs": args.jobs, "scheduler": args.scheduler}
     print(
