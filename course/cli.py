@@ -26,7 +26,7 @@ COMMANDS = {
     "save": "put your functions that pass into your own package, mywork/word2serve_me",
     "use": "put the reference in the place of your work of a chapter, or take that back",
     "hint": "open the next hint of an exercise",
-    "release": "put an assignment into an archive for students: notebook, what it imports, no answers",
+    "release": "put an assignment into an archive for students: notebook, checks, no solutions",
     "collect": "put what a class handed in into nbgrader's submitted/, without touching the originals",
     "grade": "grade a folder of submissions in the sandbox and write the gradebook and feedback",
     "worker": "judge on this machine for `course grade --scheduler` on another",
