@@ -69,7 +69,7 @@ def _described(name: str, parser: argparse.ArgumentParser) -> Command:
     summary = next(action.help for action in commands._choices_actions if action.dest == name)
     options, choices = {}, []
     for action in sub._actions:
-        for option in action.option_strings:
+        for option in action.option_strings if action.help != argparse.SUPPRESS else ():
             if option.startswith("--"):
                 options[option] = action.help or ""
         if action.choices:

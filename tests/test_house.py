@@ -18,7 +18,6 @@ ROOMS = {
     "dependency_hash": set(),
     "errors": set(),
     "checks": set(),
-    "recorded": {"checks"},
     "chapters": {"checks"},
     "imports": {"checks"},
     "check": {"checks", "errors", "imports"},
@@ -32,9 +31,9 @@ ROOMS = {
         "dependency_hash",
         "errors",
         "grading",
-        "recorded",
         "sandbox",
     },
+    "release": {"authoring", "checks", "dependency_hash", "errors", "grading", "sandbox"},
 }
 EXCEPTIONS = {
     ("chapters/conftest.py", "authoring")

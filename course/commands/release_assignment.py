@@ -2,25 +2,24 @@
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
 from course.folders import new_course_root, new_place, say_made
 
-SUMMARY = "put an assignment into an archive for students: notebook, what it imports, no answers"
+SUMMARY = "put an assignment into an archive for students: notebook, checks, no solutions"
 EPILOG = """\
-In the archive are the notebook, the code that its cells and its visible checks import, the packages' lock, and a page that
-says how to begin. No solution, no known mistake, no other chapter's checks and nothing of the grader are in it. What the
-exercises withhold stands there without its body: the cells after the exercises that need the course's own models say so.
+The archive holds the notebook, its visible checks with the registered mistakes that explain a wrong
+answer, the code that these import, the packages' lock, and a page that says how to begin. Solutions,
+alternatives, other chapters' checks and the grader are left out. Functions of the reference
+implementation that the exercises withhold raise an error that says why; so do the cells after the
+exercises that need the course's own models.
 
-The visible checks compare with right values. What works these out stands in the archive without its body, or is cut out of its
-line, and gives what it gave when the archive was made: with visible seeds a check always asks the same. To find out what can be
-recorded, and that it suffices, the reference and one in five of the other right answers and known mistakes are checked with the
-repository and once more with the archive (all of them where WORD2SERVE_EVERY_CASE is set, as in the long tests). That takes a
-minute or two, with chapters of kernels many more, and nothing is written unless all get the same. What has to stay, because a student's code calls it or because it
-is asked about a student's answer, is named under "kept", with the reason.
+The checks compute right values, so a student who reads them can find an answer, as in the book.
+Grading asks for other inputs, which students do not see.
 
---exchange also releases the notebook through nbgrader's exchange, whose folder c.Exchange.root in the course root's
-nbgrader_config.py names. Exit codes: 0 written, 2 could not run."""
+--exchange also releases the notebook through nbgrader's exchange, whose folder c.Exchange.root in the
+course root's nbgrader_config.py names. Exit codes: 0 written, 2 could not run."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,18 +35,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--with-reference",
         action="store_true",
-        help="leave the reference and the checks as they are, answers included",
+        help="leave the reference implementation as it is, answers included",
     )
-    parser.add_argument(
-        "--checks-as-they-are",
-        action="store_true",
-        help="record nothing: quick, and who copies a line of the checks that "
-        "works a value out has an answer",
-    )
+    parser.add_argument("--checks-as-they-are", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument(
         "--exchange",
         action="store_true",
-        help="release the notebook through nbgrader's exchange, too",
+        help="also release the notebook through nbgrader's exchange",
     )
     parser.add_argument(
         "--course-root",
@@ -63,52 +57,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the archive and say what is in it."""
     from autograder.classroom.exchange import release_through_exchange
-    from autograder.classroom.release import release
     from autograder.grading.assignment import load_assignment
+    from autograder.release.archive import write_archive
 
-    loaded = load_assignment(args.assignment)
-    fresh = [
+    if args.checks_as_they_are:
+        print(
+            "--checks-as-they-are is no longer needed: an archive always has the checks as they are",
+            file=sys.stderr,
+        )
+    assignment = load_assignment(args.assignment)
+    made = [
         new_place(args.out, "--out"),
         new_course_root(args.course_root) if args.exchange else "",
     ]
-    made = release(
-        loaded,
-        args.out or Path("release") / f"{loaded.name}.zip",
-        args.with_reference,
-        args.checks_as_they_are,
-    )
-    exchanged = release_through_exchange(args.course_root, loaded) if args.exchange else None
-    say_made(*fresh)
+    path = args.out or Path("release") / f"{assignment.name}.zip"
+    contents = write_archive(assignment, path, args.with_reference)
+    exchange = release_through_exchange(args.course_root, assignment) if args.exchange else None
+    say_made(*made)
     if args.json:
-        print(
-            json.dumps(
-                {
-                    "path": str(made.path),
-                    "files": made.files,
-                    "withheld": made.withheld,
-                    "kept": made.kept,
-                    "recorded": made.recorded,
-                    "expressions": made.expressions,
-                    "compared": made.compared,
-                    "exchange": str(exchanged) if exchanged else None,
-                },
-                indent=1,
-            )
-        )
+        report = {
+            "path": str(path),
+            "files": sorted(contents.files),
+            "withheld": contents.withheld,
+            "kept": contents.kept,
+            "exchange": str(exchange) if exchange else None,
+        }
+        print(json.dumps(report, indent=1))
         return 0
-    print(
-        f"written    {made.path} ({len(made.files)} files, {made.path.stat().st_size / 1024:.0f} KB)"
-    )
-    print(f"withheld   {', '.join(made.withheld) or 'nothing'}")
-    if not (args.with_reference or args.checks_as_they_are):
-        print(
-            f"recorded   {len(made.recorded)} functions and {made.expressions} expressions of the checks; {made.compared} answers "
-            "get the same from the archive as from here"
-        )
-    for why in dict.fromkeys(made.kept.values()):
-        print(
-            f"kept       {', '.join(name for name, reason in made.kept.items() if reason == why)}: {why}"
-        )
-    if exchanged:
-        print(f"exchange   {exchanged}")
+    kilobytes = path.stat().st_size / 1024
+    print(f"written    {path} ({len(contents.files)} files, {kilobytes:.0f} KB)")
+    print(f"withheld   {', '.join(contents.withheld) or 'nothing'}")
+    if contents.kept:
+        print(f"kept       {', '.join(contents.kept)}: the checks or registered mistakes use them")
+    if exchange:
+        print(f"exchange   {exchange}")
     return 0

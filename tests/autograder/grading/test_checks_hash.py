@@ -49,7 +49,7 @@ OUTSIDE = {
     "autograder.grading.telling": "report: a verdict for a terminal",
     "autograder.imports": "for the check at home: refuses packages that are withheld",
     "autograder.iri": "for pages: reads addresses of other platforms",
-    "autograder.recorded": "for archives that students get",
+    "autograder.release": "writes the archives that students get",
     "autograder.sandbox.attempts": "doctor: tries to escape",
     "autograder.sandbox.bait": "doctor: what an escape would reach",
     "autograder.sandbox.doctor": "doctor: what this machine can hold back",
