@@ -18,6 +18,7 @@ from autograder.grading.intake import (
     parse,
 )
 from autograder.grading.limited import Limited, in_limits
+from autograder.grading.review_kinds import ReviewItem, ReviewKind
 from autograder.grading.submissions import Submission
 from autograder.grading.transplant import Piece, marks, transplant
 
@@ -40,9 +41,8 @@ class Reading:
     added: list[list] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
     untouched: list[str] = field(default_factory=list)
-    waiting: dict[str, str] = field(default_factory=dict)
-    beside: dict[str, str] = field(default_factory=dict)
-    rebound: dict[str, str] = field(default_factory=dict)
+    review: dict[str, ReviewItem] = field(default_factory=dict)
+    errors: dict[int, str] = field(default_factory=dict)
     found: dict[str, str] = field(default_factory=dict)
     pictures: dict[str, dict[str, str]] = field(default_factory=dict)
     borrowed: list[str] = field(default_factory=list)
@@ -72,7 +72,14 @@ def read_work(
         )
     except IntakeError as error:
         return Reading(hashlib.sha256(placeholder(str(error))).hexdigest(), str(error))
-    return Reading(**{**record, "pieces": [Piece(*piece) for piece in record["pieces"]]})
+    kept = {
+        "pieces": [Piece(*piece) for piece in record["pieces"]],
+        "review": {
+            id: ReviewItem(ReviewKind[kind], tuple(details))
+            for id, (kind, details) in record.get("review", {}).items()
+        },
+    }
+    return Reading(**{**record, **kept})
 
 
 def reading() -> Limited:
@@ -98,9 +105,7 @@ def _read(
         "added": [list(one) for one in work.added],
         "ignored": [*filter(None, [version]), *work.ignored],
         "untouched": work.untouched,
-        "waiting": work.waiting,
-        "beside": work.beside,
-        "rebound": work.rebound,
+        "review": {id: [one.kind.name, one.details] for id, one in work.review.items()},
         "found": work.found,
         "pictures": work.pictures,
         "borrowed": _borrowed(cells),

@@ -7,47 +7,31 @@ renaming, repeating, deleting or editing them changes nothing.
 A solution cell that occurs several times (JupyterLab copies the metadata when a cell is split or pasted) counts with
 all its parts in order, as "run all" would run them, and it is said which counted; untouched copies of the stub are skipped,
 and so are copies that were turned into text. When it does not occur at all, or was emptied, its stub runs before the student's own
-cells, which may define the function anew. What a student wrote where it does not count is no zero: see misplaced.py, rebound.py and severed.py for
-functions, unclaimed.py for written answers.
+cells, which may define the function anew. What a student wrote where it does not count is no zero: see review_flags.py for
+functions, relocated_answers.py for written answers.
 """
 
 import copy
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
+from autograder.grading.definitions import definition_lines, functions_of
 from autograder.grading.intake import MAX_CELL_CHARACTERS, SubmittedCell
 from autograder.grading.magics import without_magics
-from autograder.grading.misplaced import (
-    BESIDE,
-    REPLACED,
-    UNSEEN,
-    begun,
-    beside,
-    definitions,
-    replaced,
-    unfenced,
-    unseen,
-)
 from autograder.grading.pictures import LEFT_OUT, checked, mentioned, not_held
-from autograder.grading.rebound import REBOUND, rebound
-from autograder.grading.severed import BROKEN, PASTED, SEVERED, broken, pasted, severed
-from autograder.grading.unclaimed import Unclaimed, copied, with_text
+from autograder.grading.relocated_answers import Unclaimed, copied, with_text
+from autograder.grading.review_flags import flags_from_cells
+from autograder.grading.review_kinds import MAX_NAMED, ReviewItem, ReviewKind, numbers
 
 NO_CELL = new_code_cell()
 MAX_ADDED_CELLS = 150
-MAX_NAMED = 8  # of one kind; a page must not grow with the submission
-TOO_LONG = "The cell is longer than what is read; no points were decided."
-UNREAD = "The cell of this exercise cannot be read ({}); no points were decided."
-ELSEWHERE = "The cell of this answer is {}, and text was added elsewhere in the notebook (cell number in the file: {}): the answer may be there."
-ABSENT = (
-    "The cell of this exercise is not in the notebook: it was deleted, or the notebook is of "
-    "an older release. No points were decided."
-)
 NOT_SHOWN = "A picture in the answer `{}` is left out: {}."
-GONE = "The cell of this answer is not in the notebook, so the answer may have gone with it."
+# What stands between the fences of a text: code that an editor, or its author, turned into text.
+FENCED = re.compile(r"^[ \t]*(```|~~~)[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -74,8 +58,8 @@ class Transplant:
     own: source of each solution cell that the student changed, by grade id (magics included, as they wrote it).
     added: the code cells that the student added, each with the grade id of the cell of ours that it followed, or None.
     untouched: solution cells that are there and are as they were given, by grade id.
-    waiting: by grade id, solution cells that were over the cap or could not be read and are left as the stub, and written answers
-    that may stand elsewhere, with the reason; a human must look. beside, rebound: the same for exercises that a human looks at if they earn nothing, or lose points.
+    review: by grade id, why a person looks at an exercise that loses points, or at a written answer.
+    errors: filled in by who runs the pieces: what those that failed said, by their place.
     found: by grade id, for an answer that waits so, a copy of the text elsewhere, as Markdown.
     pictures: those that `own` and `found` name, see `pictures.checked`.
     """
@@ -86,9 +70,8 @@ class Transplant:
     added: list[tuple[str | None, str]] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
     untouched: list[str] = field(default_factory=list)
-    waiting: dict[str, str] = field(default_factory=dict)
-    beside: dict[str, str] = field(default_factory=dict)
-    rebound: dict[str, str] = field(default_factory=dict)
+    review: dict[str, ReviewItem] = field(default_factory=dict)
+    errors: dict[int, str] = field(default_factory=dict)
     found: dict[str, str] = field(default_factory=dict)
     pictures: dict[str, dict[str, str]] = field(default_factory=dict)
 
@@ -117,13 +100,14 @@ def transplant(pristine: NotebookNode, submitted: list[SubmittedCell]) -> Transp
         for cell in pristine.cells
         if "grade_id" not in marks(cell) or marks(cell).get("solution")
     }
+    submitted = _with_lost_ids(ours, submitted)
     parts, added, unclaimed, notes = _sort_cells(ours, unmarked, submitted)
     result = Transplant(
         pristine,
         [],
         ignored=notes.sentences(),
-        waiting={
-            cell.grade_id: UNREAD.format(cell.unread)
+        review={
+            cell.grade_id: ReviewItem(ReviewKind.UNREAD, (cell.unread,))
             for cell in submitted
             if cell.unread and marks(ours.get(cell.grade_id, NO_CELL)).get("solution")
         },
@@ -154,18 +138,12 @@ def transplant(pristine: NotebookNode, submitted: list[SubmittedCell]) -> Transp
             take_added(grade_id)
     result.pieces = _plain(absent + pieces, result)
     _ask_for_answers(pristine, parts, unclaimed, result)
-    _ask_for_misplaced(pristine, submitted, unclaimed, result)
-    for cell in pristine.cells:  # after the above: a function elsewhere is a better reason
-        if _is_exercise(cell) and marks(cell)["grade_id"] not in parts:
-            result.beside.setdefault(marks(cell)["grade_id"], ABSENT)
+    given = [cell.source for cell in pristine.cells]
+    flags = flags_from_cells(_stubs(pristine), given, submitted, result)
+    result.review = flags | result.review
     _take_pictures(pristine, submitted, result)
     result.notebook = assemble(pristine, result.own, result.added, result.found, result.pictures)
     return result
-
-
-def _is_exercise(cell: NotebookNode) -> bool:
-    """Whether a pristine cell holds a function that checks ask for."""
-    return cell.cell_type == "code" and bool(marks(cell).get("solution"))
 
 
 def _take_pictures(
@@ -198,14 +176,16 @@ def _ask_for_answers(
     missing = [
         id
         for id in (marks(cell)["grade_id"] for cell in asked)
-        if id not in result.own and id not in result.waiting
+        if id not in result.own and id not in result.review
     ]
     if not missing:
         return
     answers = {name for names in _stubs(pristine).values() for name in names}
     unclaimed = [
-        cell for cell in unclaimed if cell.kind != "code" or not begun(cell.source) & answers
-    ]  # that is no text: see misplaced.py
+        cell
+        for cell in unclaimed
+        if cell.kind != "code" or not answers & {name for name, _ in definition_lines(cell.source)}
+    ]  # that is no text: see review_flags.py
     for cell in pristine.cells:
         claims = parts.get(marks(cell).get("grade_id"), [])
         unclaimed += [
@@ -223,76 +203,17 @@ def _ask_for_answers(
             else "not in the notebook"
         )
         if places:
-            result.waiting[grade_id] = ELSEWHERE.format(how, _numbers(places))
+            where = numbers(places)
+            result.review[grade_id] = ReviewItem(ReviewKind.ANSWER_ELSEWHERE, (how, where))
             result.found[grade_id] = copied(unclaimed, places, how)
         elif grade_id not in parts:
-            result.waiting[grade_id] = GONE
-
-
-def _ask_for_misplaced(
-    pristine: NotebookNode,
-    submitted: list[SubmittedCell],
-    unclaimed: list[Unclaimed],
-    result: Transplant,
-) -> None:
-    """Let an exercise wait where a cell that does not count defines its function, and none that counts; or, if it earns nothing, another one."""
-    stubs, sources = _stubs(pristine), [piece.source for piece in result.pieces]
-    result.waiting |= {
-        grade_id: REPLACED.format(name) for grade_id, name in replaced(sources, stubs).items()
-    }
-    ours = {one for functions in stubs.values() for one in functions.items()}
-    running = {
-        name
-        for source in sources
-        for name, code in definitions(source).items()
-        if (name, code) not in ours
-    }
-    missing = {
-        grade_id: names
-        for grade_id, names in stubs.items()
-        if grade_id not in result.own and grade_id not in result.waiting
-    }
-    given = {marks(cell).get("grade_id"): cell.source for cell in pristine.cells}
-    as_given = {one.strip() for one in given.values()}
-    silent = [
-        (cell.place, cell.source, given.get(cell.grade_id, ""))
-        for cell in unclaimed
-        if not cell.runs and cell.source.strip() not in as_given
-    ]
-    result.waiting |= {
-        grade_id: UNSEEN.format(name, _numbers(places))
-        for grade_id, (name, places) in unseen(silent, running, missing).items()
-    }
-    every = [
-        (place, cell.source, given.get(cell.grade_id, ""), cell.grade_id in stubs)
-        for place, cell in enumerate(submitted, start=1)
-        if cell.source.strip() not in as_given
-    ]
-    result.beside = {
-        grade_id: BESIDE.format(name, _numbers(places))
-        for grade_id, (name, places) in beside(every, sources, stubs).items()
-    }
-    functions = {grade_id: set(names) for grade_id, names in stubs.items()}
-    plain = [(piece.grade_id, piece.source) for piece in result.pieces]
-    result.rebound = (
-        dict.fromkeys(broken(plain, set(result.own)), BROKEN)
-        | dict.fromkeys(severed(plain, set(result.own)), SEVERED)
-        | dict.fromkeys(pasted(plain, set(result.own)), PASTED)
-    )
-    result.rebound |= {
-        grade_id: REBOUND.format(name)
-        for grade_id, name in rebound(plain, set(result.own), functions).items()
-    }
+            result.review[grade_id] = ReviewItem(ReviewKind.ANSWER_GONE)
 
 
 def _stubs(pristine: NotebookNode) -> dict[str, dict[str, str]]:
     """By exercise, the functions and classes that its code cell defines as it is given, with their code."""
     return {
-        marks(cell)["grade_id"]: {
-            name: code
-            for name, code in definitions(cell.source).items()
-            if name in begun(cell.source, unwritten=True)
-        }
+        marks(cell)["grade_id"]: functions_of(cell.source)
         for cell in pristine.cells
         if marks(cell).get("solution") and cell.cell_type == "code"
     }
@@ -350,7 +271,7 @@ def _own_source(
             )
         )
     if sum(map(len, own)) > MAX_CELL_CHARACTERS:
-        result.waiting[grade_id] = TOO_LONG
+        result.review[grade_id] = ReviewItem(ReviewKind.TOO_LONG)
         result.ignored.append(
             f"The cell of {grade_id} holds {sum(map(len, own)):,} characters; at most "
             f"{MAX_CELL_CHARACTERS:,} are read, so it was left out and a human will look at it."
@@ -370,27 +291,19 @@ def _which_counts(
     grade_id: str, parts: list[Part], fitting: list[Part], written: list[int], code: bool
 ) -> str:
     """A sentence on a solution cell that occurs several times. written: the places of those that count."""
-    said = f"The cell of `{grade_id}` occurs {len(parts)} times in the notebook, as cells {_numbers([part.place for part in parts])}."
+    said = f"The cell of `{grade_id}` occurs {len(parts)} times in the notebook, as cells {numbers([part.place for part in parts])}."
     others = [part.place for part in parts if part not in fitting]
     if others:
-        said += f" What is no {'code' if code else 'text'} does not count ({_numbers(others)})."
+        said += f" What is no {'code' if code else 'text'} does not count ({numbers(others)})."
     if not written:
         return f"{said} None of them was changed."
     if len(written) == 1:
         return f"{said} Cell {written[0]} counts; the rest is as it was given, or the same."
     if not code:
         return (
-            f"{said} What is written in cells {_numbers(written)} is read together, in this order."
+            f"{said} What is written in cells {numbers(written)} is read together, in this order."
         )
-    return f"{said} Cells {_numbers(written)} ran in this order: where they define the same name, the last one counts, cell {written[-1]}."
-
-
-def _numbers(places: list[int]) -> str:
-    """ "2, 5 and 7", at most MAX_NAMED of them."""
-    some = [str(place) for place in places[:MAX_NAMED]]
-    if len(places) > MAX_NAMED:
-        return ", ".join(some) + f" and {len(places) - MAX_NAMED} more"
-    return " and ".join(filter(None, (", ".join(some[:-1]), some[-1])))
+    return f"{said} Cells {numbers(written)} ran in this order: where they define the same name, the last one counts, cell {written[-1]}."
 
 
 def _plain(pieces: list[Piece], result: Transplant) -> list[Piece]:
@@ -443,7 +356,7 @@ def _sort_cells(
     added: dict[str | None, list[str]] = {}
     unclaimed: list[Unclaimed] = []
     notes, seen, anchor, count = _Notes(), set(), None, 0
-    for place, cell in enumerate(_with_lost_ids(ours, submitted), start=1):
+    for place, cell in enumerate(submitted, start=1):
         mine = ours.get(cell.grade_id)
         added_code = (
             mine is None
@@ -451,17 +364,9 @@ def _sort_cells(
             and bool(cell.source.strip())
             and cell.source.strip() not in unmarked
         )
-        runs = (
-            added_code
-            and not cell.unread
-            and len(cell.source) <= MAX_CELL_CHARACTERS
-            and count < MAX_ADDED_CELLS
-        )
         if mine is None or not marks(mine).get("solution"):
             unclaimed.append(
-                Unclaimed(
-                    place, cell.kind, cell.source, bool(cell.unread), cell.grade_id or "", runs
-                )
+                Unclaimed(place, cell.kind, cell.source, bool(cell.unread), cell.grade_id or "")
             )
         if cell.unread:
             notes.found["unread"].append(f"{place}: {cell.unread}")
@@ -471,7 +376,7 @@ def _sort_cells(
         elif mine is not None:
             if marks(mine).get("solution"):
                 source = (
-                    unfenced(cell.source)
+                    _unfenced(cell.source)
                     if mine.cell_type == "code" and cell.kind != "code"
                     else cell.source
                 )
@@ -492,6 +397,12 @@ def _sort_cells(
                 added.setdefault(anchor, []).append(cell.source)
     notes.found["missing"] = [grade_id for grade_id in ours if grade_id not in seen]
     return parts, added, unclaimed, notes
+
+
+def _unfenced(text: str) -> str:
+    """What stands between the fences of a text, or the text where there are none."""
+    blocks = [block.rstrip("\n") for _, block in FENCED.findall(text)]
+    return "\n".join(blocks) if blocks else text
 
 
 def _with_lost_ids(ours: dict, submitted: list[SubmittedCell]) -> list[SubmittedCell]:

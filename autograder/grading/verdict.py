@@ -11,7 +11,7 @@ import inspect
 import itertools
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
@@ -23,10 +23,9 @@ from autograder.grading.files import OWNER_ONLY, write_whole
 from autograder.grading.limited import Limited
 from autograder.grading.names import safe_name, shown
 from autograder.grading.reading import Reading, read_work
+from autograder.grading.review_flags import review_items
 from autograder.grading.seeds import Seeds
-from autograder.grading.stopped import stopped
 from autograder.grading.submissions import Submission
-from autograder.grading.transplant import Transplant
 from autograder.sandbox.account import CEILING, Account
 
 SCHEMA = 3
@@ -182,39 +181,14 @@ def grade_submission(
             ):
                 break
         _ask_humans(verdict, work, _of_somebody_else(assignment, seeds, work), account)
+        items = review_items(work, verdict.results, assignment.exercises)
         verdict.human += [
-            one
-            for one in left_to_people(work, verdict.results, assignment.exercises)
-            if not verdict.waits(one["exercise"])
+            {"exercise": id, "reason": item.sentence}
+            for id, item in items.items()
+            if not verdict.waits(id)
         ]
     verdict.seconds = round(time.monotonic() - started, 2)
     return verdict
-
-
-def asked_of(exercises: dict) -> dict[str, list[str]]:
-    """By the name of each exercise in the notebook, the functions that it asks for."""
-    return {
-        id.split(".", 1)[1]: [name for name in (one.function, *one.also) if name]
-        for id, one in exercises.items()
-    }
-
-
-def left_to_people(
-    work: Reading | Transplant, results: list[dict], exercises: Iterable[str]
-) -> list[dict]:
-    """What a person must look at for where it stands in the notebook: [{exercise, reason}]. results: as JSON. A written answer, which no check
-    has a result of, is among it where its cell could not be taken, or is as it was given."""
-    found = {
-        id: work.waiting[short]
-        for id in exercises
-        if (short := id.split(".", 1)[1]) in work.waiting
-    }
-    for result in results:
-        short = result["exercise"].split(".", 1)[1]
-        for reasons, most in ((work.beside, 0.0), (work.rebound, result["points"] - 1e-9)):
-            if short in reasons and result["earned"] <= most:
-                found.setdefault(result["exercise"], reasons[short])
-    return [{"exercise": id, "reason": reason} for id, reason in found.items()]
 
 
 def unjudged(submission: Submission, assignment: Assignment, work: Reading) -> Verdict:
@@ -311,14 +285,7 @@ def _judge(
                 _short(f"{error.grade_id or 'A cell that you added'}: {error.text}")
                 for error in student.cell_errors
             ][:20]
-            work.beside = (
-                stopped(
-                    [piece.source for piece in work.pieces],
-                    [(error.index, error.text) for error in student.cell_errors],
-                    asked_of(assignment.exercises),
-                )
-                | work.beside
-            )
+            work.errors = {error.index: error.text for error in student.cell_errors}
             broken = any(error.kind == "fault" for error in student.cell_errors)
             for one, shown in itertools.zip_longest(
                 checked, _with_visible_seed(checked, patient, seeds)

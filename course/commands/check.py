@@ -131,8 +131,8 @@ def _results_of_own(one, exercises: list, impl: str) -> tuple[list[tuple], dict[
     from autograder.checks.withheld import GRADERS
     from autograder.checks.withholding import in_chapter
     from autograder.grading.assignment import load_assignment
-    from autograder.grading.stopped import stopped
-    from autograder.grading.verdict import FAILED, asked_of, left_to_people
+    from autograder.grading.review_flags import review_items
+    from autograder.grading.verdict import FAILED
     from autograder.imports import stand_ins
     from course.own_notebook import Own, cells_of, run_cells, taken
 
@@ -152,15 +152,12 @@ def _results_of_own(one, exercises: list, impl: str) -> tuple[list[tuple], dict[
             print(f"course check: {exercise.id} ...", file=sys.stderr)
             results.append((exercise, run_exercise(exercise, Own(module))))
     if work:
-        work.beside = (
-            stopped([piece.source for piece in work.pieces], failures, asked_of(one.exercises))
-            | work.beside
-        )
+        work.errors = dict(failures)
     ids = [exercise.id for exercise in exercises]
-    human = left_to_people(work, [result.to_json() for _, result in results], ids) if work else []
+    items = review_items(work, [result.to_json() for _, result in results], ids) if work else {}
     failed = {
         exercise.id: FAILED
         for exercise, result in results
         if any(stage.status == "fault" for stage in result.stages)
     }
-    return results, {entry["exercise"]: entry["reason"] for entry in human} | failed
+    return results, {id: item.sentence for id, item in items.items()} | failed

@@ -72,9 +72,9 @@ def honest_samples(assignment) -> list[Sample]:
         ),
         Sample(
             "syntax-error",
-            "One cell does not parse; only its points are lost.",
+            "One cell does not parse; a person looks at it, and the rest is graded.",
             _syntax_error,
-            loses={"glove_weight": 3},
+            undecided=("glove_weight",),
         ),
         Sample("old-format", "Saved by an old editor in nbformat 3.", _old_format),
         Sample(

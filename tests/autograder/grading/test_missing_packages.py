@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from autograder.grading.stopped import STOPPED
+from autograder.grading.review_kinds import ReviewKind
 from autograder.grading.submissions import Submission
 from autograder.grading.verdict import REPORTED, grade_submission, sandboxes
 from autograder.sandbox.backend import ProcessBackend
@@ -55,7 +55,7 @@ def test_in_the_solutions_own_cell_it_is_told_as_any_error_is_and_what_stands_be
 ):
     verdict = judged(f"import pandas_nobody_has\n{RIGHT}", "x = 1")
     assert [result["earned"] for result in verdict.results] == [0] and not verdict.fault
-    assert verdict.human == [{"exercise": "90.double", "reason": STOPPED.format("double")}]
+    assert verdict.human == [{"exercise": "90.double", "reason": ReviewKind.RAISED.value}]
     verdict = judged("def double(x):\n    import pandas_nobody_has", "x = 1")
     assert {stage["status"] for stage in verdict.results[0]["stages"]} == {
         "error"

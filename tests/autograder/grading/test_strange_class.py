@@ -156,7 +156,7 @@ def own_class(notebook_of):
         ("many", folder(cells(*[(None, "x")] * 5000)), "human"),
         ("other", folder(cells(*[(f"q{i}", "x") for i in range(9)])), "human"),
         ("pdf", folder(b"%PDF", "essay.pdf"), "human"),
-        ("slow", folder(cells(("double", "def f(:\n" + "a," * 29_000))), 0),
+        ("slow", folder(cells(("double", "def f(:\n" + "a," * 29_000))), "human"),
         ("notes.txt", b"x", "left"),
         (FILE, right, "left"),
         ("week2", {"91-other/91-other.ipynb": right}, "left"),

@@ -9,20 +9,14 @@ from autograder.authoring.catalogue import assignments
 from autograder.grading.assignment import load_assignment
 from autograder.grading.intake import MAX_CELL_CHARACTERS, SubmittedCell
 from autograder.grading.magics import without_magics
-from autograder.grading.misplaced import REPLACED
 from autograder.grading.pictures import BROKEN, LEFT_OUT, NOT_THERE, ON_THE_WEB
+from autograder.grading.relocated_answers import MAX_COPIED
+from autograder.grading.review_kinds import ReviewItem, ReviewKind
 from autograder.grading.transplant import (
-    ABSENT,
-    ELSEWHERE,
-    GONE,
     MAX_ADDED_CELLS,
-    TOO_LONG,
-    UNREAD,
     marks,
     transplant,
 )
-from autograder.grading.unclaimed import MAX_COPIED
-from autograder.grading.verdict import left_to_people
 
 
 def ours(kind, grade_id, source, **mark):
@@ -119,29 +113,6 @@ def test_added_cells_run_where_the_student_put_them():
     ]
 
 
-@pytest.mark.parametrize(
-    ("changed", "above", "below", "waits"),
-    [
-        ("", "def f(): return 1", "", True),
-        ("", "def helper(): return 1", "", False),
-        ("", "", "def f(): return 1", False),
-        ("", "def f(): return 1", "def f(): return 2", False),
-        ("def f(): return 3", "def f(): return 1", "", False),
-    ],
-)
-def test_an_answer_above_the_given_cell_which_replaces_it_waits_for_a_person(
-    changed, above, below, waits
-):
-    cells = as_submitted(*[("f", changed)] * bool(changed))
-    place = next(place for place, cell in enumerate(cells) if cell.grade_id == "f")
-    cells[place : place + 1] = [
-        *map(added, filter(None, [above])),
-        cells[place],
-        *map(added, filter(None, [below])),
-    ]
-    assert transplant(PRISTINE, cells).waiting.get("f") == (REPLACED.format("f") if waits else None)
-
-
 def test_every_part_of_a_split_cell_runs_and_untouched_copies_do_not():
     stub = PRISTINE.cells[2].source
     cells = [
@@ -223,7 +194,7 @@ def test_the_stub_of_a_cell_that_is_missing_runs_before_the_students_own_definit
 def test_a_solution_cell_over_the_cap_is_left_out_and_named_for_a_human():
     work = transplant(PRISTINE, as_submitted(("f", "#" * (MAX_CELL_CHARACTERS + 1))))
     assert (
-        work.waiting == {"f": TOO_LONG}
+        work.review == {"f": ReviewItem(ReviewKind.TOO_LONG)}
         and work.notebook.cells[2].source == PRISTINE.cells[2].source
     )
 
@@ -298,10 +269,8 @@ def test_cells_that_cannot_be_read_are_named_by_their_place_and_their_exercises_
     work = transplant(
         PRISTINE, [*cells[:4], SubmittedCell("raw", None, "", unread="it is no cell"), *cells[4:]]
     )
-    assert work.waiting == {
-        "f": UNREAD.format("its source is no text"),
-        "essay": UNREAD.format("its source is no text"),
-    }
+    unread = ReviewItem(ReviewKind.UNREAD, ("its source is no text",))
+    assert work.review == {"f": unread, "essay": unread}
     assert work.ignored == [
         "Cells that cannot be read were left out, by their number in the notebook (`3: its source is no text`, "
         "`5: it is no cell`, `9: its source is no text`)."
@@ -316,7 +285,7 @@ ANSWER = "The two sentences pull the one row of the word."
 
 
 def waits(how, *places):
-    return ELSEWHERE.format(how, " and ".join(map(str, places)))
+    return ReviewItem(ReviewKind.ANSWER_ELSEWHERE, (how, " and ".join(map(str, places))))
 
 
 @pytest.mark.parametrize(
@@ -345,7 +314,7 @@ def test_a_written_answer_waits_where_its_cell_is_as_given_and_text_that_nobody_
     cell,
 ):
     work = transplant(PRISTINE, [*as_submitted(), cell])
-    assert work.waiting == {"essay": waits("as it was given", 9)} and "essay" not in work.own
+    assert work.review == {"essay": waits("as it was given", 9)} and "essay" not in work.own
     shown = next(one.source for one in work.notebook.cells if one.id == "essay")
     assert shown == work.found["essay"] and shown.startswith(
         "**Found in another cell: cell 9 of the notebook.** The answer's own cell is as it was given."
@@ -389,23 +358,6 @@ def test_code_that_is_shown_as_an_answer_stays_within_its_fence():
     assert f"`````python\n# {ANSWER}\n# ```\n# ````\n`````" in work.found["essay"]
 
 
-def test_an_exercise_whose_cell_is_not_in_the_notebook_is_looked_at_if_it_earns_nothing():
-    work = transplant(
-        PRISTINE,
-        [cell for cell in as_submitted(("g", "def g(): return 1")) if cell.grade_id != "f"],
-    )
-    assert work.beside == {"f": ABSENT}
-    results = [
-        {"exercise": "01.f", "points": 2, "earned": 0.0},
-        {"exercise": "01.g", "points": 3, "earned": 0.0},
-    ]
-    assert left_to_people(work, results, ["01.f", "01.g"]) == [
-        {"exercise": "01.f", "reason": ABSENT}
-    ]
-    results[0]["earned"] = 1.0  # it is written in another cell
-    assert left_to_people(work, results, ["01.f", "01.g"]) == []
-
-
 @pytest.mark.parametrize(
     "cells",
     [
@@ -427,7 +379,7 @@ def test_an_exercise_whose_cell_is_not_in_the_notebook_is_looked_at_if_it_earns_
 )
 def test_an_answer_that_is_nowhere_is_no_answer_and_nobody_is_asked(cells):
     work = transplant(PRISTINE, [*as_submitted(), *cells])
-    assert work.waiting == {} and work.untouched == ["f", "g", "essay"]
+    assert work.review == {} and work.untouched == ["f", "g", "essay"]
 
 
 def test_three_quotes_that_stand_in_a_cell_of_ours_too_hide_no_answer():
@@ -438,8 +390,8 @@ def test_three_quotes_that_stand_in_a_cell_of_ours_too_hide_no_answer():
         ]
     )
     handed = as_submitted() + [SubmittedCell("code", "setup-2", given.cells[-1].source)]
-    assert transplant(given, [*handed, added(given.cells[-1].source)]).waiting == {}
-    assert transplant(given, [*handed, added(f'"""\n{ANSWER}\n"""')]).waiting == {
+    assert transplant(given, [*handed, added(given.cells[-1].source)]).review == {}
+    assert transplant(given, [*handed, added(f'"""\n{ANSWER}\n"""')]).review == {
         "essay": waits("as it was given", 10)
     }
 
@@ -451,32 +403,35 @@ def test_a_notebook_as_it_was_given_asks_nobody_to_look_for_answers(name):
         SubmittedCell(cell.cell_type, marks(cell).get("grade_id"), cell.source)
         for cell in given.cells
     ]
-    assert transplant(given, handed).waiting == {}
+    assert transplant(given, handed).review == {}
     changed = [
         dataclasses.replace(cell, source=f"{cell.source}\nx = 1")
         if cell.grade_id and cell.kind == "code" and not marks(ours).get("solution")
         else cell
         for cell, ours in zip(handed, given.cells)
     ]
-    assert transplant(given, changed).waiting == {}
+    assert transplant(given, changed).review == {}
 
 
 def test_an_answer_that_is_there_is_read_whatever_else_is_written():
     work = transplant(
         PRISTINE, [*as_submitted(("essay", "Mine.")), SubmittedCell("markdown", None, ANSWER)]
     )
-    assert work.waiting == {} and work.own == {"essay": "Mine."} and work.untouched == ["f", "g"]
+    assert work.review == {} and work.own == {"essay": "Mine."} and work.untouched == ["f", "g"]
 
 
 def test_an_answers_cell_that_is_gone_or_lost_its_name_waits_and_is_not_called_untouched():
     work = transplant(PRISTINE, as_submitted()[:-1])
-    assert work.waiting == {"essay": GONE} and work.untouched == ["f", "g"]
+    assert work.review == {"essay": ReviewItem(ReviewKind.ANSWER_GONE)} and work.untouched == [
+        "f",
+        "g",
+    ]
     stripped = [
         SubmittedCell(cell.cell_type, None, ANSWER if cell.id == "essay" else cell.source)
         for cell in PRISTINE.cells
     ]
     work = transplant(PRISTINE, stripped)
-    assert work.waiting == {"essay": waits("not in the notebook", 8)} and work.untouched == [
+    assert work.review == {"essay": waits("not in the notebook", 8)} and work.untouched == [
         "f",
         "g",
     ]
@@ -487,8 +442,8 @@ def test_an_emptied_cell_is_no_answer_and_is_not_called_untouched():
     work = transplant(
         PRISTINE, [*as_submitted(("essay", "")), SubmittedCell("markdown", None, ANSWER)]
     )
-    assert work.waiting == {"essay": waits("empty", 9)}
-    assert transplant(PRISTINE, as_submitted(("essay", ""))).waiting == {}
+    assert work.review == {"essay": waits("empty", 9)}
+    assert transplant(PRISTINE, as_submitted(("essay", ""))).review == {}
 
 
 def test_looking_for_text_in_hostile_code_takes_time_in_proportion_to_it():

@@ -12,7 +12,7 @@ from autograder.classroom.gradebook import course_config
 from autograder.classroom.whole_class import grade_class
 from autograder.grading.assignment import load_assignment
 from autograder.grading.intake import MAX_NOTEBOOK_BYTES
-from autograder.grading.transplant import ABSENT
+from autograder.grading.review_kinds import ReviewKind
 from course.cli import main
 
 pytestmark = pytest.mark.sandbox
@@ -115,7 +115,9 @@ def test_the_text_that_was_found_stands_where_it_is_graded(handed, student):
 def test_an_exercise_without_a_cell_waits_and_a_large_plot_holds_nothing_back(handed):
     row = row_of(handed, "of_an_older_release")
     assert (
-        row["01.ppmi"] == "" and row["total"] == "40" and f"01.ppmi: {ABSENT}" in row["needs_human"]
+        row["01.ppmi"] == ""
+        and row["total"] == "40"
+        and f"01.ppmi: {ReviewKind.MISSING.value}" in row["needs_human"]
     )
     with Gradebook(course_config(handed).CourseDirectory.db_url) as gradebook:
         grade = gradebook.find_grade("ppmi-check", NAME, NAME, "of_an_older_release")

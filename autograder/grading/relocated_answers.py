@@ -1,8 +1,9 @@
-"""Text of a student's that no exercise takes: where a written answer may lie whose own cell is as it was given.
+"""Text that no exercise takes: where a written answer may be whose own cell is as it was given.
 
-A machine may call an answer missing only where there is nowhere that it could be. So everything in a notebook that is text, was
-not in the notebook as it was given, and is no part of an exercise's own cell, counts: added cells of text, cells whose metadata
-an editor took away, what was written into an explanation of ours, and what added code says beside code.
+An answer is called missing only where there is nowhere that it could be. So all text counts that
+was not in the notebook as it was given and is no part of an exercise's own cell: added cells of
+text, cells whose metadata an editor removed, what was written into an explanation of ours, and the
+comments and strings of added code.
 """
 
 import ast
@@ -14,33 +15,35 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from autograder.grading.magics import is_python, without_magics
+from autograder.grading.magics import without_magics
 
 TRIVIAL = 8  # letters and digits; a cell with fewer is a mark ("ok", "Task 2"), no answer
+# The same for a comment in code ("# todo: the second case") and for an addition to a text of ours.
+A_NOTE = 25
 MAX_COPIED = 12_000  # characters of one cell that are shown in the place of an answer
 MAX_CELLS = 8  # that are shown there
 FOUND = "**Found in another cell: cell {} of the notebook.** The answer's own cell is {}."
 NOT_READ = "*This cell cannot be read; open the notebook that was handed in.*"
-A_NOTE = 25  # the same for what added code says, "# todo: the second case", and for what is put into a text of ours, such as a name
 SHOWS_TEXT = ("%%markdown", "%%html", "%%latex", "%%svg")
 TELLS = ("print", "display", "Markdown", "HTML")
 
 
 @dataclass(frozen=True)
 class Unclaimed:
-    """A cell of the submission that no exercise takes. place: its number in the notebook, from 1; unread: that it cannot be read;
-    runs: that it runs in grading."""
+    """A cell of the submission that no exercise takes.
+
+    place: its number in the notebook, from 1; unread: that it cannot be read.
+    """
 
     place: int
     kind: str
     source: str
     unread: bool = False
     grade_id: str = ""
-    runs: bool = False
 
 
 def with_text(cells: Iterable[Unclaimed], given: Iterable[str]) -> list[int]:
-    """The places of those cells that say something beyond `given`, the sources of the notebook as it was given."""
+    """The places of the cells that say more than `given`, the sources of the notebook as given."""
     ours = {source.strip() for source in given}
     said = {
         _bare(line)
@@ -89,60 +92,39 @@ def _strings(source: str) -> tuple[str, ...]:
 
 
 def _letters(cell: Unclaimed, given: set[str]) -> int:
-    text = _beside_code(cell.source, given) if cell.kind == "code" else cell.source
-    letters = [
-        letter
-        for line in text.splitlines()
-        if _bare(line) not in given
-        for letter in line
-        if letter.isalnum()
-    ]
-    note = (
-        (is_python(without_magics(cell.source)[0]) if cell.kind == "code" else cell.grade_id)
-        and len(letters) < A_NOTE
-        and all(map(str.isascii, letters))
-    )
-    return 0 if note else len(letters)
+    """How many letters and digits of a cell are the student's; 0 for a short note."""
+    text, code = cell.source, cell.kind == "code"
+    if code:
+        text, code = _said_by_code(cell.source, given)
+    own = "".join(line for line in text.splitlines() if _bare(line) not in given)
+    letters = [letter for letter in own if letter.isalnum()]
+    short = len(letters) < A_NOTE and all(map(str.isascii, letters))
+    return 0 if short and (code or cell.kind != "code" and cell.grade_id) else len(letters)
 
 
 def _bare(line: str) -> str:
-    """A line without what makes it a comment, a quotation or an item: what was given stays so in a comment."""
+    """A line without what makes it a comment, a quotation or an item: it is given there, too."""
     return line.strip().lstrip("#>*-` \t")
 
 
-def _beside_code(source: str, given: set[str]) -> str:
-    """What a code cell says to people: comments, strings that stand alone, have a name or are printed; all of it where it is no Python."""
+def _said_by_code(source: str, given: set[str]) -> tuple[str, bool]:
+    """The comments and strings of a code cell; or all of it, and False, if it is not Python."""
     if source.lstrip().lower().startswith(SHOWS_TEXT):
-        return source
+        return source, True
     plain, _ = without_magics(source)
-    questions = [
-        line
-        for line in source.splitlines()
-        if line.rstrip().endswith("?") and len(line.split()) > 2
-    ]  # Jupyter's for help is one word
     try:
         with warnings.catch_warnings(action="ignore"):
-            strings = list(_told(ast.parse(plain)))
-        comments = [
-            (token.string, token.start[0])
-            for token in tokenize.generate_tokens(io.StringIO(plain).readline)
-            if token.type == tokenize.COMMENT
-        ]
+            said = list(_told(ast.parse(plain)))
+        tokens = tokenize.generate_tokens(io.StringIO(plain).readline)
+        said += [(one.string, one.start[0]) for one in tokens if one.type == tokenize.COMMENT]
     except (SyntaxError, ValueError, RecursionError, MemoryError, tokenize.TokenError):
-        return source
-    lines = plain.split("\n")  # what stands in a line of ours is ours
-    return "\n".join(
-        questions
-        + [
-            text
-            for text, row in comments + strings
-            if not 0 < row <= len(lines) or _bare(lines[row - 1]) not in given
-        ]
-    )
+        return source, False
+    ours = {row for row, line in enumerate(plain.split("\n"), start=1) if _bare(line) in given}
+    return "\n".join(text for text, row in said if row not in ours), True
 
 
 def _told(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """The strings that people are to read, with their line, 0 where they have several; a mere word is none."""
+    """The strings for people, each with its line, 0 where it has several; a single word is none."""
     shown = [
         node.value
         for node in tree.body
