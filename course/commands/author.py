@@ -75,7 +75,8 @@ def add_arguments(parser) -> None:
     tries.set_defaults(part_run=run_try)
 
     withheld = parts.add_parser(
-        "withheld", help="which callables that a student has return an exercise's answers"
+        "withheld",
+        help="print which callables that a student can import return an exercise's answers",
     )
     _exercise(withheld)
     withheld.set_defaults(part_run=run_withheld)
@@ -242,29 +243,20 @@ def run_try(args) -> int:
 
 
 def run_withheld(args) -> int:
-    """Print what answers each exercise, and write the chapter's table and ledger; 1 when one is open to students."""
-    from autograder.authoring import ledger, sweep
+    """Print what answers each exercise; 1 when some of it is open to students."""
+    from autograder.authoring import sweep
 
     one, exercises = chosen(args.exercise)
     swept = sweep.sweep(exercises)
-    if len(exercises) == len(one.exercises):
-        print(sweep.write(one, swept.found), ledger.write(one, swept), sep="\n")
-    else:
-        print(sweep.write(one, ledger.add(one, swept)["found"]))
-    open_to_all = 0
+    left = sweep.left_open(one, swept)
     for id, names in swept.found.items():
-        left = sweep.unexplained(
-            one.exercises[id], names, sweep.solution_of(one, one.exercises[id])
-        )
-        open_to_all += len(left)
-        print(
-            f"{id}: {', '.join(names) or 'nothing'}"
-            + (f"; neither withheld nor allowed: {', '.join(left)}" if left else "")
-        )
+        complaint = f"; neither withheld nor allowed: {', '.join(left[id])}" if id in left else ""
+        print(f"{id}: {', '.join(names) or 'nothing'}{complaint}")
     print(
-        f"{sum(swept.tried.values())} callables of {len(swept.tried)} modules were tried; {len(swept.ended)} hung or died"
+        f"{sum(swept.tried.values())} callables of {len(swept.tried)} modules were tried; "
+        f"{len(swept.ended)} hung or died"
     )
-    return 1 if open_to_all else 0
+    return 1 if left else 0
 
 
 def run_hand_out(args) -> int:
