@@ -17,7 +17,6 @@ from autograder.grading.assignment import NOT_FOLLOWED, Assignment
 OUTSIDE = {
     "autograder.authoring.asked": "for authors: what a check asks",
     "autograder.authoring.children": "for authors: runs mutants",
-    "autograder.authoring.fingerprints": "for authors: whether what they tried is as it was",
     "autograder.authoring.idle": "for authors: answers without work",
     "autograder.authoring.matrix": "for authors: the table of mistakes",
     "autograder.authoring.mutants": "for authors: mutation testing",
