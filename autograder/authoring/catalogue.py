@@ -221,7 +221,9 @@ def pristine_notebook(name: str) -> NotebookNode:
     one = assignment(name)
     path = EXERCISES / one.name / f"{one.name}.ipynb"
     if not path.exists():
-        raise CourseError(f"{path} does not exist; `course generate-assignment {one.number}` makes it")
+        raise CourseError(
+            f"{path} does not exist; `course generate-assignment {one.number}` makes it"
+        )
     return nbformat.read(path, as_version=4)
 
 

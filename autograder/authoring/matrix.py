@@ -1,18 +1,25 @@
-"""Which stage catches which known mistake: a table for authors, and its comparison with what the authors meant."""
+"""Which stage catches which registered mistake: a table for authors."""
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
-from autograder.authoring.catalogue import Assignment, folder_of
+from autograder.authoring.catalogue import Assignment
 from autograder.authoring.implementations import namespace_of
-from autograder.checks.protocol import Exercise, ExerciseResult, LocalStudent, run_exercise
+from autograder.checks.protocol import Exercise, LocalStudent, run_exercise
 from autograder.checks.registry import Mistake, mistakes_of
+
+HEAD = """# Mistakes of {name}
+
+**X** is the stage meant to catch the mistake, x another that fails as well, a dot one that passes.
+"""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One mistake: the stages that fail on it, and what is not as registered ("" when all is)."""
+    """One mistake: the stages that fail on it, the points it loses, and the problem if any.
+
+    problem: what differs from what its author registered, "" where nothing does.
+    """
 
     mistake: Mistake
     failed: list[str]
@@ -20,19 +27,14 @@ class Row:
     problem: str
 
 
-def judged(exercise: Exercise, mistake: Mistake) -> ExerciseResult:
-    """Run one mistake through the stages, with the visible seed."""
-    return run_exercise(exercise, LocalStudent(namespace_of(f"mistake:{mistake.name}", exercise)))
+def rows_of(exercise: Exercise) -> list[Row]:
+    """What every mistake of an exercise gets, with the visible seed."""
+    return [_row(exercise, mistake) for mistake in mistakes_of(exercise.id)]
 
 
-def rows_of(
-    exercise: Exercise, judge: Callable[[Exercise, Mistake], ExerciseResult] = judged
-) -> list[Row]:
-    """What every mistake of an exercise gets. judge: for who has the results with the visible seed already."""
-    return [_row(mistake, judge(exercise, mistake)) for mistake in mistakes_of(exercise.id)]
-
-
-def _row(mistake: Mistake, result: ExerciseResult) -> Row:
+def _row(exercise: Exercise, mistake: Mistake) -> Row:
+    student = LocalStudent(namespace_of(f"mistake:{mistake.name}", exercise))
+    result = run_exercise(exercise, student)
     failed = [stage.name for stage in result.stages if stage.status not in ("passed", "capped")]
     lost = result.points - result.earned
     problem = ""
@@ -45,24 +47,8 @@ def _row(mistake: Mistake, result: ExerciseResult) -> Row:
     return Row(mistake, failed, lost, problem)
 
 
-def as_text(exercise: Exercise, rows: list[Row]) -> str:
-    """Rows are mistakes, columns stages: X the stage meant to catch it, x another that fails too, . passed."""
-    width = max((len(row.mistake.name) for row in rows), default=8)
-    names = [stage.name for stage in exercise.stages]
-    lines = [
-        f"{exercise.id}  ({exercise.points:g} points)",
-        f"  {'':<{width}}  {'  '.join(names)}  loses",
-    ]
-    for row in rows:
-        marks = "  ".join(f"{_mark(row, name):<{len(name)}}" for name in names)
-        lines.append(
-            f"  {row.mistake.name:<{width}}  {marks}  {row.lost:g}  {row.problem}".rstrip()
-        )
-    return "\n".join(lines)
-
-
-def as_markdown(exercise: Exercise, rows: list[Row]) -> str:
-    """The same as a Markdown table."""
+def as_markdown(exercise: Exercise, rows: Iterable[Row]) -> str:
+    """The table of an exercise in Markdown: rows are mistakes, columns are stages."""
     names = [stage.name for stage in exercise.stages]
     lines = [
         f"**{exercise.id}** ({exercise.points:g} points)",
@@ -72,35 +58,24 @@ def as_markdown(exercise: Exercise, rows: list[Row]) -> str:
     ]
     for row in rows:
         marks = " | ".join(_mark(row, name) for name in names)
-        lines.append(
-            f"| {row.mistake.name} | {marks} | {row.lost:g}{f' ({row.problem})' if row.problem else ''} |"
-        )
+        problem = f" ({row.problem})" if row.problem else ""
+        lines.append(f"| {row.mistake.name} | {marks} | {row.lost:g}{problem} |")
     return "\n".join(lines)
 
 
-HEAD = """# Mistakes of {name}
-
-`course author matrix {number}` wrote this file. **X** is the stage meant to catch the mistake, x another that fails
-too, a dot a stage that passes.
-"""
-
-
-def as_table(one: Assignment, judge: Callable[[Exercise, Mistake], ExerciseResult] = judged) -> str:
-    """The committed file of a chapter: a table for every exercise that has mistakes."""
-    tables = [
-        as_markdown(exercise, rows)
-        for exercise in one.exercises.values()
-        if (rows := rows_of(exercise, judge))
-    ]
-    return "\n\n".join([HEAD.format(name=one.name, number=one.number).rstrip(), *tables]) + "\n"
-
-
-def write(one: Assignment, judge: Callable[[Exercise, Mistake], ExerciseResult] = judged) -> Path:
-    """Write the table of a chapter beside its checks."""
-    path = folder_of(one.number) / "matrix.md"
-    path.write_text(as_table(one, judge), encoding="utf-8")
-    return path
+def print_tables(one: Assignment, exercises: Iterable[Exercise]) -> bool:
+    """Print a table for each exercise that has mistakes; whether all are caught as registered."""
+    print(HEAD.format(name=one.name))
+    in_order = True
+    for exercise in exercises:
+        rows = rows_of(exercise)
+        if rows:
+            print(as_markdown(exercise, rows) + "\n", flush=True)
+        in_order = in_order and not any(row.problem for row in rows)
+    return in_order
 
 
 def _mark(row: Row, stage: str) -> str:
-    return "." if stage not in row.failed else "X" if stage == row.mistake.caught_by else "x"
+    if stage not in row.failed:
+        return "."
+    return "X" if stage == row.mistake.caught_by else "x"

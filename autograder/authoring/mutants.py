@@ -1,26 +1,21 @@
 """Mutation testing of checks: is every small change to a right solution noticed?
 
-Each mutant (operators.py) runs through its exercise's stages in a child process with a time limit, with the visible
-seed and with two hidden ones. It is killed when it loses points with each of them. What survives must be listed in
-`equivalents.py` beside the chapter's checks, with the reason why it is as right as the solution:
+Each mutant (operators.py) runs through its exercise's stages in a child process with a time limit,
+with the visible seed and with two hidden ones. It is killed when it loses points with each of them.
+What survives must be listed in `equivalents.py` next to the chapter's checks, with the reason why
+it is as right as the solution:
 
     EQUIVALENT = {"01.ppmi": {"BEFORE  =>  AFTER": "the reason, in a sentence"}}
-
-The outcome is committed beside the checks as `mutants.md`, with a hash of solution and checks for each exercise.
 """
 
 import ast
-import hashlib
 import importlib
 import linecache
-import re
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
-from autograder.authoring import operators, wrappers
 from autograder.authoring.asked import asked
 from autograder.authoring.catalogue import Assignment, folder_of
 from autograder.authoring.children import in_children
@@ -31,7 +26,6 @@ from autograder.checks.local_student import OurNamespace
 from autograder.checks.protocol import Exercise, LocalStudent, rng_for, run_exercise
 from autograder.checks.stages import run_one
 from autograder.checks.withholding import in_exercise
-from autograder.dependency_hash import code_of, code_of_file
 from autograder.errors import CourseError
 
 SECONDS = 20.0  # of processor time for one mutant, all seeds; the checks take milliseconds
@@ -41,7 +35,10 @@ BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 @dataclass(frozen=True)
 class Fate:
-    """What came of one mutant. by: the first stage that failed, "" when it survived. reason: why it is equivalent."""
+    """What came of one mutant.
+
+    by: the first stage that failed, "" when it survived. reason: why it is equivalent.
+    """
 
     mutant: Mutant
     by: str
@@ -53,7 +50,6 @@ class Outcome:
     """All mutants of one exercise. unused: listed as equivalent, but killed or no mutant at all."""
 
     exercise: str
-    hash: str
     fates: list[Fate] = field(default_factory=list)
     unused: list[str] = field(default_factory=list)
 
@@ -63,16 +59,20 @@ class Outcome:
         return [fate for fate in self.fates if not fate.by and not fate.reason]
 
     def row(self) -> str:
-        """One line of the committed table, without the hash."""
+        """One line of the table."""
         killers = Counter(fate.by for fate in self.fates if fate.by)
         by = ", ".join(f"{name} {number}" for name, number in killers.items())
         equal = sum(bool(fate.reason) for fate in self.fates)
-        return f"| {self.exercise} | {len(self.fates)} | {killers.total()} | {by} | {equal} | {len(self.surviving)} |"
+        counts = f"{len(self.fates)} | {killers.total()} | {by} | {equal} | {len(self.surviving)}"
+        return f"| {self.exercise} | {counts} |"
 
 
 def mutants_of(one: Assignment, exercise: Exercise) -> list[Mutant]:
-    """The mutants of an exercise's solution: changed programs in the order of its code, methods of a class after functions, then
-    wrapped functions."""
+    """The mutants of an exercise's solution.
+
+    Changed programs in the order of its code, methods of a class after functions, then wrapped
+    functions.
+    """
     names, source = [exercise.function, *exercise.also], solution_of(one, exercise)
     try:
         found = mutants(source, [*_kernels(source), *names])
@@ -92,7 +92,7 @@ def mutants_of(one: Assignment, exercise: Exercise) -> list[Mutant]:
 
 
 def _of_class(source: str, theirs: ast.ClassDef) -> list[Mutant]:
-    """The mutants of a class: those of its methods, which stand as functions while they are changed."""
+    """The mutants of a class: those of its methods, which are changed as functions."""
     lines = source.split("\n")
     first, last = theirs.body[0].lineno, theirs.end_lineno
     inner = textwrap.dedent("\n".join(lines[first - 1 : last]))
@@ -138,7 +138,7 @@ def outcome_of(one: Assignment, exercise: Exercise, sample: list[Mutant] | None 
     ]
     explained = {fate.mutant.name for fate in fates if fate.reason}
     unused = [] if sample is not None else [name for name in known if name not in explained]
-    return Outcome(exercise.id, hash_of(one, exercise), fates, unused)
+    return Outcome(exercise.id, fates, unused)
 
 
 def equivalents(exercise: Exercise) -> dict[str, str]:
@@ -152,10 +152,10 @@ def equivalents(exercise: Exercise) -> dict[str, str]:
 
 
 def killers(exercise: Exercise, chosen: list[Mutant], seconds: float = SECONDS) -> list[str]:
-    """For each mutant the first stage that fails; "" when the mutant gets every point with one of the seeds.
+    """For each mutant the first stage that fails; "" when one of the seeds gives it every point.
 
-    They run in forked children. A loop without end is killed after `seconds` and counts as noticed ("time"), so does the
-    end of the process ("process").
+    They run in forked children. A loop without end is killed after `seconds` and counts as noticed
+    ("time"), so does the end of the process ("process").
     """
     return [
         ended or by
@@ -209,79 +209,47 @@ def _first_failure(
     return next((stage.name for stage in result.stages if stage.earned < stage.points), "")
 
 
-def hash_of(one: Assignment, exercise: Exercise) -> str:
-    """The hash of what decides which mutants an exercise has: its solution, how they are made, which are explained.
-
-    Not of the checks: a sample of the mutants is tried each time, and `course author mutants` tries all.
-    """
-    digest = hashlib.sha256(code_of(solution_of(one, exercise)).digest)
-    digest.update(repr(sorted(equivalents(exercise))).encode())
-    for module in (operators, wrappers):
-        digest.update(code_of_file(Path(module.__file__), module.__name__).digest)
-    return digest.hexdigest()[:16]
-
-
-def as_text(outcome: Outcome, verbose: bool = True) -> str:
-    """What an author reads: a line for each mutant, those to look at marked."""
-    lines = [f"{outcome.exercise}: {len(outcome.fates)} mutants"]
-    for fate in outcome.fates:
-        if verbose or not fate.by:
-            said = (
-                f"killed by {fate.by}"
-                if fate.by
-                else f"equivalent: {fate.reason}"
-                if fate.reason
-                else "SURVIVES"
-            )
-            lines.append(f"  line {fate.mutant.line:<3} {fate.mutant.name}   [{said}]")
-    lines += [
-        f"  listed as equivalent, but killed or no mutant of this solution: {name}"
-        for name in outcome.unused
-    ]
-    lines.append(outcome.row())
-    return "\n".join(lines)
-
-
 HEAD = """# Mutants of {name}
 
-`course author mutants {number}` wrote this file. A mutant is the solution with one small change; it is killed when it
-loses points with the visible seed and with two hidden ones. "by" counts mutants by the first stage that fails.
+A mutant is the solution with one small change. It is killed when it loses points with the visible
+seed and with two hidden ones. "by" counts mutants by the first stage that fails; those equivalent
+are explained in `equivalents.py`.
 
-| exercise | mutants | killed | by | equivalent | surviving | hash |
-| --- | --: | --: | --- | --: | --: | --- |
-"""
+| exercise | mutants | killed | by | equivalent | surviving |
+| --- | --: | --: | --- | --: | --: |"""
 
 
-def as_table(one: Assignment, outcomes: list[Outcome]) -> str:
-    """The committed file: counts, and every mutant that is as right as the solution, with the reason."""
-    lines = [
-        HEAD.format(name=one.name, number=one.number)
-        + "\n".join(f"{o.row()} {o.hash} |" for o in outcomes)
-    ]
+def print_tables(one: Assignment, exercises: Iterable[Exercise], every: bool) -> list[Outcome]:
+    """Run all mutants of some exercises and print the outcomes; return them.
+
+    every: whether mutants that are killed are listed as well.
+    """
+    outcomes = []
+    print(HEAD.format(name=one.name), flush=True)
+    for exercise in exercises:
+        outcomes.append(outcome_of(one, exercise))
+        print(outcomes[-1].row(), flush=True)
     for outcome in outcomes:
-        equal = [fate for fate in outcome.fates if fate.reason]
-        if equal:
-            lines += ["", f"**{outcome.exercise}**, equivalent:", ""]
-            lines += [f"- `{fate.mutant.name}`: {fate.reason}" for fate in equal]
-    return "\n".join(lines) + "\n"
+        if listed := as_list(outcome, every):
+            print("\n" + listed)
+    return outcomes
 
 
-def committed(one: Assignment) -> dict[str, tuple[str, str]]:
-    """(row without hash, hash) by exercise id, from the committed table; empty when there is none."""
-    path = folder_of(one.number) / "mutants.md"
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    return dict(_rows(text))
+def as_list(outcome: Outcome, every: bool = False) -> str:
+    """A Markdown list of an exercise's mutants: those not killed, or all; "" for none."""
+    lines = [
+        f"- line {fate.mutant.line}, `{fate.mutant.name}`: {_said(fate)}"
+        for fate in outcome.fates
+        if every or not fate.by
+    ]
+    lines += [
+        f"- `{name}` is in `equivalents.py`, but killed or no mutant of this solution"
+        for name in outcome.unused
+    ]
+    return "\n".join([f"**{outcome.exercise}**", "", *lines]) if lines else ""
 
 
-def _rows(text: str) -> Iterator[tuple[str, tuple[str, str]]]:
-    for row, exercise, mark in re.findall(
-        r"^(\| (\d\d\.\w+) \|.*\|) (\w{16}) \|$", text, re.MULTILINE
-    ):
-        yield exercise, (row, mark)
-
-
-def write(one: Assignment, outcomes: list[Outcome]) -> Path:
-    """Write the table of a chapter."""
-    path = folder_of(one.number) / "mutants.md"
-    path.write_text(as_table(one, outcomes), encoding="utf-8")
-    return path
+def _said(fate: Fate) -> str:
+    if fate.by:
+        return f"killed by {fate.by}"
+    return f"equivalent: {fate.reason}" if fate.reason else "**survives**"

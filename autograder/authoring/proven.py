@@ -1,12 +1,14 @@
-"""Which exercises were tried in full as they are now: what lets the tests of every day take samples.
+"""Which exercises passed every case as they are now, so that the tests of every day may sample.
 
-`course author prove NN` runs every case of `tests/autograder/test_exercises.py` for a chapter. Where all pass it writes
-`proven.json` beside the checks: for each exercise a fingerprint, how much was tried, and under how
-many seeds each mistake earned the same points. A fingerprint covers the code that decides what an
-answer earns (see dependency_hash): the solution, its alternatives, the chapter's checks and
-mistakes, the tests themselves and all that they import; what runs kernels only where a solution has
-one. It covers the versions of the libraries that compute, too, and not our reference, which some
-checks call: a sample is always tried.
+`course author prove NN` runs every case of `tests/autograder/test_exercises.py` for a chapter.
+Where all pass, it writes `proven.json` next to the chapter's checks: the hash of the frame, and for
+each exercise the hash of its own code with the numbers of its stages, right answers, mistakes,
+mutants and seeds.
+
+An exercise's own code is its solution, its checks and mistakes with what they import from chapters,
+and its alternatives. The frame is what all exercises share: `autograder/checks`, the tests, what
+these import, and the versions of the libraries that compute. The reference implementation, which
+some checks call, is in neither hash: a sample is always tried.
 """
 
 import hashlib
@@ -19,98 +21,86 @@ from collections.abc import Iterable
 from functools import cache
 
 from autograder.authoring.catalogue import ROOT, Assignment, folder_of
-from autograder.authoring.fingerprints import has_kernels, hash_of_checks, hash_of_own
-from autograder.authoring.mutants import solution_of
+from autograder.authoring.mutants import equivalents, mutants_of, solution_of
 from autograder.checks.protocol import Exercise
 from autograder.checks.registry import alternatives_of, mistakes_of
-from autograder.dependency_hash import code_of
+from autograder.dependency_hash import code_of, hash_behind
 
-LEDGER, TESTS, EVERY = "proven.json", "tests/autograder/test_exercises.py", "WORD2SERVE_EVERY_CASE"
-SEEDS = 40  # under each of which a mistake loses its points, no more and no less
-COMPUTE = (
-    "jaxtyping",
-    "numpy",
-    "scipy",
-    "tiktoken",
-    "tokenizers",
-    "torch",
-    "triton",
-)  # what solutions and checks import
-
-
-def fingerprint(one: Assignment, exercise: Exercise) -> str:
-    """What decides the verdicts on an exercise's answers, as 16 hex digits."""
-    solution = code_of(solution_of(one, exercise)).digest
-    return hashlib.sha256(solution + _around(one.number, has_kernels(one))).hexdigest()[:16]
-
-
-@cache
-def _around(number: str, kernels: bool) -> bytes:
-    """A digest of all but the solution."""
-    roots = (TESTS.removesuffix(".py").replace("/", "."),)
-    checks = hash_of_checks(number, kernels, ("test_", "mistakes_"), roots)
-    digest = hashlib.sha256(checks.encode())
-    for path in sorted(ROOT.glob(f"solutions/alternatives/{number}-*/*.py")):
-        digest.update(path.name.encode() + b"\0" + code_of(path.read_text(encoding="utf-8")).digest)
-    digest.update((folder_of(number) / "matrix.md").read_bytes())
-    pins = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
-    digest.update("\n".join(pin for pin in pins if pin.split("=", 1)[0] in COMPUTE).encode())
-    return digest.digest()
+RECORD = "proven.json"
+TESTS = "tests/autograder/test_exercises.py"
+EVERY = "WORD2SERVE_EVERY_CASE"  # the environment variable under which nothing counts as proven
+SEEDS = 40  # under each of which a mistake loses the same points
+# What an exercise's own code may import without owning it.
+SHARED = (
+    "autograder.authoring",
+    "autograder.checks",
+    "autograder.sandbox",
+    "course",
+    "reference_impl",
+    "tests",
+)
+# What the frame may import without its deciding a result.
+NOT_FRAME = (
+    "autograder.authoring.proven",
+    "autograder.chapters",
+    "autograder.dependency_hash",
+    "reference_impl",
+)
+# The packages that solutions and checks compute with.
+COMPUTE = ("jaxtyping", "numpy", "scipy", "tiktoken", "tokenizers", "torch", "triton")
 
 
 def proven(one: Assignment) -> set[str]:
-    """The ids of the exercises that passed every case as they are; none where every case is asked for."""
-    path = folder_of(one.number) / LEDGER
-    if os.environ.get(EVERY) or not path.exists():
+    """The ids of the exercises whose own code is as it was when every case passed.
+
+    Empty where the environment asks for every case.
+    """
+    if os.environ.get(EVERY):
         return set()
-    kept = json.loads(path.read_text(encoding="utf-8"))
+    entries = _record(one).get("exercises", {})
     return {
         exercise.id
         for exercise in _checked(one)
-        if _fingerprint_in(kept.get(exercise.id)) == fingerprint(one, exercise)
+        if entries.get(exercise.id, {}).get("own") == own_hash(one, exercise)
     }
 
 
-def _fingerprint_in(entry: object) -> str:
-    """The fingerprint of one exercise in a ledger, or "" for none, or one of an earlier form."""
-    return entry["fingerprint"] if isinstance(entry, dict) else ""
+def frame_changed(one: Assignment) -> bool:
+    """Whether the frame is another than when a chapter was proven, or that one is unknown."""
+    return _record(one).get("frame") != frame_hash()
 
 
-def entry_of(one: Assignment, exercise: Exercise) -> dict[str, object]:
-    """What the ledger says of an exercise for which every case passed."""
-    return {
-        "fingerprint": fingerprint(one, exercise),
-        "own": own_fingerprint(one, exercise),
-        "stages": len(exercise.stages),
-        "right_answers": 1 + len(alternatives_of(exercise.id)),
-        "mistakes": len(mistakes_of(exercise.id)),
-        "seeds_with_the_same_points": SEEDS,
-    }
-
-
-def own_fingerprint(one: Assignment, exercise: Exercise) -> str:
-    """The part of a fingerprint that is the exercise's own: solution, stages, mistakes, other answers."""
+def own_hash(one: Assignment, exercise: Exercise) -> str:
+    """The hash of an exercise's own code: solution, stages, mistakes, alternatives."""
     digest = hashlib.sha256(code_of(solution_of(one, exercise)).digest)
     functions = [part.function for part in (*exercise.stages, *mistakes_of(exercise.id))]
     modules = {function.__module__ for function in functions}
-    digest.update(hash_of_own(tuple(sorted(modules))).encode())
+    digest.update(_hash_of_own(tuple(sorted(modules))).encode())
     for path in sorted(ROOT.glob(f"solutions/alternatives/{one.number}-*/*.py")):
         if f'"{exercise.id}"' in (text := path.read_text(encoding="utf-8")):
             digest.update(code_of(text).digest)
     return digest.hexdigest()[:16]
 
 
-def own_proven(one: Assignment) -> set[str]:
-    """The ids of the exercises whose own code passed every case, in whatever frame it was then."""
-    path = folder_of(one.number) / LEDGER
-    if os.environ.get(EVERY) or not path.exists():
-        return set()
-    kept = json.loads(path.read_text(encoding="utf-8"))
-    return {
-        exercise.id
-        for exercise in _checked(one)
-        if kept.get(exercise.id, {}).get("own") == own_fingerprint(one, exercise)
-    }
+@cache
+def _hash_of_own(modules: tuple[str, ...]) -> str:
+    return hash_behind(modules, SHARED, ROOT)
+
+
+@cache
+def frame_hash() -> str:
+    """The hash of what decides the results of all exercises."""
+    files = [ROOT / TESTS, *(ROOT / "autograder" / "checks").rglob("*.py")]
+    modules = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in files]
+    digest = hashlib.sha256(hash_behind(modules, NOT_FRAME, ROOT).encode())
+    pins = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    digest.update("\n".join(pin for pin in pins if pin.split("=", 1)[0] in COMPUTE).encode())
+    return digest.hexdigest()[:16]
+
+
+def has_kernels(one: Assignment) -> bool:
+    """Whether a solution of a chapter runs kernels."""
+    return any("@triton.jit" in cell.source for cell, _ in one.cells.values())
 
 
 def sampled(case: str, share: int) -> bool:
@@ -119,30 +109,48 @@ def sampled(case: str, share: int) -> bool:
 
 
 def prove(one: Assignment, workers: int = 2) -> int:
-    """Run every case of a chapter and keep the fingerprints; pytest's exit code, 0 when they were kept."""
-    before = {exercise.id: entry_of(one, exercise) for exercise in _checked(one)}
+    """Run every case of a chapter and record the hashes if all pass; return pytest's exit code."""
+    text = record_text(one)  # of the code as it is before the tests run
+    options = ["-q", "-n", str(workers), "-p", "no:cacheprovider", "-k", one.number]
     run = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-n",
-            str(workers),
-            "-p",
-            "no:cacheprovider",
-            TESTS,
-            "-k",
-            one.number,
-        ],
+        [sys.executable, "-m", "pytest", *options, TESTS],
         cwd=ROOT,
         env=os.environ | {EVERY: "1", "OMP_NUM_THREADS": "1"},
         check=False,
     )
     if run.returncode == 0:
-        path = folder_of(one.number) / LEDGER
-        path.write_text(json.dumps(before, indent=1) + "\n", encoding="utf-8")
+        (folder_of(one.number) / RECORD).write_text(text, encoding="utf-8")
     return run.returncode
+
+
+def record_text(one: Assignment) -> str:
+    """The text of a record in which every exercise is proven as it is, one exercise a line."""
+    entries = ",\n".join(
+        f'  "{exercise.id}": {json.dumps(entry_of(one, exercise))}' for exercise in _checked(one)
+    )
+    return f'{{\n "frame": "{frame_hash()}",\n "exercises": {{\n{entries}\n }}\n}}\n'
+
+
+def entry_of(one: Assignment, exercise: Exercise) -> dict[str, object]:
+    """What a record says of one exercise that passed every case.
+
+    mutants: how many its solution has; mutants_explained: of these, those that survive.
+    """
+    return {
+        "own": own_hash(one, exercise),
+        "stages": len(exercise.stages),
+        "right_answers": 1 + len(alternatives_of(exercise.id)),
+        "mistakes": len(mistakes_of(exercise.id)),
+        "mutants": len(mutants_of(one, exercise)),
+        "mutants_explained": len(equivalents(exercise)),
+        "seeds": SEEDS,
+    }
+
+
+def _record(one: Assignment) -> dict:
+    """A chapter's `proven.json`; empty where there is none."""
+    path = folder_of(one.number) / RECORD
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def _checked(one: Assignment) -> Iterable[Exercise]:

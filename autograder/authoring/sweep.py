@@ -1,22 +1,22 @@
-"""What a student could call instead of writing an exercise: every public callable that returns its answers.
+"""Which public callables that a student can import return an exercise's answers.
 
-The callables are those of the packages that a student has (`PLACES` and all of the reference); the inputs are the calls
-that the stages make of a right answer (`asked`). One counts as an answer when its result, or a part of it, is right for
-more than half of the inputs: two right programs may differ in border cases. The arguments are tried as tensors and as
-arrays, and in the reference in every order. One whose signature does not take so many arguments is not called. A class
-is tried where it needs no arguments to be built. The callables run in forked children with limits on time, memory and
-files, in an empty folder, since nothing is known of them; one that hangs or dies there is no answer, and is counted.
+The callables are those of the packages that a student has (`PLACES` and all of the reference
+implementation); the inputs are the calls that the stages make of a right answer (`asked`). One
+counts as an answer when its result, or a part of it, is right for more than half of the inputs: two
+right programs may differ in border cases. The arguments are tried as tensors and as arrays, and in
+the reference in every order. One whose signature does not take so many arguments is not called. A
+class is tried where it needs no arguments to be built. The callables run in forked children with
+limits on time, memory and files, in an empty folder, since nothing is known of them; one that hangs
+or dies there is no answer, and is counted.
 
-What is found in the reference is kept in the chapter's `withheld.json`, and so withheld; what is found elsewhere has to
-be withheld or allowed, with a reason, where the exercise is declared, unless the solution itself calls it. `swept.json`
-says what was tried: a test looks again where the packages, the solutions or the reference have changed since (ledger.py).
+What is found has to be withheld or allowed, with a reason, where the exercise is declared, unless
+the solution itself calls it. Nothing is stored: `make test-slow` tries everything for each chapter.
 """
 
 import dataclasses
 import importlib
 import inspect
 import itertools
-import json
 import os
 import pkgutil
 import resource
@@ -32,12 +32,12 @@ import numpy as np
 import torch
 
 from autograder.authoring.asked import Asked, asked
-from autograder.authoring.catalogue import Assignment, folder_of, solution_lines
+from autograder.authoring.catalogue import Assignment, solution_lines
 from autograder.authoring.children import in_children
 from autograder.checks.protocol import Exercise
 from autograder.checks.values import Unreadable, cross
 from autograder.checks.withheld import GRADERS
-from autograder.checks.withholding import TABLE, in_exercise
+from autograder.checks.withholding import in_exercise
 
 PLACES = (
     "torch",
@@ -94,12 +94,16 @@ MOST_ITEMS = 8  # of a result, which is looked through
 
 
 class TooLong(Exception):
-    """A callable took more than SECONDS for one call; the calls of the checks take milliseconds, so it is no answer."""
+    """A callable took more than SECONDS for one call, where a right answer takes milliseconds."""
 
 
 @dataclass
 class Swept:
-    """What a sweep found: by exercise, the callables that answer it; how many were tried, by place; which hung or died."""
+    """What a sweep found.
+
+    found: by exercise, the callables that answer it. tried: how many were tried, by place. ended:
+    which hung or died.
+    """
 
     found: dict[str, list[str]]
     tried: dict[str, int] = field(default_factory=dict)
@@ -155,7 +159,10 @@ def _limit(folder: Path) -> None:
 
 
 def by_function(exercise: Exercise) -> list[list[Asked]]:
-    """The calls with arguments, those of one function together; none for a test, whose answer is whether it complains."""
+    """The calls with arguments, those of one function together.
+
+    There is none for a test, whose answer is whether it complains.
+    """
     calls = [call for call in asked(exercise) if call.args and exercise.kind != "write-test"]
     return [
         [call for call in calls if call.name == name]
@@ -180,24 +187,17 @@ def solution_of(one: Assignment, exercise: Exercise) -> str:
     return "\n".join(sorted(solution_lines(one.cells[exercise.id.split(".", 1)[1]][0])))
 
 
-def of_reference(found: dict[str, list[str]]) -> dict[str, list[str]]:
-    """What `withheld.json` holds: by exercise, the functions of the reference that answer it."""
-    rows = {
-        id: [name for name in names if name.startswith("reference_impl.")]
-        for id, names in found.items()
+def left_open(one: Assignment, swept: Swept) -> dict[str, list[str]]:
+    """What of a sweep is unexplained, by exercise; only exercises for which there is some."""
+    left = {
+        id: unexplained(one.exercises[id], names, solution_of(one, one.exercises[id]))
+        for id, names in swept.found.items()
     }
-    return {id: names for id, names in rows.items() if names}
-
-
-def write(one: Assignment, found: dict[str, list[str]]) -> Path:
-    """Put the table beside the checks of the chapter."""
-    path = folder_of(one.number) / TABLE
-    path.write_text(json.dumps(of_reference(found), indent=1) + "\n", encoding="utf-8")
-    return path
+    return {id: names for id, names in left.items() if names}
 
 
 def candidates(places: Sequence[str]) -> Iterator[tuple[str, str, Callable]]:
-    """Every public callable of these modules, each once: its place, the name under which it is defined, itself."""
+    """Every public callable of these modules, each once: its place, its full name, itself."""
     seen: set[int] = set()
     for place in places:
         owner = torch.Tensor if place == "torch.Tensor" else importlib.import_module(place)
@@ -246,9 +246,10 @@ def _instance(kind: type) -> Callable | None:
 
 
 def returns(function: Callable, calls: list[Asked], any_order: bool = True) -> bool:
-    """Whether a callable gives the right answer to more than half of the calls, with the arguments in one and the same order.
+    """Whether a callable answers more than half of the calls, with the arguments in one order.
 
-    any_order: try every order, and arrays for tensors; otherwise tensors, then arrays, in the order given. Raises TooLong.
+    any_order: try every order, and arrays for tensors; otherwise tensors, then arrays, in the order
+    given. Raises TooLong.
     """
     first = calls[0].args
     given = tuple(range(len(first)))
@@ -320,7 +321,10 @@ def _gives(function: Callable, call: Asked, order: tuple[int, ...], as_arrays: b
 
 
 def _parts(came: object) -> Iterator[object]:
-    """A result and what stands in it: items and runs of items of a tuple or list, values of a dict, fields of an object."""
+    """A result and its parts.
+
+    These are items and runs of items of a tuple or list, values of a dict, fields of an object.
+    """
     yield came
     if dataclasses.is_dataclass(came) and not isinstance(came, type):
         came = [getattr(came, one.name) for one in dataclasses.fields(came)]

@@ -95,7 +95,7 @@ def trial(one: Assignment, exercise: Exercise, path: Path, in_sandbox: bool) -> 
         visible.earned,
         min([visible.earned, *earned]),
         max([visible.earned, *earned]),
-        _in_sandbox(exercise, cells) if in_sandbox else None,
+        _in_sandbox(one, exercise, cells) if in_sandbox else None,
         " ".join("; ".join([*failures, message]).split())[:300],
     )
 
@@ -109,13 +109,13 @@ def _setup(one: Assignment) -> list[tuple[str, str]]:
     ]
 
 
-def _in_sandbox(exercise: Exercise, cells: list[tuple[str, str]]) -> float:
+def _in_sandbox(one: Assignment, exercise: Exercise, cells: list[tuple[str, str]]) -> float:
     """The points in the real sandbox, with a hidden seed."""
     from autograder.sandbox.cells import Cell
     from autograder.sandbox.opening import open_student
 
     with open_student(
-        [Cell(label, source) for label, source in cells], in_chapter([exercise])
+        [Cell(label, source) for label, source in cells], in_chapter(one.exercises.values())
     ) as student:
         return run_exercise(
             exercise,

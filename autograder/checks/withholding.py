@@ -1,36 +1,27 @@
-"""Which names are withheld in an exercise: what its author named, and what was found to answer it.
+"""Which names are withheld in an exercise: what its author named, and the grader's own modules.
 
-`exercise(..., withhold=[...])` names modules of the reference (`reference_impl.embeddings.counts`), packages
-(`tokenizers`), and operators or classes (`torch.nn.functional.scaled_dot_product_attention`); a dict gives reasons.
-`withheld.json` of a chapter holds, by exercise, the functions of the reference that return its answers, as
-`course author withheld NN` finds them. The reference and packages are withheld in the whole chapter, because their
-files are not in its sandbox; an operator only in the exercises that name it. `withheld` makes it so, at home too.
+`exercise(..., withhold=[...])` names modules and functions of the reference implementation
+(`reference_impl.embeddings.counts`), packages (`tokenizers`), and operators or classes
+(`torch.nn.functional.scaled_dot_product_attention`); a dict gives reasons. `course author withheld`
+looks for names that are missing. The reference implementation and packages are withheld in the
+whole chapter, because their files are not in its sandbox; an operator only in the exercises that
+name it. `withheld` enforces this, at home as well.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 
 from autograder.checks import exercise as declared
 from autograder.checks.withheld import GRADERS, WHY
 
-TABLE = "withheld.json"
-
-
-def found(number: str) -> dict[str, list[str]]:
-    """By exercise: the functions of the reference that answer it."""
-    for path in declared.CHAPTERS.glob(f"c{number}_*/{TABLE}"):
-        return json.loads(path.read_text(encoding="utf-8"))
-    return {}
-
 
 def in_chapter(exercises: Iterable) -> dict[str, str]:
-    """What is withheld in all exercises (exercise.Exercise) of a chapter: parts of the reference and packages, with why."""
-    exercises, why = list(exercises), {}
+    """Names withheld in all exercises (exercise.Exercise) of a chapter, with the reasons.
+
+    These are parts of the reference implementation and packages.
+    """
+    why: dict[str, str] = {}
     for one in exercises:
         why.update((name, reason) for name, reason in named(one).items() if not is_operator(name))
-    for number in dict.fromkeys(one.id[:2] for one in exercises):
-        for names in found(number).values():
-            why.update(dict.fromkeys(names, WHY))
     return {
         name: reason
         for name, reason in why.items()
@@ -57,5 +48,5 @@ def named(one) -> dict[str, str]:
 
 
 def is_operator(name: str) -> bool:
-    """Whether a name is a part of a package that is there for other uses, such as `torch.nn.LSTMCell`."""
+    """Whether a name is part of a package with other uses, such as `torch.nn.LSTMCell`."""
     return "." in name and not name.startswith("reference_impl.")

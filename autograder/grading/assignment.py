@@ -11,7 +11,6 @@ from pathlib import Path
 
 from autograder import course_layout
 from autograder.checks.drawn import for_student
-from autograder.checks.withholding import found
 from autograder.dependency_hash import ROOT, code_of, hash_behind
 from autograder.errors import CourseError
 
@@ -112,11 +111,11 @@ class Assignment:
 
     @cached_property
     def checks_hash(self) -> str:
-        """The hash of all that decides a verdict: code, the pristine notebook, and what is withheld."""
+        """The hash of all that decides a verdict: code and the pristine notebook."""
         digest = hashlib.sha256(hash_behind(self.deciding_modules(), NOT_FOLLOWED).encode())
         for path, source in sorted(self.earlier.items()):
             digest.update(path.encode() + code_of(source).digest)
-        digest.update(json.dumps([self.pristine, found(self.number)], sort_keys=True).encode())
+        digest.update(json.dumps(self.pristine, sort_keys=True).encode())
         return digest.hexdigest()
 
     def deciding_modules(self) -> list[str]:

@@ -84,7 +84,7 @@ def contents_of(assignment: Assignment, with_reference: bool = False) -> Content
     for cell in cells:
         roots += code_of(cell).imports
     paths = set(modules_behind(roots, skip=LEFT_OUT).values())
-    for pattern in (*DATA, f"{chapter}/withheld.json"):
+    for pattern in DATA:
         paths.update(ROOT.glob(pattern))
     if ROOT / FIGURES in paths:
         paths |= figure_scripts("\n".join(cells), ROOT / "course" / "demo.py")

@@ -5,7 +5,6 @@ import io
 import json
 from argparse import Namespace
 from collections.abc import Callable
-from functools import cache
 
 SUMMARY = "for authors of exercises: check, matrix, mutants, prove, try, withheld, hand-out"
 
@@ -28,20 +27,24 @@ def add_arguments(parser) -> None:
     check.add_argument("--json", action="store_true", help="print the results as JSON")
     check.set_defaults(part_run=run_check)
 
-    matrix = parts.add_parser("matrix", help="which stage catches which known mistake")
+    matrix = parts.add_parser(
+        "matrix", help="print which stage catches which registered mistake, in Markdown"
+    )
     _exercise(matrix)
     matrix.set_defaults(part_run=run_matrix)
 
     mutants = parts.add_parser(
-        "mutants", help="change a solution a little in every way, and see whether a check notices"
+        "mutants",
+        help="print, in Markdown, which small changes to a solution the checks notice",
     )
     _exercise(mutants)
-    mutants.add_argument("--all", action="store_true", help="list those that were noticed too")
+    mutants.add_argument("--all", action="store_true", help="list killed mutants as well")
     mutants.set_defaults(part_run=run_mutants)
 
     prove = parts.add_parser(
         "prove",
-        help="run every case of the tests of a chapter's exercises, and write down that all passed",
+        help="run every case of the tests of a chapter's exercises, and record in proven.json that "
+        "all passed",
     )
     prove.add_argument(
         "assignment", nargs="*", metavar="ASSIGNMENT", help='such as "01" (default: all)'
@@ -64,7 +67,8 @@ def add_arguments(parser) -> None:
     tries.set_defaults(part_run=run_try)
 
     withheld = parts.add_parser(
-        "withheld", help="which callables that a student has return an exercise's answers"
+        "withheld",
+        help="print which callables that a student can import return an exercise's answers",
     )
     _exercise(withheld)
     withheld.set_defaults(part_run=run_withheld)
@@ -164,48 +168,26 @@ def run_check(args) -> int:
 
 
 def run_matrix(args) -> int:
-    """One table per exercise that has mistakes; write them when a whole chapter was asked for.
+    """Print a table for each exercise with mistakes; 1 when one is not caught as registered."""
+    from autograder.authoring.matrix import print_tables
 
-    1 when a mistake is not caught as its author meant.
-    """
-    from autograder.authoring.matrix import as_text, judged, rows_of, write
-
-    one, exercises = chosen(args.exercise)
-    judge = cache(judged)  # the file is written from what was printed
-    in_order = True
-    for exercise in exercises:
-        rows = rows_of(exercise, judge)
-        if rows:
-            print(as_text(exercise, rows) + "\n")
-        in_order = in_order and not any(row.problem for row in rows)
-    print("X the stage meant to catch the mistake, x another that fails too, . passed")
-    if len(exercises) == len(one.exercises):
-        print(write(one, judge))
-    return 0 if in_order else 1
+    return 0 if print_tables(*chosen(args.exercise)) else 1
 
 
 def run_mutants(args) -> int:
-    """Print what came of each mutant; write the table when a whole chapter was run; 1 when one survives unexplained."""
-    from autograder.authoring.mutants import as_text, outcome_of, write
+    """Print what came of each mutant; 1 when one survives unexplained."""
+    from autograder.authoring.mutants import print_tables
 
     one, exercises = chosen(args.exercise)
-    checked = [exercise for exercise in exercises if exercise.stages]
-    outcomes = []
-    for exercise in checked:
-        outcomes.append(outcome_of(one, exercise))
-        print(as_text(outcomes[-1], args.all), flush=True)
-    if len(exercises) == len(one.exercises):
-        print(write(one, outcomes))
+    outcomes = print_tables(one, [each for each in exercises if each.stages], args.all)
     surviving = sum(len(outcome.surviving) for outcome in outcomes)
-    unused = sum(len(outcome.unused) for outcome in outcomes)
-    print(
-        f"{surviving} of {sum(len(outcome.fates) for outcome in outcomes)} mutants survive unexplained"
-    )
-    return 1 if surviving or unused else 0
+    total = sum(len(outcome.fates) for outcome in outcomes)
+    print(f"\n{surviving} of {total} mutants survive unexplained")
+    return 1 if surviving or any(outcome.unused for outcome in outcomes) else 0
 
 
 def run_prove(args) -> int:
-    """Prove each chapter; 1 when a case of one failed, whose ledger stays as it was."""
+    """Prove each chapter; 1 when a case of one failed, whose record stays as it was."""
     from autograder.authoring.catalogue import assignment, assignments
     from autograder.authoring.proven import prove
 
@@ -235,29 +217,20 @@ def run_try(args) -> int:
 
 
 def run_withheld(args) -> int:
-    """Print what answers each exercise, and write the chapter's table and ledger; 1 when one is open to students."""
-    from autograder.authoring import ledger, sweep
+    """Print what answers each exercise; 1 when some of it is open to students."""
+    from autograder.authoring import sweep
 
     one, exercises = chosen(args.exercise)
     swept = sweep.sweep(exercises)
-    if len(exercises) == len(one.exercises):
-        print(sweep.write(one, swept.found), ledger.write(one, swept), sep="\n")
-    else:
-        print(sweep.write(one, ledger.add(one, swept)["found"]))
-    open_to_all = 0
+    left = sweep.left_open(one, swept)
     for id, names in swept.found.items():
-        left = sweep.unexplained(
-            one.exercises[id], names, sweep.solution_of(one, one.exercises[id])
-        )
-        open_to_all += len(left)
-        print(
-            f"{id}: {', '.join(names) or 'nothing'}"
-            + (f"; neither withheld nor allowed: {', '.join(left)}" if left else "")
-        )
+        complaint = f"; neither withheld nor allowed: {', '.join(left[id])}" if id in left else ""
+        print(f"{id}: {', '.join(names) or 'nothing'}{complaint}")
     print(
-        f"{sum(swept.tried.values())} callables of {len(swept.tried)} modules were tried; {len(swept.ended)} hung or died"
+        f"{sum(swept.tried.values())} callables of {len(swept.tried)} modules were tried; "
+        f"{len(swept.ended)} hung or died"
     )
-    return 1 if open_to_all else 0
+    return 1 if left else 0
 
 
 def run_hand_out(args) -> int:

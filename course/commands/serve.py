@@ -510,7 +510,8 @@ def _default_encoder():
         return load_encoder()
     except LoadingError:
         print(
-            f"no embeddings: `course download-data {DEFAULT_ENCODER}` brings the encoder", file=sys.stderr
+            f"no embeddings: `course download-data {DEFAULT_ENCODER}` brings the encoder",
+            file=sys.stderr,
         )
         return None
 

@@ -10,6 +10,8 @@ ONE_ROW = "there is one row, the first and the last"
 ANY_OTHER = "any token that does not stand in the text"
 BETWEEN = "no promise is made of a move between 0.0001 and 0.01, as the card says"
 SIGN = "the sign is dropped right behind"
+SWAP = "two axes are swapped, whichever is named first"
+PARTS = "part.unflatten(2, (self.H, -1))"
 
 EQUIVALENT = {
     "08.next_token_loss": {
@@ -28,6 +30,10 @@ EQUIVALENT = {
         "0  =>  -1 (place 2)": ONE_ROW,
         "0.001  =>  0.00101": BETWEEN,
         "bool(moved[place:].all())  =>  moved[place:].all()": "a truth value, of Python or of torch",
+    },
+    "08.GPT": {
+        f"{PARTS}.transpose(1, 2)  =>  {PARTS}.transpose(2, 1)": SWAP,
+        "seen.transpose(1, 2)  =>  seen.transpose(2, 1)": SWAP,
     },
     "08.best_answer": {
         "0  =>  -1": ONE_ROW,

@@ -11,6 +11,8 @@ ONE_COLUMN = "there is one column, the first and the last"
 OVERWRITTEN = "each place is written before it is read"
 ONLY_ITS_SHAPE = "one column is as long as another, and its numbers are not used"
 EITHER_WAY = "the smaller of two numbers, whichever is named first"
+ANY_SCALE = "only that the drawn factor is random is asked, and not its scale"
+DRAWN = "torch.randn(r, weight.shape[1])"
 
 EQUIVALENT = {
     "10.chat_example": {
@@ -67,6 +69,16 @@ EQUIVALENT = {
         "[*ids, *labels]  =>  [*ids]": ROW_BY_ROW,
         "range(extra + 1)  =>  range(extra + 1 + 1)": TOO_LONG,
         "1  =>  2 (place 2)": TOO_LONG,
+    },
+    "10.LoRALinear": {
+        f"{DRAWN} / weight.shape[1] ** 0.5  =>  {DRAWN} * weight.shape[1] ** 0.5": ANY_SCALE,
+        f"{DRAWN} / weight.shape[1] ** 0.5  =>  weight.shape[1] ** 0.5 / {DRAWN}": ANY_SCALE,
+        f"{DRAWN} / weight.shape[1] ** 0.5  =>  {DRAWN}": ANY_SCALE,
+        "weight.shape[1] ** 0.5  =>  weight.shape[1] * 0.5": ANY_SCALE,
+        "weight.shape[1] ** 0.5  =>  weight.shape[1]": ANY_SCALE,
+        "weight.shape[1] ** 0.5  =>  0.5": ANY_SCALE,
+        "1  =>  0 (place 2)": ANY_SCALE,
+        "0.5  =>  0.505": ANY_SCALE,
     },
     "10.sequence_logprobs": {
         "0  =>  -1": ONE_COLUMN,

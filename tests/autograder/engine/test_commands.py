@@ -7,6 +7,7 @@ import nbformat
 import pytest
 
 from autograder.authoring.catalogue import EXERCISES, assignment
+from autograder.authoring.mutants import mutants_of
 from autograder.authoring.notebooks import source_notebook, write_notebook
 from autograder.authoring.solution_sources import reference_sources
 from autograder.grading.assignment import load_assignment
@@ -171,17 +172,36 @@ def test_to_import_what_is_withheld_is_no_fault_at_home_and_to_use_it_is(
 
 def test_the_matrix_marks_the_stage_that_catches_a_mistake_and_the_stages_that_fail_with_it(capsys):
     assert main(["author", "matrix", "01.ppmi"]) == 0
-    lines = capsys.readouterr().out.split("\n")
-    assert lines[1].split() == ["chance", "logarithm", "positive", "zeros", "types", "loses"]
-    rows = {line.split()[0]: line.split()[1:] for line in lines[2:] if line.startswith("  ")}
-    assert rows["log-base-2"] == [".", "X", ".", ".", ".", "1"] and rows["one-added"] == [
-        "X",
-        "x",
-        ".",
-        "x",
-        "x",
-        "4",
-    ]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "# Mistakes of 01-static-embeddings" and "**01.ppmi** (5 points)" in lines
+    assert "| mistake | chance | logarithm | positive | zeros | types | loses |" in lines
+    assert "| log-base-2 | . | X | . | . | . | 1 |" in lines
+    assert "| one-added | X | x | . | x | x | 4 |" in lines
+
+
+def test_the_table_of_mutants_counts_who_killed_them_and_lists_those_that_survive(
+    capsys, monkeypatch
+):
+    exercise = assignment("01").exercise("01.glove_weight")
+    chosen = mutants_of(assignment("01"), exercise)[:3]
+    monkeypatch.setattr("autograder.authoring.mutants.mutants_of", lambda *any: chosen)
+    assert main(["author", "mutants", exercise.id]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    head = "| exercise | mutants | killed | by | equivalent | surviving |"
+    assert lines[0] == "# Mutants of 01-static-embeddings" and head in lines
+    [row] = [line for line in lines if line.startswith("| 01.glove_weight |")]
+    assert row.startswith("| 01.glove_weight | 3 | 3 | ") and row.endswith(" | 0 | 0 |")
+    assert lines[-1] == "0 of 3 mutants survive unexplained"
+    monkeypatch.setattr("autograder.authoring.mutants.killers", lambda *any: ["growth", "", ""])
+    monkeypatch.setattr(
+        "autograder.authoring.mutants.equivalents", lambda exercise: {chosen[1].name: "as right"}
+    )
+    assert main(["author", "mutants", exercise.id]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert "| 01.glove_weight | 3 | 1 | growth 1 | 1 | 1 |" in lines
+    assert f"- line {chosen[1].line}, `{chosen[1].name}`: equivalent: as right" in lines
+    assert f"- line {chosen[2].line}, `{chosen[2].name}`: **survives**" in lines
+    assert lines[-1] == "1 of 3 mutants survive unexplained"
 
 
 @pytest.mark.parametrize(

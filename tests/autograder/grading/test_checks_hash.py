@@ -17,9 +17,7 @@ from autograder.grading.assignment import NOT_FOLLOWED, Assignment
 OUTSIDE = {
     "autograder.authoring.asked": "for authors: what a check asks",
     "autograder.authoring.children": "for authors: runs mutants",
-    "autograder.authoring.fingerprints": "for authors: whether what they tried is as it was",
     "autograder.authoring.idle": "for authors: answers without work",
-    "autograder.authoring.ledger": "for authors: which names were tried",
     "autograder.authoring.matrix": "for authors: the table of mistakes",
     "autograder.authoring.mutants": "for authors: mutation testing",
     "autograder.authoring.notebooks": "builds exercises/, and the notebook itself is in the hash",
@@ -27,7 +25,7 @@ OUTSIDE = {
     "autograder.authoring.proven": "for authors: what was tried in full",
     "autograder.authoring.solution_sources": "writes the sample class and the known notebooks",
     "autograder.authoring.student_notebook": "writes the sample class",
-    "autograder.authoring.sweep": "for authors: looks for names to withhold; what it finds is in the hash",
+    "autograder.authoring.sweep": "for authors: looks for names to withhold",
     "autograder.authoring.tries": "for authors: runs a folder of answers",
     "autograder.authoring.wrappers": "for authors: the mutants",
     "autograder.chapters.conftest": "runs the checks under pytest",

@@ -21,7 +21,9 @@ def test_verify_of_an_empty_cache_is_not_in_order(tmp_path, monkeypatch, capsys)
 
 def test_an_unknown_name_is_one_line_on_stderr(capsys):
     assert main(["fetch", "gutenberg"]) == 2
-    assert capsys.readouterr().err.startswith("course download-data: there is no corpus called 'gutenberg'")
+    assert capsys.readouterr().err.startswith(
+        "course download-data: there is no corpus called 'gutenberg'"
+    )
 
 
 @pytest.mark.parametrize("name", sorted(corpora.available()))
