@@ -31,7 +31,7 @@ drawn-fault The notebook has code with one fault of a list, drawn for each stude
             `exercise(..., kind="drawn-fault", faults=Faults(SOURCE, {...}))`.
 manual      Graded by hand: no stages; `short_answer(...)` declares it with its rubric and calibrated samples.
 
-What a stage can do beside calling a function; CONTRIBUTING has a worked example of each:
+What a stage can do beside calling a function; book/exercise-kinds.md has a worked example of each:
 
 objects     `cache = student.build("KVCache", 8)`, then `cache.append(k)`; `inside(cache)` has get, load, state, shapes,
             learning, train, training, gradients, update, script, build, stream. They live until the stage ends.

@@ -1,4 +1,4 @@
-"""The worked examples of CONTRIBUTING, run: a right student gets all points, wrong ones are told what is wrong; in both places."""
+"""The worked examples of the book's page on kinds of exercises, run: a right student gets all points, wrong ones are told what is wrong; in both places."""
 
 import re
 from dataclasses import replace
@@ -173,9 +173,10 @@ WRONG = {
 
 @pytest.fixture(scope="module")
 def examples():
-    """The exercises of CONTRIBUTING by id."""
-    before, text = dict(protocol.EXERCISES), (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    section = text.partition("## Exercises of other kinds")[2].partition("\n## ")[0]
+    """The exercises of that page by id."""
+    before = dict(protocol.EXERCISES)
+    text = (ROOT / "book" / "exercise-kinds.md").read_text(encoding="utf-8")
+    section = text.partition("## The kinds")[2].partition("\n## ")[0]
     namespace = {**vars(protocol), "torch": torch, "mistake": mistake}
     for block in re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL):
         exec(block, namespace)
