@@ -1,7 +1,9 @@
-"""`check(f)` in a notebook: run the visible checks of the exercise that `f` belongs to, and show the rubric.
+"""`check(f)` in a notebook: run the visible checks of the exercise that `f` belongs to, and show
+the rubric.
 
-It runs the student's function in this process and returns the points as a float, which nbgrader reads as partial
-credit. Nothing of it decides a grade: the grader asks again, with other numbers, in a sandbox.
+It runs the student's function in this process and returns the points as a float, which nbgrader
+reads as partial credit. Nothing of it decides a grade: the grader asks again, with other numbers,
+in a sandbox.
 """
 
 import ast
@@ -33,16 +35,21 @@ if str(MYWORK) not in sys.path:
 
 
 class Points(float):
-    """Points that a notebook shows as nothing: the table above says them. nbgrader reads the number as partial credit."""
+    """Points that a notebook shows as nothing: the table above says them.
+
+    nbgrader reads the number as partial credit.
+    """
 
     def _repr_html_(self) -> str:
         return "<span></span>"
 
 
 def check(target: Callable | str) -> float:
-    """Check a function, `check(ppmi)`, or an exercise by id, `check("01.predict")`; returns the points earned.
+    """Check a function, `check(ppmi)`, or an exercise by id, `check("01.predict")`; returns the
+    points earned.
 
-    Whatever the student's code does becomes a sentence in the rubric; an unknown target is explained and earns 0.0.
+    Whatever the student's code does becomes a sentence in the rubric; an unknown target is
+    explained and earns 0.0.
     """
     namespace = sys._getframe(1).f_globals
     try:
@@ -78,9 +85,11 @@ def check(target: Callable | str) -> float:
 
 
 def find(target: Callable | str, namespace: dict) -> tuple[Exercise, str]:
-    """The exercise that is meant, and the name of the function that was given ("" for an exercise by its id).
+    """The exercise that is meant, and the name of the function that was given ("" for an exercise
+    by its id).
 
-    A lambda, an alias or an object is known by the names that the caller gave it. Raises LookupError with a sentence.
+    A lambda, an alias or an object is known by the names that the caller gave it. Raises
+    LookupError with a sentence.
     """
     if isinstance(target, str):
         number = target.partition(".")[0]
@@ -132,7 +141,9 @@ def load_those_with(names: list[str]) -> None:
 
 
 def broken_cell(name: str, namespace: dict) -> str:
-    """What to say when the last cell that defines `name` is no Python, so that an older definition is still there."""
+    """What to say when the last cell that defines `name` is no Python, so that an older definition
+    is still there.
+    """
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     cells = [cell for cell in namespace.get("In", []) if isinstance(cell, str)]
     defines = re.compile(
@@ -159,7 +170,9 @@ def broken_cell(name: str, namespace: dict) -> str:
 
 
 def show(result: ExerciseResult, see: str = "") -> None:
-    """Print the rubric, or display it as a table where there is a Jupyter kernel; and say what is borrowed."""
+    """Print the rubric, or display it as a table where there is a Jupyter kernel; and say what is
+    borrowed.
+    """
     text, table = as_text(result, see), as_html(result, see)
     if also := borrowed.line(borrowed.borrowed()):
         text, table = f"{text}\n{also}", f"{table}<p>{also}</p>"

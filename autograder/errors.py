@@ -6,7 +6,9 @@ class CourseError(Exception):
 
 
 class MachineError(CourseError):
-    """Something of this machine that stops all work: a full disk, a locked database, a folder that cannot be written."""
+    """Something of this machine that stops all work: a full disk, a locked database, a folder that
+    cannot be written.
+    """
 
 
 class NothingHandedIn(CourseError):

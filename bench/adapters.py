@@ -2,12 +2,12 @@
 
     python bench/adapters.py [--steps 40]        about two minutes on one core
 
-The small GPT of scripture goes on with definitions, in the same batches each way; about 131,000 numbers learn. One
-guessed rate for all, and few steps: what is compared is how each begins. Reported: bits a byte of held-out definitions,
-and of held-out scripture. Three seeds.
+The small GPT of scripture goes on with definitions, in the same batches each way; about 131,000
+numbers learn. One guessed rate for all, and few steps: what is compared is how each begins.
+Reported: bits a byte of held-out definitions, and of held-out scripture. Three seeds.
 
-And what a token costs: four layers of GPT-2's width, one token at a time, as they are, with LoRA beside, merged, and with
-adapters. Rivals in turn, ratios of pairs.
+And what a token costs: four layers of GPT-2's width, one token at a time, as they are, with LoRA
+beside, merged, and with adapters. Rivals in turn, ratios of pairs.
 """
 
 import argparse

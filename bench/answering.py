@@ -1,16 +1,19 @@
-"""Where is the answer? MiniLM fine-tuned with a span head, on texts with one person and on texts with two.
+"""Where is the answer? MiniLM fine-tuned with a span head, on texts with one person and on texts
+with two.
 
     python bench/answering.py        about six minutes on one core; --seeds 0 does one of five
 
-Questions and texts are invented with real names (`reference_impl/corpora/invented.py`): of each person a text says two
-things, and with two persons the same two of both, so that neither the kind of the answer nor the question's verb singles it
-out. Names are divided anew for each of five seeds, and the 100 questions to be tested with have new names. Three models
-learn for as many steps: MiniLM on texts with one person, MiniLM on texts with two, and the same network from weights as
-they are drawn, on texts with one. All are tested on both kinds. Beside them stands a rule that is told where every name
-stands and takes a name from the sentence that shares most words with the question.
+Questions and texts are invented with real names (`reference_impl/corpora/invented.py`): of each
+person a text says two things, and with two persons the same two of both, so that neither the kind
+of the answer nor the question's verb singles it out. Names are divided anew for each of five seeds,
+and the 100 questions to be tested with have new names. Three models learn for as many steps: MiniLM
+on texts with one person, MiniLM on texts with two, and the same network from weights as they are
+drawn, on texts with one. All are tested on both kinds. Beside them stands a rule that is told where
+every name stands and takes a name from the sentence that shares most words with the question.
 
-An answer is the best span of the text (`measure/answers.py`), judged by SQuAD's two scores. Counted as well: how often the
-best start and the best end by themselves make no span of the text. Kept: the logits of twelve questions of seed 0.
+An answer is the best span of the text (`measure/answers.py`), judged by SQuAD's two scores. Counted
+as well: how often the best start and the best end by themselves make no span of the text. Kept: the
+logits of twelve questions of seed 0.
 """
 
 import argparse
@@ -64,7 +67,9 @@ def as_batch(some: Sequence[Asked]) -> dict[str, Tensor]:
 def judged(
     model: BertForQuestionAnswering, some: Sequence[Asked]
 ) -> tuple[dict[str, float], list[dict]]:
-    """SQuAD's two scores, the share of argmax pairs that make no span of the text, and every question's logits and answer."""
+    """SQuAD's two scores, the share of argmax pairs that make no span of the text, and every
+    question's logits and answer.
+    """
     model.eval()
     tokenizer, rows = corpora.load("bert_tokenizer"), []
     for first in range(0, len(some), 50):
@@ -101,7 +106,9 @@ def judged(
 
 
 def by_words(some: Sequence[Asked], told: Names) -> dict[str, float]:
-    """The rule: the sentence that shares most words with the question, and of it the longest run of words that no wording has."""
+    """The rule: the sentence that shares most words with the question, and of it the longest run of
+    words that no wording has.
+    """
     plain = {word for one in asked(told, 400, 7) for word in one.text} - {
         *told.first,
         *told.last,

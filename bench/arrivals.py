@@ -1,18 +1,20 @@
-"""The same requests at a server of eight places: sent by a clock, or each client after its last answer. Counted in steps.
+"""The same requests at a server of eight places: sent by a clock, or each client after its last
+answer. Counted in steps.
 
     python bench/arrivals.py        two minutes on one core
 
-The engine, its scheduler and its blocks are the real ones; the model is stubbed, since what a step computes changes no
-queue. A step is the unit of time, however many sequences it holds. Answers have 16 to 64 tokens, spread evenly on a log
-scale; each occupies a place for as many steps. The load is the tokens that arrive in a step, by the tokens that a full
-step makes.
+The engine, its scheduler and its blocks are the real ones; the model is stubbed, since what a step
+computes changes no queue. A step is the unit of time, however many sequences it holds. Answers have
+16 to 64 tokens, spread evenly on a log scale; each occupies a place for as many steps. The load is
+the tokens that arrive in a step, by the tokens that a full step makes.
 
     open      arrivals by a Poisson process: nobody waits for an answer before the next one asks
     closed    so many clients, each of which asks again in the step after its answer
     stalls    both again, with a server that stands still for 200 of every 2,000 steps
 
-First token: steps from the arrival to the end of the step that gave it, at least a part of one. Five seeds, 1,500
-requests each; the first 200 to arrive are left out, since the server was empty when they came.
+First token: steps from the arrival to the end of the step that gave it, at least a part of one.
+Five seeds, 1,500 requests each; the first 200 to arrive are left out, since the server was empty
+when they came.
 """
 
 import os
@@ -59,7 +61,10 @@ def lengths(seed: int) -> list[int]:
 def run(
     asked: list[int], arrivals: Sequence[float] | None, clients: int = 0, stalls: bool = False
 ) -> tuple[list[Seen], int]:
-    """All requests served, in order of arrival, and the steps that it took. Without arrivals the clients decide."""
+    """All requests served, in order of arrival, and the steps that it took.
+
+    Without arrivals the clients decide.
+    """
     engine = Engine(
         StubModel(128),
         EngineConfig(

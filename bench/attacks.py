@@ -2,9 +2,10 @@
 
     python bench/attacks.py
 
-It runs the tests of tests/autograder/grading/attacks with all attacks, five minutes on two cores, and keeps their table: points
-before and after, what the verdict says, what was touched. From that record it writes the page for instructors beside the tests.
-The exit code is that of the tests; a failure is kept in the record too.
+It runs the tests of tests/autograder/grading/attacks with all attacks, five minutes on two cores,
+and keeps their table: points before and after, what the verdict says, what was touched. From that
+record it writes the page for instructors beside the tests. The exit code is that of the tests; a
+failure is kept in the record too.
 """
 
 import json

@@ -1,12 +1,16 @@
-"""Attention on one core: plain, plain into kept memory, torch's fused operator and our tiled twin, beside what the core can do.
+"""Attention on one core: plain, plain into kept memory, torch's fused operator and our tiled twin,
+beside what the core can do.
 
     OMP_NUM_THREADS=1 python bench/attention_bytes.py        about a minute
 
-Plain attention writes its scores down, into memory that the system must give it at each call; a second plain one keeps its
-memory from call to call, so that this is not what is compared. torch's scaled_dot_product_attention has a flash kernel for the CPU; the twin is
-`reference_impl.kernels.flash_attention.flash_forward_twin`, tiles in Python. All have the same inputs, one thread and
-float32, and take turns; counted is the processor's time, since others use the machine. Two roofs are timed beside them: a copy of a tensor that no cache holds, and a product of two
-matrices. The twin pays Python and torch's operators for each tile, so that its ratio says what tiling gives in spite of that.
+Plain attention writes its scores down, into memory that the system must give it at each call; a
+second plain one keeps its memory from call to call, so that this is not what is compared. torch's
+scaled_dot_product_attention has a flash kernel for the CPU; the twin is
+`reference_impl.kernels.flash_attention.flash_forward_twin`, tiles in Python. All have the same
+inputs, one thread and float32, and take turns; counted is the processor's time, since others use
+the machine. Two roofs are timed beside them: a copy of a tensor that no cache holds, and a product
+of two matrices. The twin pays Python and torch's operators for each tile, so that its ratio says
+what tiling gives in spite of that.
 
 Not here: a GPU (`bench/gpu.py flash`).
 """

@@ -1,16 +1,19 @@
-"""Static batches against continuous ones, reserved memory against blocks: the same model, memory and answers; steps are counted.
+"""Static batches against continuous ones, reserved memory against blocks: the same model, memory
+and answers; steps are counted.
 
     python bench/batching.py        about two minutes on one core
 
-The small GPT goes on from 160 beginnings of held-out verses, drawn at temperature 1 with a seed for each request, to the end of
-the verse or its limit of 128 tokens. The cache has 1,024 places, whatever their form. A block of 128 holds one whole request: that is
-contiguous reservation, and eight fit. Smaller blocks are taken as they are needed. Each way must give the same answers.
+The small GPT goes on from 160 beginnings of held-out verses, drawn at temperature 1 with a seed for
+each request, to the end of the verse or its limit of 128 tokens. The cache has 1,024 places,
+whatever their form. A block of 128 holds one whole request: that is contiguous reservation, and
+eight fit. Smaller blocks are taken as they are needed. Each way must give the same answers.
 
-A static batch: eight requests are added, and the next eight when all of these are done. The engine is the same.
+A static batch: eight requests are added, and the next eight when all of these are done. The engine
+is the same.
 
-Beside steps: tokens that the model read (more than there are, where a sequence was preempted and computed again), how many ran at
-once, preemptions, processor seconds (the median of three runs; others may be busy on this machine). Then what a step costs by how
-many decode in it.
+Beside steps: tokens that the model read (more than there are, where a sequence was preempted and
+computed again), how many ran at once, preemptions, processor seconds (the median of three runs;
+others may be busy on this machine). Then what a step costs by how many decode in it.
 """
 
 import os
@@ -52,7 +55,10 @@ def served(
     max_num_seqs: int = 64,
     num_host_blocks: int = 0,
 ) -> tuple[dict, list[list[int]]]:
-    """Serve all: what it took, and the answers. `together`: so many are added at a time, and wait for each other."""
+    """Serve all: what it took, and the answers.
+
+    `together`: so many are added at a time, and wait for each other.
+    """
     limits = SchedulerConfig(
         max_num_seqs=max_num_seqs,
         max_num_batched_tokens=BUDGET,
@@ -88,7 +94,9 @@ def served(
 
 
 def step_costs(model: GPT, prompts: list[list[int]]) -> list[dict]:
-    """Milliseconds of a step in which so many decode, the median of fifty, and the tokens a second that makes."""
+    """Milliseconds of a step in which so many decode, the median of fifty, and the tokens a second
+    that makes.
+    """
     found = []
     for size in SIZES:
         limits = SchedulerConfig(max_num_seqs=64, max_num_batched_tokens=2048, max_model_len=LIMIT)
@@ -117,7 +125,9 @@ def step_costs(model: GPT, prompts: list[list[int]]) -> list[dict]:
 
 
 def orders(lengths: list[int]) -> dict[str, dict]:
-    """Steps in other orders: sorted by length, which nobody knows beforehand; shuffled; and one of the longest in each batch."""
+    """Steps in other orders: sorted by length, which nobody knows beforehand; shuffled; and one of
+    the longest in each batch.
+    """
     rising = sorted(lengths)
     longest, rest = rising[-len(rising) // BATCH :], rising[: -len(rising) // BATCH]
     unlucky = [

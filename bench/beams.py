@@ -1,13 +1,15 @@
-"""Does beam search find the likeliest text? The true one, found by best-first search, beside beams of several widths.
+"""Does beam search find the likeliest text? The true one, found by best-first search, beside beams
+of several widths.
 
     python bench/beams.py        about a minute on one core
 
-The small GPT goes on from beginnings of held-out scripture. Over a few tokens the likeliest continuation can be found with
-certainty: of all beginnings known so far the likeliest is lengthened, until the likeliest is of full length. No longer text
-can overtake it, since each further token lowers a probability. What is known from beams beforehand cuts off the rest.
+The small GPT goes on from beginnings of held-out scripture. Over a few tokens the likeliest
+continuation can be found with certainty: of all beginnings known so far the likeliest is
+lengthened, until the likeliest is of full length. No longer text can overtake it, since each
+further token lowers a probability. What is known from beams beforehand cuts off the rest.
 
-And with the end of a verse as the end: how long are the verses that beams find, at each length penalty, and how long were
-people's?
+And with the end of a verse as the end: how long are the verses that beams find, at each length
+penalty, and how long were people's?
 """
 
 import argparse
@@ -40,7 +42,8 @@ PENALTIES, VERSE_BEAMS, LONGEST = (0.0, 0.5, 1.0, 1.5), 4, 80
 def likeliest(
     model: nn.Module, prompt: list[int], length: int, known: float
 ) -> tuple[Hypothesis | None, int]:
-    """The likeliest continuation of so many tokens, its score the sum of its log-probabilities, and how many passes it took.
+    """The likeliest continuation of so many tokens, its score the sum of its log-probabilities, and
+    how many passes it took.
 
     `known`: the score of some continuation of this length. None if MOST_PASSES were not enough.
     """
@@ -59,7 +62,9 @@ def likeliest(
 
 
 def missed(model: nn.Module, prompts: list[list[int]], length: int) -> list[dict]:
-    """For each prompt the exact best, and for each width whether it was found and how far it fell short, in nats."""
+    """For each prompt the exact best, and for each width whether it was found and how far it fell
+    short, in nats.
+    """
     rows = []
     for prompt in prompts:
         beams = {
@@ -84,9 +89,11 @@ def missed(model: nn.Module, prompts: list[list[int]], length: int) -> list[dict
 
 
 def verse_lengths(model: nn.Module, pairs: list[tuple[list[int], list[int]]], end_id: int) -> dict:
-    """Tokens of the best finished hypothesis at each penalty, and of what people wrote up to the end of the verse.
+    """Tokens of the best finished hypothesis at each penalty, and of what people wrote up to the
+    end of the verse.
 
-    People's text is known for as many tokens as `verses` gives; a verse that goes on behind them counts with these.
+    People's text is known for as many tokens as `verses` gives; a verse that goes on behind them
+    counts with these.
     """
     found = {}
     for penalty in PENALTIES:

@@ -1,11 +1,14 @@
-"""What scripture costs in the hands of compressors: the held-out text alone, and after the text that the GPT was trained on.
+"""What scripture costs in the hands of compressors: the held-out text alone, and after the text
+that the GPT was trained on.
 
     python bench/by_compressors.py        half a minute on one core
 
-A compressor of Python's library gets the same bytes as the models of `trained/gpt.py`. `alone` is what the held-out text shrinks
-to by itself. `after` is what it adds to the training text: both are compressed together, and less the training text's own
-size. That is fair to xz, whose window of 64 MB holds everything; zlib looks back 32 KiB and bz2 900 kB, so they know little of it.
-A model's weights, or the text it was trained on, are in none of these numbers, as the models' bits a byte count none either.
+A compressor of Python's library gets the same bytes as the models of `trained/gpt.py`. `alone` is
+what the held-out text shrinks to by itself. `after` is what it adds to the training text: both are
+compressed together, and less the training text's own size. That is fair to xz, whose window of 64
+MB holds everything; zlib looks back 32 KiB and bz2 900 kB, so they know little of it. A model's
+weights, or the text it was trained on, are in none of these numbers, as the models' bits a byte
+count none either.
 """
 
 import bz2

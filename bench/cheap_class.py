@@ -1,8 +1,11 @@
-"""A class of cheap, honest hand-ins to any number of assignments: for benches that ask what many of them cost, and not what the checks do.
+"""A class of cheap, honest hand-ins to any number of assignments: for benches that ask what many of
+them cost, and not what the checks do.
 
-Each hand-in has one exercise of its chapter solved, by the reference or by a known mistake, or none; and a written answer in six of
-ten. CHEAP are exercises that earn all their points when nothing else of the chapter is solved, and that are judged in a fraction of a
-second (in 13 and 14, where a notebook starts Triton's interpreter, in two). Two of a hundred are not handed in, as in any class.
+Each hand-in has one exercise of its chapter solved, by the reference or by a known mistake, or
+none; and a written answer in six of ten. CHEAP are exercises that earn all their points when
+nothing else of the chapter is solved, and that are judged in a fraction of a second (in 13 and 14,
+where a notebook starts Triton's interpreter, in two). Two of a hundred are not handed in, as in any
+class.
 """
 
 import json
@@ -50,8 +53,10 @@ MISTAKES = 6  # of an exercise, the first ones
 
 @dataclass(frozen=True)
 class HandIn:
-    """What one student handed in of one assignment, and the points that the checks must give for it: these, or, with `or_less`, at most
-    these, where the mistake is in a helper and may cost what hangs on it."""
+    """What one student handed in of one assignment, and the points that the checks must give for
+    it: these, or, with `or_less`, at most these, where the mistake is in a helper and may cost what
+    hangs on it.
+    """
 
     student: str
     assignment: str
@@ -69,9 +74,11 @@ class HandIn:
 def make_class(
     folder: Path, students: int, numbers: list[str], seed: int, secret: bytes
 ) -> list[HandIn]:
-    """Write STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb for each that is handed in; the same bytes for the same arguments.
+    """Write STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb for each that is handed in; the same bytes for the
+    same arguments.
 
-    What a student hands in depends on no other student: the first of a class of 300 are those of a class of 6.
+    What a student hands in depends on no other student: the first of a class of 300 are those of a
+    class of 6.
     """
     made = []
     for number in numbers:
@@ -90,7 +97,9 @@ def make_class(
 def hand_in(
     student: str, assignment: Assignment, draw: random.Random, secret: bytes
 ) -> tuple[HandIn, Notebook]:
-    """One of them, in the notebook as this student got it: with the faults that the secret draws for them."""
+    """One of them, in the notebook as this student got it: with the faults that the secret draws
+    for them.
+    """
     notebook = Notebook(assignment)
     notebook.nb = nbformat.from_dict(
         json.loads(json.dumps(assignment.pristine_of(student, secret)))
@@ -126,7 +135,9 @@ def hand_in(
 
 
 def full_notebooks(folder: Path, numbers: list[str], secret: bytes) -> Iterator[Path]:
-    """One student's reference solutions of everything, an assignment at a time: what a whole notebook costs."""
+    """One student's reference solutions of everything, an assignment at a time: what a whole
+    notebook costs.
+    """
     for number in numbers:
         assignment = load_assignment(number)
         notebook = Notebook(assignment)

@@ -2,11 +2,12 @@
 
     python bench/decoding.py [--repetitions 5]
 
-All decode the same prompt with the same random weights on one thread, in turn; that the tokens are equal is checked in
-each repetition. Ours runs twice: with matrices stored along their longer side, and as a model is made. Small: 4 layers
-of 256. Large: GPT-2's shape, bound by memory: a step reads every weight and all keys and values once, so that tokens a
-second can't exceed bandwidth / bytes. The bandwidth is that of summing the model's own weights, measured before and
-after each run of ours. Against transformers the pass over the prompt counts, against the bound only what follows it.
+All decode the same prompt with the same random weights on one thread, in turn; that the tokens are
+equal is checked in each repetition. Ours runs twice: with matrices stored along their longer side,
+and as a model is made. Small: 4 layers of 256. Large: GPT-2's shape, bound by memory: a step reads
+every weight and all keys and values once, so that tokens a second can't exceed bandwidth / bytes.
+The bandwidth is that of summing the model's own weights, measured before and after each run of
+ours. Against transformers the pass over the prompt counts, against the bound only what follows it.
 """
 
 import argparse
@@ -53,7 +54,8 @@ def main() -> None:
 def seconds(run: Callable[[], object]) -> tuple[float, object]:
     """How long it took in processor time, and what it returned.
 
-    With one thread that is the time on a quiet machine: on a busy one the clock on the wall counts others' work too.
+    With one thread that is the time on a quiet machine: on a busy one the clock on the wall counts
+    others' work too.
     """
     started = time.process_time()
     result = run()
@@ -61,7 +63,9 @@ def seconds(run: Callable[[], object]) -> tuple[float, object]:
 
 
 def reading(model: GPT) -> float:
-    """Seconds to read each weight once, of which a token needs but one row of the positions: the mean of five times."""
+    """Seconds to read each weight once, of which a token needs but one row of the positions: the
+    mean of five times.
+    """
     weights = [weight for weight in model.parameters() if weight is not model.position.weight]
     return statistics.mean(
         seconds(lambda: [weight.sum() for weight in weights])[0] for _ in range(5)

@@ -1,13 +1,15 @@
-"""SmolLM2-135M on one thread: float32 and eight-bit weights against llama.cpp on the same Q4_1 file.
+"""SmolLM2-135M on one thread: float32 and eight-bit weights against llama.cpp on the same Q4_1
+file.
 
     mkdir RIVAL && cd RIVAL && npm install node-llama-cpp     (a built library; outside the checkout and the lock)
     python bench/decoding_int8.py --rival RIVAL [--repetitions 5]
 
-All go on greedily from the same prompt ids. llama.cpp reads the file's four-bit blocks as they are and rounds what they
-are multiplied with to eight bits; ours are the same blocks multiplied out, in float32 and then in eight bits a weight. So
-logits differ a little, and near ties are chosen differently: what is asked of each text is that every token of it is, by
-our float32 model after the same text, likeliest or nearly so (GAP). What is timed is the same number of steps.
-Bandwidth: summing the float32 weights once.
+All go on greedily from the same prompt ids. llama.cpp reads the file's four-bit blocks as they are
+and rounds what they are multiplied with to eight bits; ours are the same blocks multiplied out, in
+float32 and then in eight bits a weight. So logits differ a little, and near ties are chosen
+differently: what is asked of each text is that every token of it is, by our float32 model after the
+same text, likeliest or nearly so (GAP). What is timed is the same number of steps. Bandwidth:
+summing the float32 weights once.
 """
 
 import argparse

@@ -1,16 +1,19 @@
-"""Where tokens stand: rows added to them (BERT), or distances in every score (DeBERTa), at equal operations.
+"""Where tokens stand: rows added to them (BERT), or distances in every score (DeBERTa), at equal
+operations.
 
     python bench/distances.py [--seed N]        about a minute and a half a seed on one core
 
-Encoders of two layers, 128 wide, with the same head, learn to fill the blanks of the King James Bible, on the same
-stretches of 32 tokens: BERT with its table of positions, DeBERTa's disentangled attention, and, as the control, BERT whose
-table of positions stays zero: a bag of words. Each may spend the same operations, forwards and backwards, as torch
-counts them; DeBERTa's scores cost more, so it makes fewer steps. All start from normal numbers, but for one more BERT, whose
-rows start as sinusoids and whose heads start by looking at a neighbour each, as the kept small BERT's do (bench/trained/bert.py).
-Then all held-out blanks are asked.
+Encoders of two layers, 128 wide, with the same head, learn to fill the blanks of the King James
+Bible, on the same stretches of 32 tokens: BERT with its table of positions, DeBERTa's disentangled
+attention, and, as the control, BERT whose table of positions stays zero: a bag of words. Each may
+spend the same operations, forwards and backwards, as torch counts them; DeBERTa's scores cost more,
+so it makes fewer steps. All start from normal numbers, but for one more BERT, whose rows start as
+sinusoids and whose heads start by looking at a neighbour each, as the kept small BERT's do
+(bench/trained/bert.py). Then all held-out blanks are asked.
 
-A seed is the start and the stretches. With --seed one seed is made and merged into the record.
-Not here: DeBERTa's mask decoder, which adds absolute positions at the end (He et al. 2021, section 3.2).
+A seed is the start and the stretches. With --seed one seed is made and merged into the record. Not
+here: DeBERTa's mask decoder, which adds absolute positions at the end (He et al. 2021, section
+3.2).
 """
 
 import argparse

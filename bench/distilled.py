@@ -2,16 +2,19 @@
 
     python bench/distilled.py [--steps 250]        about three minutes on one core
 
-The teacher is the small BERT (bench/trained/bert.py), two layers. The student has its embeddings, its first layer and its
-head to begin with, as DistilBERT has; the second layer is gone. Three kinds of run:
+The teacher is the small BERT (bench/trained/bert.py), two layers. The student has its embeddings,
+its first layer and its head to begin with, as DistilBERT has; the second layer is gone. Three kinds
+of run:
 
 - labels: the token that stood there;
-- teacher: the teacher's softened distribution at the same blanks (`objectives.distillation.soft_terms`, temperature 2);
+- teacher: the teacher's softened distribution at the same blanks
+  (`objectives.distillation.soft_terms`, temperature 2);
 - both: half of each.
 
-The teacher reads every batch, so a step with it costs more; a run on labels alone gets as many steps more as make the
-operations equal, counted by torch (`count_flops`). 15 % of the tokens are blanks. Measured at held-out blanks, and how often
-student and teacher say the same there. Five seeds.
+The teacher reads every batch, so a step with it costs more; a run on labels alone gets as many
+steps more as make the operations equal, counted by torch (`count_flops`). 15 % of the tokens are
+blanks. Measured at held-out blanks, and how often student and teacher say the same there. Five
+seeds.
 """
 
 import argparse

@@ -2,14 +2,16 @@
 
     python bench/domain.py [--steps 300]        about three minutes on one core
 
-The domain is a dictionary (the definitions of Open English WordNet). One kind of run goes on from the small BERT that has
-read scripture (bench/trained/bert.py), as BioBERT and FinBERT went on from BERT; the other begins anew, with the same
-vocabulary (SciBERT, which began anew, had its own). Both see the same batches in the same order, 15 % of the tokens blanked.
-The one that begins anew gets a rate three times as high, that of bert.py, since the other has something to lose; neither was
-searched for. It begins as bert.py begins: heads that look at neighbours, the frequencies of the domain.
+The domain is a dictionary (the definitions of Open English WordNet). One kind of run goes on from
+the small BERT that has read scripture (bench/trained/bert.py), as BioBERT and FinBERT went on from
+BERT; the other begins anew, with the same vocabulary (SciBERT, which began anew, had its own). Both
+see the same batches in the same order, 15 % of the tokens blanked. The one that begins anew gets a
+rate three times as high, that of bert.py, since the other has something to lose; neither was
+searched for. It begins as bert.py begins: heads that look at neighbours, the frequencies of the
+domain.
 
-The vocabulary is that of scripture for either, so definitions fall into many pieces; `pieces_a_word` says how many.
-Measured at held-out blanks of both texts. Five seeds.
+The vocabulary is that of scripture for either, so definitions fall into many pieces;
+`pieces_a_word` says how many. Measured at held-out blanks of both texts. Five seeds.
 """
 
 import argparse

@@ -1,10 +1,13 @@
-"""What a published encoder does, MiniLM in our BERT: senses by layer, and what three changes of it cost.
+"""What a published encoder does, MiniLM in our BERT: senses by layer, and what three changes of it
+cost.
 
     python bench/encoder.py        about a minute on one core
 
 - the same vectors as transformers' BertModel from the same file
-- *bank* in eight sentences, four of a river and four of money, after each layer; and *right*, as a direction and as what is just
-- ReLU, or GELU by tanh, in the place of GELU in all blocks, judged by sentences' vectors (mean over tokens, as the model's card has it)
+- *bank* in eight sentences, four of a river and four of money, after each layer; and *right*, as a
+  direction and as what is just
+- ReLU, or GELU by tanh, in the place of GELU in all blocks, judged by sentences' vectors (mean over
+  tokens, as the model's card has it)
 - the same sentence at later places: what the position alone does to *bank*
 - the table of word embeddings alone, by WordSim-353
 

@@ -2,9 +2,10 @@
 
     python bench/encoder_costs.py        about half a minute on one core
 
-Weights are drawn at random: what they are worth changes no number and no operation. Numbers are counted in the parameters,
-operations by torch in one pass over 128 tokens (`measure.flops.count_flops`), seconds as the median of paired passes: each
-round times all three, one after another, because a busy machine slows all of them. The ratio is against BERT.
+Weights are drawn at random: what they are worth changes no number and no operation. Numbers are
+counted in the parameters, operations by torch in one pass over 128 tokens
+(`measure.flops.count_flops`), seconds as the median of paired passes: each round times all three,
+one after another, because a busy machine slows all of them. The ratio is against BERT.
 """
 
 import argparse

@@ -1,21 +1,23 @@
-"""What attention and a whole layer of ModernBERT-base's shape cost from 512 to 8,192 tokens: dense, fused and local.
+"""What attention and a whole layer of ModernBERT-base's shape cost from 512 to 8,192 tokens: dense,
+fused and local.
 
     python bench/encoder_lengths.py        about two minutes on one core
 
 One head of 64 numbers, float32, one core. Four ways to the same kind of result:
 
 - dense: the formula, every score written down (`plain_attention`);
-- flash: torch's fused operator, which on a CPU is FlashAttention's algorithm too, tile by tile, and exact;
+- flash: torch's fused operator, which on a CPU is FlashAttention's algorithm too, tile by tile, and
+  exact;
 - masked: the same operator with ModernBERT's window, 64 to each side, as a mask;
 - local: the window in chunks, which computes no score far outside it (`window_attention`).
 
-Of each, at each length: the pairs whose score is wanted, operations by the course's counter, the most bytes of tensors
-alive at once by its other counter, seconds of processor time in five turns, and the growth of a fresh process's peak resident memory,
-which counts what an operator needs inside itself too. Dense and flash must agree, masked and local too: the largest
-difference is kept.
+Of each, at each length: the pairs whose score is wanted, operations by the course's counter, the
+most bytes of tensors alive at once by its other counter, seconds of processor time in five turns,
+and the growth of a fresh process's peak resident memory, which counts what an operator needs inside
+itself too. Dense and flash must agree, masked and local too: the largest difference is kept.
 
-And a whole layer as the model has it (12 heads, width 768, GeGLU of 1,152, weights drawn at random): seconds with all
-pairs, fused, and with the window in chunks, three turns.
+And a whole layer as the model has it (12 heads, width 768, GeGLU of 1,152, weights drawn at
+random): seconds with all pairs, fused, and with the window in chunks, three turns.
 
 Not here: half precision, a GPU.
 """
@@ -68,7 +70,9 @@ def way(name: str, length: int) -> Callable[[], Tensor]:
 
 
 def seconds(run: Callable[[], Tensor]) -> float:
-    """Of this processor's time in one call, after one that is not counted: other work on the machine counts little."""
+    """Of this processor's time in one call, after one that is not counted: other work on the
+    machine counts little.
+    """
     run()
     started = time.process_time()
     run()
@@ -76,7 +80,9 @@ def seconds(run: Callable[[], Tensor]) -> float:
 
 
 def resident(which: str) -> int:
-    """Bytes of this process's memory that lie in RAM now ("VmRSS"), or did at the peak ("VmHWM"); Linux only."""
+    """Bytes of this process's memory that lie in RAM now ("VmRSS"), or did at the peak ("VmHWM");
+    Linux only.
+    """
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(which))
 

@@ -2,12 +2,13 @@
 
     python bench/engine.py [--repetitions 5] [--requests 48] [--small-only] [--host-only]
 
-Rivals: `transformers` generate on padded batches in the order of arrival, each batch running until its longest answer
-is done; our own `generate` on the same batches. All produce the same numbers of tokens a request (greedy, no stop), and
-only tokens that a request asked for count. Our model's matrices lie as `course serve` lays them, for the engine and
-for our static batches. Beside the speed: how much of the cache's slots holds no token, what a shared
-system prompt saves, what chunks of a long prompt do to those who wait for their next token, and what a step costs
-beside the model (see `engine_host`).
+Rivals: `transformers` generate on padded batches in the order of arrival, each batch running until
+its longest answer is done; our own `generate` on the same batches. All produce the same numbers of
+tokens a request (greedy, no stop), and only tokens that a request asked for count. Our model's
+matrices lie as `course serve` lays them, for the engine and for our static batches. Beside the
+speed: how much of the cache's slots holds no token, what a shared system prompt saves, what chunks
+of a long prompt do to those who wait for their next token, and what a step costs beside the model
+(see `engine_host`).
 """
 
 import argparse
@@ -57,7 +58,9 @@ Job = tuple[list[int], int]
 
 
 def jobs(count: int, vocab_size: int, shortest: int, longest: int) -> list[Job]:
-    """Prompts and answers of lengths spread evenly on a logarithmic scale: many short ones, some long."""
+    """Prompts and answers of lengths spread evenly on a logarithmic scale: many short ones, some
+    long.
+    """
     draw = random.Random(0)
 
     def length() -> int:
@@ -155,8 +158,9 @@ def by_engine(model: Llama, work: list[Job], max_num_seqs: int) -> list[list[int
 
 
 def steps(work: list[Job], batch_size: int) -> dict[str, float]:
-    """Decoding steps of static batches and of batches that are filled up as sequences end: what the engine can gain
-    at most where a step costs both the same. It hangs on the mix of lengths."""
+    """Decoding steps of static batches and of batches that are filled up as sequences end: what the
+    engine can gain at most where a step costs both the same. It hangs on the mix of lengths.
+    """
     static = sum(
         max(n for _, n in work[start : start + batch_size])
         for start in range(0, len(work), batch_size)
@@ -221,7 +225,9 @@ def speed(
 
 
 def waste(block_size: int, count: int = 256) -> float:
-    """Share of held slots without a token, mean over the lives of requests of 100 to 1,024 tokens and such answers."""
+    """Share of held slots without a token, mean over the lives of requests of 100 to 1,024 tokens
+    and such answers.
+    """
     draw, blocks = random.Random(0), BlockManager(10_000, block_size, prefix_caching=False)
     held = empty = 0
     for _ in range(count):
@@ -241,8 +247,9 @@ def waste(block_size: int, count: int = 256) -> float:
 
 
 def shared_prompt(model: Llama) -> dict[str, int]:
-    """Tokens that the model reads for 16 requests with one system prompt of 256 tokens, with and without the prefix
-    cache."""
+    """Tokens that the model reads for 16 requests with one system prompt of 256 tokens, with and
+    without the prefix cache.
+    """
     system = [5 + i % 900 for i in range(256)]
     read = {}
     for caching in (True, False):
@@ -261,8 +268,11 @@ def shared_prompt(model: Llama) -> dict[str, int]:
 
 
 def chunked(model: Llama) -> dict[str, dict[str, float]]:
-    """Four requests decode; then one with a prompt of 900 tokens comes. The longest wait for a next token, and the new
-    request's wait for its first, by the budget of a step."""
+    """Four requests decode; then one with a prompt of 900 tokens comes.
+
+    The longest wait for a next token, and the new request's wait for its first, by the budget of a
+    step.
+    """
     found = {}
     for budget in (64, 256, 1024):
         engine = engine_for(model, 8, budget)
@@ -293,9 +303,11 @@ def chunked(model: Llama) -> dict[str, dict[str, float]]:
 
 
 def speculative(model: Llama, tokenizer, repetitions: int) -> dict[str, dict[str, float]]:
-    """One request alone, with four n-gram guesses a step against none: share kept, and tokens a second as a ratio.
+    """One request alone, with four n-gram guesses a step against none: share kept, and tokens a
+    second as a ratio.
 
-    Two kinds of text: one that repeats its prompt, where guesses are good, and a story, where they are not.
+    Two kinds of text: one that repeats its prompt, where guesses are good, and a story, where they
+    are not.
     """
     line = "The river bank was steep, and the boat lay under the willow tree."
     texts = {
@@ -326,9 +338,11 @@ def speculative(model: Llama, tokenizer, repetitions: int) -> dict[str, dict[str
 
 
 def host_work(repetitions: int) -> tuple[list[dict], dict[str, float]]:
-    """Rows beside a plain scheduler, and milliseconds a step, the least of the repetitions: a busy machine only adds.
+    """Rows beside a plain scheduler, and milliseconds a step, the least of the repetitions: a busy
+    machine only adds.
 
-    2.0 ms must be reached and 1.0 ms is aimed at where the plain scheduler takes 1.0 ms, so a ratio is asked for.
+    2.0 ms must be reached and 1.0 ms is aimed at where the plain scheduler takes 1.0 ms, so a ratio
+    is asked for.
     """
     rates = host_rates(repetitions)
     rows = [
@@ -355,7 +369,10 @@ def host_work(repetitions: int) -> tuple[list[dict], dict[str, float]]:
 
 
 def put_into_record(rows: list[dict], milliseconds: dict[str, float]) -> None:
-    """Replace these rows of the record that is there. They say themselves where and when they were measured."""
+    """Replace these rows of the record that is there.
+
+    They say themselves where and when they were measured.
+    """
     path = RESULTS / "engine.json"
     record, here = (
         json.loads(path.read_text()),

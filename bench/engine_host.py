@@ -1,12 +1,14 @@
-"""The engine's own share of a step: everything but the model, which is stubbed; beside a plain scheduler.
+"""The engine's own share of a step: everything but the model, which is stubbed; beside a plain
+scheduler.
 
     rates = host_rates(repetitions=5)
 
-256 sequences of 1,000 tokens decode; the stub answers with logits of a tiny vocabulary, so that what is measured is
-scheduling, block tables, slots, the choice of tokens, stop conditions and the trace. The rival is a scheduler with the
-least that serving needs, of the shape that nano-vllm made known:
-a queue, one free list, a block taken when a sequence crosses into it, nested lists padded into a tensor. It has no
-priorities, no preemption ranks, no stop strings, no trace, no random numbers of its own for each request.
+256 sequences of 1,000 tokens decode; the stub answers with logits of a tiny vocabulary, so that
+what is measured is scheduling, block tables, slots, the choice of tokens, stop conditions and the
+trace. The rival is a scheduler with the least that serving needs, of the shape that nano-vllm made
+known: a queue, one free list, a block taken when a sequence crosses into it, nested lists padded
+into a tensor. It has no priorities, no preemption ranks, no stop strings, no trace, no random
+numbers of its own for each request.
 """
 
 import gc
@@ -34,7 +36,8 @@ TIMES, LONGER = 4, "four times the length"  # to see that it costs little more
 class StubModel(torch.nn.Module):
     """No layers: hidden vectors of zeros and logits that always prefer token 3.
 
-    device_seconds: how long the answer takes while the host has nothing to do, as with a device of its own.
+    device_seconds: how long the answer takes while the host has nothing to do, as with a device of
+    its own.
     """
 
     def __init__(self, longest: int, device_seconds: float = 0.0):
@@ -111,7 +114,9 @@ def engine_step_seconds(
 
 
 def overlapped_seconds(overlap: bool) -> float:
-    """Median seconds of the clock for a step on a model that takes DEVICE_SECONDS, the next step scheduled meanwhile or not."""
+    """Median seconds of the clock for a step on a model that takes DEVICE_SECONDS, the next step
+    scheduled meanwhile or not.
+    """
     engine = decoding_engine(
         GREEDY, CONTEXT, device_seconds=DEVICE_SECONDS, async_scheduling=overlap
     )
@@ -194,7 +199,8 @@ DRAWN = SamplingParams(temperature=0.1, max_tokens=4 * STEPS, ignore_eos=True, s
 
 
 def host_rates(repetitions: int = 5) -> dict[str, list[float]]:
-    """Steps a second of ours and of the plain scheduler, each time in turn, also of texts that are longer.
+    """Steps a second of ours and of the plain scheduler, each time in turn, also of texts that are
+    longer.
 
     The processor's time is counted, not the clock's.
     """
@@ -213,7 +219,9 @@ def host_rates(repetitions: int = 5) -> dict[str, list[float]]:
 
 
 def overlap_rates(repetitions: int = 5) -> tuple[list[float], list[float]]:
-    """Steps a second with the next step scheduled while one is computed, and one after the other, in turn."""
+    """Steps a second with the next step scheduled while one is computed, and one after the other,
+    in turn.
+    """
     pairs = [
         (1 / overlapped_seconds(True), 1 / overlapped_seconds(False)) for _ in range(repetitions)
     ]

@@ -1,14 +1,17 @@
-"""Answers of a given form, SmolLM2: how often they have it without a grammar and with one, and what the grammar had to forbid.
+"""Answers of a given form, SmolLM2: how often they have it without a grammar and with one, and what
+the grammar had to forbid.
 
     python bench/formed.py        after `course download-data`; about two minutes on one core
 
-The sixteen sentences with *bank* of `prompting.py`. The model is asked, in its chat form, for a JSON object with two keys: which
-bank it is (river or money), and whether it is sure. Greedy, at most 100 tokens: asked in words only; asked in words with an example;
-and with a JSON schema that the engine keeps to. Judged by jsonschema, on the text as it is and on what stands between its first and last
-brace. Then with the schema, but cut off after eight tokens.
+The sixteen sentences with *bank* of `prompting.py`. The model is asked, in its chat form, for a
+JSON object with two keys: which bank it is (river or money), and whether it is sure. Greedy, at
+most 100 tokens: asked in words only; asked in words with an example; and with a JSON schema that
+the engine keeps to. Judged by jsonschema, on the text as it is and on what stands between its first
+and last brace. Then with the schema, but cut off after eight tokens.
 
-Step by step, with the schema: how many tokens the grammar allows, how probable all these are together to the model, and what it
-would have said. These answers are made without the engine, and are the engine's.
+Step by step, with the schema: how many tokens the grammar allows, how probable all these are
+together to the model, and what it would have said. These answers are made without the engine, and
+are the engine's.
 """
 
 import json

@@ -2,14 +2,15 @@
 
     python bench/fresh_maskings.py [--steps 300]        about three minutes on one core
 
-Each run continues from the small BERT at its step 100 (bench/trained/bert_early.py), which has hardly left the
-frequencies behind. To meet a text again and again within so few steps, it reads a thirtieth of the King James Bible only,
-cut at fixed places. In each epoch the same stretches come, in another order. 15 % of the tokens are blanks: in one kind of
-run the same in every epoch, in the other drawn anew. BERT's release drew ten times in advance; with as many epochs as here
-that is nearly the same as drawing anew, so it is no kind of its own.
+Each run continues from the small BERT at its step 100 (bench/trained/bert_early.py), which has
+hardly left the frequencies behind. To meet a text again and again within so few steps, it reads a
+thirtieth of the King James Bible only, cut at fixed places. In each epoch the same stretches come,
+in another order. 15 % of the tokens are blanks: in one kind of run the same in every epoch, in the
+other drawn anew. BERT's release drew ten times in advance; with as many epochs as here that is
+nearly the same as drawing anew, so it is no kind of its own.
 
-Measured on all blanks of every fifth held-out stretch, always the same, and on the stretches that were read: once at the
-blanks of the first epoch, once at blanks that no run has seen. Five seeds.
+Measured on all blanks of every fifth held-out stretch, always the same, and on the stretches that
+were read: once at the blanks of the first epoch, once at blanks that no run has seen. Five seeds.
 """
 
 import argparse
@@ -39,7 +40,9 @@ KINDS = ("drawn once", "drawn anew")
 
 
 def batches_of(rows: Tensor, kind: str, seed: int):
-    """Batch i, a function of i alone: epochs of the same rows, with the blanks of the first epoch or of their own."""
+    """Batch i, a function of i alone: epochs of the same rows, with the blanks of the first epoch
+    or of their own.
+    """
     each = len(rows) // BATCH
 
     def batch(index: int) -> dict[str, Tensor]:

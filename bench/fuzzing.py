@@ -1,14 +1,18 @@
-"""What students hand in, drawn and broken at random: every reader of it must give a value or its own refusal, quickly.
+"""What students hand in, drawn and broken at random: every reader of it must give a value or its
+own refusal, quickly.
 
     python bench/fuzzing.py [--cases 100000] [--no-record]
 
-The cases are shared out among four readers: notebooks (`intake.read_cells`), cells put into ours (`transplant`), messages from
-a sandbox (`frames.unpack`) and zips (`archives`). hypothesis draws each case: a right document with some of its bytes changed,
-cut, repeated or moved, or one made of odd parts. A property is asked of whatever is read, so that a reader which gives nonsense
-is noticed too. An exception of another kind than the reader's own, a broken property or a case of more than SLOW seconds of
-processor time is a finding: it is printed as small as hypothesis can make it, and the exit code is 1.
+The cases are shared out among four readers: notebooks (`intake.read_cells`), cells put into ours
+(`transplant`), messages from a sandbox (`frames.unpack`) and zips (`archives`). hypothesis draws
+each case: a right document with some of its bytes changed, cut, repeated or moved, or one made of
+odd parts. A property is asked of whatever is read, so that a reader which gives nonsense is noticed
+too. An exception of another kind than the reader's own, a broken property or a case of more than
+SLOW seconds of processor time is a finding: it is printed as small as hypothesis can make it, and
+the exit code is 1.
 
-It says nothing about what a student's code does when it runs; that is for tests/autograder/grading/attacks.
+It says nothing about what a student's code does when it runs; that is for
+tests/autograder/grading/attacks.
 """
 
 import argparse
@@ -212,7 +216,9 @@ submitted = odd_cells | st.builds(
 
 
 def put_cells_in(cells: list[SubmittedCell]) -> str:
-    """Ours stay ours, in their order; of theirs comes only what the rules say; the words about it stay few."""
+    """Ours stay ours, in their order; of theirs comes only what the rules say; the words about it
+    stay few.
+    """
     work = transplant(PRISTINE, cells)
     ours = [cell for cell in work.notebook.cells if marks(cell)]
     assert [marks(cell) for cell in ours] == [marks(cell) for cell in PRISTINE.cells]

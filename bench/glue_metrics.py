@@ -1,10 +1,12 @@
-"""Our metrics of GLUE beside scikit-learn's and scipy's: the same draws, and the largest difference of each.
+"""Our metrics of GLUE beside scikit-learn's and scipy's: the same draws, and the largest difference
+of each.
 
     python bench/glue_metrics.py        a few seconds
 
-A draw has 2 to 60 examples. Labels are of two classes, in turn even and one in ten; what is said agrees with them in a
-drawn share of cases. For the correlations a draw has scores with ties from 0 to 5, and answers that lean on them. Small draws
-often have one class only, where a share may be of nothing.
+A draw has 2 to 60 examples. Labels are of two classes, in turn even and one in ten; what is said
+agrees with them in a drawn share of cases. For the correlations a draw has scores with ties from 0
+to 5, and answers that lean on them. Small draws often have one class only, where a share may be of
+nothing.
 """
 
 import warnings

@@ -1,4 +1,5 @@
-"""Everything that needs a GPU, in parts: right in bfloat16, then each GPU row of the performance table.
+"""Everything that needs a GPU, in parts: right in bfloat16, then each GPU row of the performance
+table.
 
     python bench/gpu.py                             all parts, each in a process of its own
     python bench/gpu.py checks flash --out DIR      these; DIR/gpu.json in the place of bench/results/gpu.json
@@ -8,15 +9,16 @@
     paged       what memory bounds                    engine      256 requests, and its tokens on GPU and CPU
     training    GPT-2 124M
 
-A part takes under eight minutes on one Hopper by plan; the record is saved after each row and merged into the last one
-(see `gpu_record`). Each check, each of our sides and each rival is an attempt by itself: what fails is recorded under
-"errors" and the rest goes on. A part whose process dies, hangs past its time, or loses the GPU goes on with the next
-job in a new one.
+A part takes under eight minutes on one Hopper by plan; the record is saved after each row and
+merged into the last one (see `gpu_record`). Each check, each of our sides and each rival is an
+attempt by itself: what fails is recorded under "errors" and the rest goes on. A part whose process
+dies, hangs past its time, or loses the GPU goes on with the next job in a new one.
 
-It needs torch 2.11 or newer, Triton 3.6 or newer and numpy; for what else the package imports there are stand-ins (see
-`gpu_stand_ins`). Without a GPU it says so, writes nothing and exits with status 77, which nothing else gives; 1 says
-that something is wrong or failed. Rivals from elsewhere, nanoGPT and nano-vllm, are used if the folder that W2S_RIVALS
-names (else /opt/rivals) has nanogpt/model.py and nano-vllm/nanovllm/.
+It needs torch 2.11 or newer, Triton 3.6 or newer and numpy; for what else the package imports there
+are stand-ins (see `gpu_stand_ins`). Without a GPU it says so, writes nothing and exits with status
+77, which nothing else gives; 1 says that something is wrong or failed. Rivals from elsewhere,
+nanoGPT and nano-vllm, are used if the folder that W2S_RIVALS names (else /opt/rivals) has
+nanogpt/model.py and nano-vllm/nanovllm/.
 """
 
 import argparse

@@ -1,6 +1,8 @@
-"""Part "checks" of `bench/gpu.py`: every kernel in bfloat16 against torch in float64, outputs and gradients.
+"""Part "checks" of `bench/gpu.py`: every kernel in bfloat16 against torch in float64, outputs and
+gradients.
 
-A check is the largest difference over the largest number of the exact result. What is above 0.02 is wrong.
+A check is the largest difference over the largest number of the exact result. What is above 0.02 is
+wrong.
 """
 
 import itertools
@@ -185,7 +187,9 @@ def hopper_or_its_stand_in(bench: Bench) -> Callable[..., Tensor]:
 
 
 def hopper(bench: Bench) -> None:
-    """The second form of flash attention: every head size, ragged ends, groups, more tiles than multiprocessors."""
+    """The second form of flash attention: every head size, ragged ends, groups, more tiles than
+    multiprocessors.
+    """
     attention = hopper_or_its_stand_in(bench)
     for head_dim, causal, (num_queries, num_keys) in itertools.product(
         HEADS_AS_THEY_ARE if not bench.rehearsal else (32,),

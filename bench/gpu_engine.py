@@ -1,12 +1,15 @@
-"""The engine on a GPU: 256 requests in the shape of Qwen3-0.6B, against the bandwidth bound and against nano-vllm.
+"""The engine on a GPU: 256 requests in the shape of Qwen3-0.6B, against the bandwidth bound and
+against nano-vllm.
 
-Prompts and answers have 100 to 1,024 tokens, evenly spread, as in nano-vllm's own bench; weights are random, nothing
-ends early, and both engines sample at temperature 0.6. Each run has prompts of its own, so that neither finds the last
-run's in its prefix cache; tokens a second are those of the answers, over the time of everything.
+Prompts and answers have 100 to 1,024 tokens, evenly spread, as in nano-vllm's own bench; weights
+are random, nothing ends early, and both engines sample at temperature 0.6. Each run has prompts of
+its own, so that neither finds the last run's in its prefix cache; tokens a second are those of the
+answers, over the time of everything.
 
-The bound: every step must read the weights and each sequence's keys and values. There are at least as many steps as
-the longest answer has tokens. At the rate at which a large tensor is copied that takes a time below which no engine
-that keeps all keys and values in bfloat16 can come; prompts are taken to cost nothing.
+The bound: every step must read the weights and each sequence's keys and values. There are at least
+as many steps as the longest answer has tokens. At the rate at which a large tensor is copied that
+takes a time below which no engine that keeps all keys and values in bfloat16 can come; prompts are
+taken to cost nothing.
 
 Not here: the CPU's rows (see `engine`), latency (see `serving`).
 """
@@ -70,7 +73,9 @@ def jobs(seed: int, count: int = 256, shortest: int = 100, longest: int = 1024) 
 def bound_seconds(
     work: list[Job], config: LlamaConfig, weight_bytes: int, bandwidth: float
 ) -> float:
-    """The least time of reading: the first token comes with the prompt, each other reads all before it."""
+    """The least time of reading: the first token comes with the prompt, each other reads all before
+    it.
+    """
     read = sum((count - 1) * len(prompt) + count * (count - 1) // 2 for prompt, count in work)
     per_token = bytes_per_token(
         config.num_layers, config.num_kv_heads, config.head_dim, torch.bfloat16
@@ -108,7 +113,9 @@ def serve(engine: Engine, work: list[Job]) -> int:
 
 
 def graphs_error(engine: Engine, work: list[Job]) -> float:
-    """The largest difference between logits by recorded steps and by plain ones, over the largest logit."""
+    """The largest difference between logits by recorded steps and by plain ones, over the largest
+    logit.
+    """
     compute, graphs, errors = engine.runner.compute, engine.runner.graphs, []
 
     def both(prepared: Prepared) -> torch.Tensor:
@@ -129,7 +136,10 @@ def graphs_error(engine: Engine, work: list[Job]) -> float:
 
 
 def write_checkpoint(model: Llama, folder: Path) -> None:
-    """What nano-vllm reads: config, weights and some tokenizer. Needs transformers, as nano-vllm does."""
+    """What nano-vllm reads: config, weights and some tokenizer.
+
+    Needs transformers, as nano-vllm does.
+    """
     import tokenizers
     import transformers
     from safetensors.torch import save_file
@@ -188,7 +198,9 @@ def nano_vllm(folder: Path, model: Llama) -> Callable[[list[Job]], int]:
 
 
 def greedy_differences(bench: Bench) -> float:
-    """The share of greedy float32 tokens in which the engine on the GPU differs from the engine on the CPU."""
+    """The share of greedy float32 tokens in which the engine on the GPU differs from the engine on
+    the CPU.
+    """
     torch.manual_seed(0)
     config = replace(
         QWEN3,
@@ -251,7 +263,9 @@ def speeds(
 
 
 def requests(bench: Bench) -> None:
-    """With CUDA graphs where they are right; then against the bandwidth bound, without graphs, and nano-vllm."""
+    """With CUDA graphs where they are right; then against the bandwidth bound, without graphs, and
+    nano-vllm.
+    """
     config = (
         QWEN3
         if not bench.rehearsal

@@ -1,6 +1,8 @@
-"""Parts "flash" and "paged" of `bench/gpu.py`: attention against SDPA's fast backends, and what memory bounds.
+"""Parts "flash" and "paged" of `bench/gpu.py`: attention against SDPA's fast backends, and what
+memory bounds.
 
-Rivals: FlashAttention-2 and cuDNN as torch's SDPA runs them; torch's own norm and gate; the copy of a large tensor.
+Rivals: FlashAttention-2 and cuDNN as torch's SDPA runs them; torch's own norm and gate; the copy of
+a large tensor.
 """
 
 import itertools
@@ -97,7 +99,9 @@ def backward(bench: Bench, length: int) -> None:
 
 
 def second(bench: Bench, length: int) -> None:
-    """The form made for Hopper, forward and backward, beside the plain one, cuDNN and FlashAttention-2."""
+    """The form made for Hopper, forward and backward, beside the plain one, cuDNN and
+    FlashAttention-2.
+    """
     leaves = inputs(bench, length, grad=True)
     detached, grad = [leaf.detach() for leaf in leaves], torch.randn_like(leaves[0])
     attention = hopper_or_its_stand_in(bench)
@@ -157,7 +161,9 @@ def window(bench: Bench) -> None:
 
 
 def varlen(bench: Bench) -> None:
-    """Sequences of 256 to 4,096 tokens packed, against padded to the longest; 1 is what the tokens saved would give."""
+    """Sequences of 256 to 4,096 tokens packed, against padded to the longest; 1 is what the tokens
+    saved would give.
+    """
     lengths = (
         torch.linspace(bench.size(256, 4), bench.size(4096, 37), bench.size(16, 3)).long().tolist()
     )
@@ -196,7 +202,9 @@ def varlen(bench: Bench) -> None:
 
 
 def memory(bench: Bench, name: str) -> None:
-    """A kernel bound by memory, against the bandwidth that a copy of 1 GB reaches and against torch's own."""
+    """A kernel bound by memory, against the bandwidth that a copy of 1 GB reaches and against
+    torch's own.
+    """
     rows, columns = bench.size(16_384, 5), bench.size(4096, 37)
     x, y, grad = (bench.randn(rows, columns, grad=i < 2) for i in range(3))
     weight = bench.randn(columns, grad=True)

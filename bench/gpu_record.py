@@ -1,8 +1,9 @@
 """The record of `bench/gpu.py`: saved after each row, and merged into what earlier runs left.
 
-A row has a name, a rival (None: ours alone) and a part; a later run's row takes the place of the earlier one with the
-same three. What fails is kept under "errors" until the same thing succeeds. The file is written beside and moved into
-place, so that a process that dies leaves the last whole record.
+A row has a name, a rival (None: ours alone) and a part; a later run's row takes the place of the
+earlier one with the same three. What fails is kept under "errors" until the same thing succeeds.
+The file is written beside and moved into place, so that a process that dies leaves the last whole
+record.
 """
 
 import contextlib

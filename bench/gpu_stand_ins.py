@@ -1,7 +1,9 @@
-"""What the package imports and a machine lent for `bench/gpu.py` may lack: jaxtyping, regex and safetensors.
+"""What the package imports and a machine lent for `bench/gpu.py` may lack: jaxtyping, regex and
+safetensors.
 
-`install()` comes before the first import of the package. Only what is missing is replaced. Shapes are then not checked;
-a pattern, or a file of weights, can be named and not used: whoever calls one is told so.
+`install()` comes before the first import of the package. Only what is missing is replaced. Shapes
+are then not checked; a pattern, or a file of weights, can be named and not used: whoever calls one
+is told so.
 
 Not here: torch, Triton and numpy, without which nothing is measured.
 """
@@ -20,7 +22,10 @@ class _AnyShape(type):
 
 
 class Missing:
-    """A function or class of a library that isn't there. Called, it gives another of its kind; used, it raises."""
+    """A function or class of a library that isn't there.
+
+    Called, it gives another of its kind; used, it raises.
+    """
 
     def __init__(self, name: str = "", *_: Any, **__: Any):
         self.name = name

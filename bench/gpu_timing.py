@@ -1,7 +1,9 @@
-"""How the rows of `bench/gpu.py` are made: each attempt by itself, ours before its rivals, ours and a rival in turn.
+"""How the rows of `bench/gpu.py` are made: each attempt by itself, ours before its rivals, ours and
+a rival in turn.
 
-Times are taken by CUDA events around enough calls to fill 20 ms. In a rehearsal there is no GPU: sizes are tiny, the
-clock is the processor's, and what is recorded says nothing but that the path works.
+Times are taken by CUDA events around enough calls to fill 20 ms. In a rehearsal there is no GPU:
+sizes are tiny, the clock is the processor's, and what is recorded says nothing but that the path
+works.
 
 Not here: what is timed (see `gpu_checks`, `gpu_kernels`, `gpu_training` and `gpu_engine`).
 """
@@ -21,7 +23,9 @@ REPETITIONS, FILL_SECONDS = 7, 0.02
 
 
 class Poisoned(SystemExit):
-    """After an illegal access nothing of this process runs on the GPU any more: the rest needs another one."""
+    """After an illegal access nothing of this process runs on the GPU any more: the rest needs
+    another one.
+    """
 
 
 class Job(NamedTuple):
@@ -92,7 +96,8 @@ class Bench:
         rivals: Mapping[str, "Rival"],
         fixed: Mapping[str, tuple[float, float | None, float | None]] | None = None,
     ) -> None:
-        """Ours alone first, against `fixed` numbers (with must and aim), then in turn with each rival.
+        """Ours alone first, against `fixed` numbers (with must and aim), then in turn with each
+        rival.
 
         What is compared is `work` over the seconds of a call.
         """

@@ -1,7 +1,8 @@
-"""GPT-2 124M in training on a GPU: its share of the peak, and against nanoGPT's model in the same loop.
+"""GPT-2 124M in training on a GPU: its share of the peak, and against nanoGPT's model in the same
+loop.
 
-Both are compiled, take 16 x 1,024 tokens a step in bfloat16 by autocast, without dropout, with the exact GELU that
-nanoGPT has, and torch's fused AdamW.
+Both are compiled, take 16 x 1,024 tokens a step in bfloat16 by autocast, without dropout, with the
+exact GELU that nanoGPT has, and torch's fused AdamW.
 
 Not here: training on a CPU (see `training_step`), reading data, more than one GPU.
 """

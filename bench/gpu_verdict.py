@@ -2,8 +2,9 @@
 
     python bench/gpu_verdict.py      what `PROVEN` in reference_impl/kernels/selection.py is to be
 
-A kernel is proven if each of its checks is in the record and right, and each of its races against torch's operator is
-in the record and was won in every repetition. A record without a check or a race proves nothing.
+A kernel is proven if each of its checks is in the record and right, and each of its races against
+torch's operator is in the record and was won in every repetition. A record without a check or a
+race proves nothing.
 """
 
 import json

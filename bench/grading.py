@@ -1,10 +1,13 @@
-"""How fast a class is graded: `course grade` against stock `nbgrader autograde` and otter-grader, on the same honest submissions.
+"""How fast a class is graded: `course grade` against stock `nbgrader autograde` and otter-grader,
+on the same honest submissions.
 
-Two notebooks: six small questions (`six_questions`), where a grader's own time is what counts, and a chapter's own, where much of
-the time is the checks'. Each contestant is run from the command line into a gradebook of its own; the runs alternate, so that a
-busy machine slows all. The rivals grade the first few of a class, and what they take to start counts once for the whole class, in
-their favour; `course grade` also isolates, writes feedback, grades.csv and the report, and grades all of it. Seconds are by the
-clock, start-up included, divided by submissions. In stock nbgrader's chapter the cells that grading does not need are left out.
+Two notebooks: six small questions (`six_questions`), where a grader's own time is what counts, and
+a chapter's own, where much of the time is the checks'. Each contestant is run from the command line
+into a gradebook of its own; the runs alternate, so that a busy machine slows all. The rivals grade
+the first few of a class, and what they take to start counts once for the whole class, in their
+favour; `course grade` also isolates, writes feedback, grades.csv and the report, and grades all of
+it. Seconds are by the clock, start-up included, divided by submissions. In stock nbgrader's chapter
+the cells that grading does not need are left out.
 
     python bench/grading.py [--rounds 2] [--students 60] [--rivals 6] [--chapter-students 16] [--many 100 2000] [--only PART ...]
 
@@ -201,7 +204,9 @@ def of_a_class(
 
 
 def checked_points(found: tuple[float, float], submissions: int) -> tuple[float, float]:
-    """What a rival took; SystemExit where honest work did not get all points, so that nothing false is compared."""
+    """What a rival took; SystemExit where honest work did not get all points, so that nothing false
+    is compared.
+    """
     if found[1] != submissions * six_questions.POINTS:
         raise SystemExit(
             f"{found[1]} points, not {submissions * six_questions.POINTS}: nothing was compared"
@@ -210,7 +215,9 @@ def checked_points(found: tuple[float, float], submissions: int) -> tuple[float,
 
 
 def sandbox(folder: Path, args: argparse.Namespace, extra: dict) -> list[dict]:
-    """The sandboxed part alone, from bytes to results, against what nbgrader does in its place: executing the notebook."""
+    """The sandboxed part alone, from bytes to results, against what nbgrader does in its place:
+    executing the notebook.
+    """
     theirs = [stock_alone(six_questions.handed_in(0, checked=True)) for _ in range(3 * args.rounds)]
     ours = ours_alone(folder / "six", folder / "sandbox", len(theirs))
     return [
@@ -302,7 +309,10 @@ def wanted(cell) -> bool:
 
 
 def many(folder: Path, args: argparse.Namespace, extra: dict) -> list[dict]:
-    """Time for each submission and the main process's memory, of a class of few and of many. Flat: at least 0.9."""
+    """Time for each submission and the main process's memory, of a class of few and of many.
+
+    Flat: at least 0.9.
+    """
     extra["flat"] = []
     for students in args.many:
         submitted = folder / f"many-in-{students}"
@@ -362,7 +372,9 @@ def put(folder: Path, student: int, assignment: str, notebook: str) -> None:
 
 
 def run_ours(root: Path, submitted: Path, jobs: int, known: Path | None, assignment: str) -> dict:
-    """What `course grade` measured of itself (see measured_course), with the seconds of the whole process by our clock."""
+    """What `course grade` measured of itself (see measured_course), with the seconds of the whole
+    process by our clock.
+    """
     prepared, out = root.parent / f"prepared-{assignment}", root.with_suffix(".json")
     if not prepared.exists():  # as the rival's: a new database starts alembic, once for a course
         prepare_course_root(prepared, load_assignment(assignment))
@@ -413,7 +425,9 @@ def judging(found: dict) -> float:
 
 
 def table(found: dict, students: int) -> list[dict]:
-    """Where the time of one run goes, in milliseconds for each submission: by the clock, and of the main process's processor time."""
+    """Where the time of one run goes, in milliseconds for each submission: by the clock, and of the
+    main process's processor time.
+    """
     rows = [
         {
             "part": name,

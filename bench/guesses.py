@@ -1,15 +1,18 @@
-"""Guess and verify, counted: passes of the large model, guesses kept, and whether what is said keeps its distribution.
+"""Guess and verify, counted: passes of the large model, guesses kept, and whether what is said
+keeps its distribution.
 
     python bench/guesses.py        after trained/draft.py; two minutes on one core
 
-The small GPT says 48 tokens after each of 40 beginnings of held-out verses, alone in the engine, drawn at temperature 1 with a seed for
-each and again greedily. Who guesses: nobody, the trained draft, the same draft untrained, or the runs of tokens before
-(`NgramProposer`). Counted: passes, guesses, guesses kept, tokens that passes read. Timed, in processor seconds: both models' single
+The small GPT says 48 tokens after each of 40 beginnings of held-out verses, alone in the engine,
+drawn at temperature 1 with a seed for each and again greedily. Who guesses: nobody, the trained
+draft, the same draft untrained, or the runs of tokens before (`NgramProposer`). Counted: passes,
+guesses, guesses kept, tokens that passes read. Timed, in processor seconds: both models' single
 steps, and all of it beside no guesses; the median of three.
 
-The distribution twice. `verify` itself, at places of held-out text, 20,000 draws of a guess and a verdict against the model's p
-(chi-square, tokens with less than five expected put together), beside three rules that look right. And the whole engine: the second
-token said after one prompt, 6,000 times, against the exact distribution of it, which sums over all first tokens.
+The distribution twice. `verify` itself, at places of held-out text, 20,000 draws of a guess and a
+verdict against the model's p (chi-square, tokens with less than five expected put together), beside
+three rules that look right. And the whole engine: the second token said after one prompt, 6,000
+times, against the exact distribution of it, which sums over all first tokens.
 """
 
 import os
@@ -136,7 +139,10 @@ def likeliest_guess(p: Tensor, q: Tensor, generator: torch.Generator) -> tuple[i
 
 
 def equal_to_a_draw(p: Tensor, q: Tensor, generator: torch.Generator) -> tuple[int, bool]:
-    """Draw from p, and keep the guess if it is that token. The distribution is right; fewer guesses are kept."""
+    """Draw from p, and keep the guess if it is that token.
+
+    The distribution is right; fewer guesses are kept.
+    """
     guess, own = (int(torch.multinomial(one, 1, generator=generator)) for one in (q, p))
     return own, own == guess
 
@@ -155,7 +161,9 @@ def p_value(counts: Tensor, p: Tensor) -> float:
 
 @torch.inference_mode()
 def rules(model: GPT, draft: GPT, texts: list[list[int]]) -> dict[str, list[dict]]:
-    """Each rule at each place: the share kept, what it should be, and the p-value of its draws against p."""
+    """Each rule at each place: the share kept, what it should be, and the p-value of its draws
+    against p.
+    """
     found: dict[str, list[dict]] = {}
     for number, text in enumerate(texts):
         p, q = (one(torch.tensor([text]))[0, -1].softmax(-1) for one in (model, draft))
@@ -178,7 +186,9 @@ def rules(model: GPT, draft: GPT, texts: list[list[int]]) -> dict[str, list[dict
 
 @torch.inference_mode()
 def second_token(model: GPT, draft: GPT, prompt: list[int]) -> dict:
-    """What the engine says second, after a first token of its own, guessed and verified, against its exact distribution."""
+    """What the engine says second, after a first token of its own, guessed and verified, against
+    its exact distribution.
+    """
     first = model(torch.tensor([prompt]))[0, -1].softmax(-1)
     after = torch.cat(
         [

@@ -1,10 +1,12 @@
-"""A training step under bfloat16 autocast against float32, at three widths, and what half precision does to a loss.
+"""A training step under bfloat16 autocast against float32, at three widths, and what half precision
+does to a loss.
 
     python bench/half_precision.py [--rounds 3]        about a minute on one core
 
-`training_step.py` has such rows, too; its record was made on a processor that cannot multiply bfloat16. This record says whether
-the one below it can. Steps are those of that program: two layers, 8 x 128 tokens, our loop, fused AdamW, the two taking turns.
-Then the trained GPT of scripture reads 64 held-out chunks: its loss in float32; from float32 logits rounded to bfloat16;
+`training_step.py` has such rows, too; its record was made on a processor that cannot multiply
+bfloat16. This record says whether the one below it can. Steps are those of that program: two
+layers, 8 x 128 tokens, our loop, fused AdamW, the two taking turns. Then the trained GPT of
+scripture reads 64 held-out chunks: its loss in float32; from float32 logits rounded to bfloat16;
 and with log-softmax and mean in bfloat16 as well.
 """
 

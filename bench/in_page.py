@@ -1,10 +1,12 @@
-"""How fast the small GPT writes in a browser's page, in JavaScript on one core, beside torch on the same core.
+"""How fast the small GPT writes in a browser's page, in JavaScript on one core, beside torch on the
+same core.
 
     python bench/in_page.py [--runs 5]        needs Chromium; a minute
 
-Both go on from the same prompts by 100 greedy tokens with a cache of keys and values; the page from a file on disk, in
-a worker, weights in float16 expanded to float32. A run is paired: first one, then the other. The second row holds the
-page's rate against the 50 tokens a second that are promised. Writes bench/results/in_page.json.
+Both go on from the same prompts by 100 greedy tokens with a cache of keys and values; the page from
+a file on disk, in a worker, weights in float16 expanded to float32. A run is paired: first one,
+then the other. The second row holds the page's rate against the 50 tokens a second that are
+promised. Writes bench/results/in_page.json.
 """
 
 import argparse

@@ -1,10 +1,12 @@
-"""A class is killed at random moments, on SQLite and on a PostgreSQL server: what a rerun gives, and what it costs.
+"""A class is killed at random moments, on SQLite and on a PostgreSQL server: what a rerun gives,
+and what it costs.
 
-Each time a new course root is graded in a process of its own, which is killed with its workers and their sandboxes at a moment drawn
-evenly from the length of an undisturbed run; then the class is graded again. Compared with the undisturbed run are all rows that nbgrader
-keeps and all files of course root and report (see tests/autograder/grading/derived.py). The class is three students with a cheap exercise,
-one of them unreadable: what is tested is what lies between the writes. Ctrl-C ends it with what it has by then; `--only` keeps what the
-record has of the other database.
+Each time a new course root is graded in a process of its own, which is killed with its workers and
+their sandboxes at a moment drawn evenly from the length of an undisturbed run; then the class is
+graded again. Compared with the undisturbed run are all rows that nbgrader keeps and all files of
+course root and report (see tests/autograder/grading/derived.py). The class is three students with a
+cheap exercise, one of them unreadable: what is tested is what lies between the writes. Ctrl-C ends
+it with what it has by then; `--only` keeps what the record has of the other database.
 
     python bench/kills.py [--kills 100] [--seed 16] [--only SQLite]
 """
@@ -86,7 +88,9 @@ def main() -> None:
 
 
 def kills(graded: Disturbed, count: int, seed: int, name: str) -> dict:
-    """Kill and run again `count` times; moments and seconds, and how many reruns gave exactly the undisturbed run's state."""
+    """Kill and run again `count` times; moments and seconds, and how many reruns gave exactly the
+    undisturbed run's state.
+    """
     whole, drawn, moments, reruns, wrong = [], random.Random(seed), [], [], []
     for _ in range(3):
         graded.reset()

@@ -1,19 +1,23 @@
-"""What attention through a window costs and saves, and what it does to an encoder that was not trained for it.
+"""What attention through a window costs and saves, and what it does to an encoder that was not
+trained for it.
 
     python bench/long_texts.py [--part costs|windows]        about a minute on one core
 
 Two parts, each of which may be made again alone:
 
-- costs: one layer's attention of MiniLM's shape (12 heads of 32), 32 tokens to each side and one global token, against
-  dense attention, for lengths from 256 to 4,096: operations and bytes by the course's own counters, and seconds, in turn,
-  five times. The rivals are torch's fused attention without a mask, and the same with the window as a mask; a mask saves
-  nothing. The largest difference from the masked one is kept.
-- windows: MiniLM over 512 tokens of twelve texts, three each of four corpora, with `window_attention` in the place of its
-  attention, once without a global token and once with [CLS] as one. The number is the cosine between the mean of the last
-  vectors and that of the whole model. The controls are a network of the same shape that was never trained, and the mean of
-  another text: how near are two of them anyway?
+- costs: one layer's attention of MiniLM's shape (12 heads of 32), 32 tokens to each side and one
+  global token, against dense attention, for lengths from 256 to 4,096: operations and bytes by the
+  course's own counters, and seconds, in turn, five times. The rivals are torch's fused attention
+  without a mask, and the same with the window as a mask; a mask saves nothing. The largest
+  difference from the masked one is kept.
+- windows: MiniLM over 512 tokens of twelve texts, three each of four corpora, with
+  `window_attention` in the place of its attention, once without a global token and once with [CLS]
+  as one. The number is the cosine between the mean of the last vectors and that of the whole model.
+  The controls are a network of the same shape that was never trained, and the mean of another text:
+  how near are two of them anyway?
 
-Not here: a model that was trained with a window (Beltagy et al. 2020, section 5), in half precision, on a GPU.
+Not here: a model that was trained with a window (Beltagy et al. 2020, section 5), in half
+precision, on a GPU.
 """
 
 import argparse
@@ -142,7 +146,9 @@ def texts() -> list[tuple[str, list[int]]]:
 
 @torch.no_grad()
 def windows() -> list[dict]:
-    """The cosine of each text for each side, with and without [CLS], of MiniLM and of an untrained one."""
+    """The cosine of each text for each side, with and without [CLS], of MiniLM and of an untrained
+    one.
+    """
     minilm = corpora.load("minilm").eval()
     torch.manual_seed(0)
     models = {"MiniLM": minilm, "untrained": Bert(minilm.config).eval()}

@@ -1,9 +1,11 @@
-"""What LoRA learned, taken apart: cut down to fewer ranks, made weaker and stronger, merged in two precisions.
+"""What LoRA learned, taken apart: cut down to fewer ranks, made weaker and stronger, merged in two
+precisions.
 
     python bench/lora_update.py        after trained/adapt.py; about two minutes on one core
 
-The kept update of rank 16 (`small_model("gpt_definitions_lora")`), measured on held-out definitions and scripture: with its
-largest singular values only, and times a strength from 0 (the old model) to 2.
+The kept update of rank 16 (`small_model("gpt_definitions_lora")`), measured on held-out definitions
+and scripture: with its largest singular values only, and times a strength from 0 (the old model) to
+2.
 """
 
 import os

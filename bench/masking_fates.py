@@ -1,12 +1,14 @@
-"""What 80/10/10 is for: a masked language model asked at a blank, at the right token and at a wrong one.
+"""What 80/10/10 is for: a masked language model asked at a blank, at the right token and at a wrong
+one.
 
     python bench/masking_fates.py [--steps 150]        about three minutes on one core
 
-Each run continues from the kept small BERT (bench/trained/bert.py), which was trained with [MASK] at every chosen
-place. 15 % of the tokens are chosen; in one kind of run all of them become [MASK], in the other 80 %, with 10 % another
-token and 10 % left as they are. Five seeds each, a seed being the stretches of text and the draws; the stretches are the
-same for both kinds. Then the held-out blanks are asked three times: with [MASK] there, with the right token there, and
-with another token there, drawn from the vocabulary. The control is the model that both continue from.
+Each run continues from the kept small BERT (bench/trained/bert.py), which was trained with [MASK]
+at every chosen place. 15 % of the tokens are chosen; in one kind of run all of them become [MASK],
+in the other 80 %, with 10 % another token and 10 % left as they are. Five seeds each, a seed being
+the stretches of text and the draws; the stretches are the same for both kinds. Then the held-out
+blanks are asked three times: with [MASK] there, with the right token there, and with another token
+there, drawn from the vocabulary. The control is the model that both continue from.
 
 Not here: what the kinds do to a task that is fine-tuned on top (Devlin et al. 2019, table 8).
 """
@@ -71,7 +73,9 @@ def continued(
 
 @torch.no_grad()
 def asked(model: BertForMaskedLM, blanks: dict[str, Tensor]) -> dict[str, dict[str, float]]:
-    """For each thing shown at the chosen places: the share answered with the truth, and with what is shown."""
+    """For each thing shown at the chosen places: the share answered with the truth, and with what
+    is shown.
+    """
     ids, labels = blanks["ids"], blanks["labels"]
     chosen = labels != IGNORED
     truth = labels[chosen]
@@ -89,7 +93,8 @@ def asked(model: BertForMaskedLM, blanks: dict[str, Tensor]) -> dict[str, dict[s
         ("right", truth),
         ("wrong", drawn),
     ):
-        # One chosen place in three at a time is shown this, and the others are [MASK]: most neighbours stay as in training.
+        # One chosen place in three at a time is shown this, and the others are [MASK]: most
+        # neighbours stay as in training.
         answers = torch.empty_like(truth)
         for part in range(3):
             here = torch.arange(len(truth)) % 3 == part

@@ -1,4 +1,5 @@
-"""`course` as it is, in this process, and beside it how long the main process was at what: wall, processor, memory.
+"""`course` as it is, in this process, and beside it how long the main process was at what: wall,
+processor, memory.
 
     python bench/measured_course.py OUT.json FOLDER|- grade ...     FOLDER: of bench/six_questions.py; "-": the course's own
 
@@ -32,7 +33,9 @@ PARTS = {
 
 
 def timed(name: str, spent: dict[str, list[float]]) -> None:
-    """Have a function add its seconds, by the clock and of this process's processor time, and its calls."""
+    """Have a function add its seconds, by the clock and of this process's processor time, and its
+    calls.
+    """
     owner, _, attribute = PARTS[name].rpartition(".")
     owner = pkgutil.resolve_name(owner)
     function = getattr(owner, attribute)
@@ -52,7 +55,9 @@ def timed(name: str, spent: dict[str, list[float]]) -> None:
 
 
 def main() -> int:
-    """Run, then write OUT.json: parts, and of the whole process its processor seconds, its children's, and its peak memory."""
+    """Run, then write OUT.json: parts, and of the whole process its processor seconds, its
+    children's, and its peak memory.
+    """
     out, folder, *arguments = sys.argv[1:]
     started = time.perf_counter()
     from course.cli import main as course

@@ -1,10 +1,12 @@
-"""The peak memory of one training step: our GPT against transformers' GPT-2 of the same configuration, fp32 on a CPU.
+"""The peak memory of one training step: our GPT against transformers' GPT-2 of the same
+configuration, fp32 on a CPU.
 
     python bench/memory.py [--repetitions 3]
 
-Each model runs in a process of its own: forward, loss over all tokens, backward, AdamW, twice, so that the optimiser's
-moments are there in the second. "Tensors" is the most bytes of new memory alive at once inside the two steps, beyond
-the weights; "process" is how far the process's greatest resident size rose from before the steps.
+Each model runs in a process of its own: forward, loss over all tokens, backward, AdamW, twice, so
+that the optimiser's moments are there in the second. "Tensors" is the most bytes of new memory
+alive at once inside the two steps, beyond the weights; "process" is how far the process's greatest
+resident size rose from before the steps.
 """
 
 import argparse

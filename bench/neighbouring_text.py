@@ -1,11 +1,13 @@
-"""What a small GPT gains from the text before: the true one, the same verses in another order, somebody else's, or none.
+"""What a small GPT gains from the text before: the true one, the same verses in another order,
+somebody else's, or none.
 
     python bench/neighbouring_text.py        half a minute on one core
 
-The second halves of the held-out chunks of `trained/gpt.py`, 64 tokens each, are judged by the kept model. Before them stands the
-chunk's own first half; that half with its verses in a drawn order; the first half of another chunk; or a line feed
-alone. The judged tokens are the same each time, and what is asked is what the GPT-1 paper assumes: that text which goes on
-for long teaches something that shuffled sentences cannot (section 4.1, on BooksCorpus).
+The second halves of the held-out chunks of `trained/gpt.py`, 64 tokens each, are judged by the kept
+model. Before them stands the chunk's own first half; that half with its verses in a drawn order;
+the first half of another chunk; or a line feed alone. The judged tokens are the same each time, and
+what is asked is what the GPT-1 paper assumes: that text which goes on for long teaches something
+that shuffled sentences cannot (section 4.1, on BooksCorpus).
 """
 
 import os
@@ -35,7 +37,9 @@ def nats(model: torch.nn.Module, before: Tensor, judged: Tensor) -> Tensor:
 
 
 def shuffled(row: Tensor, end: int, generator: torch.Generator) -> Tensor:
-    """The row's verses in a drawn order; what begins and what ends it are cut verses, and move as well."""
+    """The row's verses in a drawn order; what begins and what ends it are cut verses, and move as
+    well.
+    """
     cuts = [0, *(int(place) + 1 for place in (row == end).nonzero().flatten()), len(row)]
     pieces = [row[a:b] for a, b in zip(cuts, cuts[1:], strict=False) if b > a]
     return torch.cat([pieces[i] for i in torch.randperm(len(pieces), generator=generator)])

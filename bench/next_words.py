@@ -2,8 +2,9 @@
 
     python bench/next_words.py        half a minute on one core
 
-For each beginning the likeliest next tokens with their probabilities, the word of the notes, and what greedy decoding and
-three draws go on with; for one, counts of which words follow "city in" in the glosses of WordNet, as a 3-gram has them.
+For each beginning the likeliest next tokens with their probabilities, the word of the notes, and
+what greedy decoding and three draws go on with; for one, counts of which words follow "city in" in
+the glosses of WordNet, as a 3-gram has them.
 """
 
 import argparse

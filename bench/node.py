@@ -1,10 +1,11 @@
-"""LLaMA 3 70B on a node of eight GPUs, on paper: what `measure.roofline` says, and how far that may be trusted.
+"""LLaMA 3 70B on a node of eight GPUs, on paper: what `measure.roofline` says, and how far that may
+be trusted.
 
     python bench/node.py
 
-Three numbers that no data sheet gives (share of the peak, seconds of a message and of a kernel) are fitted to the
-speeds of Llama 2 that gpt-fast publishes for A100, and tried on its speeds of Llama 3.1. `scaling.py` keeps the result
-in its record.
+Three numbers that no data sheet gives (share of the peak, seconds of a message and of a kernel) are
+fitted to the speeds of Llama 2 that gpt-fast publishes for A100, and tried on its speeds of Llama
+3.1. `scaling.py` keeps the result in its record.
 """
 
 from dataclasses import replace
@@ -34,8 +35,8 @@ LLAMA_2_7B, LLAMA_2_70B = (
     LlamaConfig(),
     LlamaConfig(32_000, 8192, 28_672, num_layers=80, num_heads=64, num_kv_heads=8),
 )
-# meta-pytorch/gpt-fast, README, "Tensor Parallelism": tokens a second at batch 1 in bf16, a prompt of 5 tokens, about
-# 200 new ones, by number of A100 80 GB (limited to 330 W).
+# meta-pytorch/gpt-fast, README, "Tensor Parallelism": tokens a second at batch 1 in bf16, a prompt
+# of 5 tokens, about 200 new ones, by number of A100 80 GB (limited to 330 W).
 PUBLISHED = {
     "Llama-2-7B": (LLAMA_2_7B, {1: 104.9, 2: 168.84, 4: 254.02, 8: 328.43}),
     "Llama-2-70B": (LLAMA_2_70B, {2: 21.32, 4: 38.01, 8: 62.50}),
@@ -62,7 +63,9 @@ ASSUMPTIONS = [
 
 
 def calibrate() -> tuple[dict[str, float], dict]:
-    """Share of the bandwidth, seconds of a message and of a kernel from published speeds, and how good that is."""
+    """Share of the bandwidth, seconds of a message and of a kernel from published speeds, and how
+    good that is.
+    """
     rows = {}
     for name, (config, speeds) in PUBLISHED.items():
         for num_gpus, speed in speeds.items():

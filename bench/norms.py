@@ -1,10 +1,11 @@
-"""What a norm costs on one thread: RMSNorm against LayerNorm, as formulas and as torch's operators, beside one product.
+"""What a norm costs on one thread: RMSNorm against LayerNorm, as formulas and as torch's operators,
+beside one product.
 
     python bench/norms.py        under a minute on one core
 
-512 tokens of LLaMA-7B's width, 4,096, in float32. The formulas are those of `layers.norms`, each operation a pass over
-memory; torch's operators are what its release has for the CPU. The product is one of the block's, 4,096 by 4,096.
-Runs are paired, one after the other.
+512 tokens of LLaMA-7B's width, 4,096, in float32. The formulas are those of `layers.norms`, each
+operation a pass over memory; torch's operators are what its release has for the CPU. The product is
+one of the block's, 4,096 by 4,096. Runs are paired, one after the other.
 """
 
 import os

@@ -1,20 +1,23 @@
-"""Permutation language modelling against blanks, at equal operations: the same network, asked in two ways.
+"""Permutation language modelling against blanks, at equal operations: the same network, asked in
+two ways.
 
     python bench/orders.py [--seed N]        about a minute and a half a seed on one core
 
-One network, XLNet's of two layers, 128 wide, learns from the same stretches of 32 tokens of the King James Bible. In one
-way a sixth of the tokens are said in a random order, each from the given ones and those said before it, by a second stream
-(Yang et al. 2019, sections 2.2 and 2.3); in the other a sixth are [MASK], and all are said at once. Each may spend the same
-operations, forwards and backwards, as torch counts them. A second stream that is as long as what it predicts costs little,
+One network, XLNet's of two layers, 128 wide, learns from the same stretches of 32 tokens of the
+King James Bible. In one way a sixth of the tokens are said in a random order, each from the given
+ones and those said before it, by a second stream (Yang et al. 2019, sections 2.2 and 2.3); in the
+other a sixth are [MASK], and all are said at once. Each may spend the same operations, forwards and
+backwards, as torch counts them. A second stream that is as long as what it predicts costs little,
 and no gradient goes through the first one's last layer: the two ways make about as many steps.
 
-Then both are asked for the same held-out blanks from the same given tokens, no blank seeing another. That is how the
-second was trained; the first was asked so only for the first token of each order. So it is also asked in its own way, each
-blank from the given ones and the blanks before it, in five random orders: `in order`. The second cannot be asked that: it
-fills its blanks all at once. Beside them: what the frequencies of tokens give.
+Then both are asked for the same held-out blanks from the same given tokens, no blank seeing
+another. That is how the second was trained; the first was asked so only for the first token of each
+order. So it is also asked in its own way, each blank from the given ones and the blanks before it,
+in five random orders: `in order`. The second cannot be asked that: it fills its blanks all at once.
+Beside them: what the frequencies of tokens give.
 
-A seed is the start, the stretches and the orders. With --seed one seed is made and merged into the record.
-Not here: memory of a text before, spans of places, a task after fine-tuning.
+A seed is the start, the stretches and the orders. With --seed one seed is made and merged into the
+record. Not here: memory of a text before, spans of places, a task after fine-tuning.
 """
 
 import argparse
@@ -62,7 +65,9 @@ CONFIG = XLNetConfig(
 
 
 def new_model(tokens: Tensor, seed: int) -> XLNetLM:
-    """An untrained network that knows how frequent tokens are; numbers as wide as 128 coordinates want them."""
+    """An untrained network that knows how frequent tokens are; numbers as wide as 128 coordinates
+    want them.
+    """
     torch.manual_seed(seed)
     model = XLNetLM(CONFIG)
     for name, weight in model.named_parameters():
@@ -74,7 +79,9 @@ def new_model(tokens: Tensor, seed: int) -> XLNetLM:
 
 
 def at_blanks(model: XLNetLM, batch: dict[str, Tensor]) -> Terms:
-    """The loss of the other way: one stream, [MASK] at the blanks; the output layer runs nowhere else."""
+    """The loss of the other way: one stream, [MASK] at the blanks; the output layer runs nowhere
+    else.
+    """
     chosen = batch["labels"] != IGNORED
     return token_terms(
         model.output(model.xlnet(batch["ids"]).vectors[chosen]), batch["labels"][chosen]
@@ -120,7 +127,10 @@ def trained(way: str, tokens: Tensor, seed: int, teraflops: float) -> tuple[XLNe
 
 @torch.no_grad()
 def in_turns(model: XLNetLM, ids: Tensor, turns: Tensor) -> float:
-    """Nats a blank. `turns` (B, T) is GIVEN, or when a place is said; places of one turn do not see each other."""
+    """Nats a blank.
+
+    `turns` (B, T) is GIVEN, or when a place is said; places of one turn do not see each other.
+    """
     seen = visible(turns, torch.ones_like(ids, dtype=torch.bool))
     total = count = 0
     for row_ids, row_turns, row_seen in zip(

@@ -1,12 +1,14 @@
-"""An encoder without padding against the same encoder with it, on texts whose lengths are spread as real ones are.
+"""An encoder without padding against the same encoder with it, on texts whose lengths are spread as
+real ones are.
 
     python bench/packing.py [--repetitions 5] [--texts 256]
 
-BERT of 4 layers x 256, forward pass. A text is a dictionary gloss or, one in three, a Bible passage of 16 to 256 words;
-batches of 64. "Padded" takes texts as they come and pads each batch to its longest; "sorted" sorts all by length first.
-Packed rows are filled first-fit to 1,024 tokens, and attention runs once a sequence. All three give the same vectors;
-the bench checks it. What can be hoped for is the ratio of tokens computed, padding over real, which stands in the
-record; it belongs to this spread of lengths, and other texts have another.
+BERT of 4 layers x 256, forward pass. A text is a dictionary gloss or, one in three, a Bible passage
+of 16 to 256 words; batches of 64. "Padded" takes texts as they come and pads each batch to its
+longest; "sorted" sorts all by length first. Packed rows are filled first-fit to 1,024 tokens, and
+attention runs once a sequence. All three give the same vectors; the bench checks it. What can be
+hoped for is the ratio of tokens computed, padding over real, which stands in the record; it belongs
+to this spread of lengths, and other texts have another.
 """
 
 import argparse
@@ -30,7 +32,9 @@ BATCH, BUDGET, PASSAGE_IN, SHORTEST, LONGEST = 64, 1024, 3, 16, 256
 
 
 def texts(count: int) -> list[list[int]]:
-    """Words as ids: glosses, and in one of `PASSAGE_IN` a passage whose length is drawn evenly on a log scale."""
+    """Words as ids: glosses, and in one of `PASSAGE_IN` a passage whose length is drawn evenly on a
+    log scale.
+    """
     draw = random.Random(0)
     glosses, bible = corpora.load("oewn_glosses"), corpora.load("kjv").split()
     chosen = []

@@ -1,16 +1,20 @@
-"""What unpadding gains as a function of the padding: real texts of different spreads, with padding and without.
+"""What unpadding gains as a function of the padding: real texts of different spreads, with padding
+and without.
 
     python bench/padding_gain.py [--repetitions 5]        about two minutes on one core
 
-BERT of 4 layers x 256, forward pass, as in bench/packing.py, whose texts are two of the sets here. A set of texts has its own spread of lengths,
-from none (passages of equal length) to that of one long passage among sixteen definitions. "Padded" is batches of 64, each filled up to its
-longest; "packed" is rows of at most 1,024 tokens, filled first-fit, with one call of attention a sequence. Times are of the processor and not of the
-clock, since the machine has others on it; cutting, padding and packing are inside. Both ways give the same vectors; the bench checks it.
+BERT of 4 layers x 256, forward pass, as in bench/packing.py, whose texts are two of the sets here.
+A set of texts has its own spread of lengths, from none (passages of equal length) to that of one
+long passage among sixteen definitions. "Padded" is batches of 64, each filled up to its longest;
+"packed" is rows of at most 1,024 tokens, filled first-fit, with one call of attention a sequence.
+Times are of the processor and not of the clock, since the machine has others on it; cutting,
+padding and packing are inside. Both ways give the same vectors; the bench checks it.
 
-The controls have no padding at all: passages of 128 words in batches of 64 or of 8, with a mask that hides nothing and without one.
+The controls have no padding at all: passages of 128 words in batches of 64 or of 8, with a mask
+that hides nothing and without one.
 
-Beside the ratio of times stand those of tokens (padded over real) and of pairs of a query and a key. Then MiniLM on 200 definitions: padded as they come in
-batches of 64, and packed.
+Beside the ratio of times stand those of tokens (padded over real) and of pairs of a query and a
+key. Then MiniLM on 200 definitions: padded as they come in batches of 64, and packed.
 """
 
 import argparse
@@ -112,7 +116,9 @@ def both(model: Bert, sequences: list[list[int]], repetitions: int) -> dict:
 
 
 def controls(model: Bert, repetitions: int) -> dict[str, float]:
-    """Where no token is padding: seconds of passages of 128 words by batches of 64 or of 8, with the mask and without one, and packed."""
+    """Where no token is padding: seconds of passages of 128 words by batches of 64 or of 8, with
+    the mask and without one, and packed.
+    """
     sequences = passages([128] * 64)
     ids, mask = torch.tensor(sequences), torch.ones(64, 128, dtype=torch.bool)
     ways = {

@@ -1,16 +1,21 @@
-"""How far words alone go in BERT's second task, next-sentence prediction, and in the one that came after it, sentence order.
+"""How far words alone go in BERT's second task, next-sentence prediction, and in the one that came
+after it, sentence order.
 
     python bench/pairs_by_words.py        about a minute on one core
 
-Pairs of verses of the King James Bible, cut into a hundred pieces of running text that stand for documents; pairs of every
-second piece set the rule, the others test it. Two rules, neither of which knows any word's order or meaning:
+Pairs of verses of the King James Bible, cut into a hundred pieces of running text that stand for
+documents; pairs of every second piece set the rule, the others test it. Two rules, neither of which
+knows any word's order or meaning:
 
-- overlap: the shared words, each weighted by the logarithm of how rare it is, over the root of the product of all words'
-  weights on either side; "follows" above a threshold that makes the fewest errors where it is set;
-- words: a logistic regression on which words the first has and which the second, each with weights of its own.
+- overlap: the shared words, each weighted by the logarithm of how rare it is, over the root of the
+  product of all words' weights on either side; "follows" above a threshold that makes the fewest
+  errors where it is set;
+- words: a logistic regression on which words the first has and which the second, each with weights
+  of its own.
 
-Once with single verses, once with four joined, since the release of BERT joined sentences until a pair filled its input.
-Five seeds, which draw the pairs. Overlap is the same in both orders, so of sentence order it can know nothing.
+Once with single verses, once with four joined, since the release of BERT joined sentences until a
+pair filled its input. Five seeds, which draw the pairs. Overlap is the same in both orders, so of
+sentence order it can know nothing.
 """
 
 import argparse

@@ -1,17 +1,18 @@
-"""Pairs of texts or running text: next-sentence prediction left out, in its two halves, at equal steps.
+"""Pairs of texts or running text: next-sentence prediction left out, in its two halves, at equal
+steps.
 
     python bench/pairs_or_none.py [--steps 250]        about three minutes on one core
 
 Each run continues from the small BERT at its step 100 (bench/trained/bert_early.py). Three kinds:
 
-- pairs and the task: [CLS] and [SEP], two stretches of 14 and 15 tokens, the second from elsewhere in half of the cases;
-  blanks and the yes or no are learned together;
+- pairs and the task: [CLS] and [SEP], two stretches of 14 and 15 tokens, the second from elsewhere
+  in half of the cases; blanks and the yes or no are learned together;
 - pairs without the task: the same rows, blanks alone;
 - running text: [CLS], 30 tokens in a row, [SEP]; blanks alone.
 
-"Elsewhere" is another place of the text. 15 % of the tokens are blanks. Measured on held-out text laid out in both ways, at
-blanks that are always the same; and how many pairs are told. Five seeds. A verdict on tasks that are fine-tuned on top,
-which is what the papers compare, is not in here.
+"Elsewhere" is another place of the text. 15 % of the tokens are blanks. Measured on held-out text
+laid out in both ways, at blanks that are always the same; and how many pairs are told. Five seeds.
+A verdict on tasks that are fine-tuned on top, which is what the papers compare, is not in here.
 """
 
 import argparse
@@ -71,7 +72,9 @@ def running(tokens: Tensor, generator: torch.Generator, count: int = BATCH) -> d
 
 
 def blanks_and_pairs(model: BertForPreTraining, batch: dict[str, Tensor]) -> Terms:
-    """`objectives.next_sentence.masked_lm_and_pairs`, the logits of tokens computed at the blanks alone."""
+    """`objectives.next_sentence.masked_lm_and_pairs`, the logits of tokens computed at the blanks
+    alone.
+    """
     tokens, pooled = model.bert(batch["ids"], batch["segments"])
     chosen = batch["labels"] != -100
     blanks = token_terms(model.masked_lm(tokens[chosen]), batch["labels"][chosen])
@@ -95,7 +98,9 @@ def begin(early: BertForMaskedLM) -> BertForPreTraining:
 
 
 class _Filling(nn.Module):
-    """What `measure` reads of a model: the encoder, with the segments of a layout, and the head for blanks."""
+    """What `measure` reads of a model: the encoder, with the segments of a layout, and the head for
+    blanks.
+    """
 
     def __init__(self, model: BertForPreTraining, segments: Tensor | None):
         super().__init__()

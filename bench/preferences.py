@@ -1,11 +1,13 @@
-"""One set of pairs, learned in several ways: DPO slow and fast, means for sums, imitation, a reward model.
+"""One set of pairs, learned in several ways: DPO slow and fast, means for sums, imitation, a reward
+model.
 
     python bench/preferences.py [--steps 60]        after trained/dpo.py; about five minutes on one core
 
-The pairs are those that were kept with `small_model("gpt_kjv_dpo")`: of two continuations of a verse the shorter is
-preferred. Every way sees the same pairs in the same batches. On held-out pairs: how often the implied reward (or the reward
-model's) agrees, how the log-probabilities of the chosen and of the rejected answers have moved against the model before,
-in nats, and the mean length of sampled verses on prompts that no pair has. Three seeds, which decide the batches.
+The pairs are those that were kept with `small_model("gpt_kjv_dpo")`: of two continuations of a
+verse the shorter is preferred. Every way sees the same pairs in the same batches. On held-out
+pairs: how often the implied reward (or the reward model's) agrees, how the log-probabilities of the
+chosen and of the rejected answers have moved against the model before, in nats, and the mean length
+of sampled verses on prompts that no pair has. Three seeds, which decide the batches.
 """
 
 import argparse

@@ -1,16 +1,20 @@
-"""Prompts tried on SmolLM2-135M-Instruct: examples, wrong examples, reasoning aloud, summaries; and the same question in two dresses.
+"""Prompts tried on SmolLM2-135M-Instruct: examples, wrong examples, reasoning aloud, summaries; and
+the same question in two dresses.
 
     python bench/prompting.py        after `course download-data`; a few minutes on one core
 
-- Sixteen sentences with *bank*, written for the course, eight of a river's and eight of a lender's. The likelier of two
-  words at the end of the prompt is the answer, under three wordings. Examples are eight other sentences; their choice and order is drawn three times,
-  always as many of one kind as of the other (of one example, the kind is drawn). Also with wrong labels.
+- Sixteen sentences with *bank*, written for the course, eight of a river's and eight of a lender's.
+  The likelier of two words at the end of the prompt is the answer, under three wordings. Examples
+  are eight other sentences; their choice and order is drawn three times, always as many of one kind
+  as of the other (of one example, the kind is drawn). Also with wrong labels.
 - Six sums in words, asked for the number at once and asked to think step by step.
-- Four functions of Python's library without their docstrings, to be told in one sentence, and one paragraph to be summarised. A
-  sentence is held against the docstring's first line, by the share of shared words, and against those of the other functions.
+- Four functions of Python's library without their docstrings, to be told in one sentence, and one
+  paragraph to be summarised. A sentence is held against the docstring's first line, by the share of
+  shared words, and against those of the other functions.
 - "Which bank lends money?" as plain text, as a chat, and with two examples before it.
 
-Everything is greedy. Writes bench/results/prompting.json with all that was written, so that a reader can judge.
+Everything is greedy. Writes bench/results/prompting.json with all that was written, so that a
+reader can judge.
 """
 
 import ast
@@ -102,7 +106,9 @@ class Prompted:
         return self.tokenizer.encode(text).ids
 
     def chat(self, *contents: str) -> str:
-        """Turns of user and assistant in the model's own template, up to where the assistant speaks."""
+        """Turns of user and assistant in the model's own template, up to where the assistant
+        speaks.
+        """
         messages = [
             {"role": ("user", "assistant")[turn % 2], "content": content}
             for turn, content in enumerate(contents)
@@ -147,7 +153,9 @@ def drawn(count: int, draw: random.Random) -> list[tuple[str, str]]:
 
 
 def senses(smol: Prompted) -> dict[str, list[dict]]:
-    """Right answers of sixteen: by wording without examples, and by number of examples with right and wrong labels over three draws."""
+    """Right answers of sixteen: by wording without examples, and by number of examples with right
+    and wrong labels over three draws.
+    """
     other, found = {RIVER: MONEY, MONEY: RIVER}, {}
 
     def asked(shown: str, wording: str = "topic") -> dict[str, int]:

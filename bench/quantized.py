@@ -1,16 +1,20 @@
-"""What fewer bits for the weights cost: MiniLM in search and on word pairs, and the small LLaMA in bits a byte.
+"""What fewer bits for the weights cost: MiniLM in search and on word pairs, and the small LLaMA in
+bits a byte.
 
     python bench/quantized.py [--draw N | --llama]        about two and a half minutes a draw on one core
 
-Every matrix is rounded to a type of block and read back, tables of words and positions too; norms and biases stay float32.
-Then the model runs in float32 as before, so what is measured is the rounding alone. Types are GGUF's (`weights/gguf_quantizing.py`),
-and for comparison symmetric whole numbers of b bits with one float16 scale for 32 numbers, for a row, or for a matrix; and Q4_0
-in one kind of matrix alone. Rows of the two models are no multiple of 256, as a file in a K type would ask. Here such a matrix is
-cut into blocks as if it were one long row: that measures the type, and no GGUF file may do it.
+Every matrix is rounded to a type of block and read back, tables of words and positions too; norms
+and biases stay float32. Then the model runs in float32 as before, so what is measured is the
+rounding alone. Types are GGUF's (`weights/gguf_quantizing.py`), and for comparison symmetric whole
+numbers of b bits with one float16 scale for 32 numbers, for a row, or for a matrix; and Q4_0 in one
+kind of matrix alone. Rows of the two models are no multiple of 256, as a file in a K type would
+ask. Here such a matrix is cut into blocks as if it were one long row: that measures the type, and
+no GGUF file may do it.
 
-MiniLM ranks a thousand words for each of the definitions of `search_words.py`, the same draws, mean pooling; and its cosines of
-single words are held against people's in WordSim-353. The LLaMA (`bench/trained/llama.py`) reads the held-out scripture.
-With --draw one draw is made and merged into the record, with --llama the LLaMA's rows.
+MiniLM ranks a thousand words for each of the definitions of `search_words.py`, the same draws, mean
+pooling; and its cosines of single words are held against people's in WordSim-353. The LLaMA
+(`bench/trained/llama.py`) reads the held-out scripture. With --draw one draw is made and merged
+into the record, with --llama the LLaMA's rows.
 """
 
 import argparse

@@ -1,9 +1,11 @@
-"""How long a large class takes on many machines: a simulated queue with measured times, checked against a real run.
+"""How long a large class takes on many machines: a simulated queue with measured times, checked
+against a real run.
 
-The real run is a scheduler of Dask and four workers on this machine, honest notebooks of chapter 1, `course grade`'s own way
-through them. From it come the seconds of each submission in its worker, of a worker until it is ready, and of the one
-writer for a verdict (journal, gradebook, the next submission handed out). The simulation is then asked for the same run,
-and for classes and numbers of workers that are not here.
+The real run is a scheduler of Dask and four workers on this machine, honest notebooks of chapter 1,
+`course grade`'s own way through them. From it come the seconds of each submission in its worker, of
+a worker until it is ready, and of the one writer for a verdict (journal, gradebook, the next
+submission handed out). The simulation is then asked for the same run, and for classes and numbers
+of workers that are not here.
 
     python bench/queue_model.py [--students 16] [--workers 4]
 """
@@ -43,9 +45,9 @@ def simulate(
 ) -> float:
     """Seconds until the last of `count` submissions is written; a discrete-event simulation.
 
-    seconds, ready, writer: measured values to draw from, of a submission in its worker, of a worker's start, of the writer
-    for one verdict. The writer takes answers one at a time in the order of their arrival, hands the next submission to
-    the worker that answered, and then writes.
+    seconds, ready, writer: measured values to draw from, of a submission in its worker, of a
+    worker's start, of the writer for one verdict. The writer takes answers one at a time in the
+    order of their arrival, hands the next submission to the worker that answered, and then writes.
     """
     draw = random.Random(seed)
     events = [
@@ -67,7 +69,9 @@ def simulate(
 
 
 class Watched:
-    """A crew that notes when workers are ready, what each submission takes, and what the writer takes for a verdict."""
+    """A crew that notes when workers are ready, what each submission takes, and what the writer
+    takes for a verdict.
+    """
 
     def __init__(self, crew: Cluster):
         self._crew, self.name = crew, crew.name
@@ -152,7 +156,9 @@ def measure(students: int, workers: int) -> Watched:
 
 
 def main() -> None:
-    """Measure, check the simulation against the run that was measured, and simulate what is not here."""
+    """Measure, check the simulation against the run that was measured, and simulate what is not
+    here.
+    """
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--students", type=int, default=16)
     parser.add_argument("--workers", type=int, default=4)

@@ -1,11 +1,13 @@
-"""An encoder that labels a text beside a decoder that reads it, and one that writes: the same blocks, times in turn.
+"""An encoder that labels a text beside a decoder that reads it, and one that writes: the same
+blocks, times in turn.
 
     python bench/read_or_write.py [--repetitions 9]        some seconds on one core
 
-Both have 4 blocks of 128 with 4 heads and random weights, and get the same 128 tokens: the time does not depend on what
-the weights are. The encoder gives two logits, the decoder those of the next token; then it writes 64 tokens, once with
-a cache of keys and values and once reading everything again. Operations are counted, times are medians of runs that
-take turns, so that a busy machine slows all.
+Both have 4 blocks of 128 with 4 heads and random weights, and get the same 128 tokens: the time
+does not depend on what the weights are. The encoder gives two logits, the decoder those of the next
+token; then it writes 64 tokens, once with a cache of keys and values and once reading everything
+again. Operations are counted, times are medians of runs that take turns, so that a busy machine
+slows all.
 """
 
 import argparse

@@ -1,10 +1,12 @@
-"""What a cache of keys and values saves: tokens that pass through the model and milliseconds, with it and without.
+"""What a cache of keys and values saves: tokens that pass through the model and milliseconds, with
+it and without.
 
     python bench/reading_again.py        two to three minutes on one core
 
-Greedy decoding after 16 tokens, once keeping keys and values and once reading the whole text again for each new token.
-The tokens that pass through are counted by `Decoding`, and both must write the same text. For the small GPT at several
-lengths, with pairs of runs one after the other; for SmolLM2 at one length, once, since there a step takes a while.
+Greedy decoding after 16 tokens, once keeping keys and values and once reading the whole text again
+for each new token. The tokens that pass through are counted by `Decoding`, and both must write the
+same text. For the small GPT at several lengths, with pairs of runs one after the other; for SmolLM2
+at one length, once, since there a step takes a while.
 """
 
 import argparse

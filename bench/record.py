@@ -1,10 +1,12 @@
-"""The records of all benches: one JSON file a program in bench/results/, with the machine, versions and ratios.
+"""The records of all benches: one JSON file a program in bench/results/, with the machine, versions
+and ratios.
 
     rows = [compare("words a second", "gensim, one worker", "words/s", ours=[...], theirs=[...], must=0.45, aim=0.7)]
     save("skipgram", rows)
 
 A ratio is ours over theirs, written so that larger is better: where less is better (seconds), pass
-`larger_is_better=False`. Repetitions are paired, ours[i] with theirs[i], because a busy machine slows both.
+`larger_is_better=False`. Repetitions are paired, ours[i] with theirs[i], because a busy machine
+slows both.
 """
 
 import datetime
@@ -74,7 +76,10 @@ def save(
     versions: Sequence[str] = VERSIONS_OF,
     **extra: Any,
 ) -> Path:
-    """Write bench/results/PROGRAM.json, print its rows, and return the path. `extra` is kept beside the rows."""
+    """Write bench/results/PROGRAM.json, print its rows, and return the path.
+
+    `extra` is kept beside the rows.
+    """
     script = Path(sys.modules["__main__"].__file__).resolve()
     record = {
         "program": script.relative_to(RESULTS.parents[1]).as_posix(),

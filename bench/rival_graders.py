@@ -1,8 +1,10 @@
-"""The rivals of `bench/grading.py`, as they come: stock `nbgrader autograde`, and otter-grader in an environment of its own.
+"""The rivals of `bench/grading.py`, as they come: stock `nbgrader autograde`, and otter-grader in
+an environment of its own.
 
-nbgrader runs with its own preprocessors and no setting of ours. otter-grader grades a class in Docker containers, one a
-submission; what each of them runs is `otter run`, and that is timed here, one process a submission, without the container. It is
-installed by pip into a folder of the bench, never into the course's environment, which it sees for torch and the kernel.
+nbgrader runs with its own preprocessors and no setting of ours. otter-grader grades a class in
+Docker containers, one a submission; what each of them runs is `otter run`, and that is timed here,
+one process a submission, without the container. It is installed by pip into a folder of the bench,
+never into the course's environment, which it sees for torch and the kernel.
 """
 
 import json
@@ -61,7 +63,10 @@ class StockNbgrader:
 
 
 class OtterGrader:
-    """`otter run` on the six questions. Raises OSError or CalledProcessError where it cannot be installed or does not run."""
+    """`otter run` on the six questions.
+
+    Raises OSError or CalledProcessError where it cannot be installed or does not run.
+    """
 
     name = "otter run"
 

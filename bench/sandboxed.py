@@ -1,4 +1,6 @@
-"""The sandboxed part of grading alone, for `bench/grading.py`: from a notebook's bytes to results, without gradebook and pages."""
+"""The sandboxed part of grading alone, for `bench/grading.py`: from a notebook's bytes to results,
+without gradebook and pages.
+"""
 
 import time
 from pathlib import Path
@@ -26,7 +28,8 @@ def stock_alone(notebook: str) -> float:
 
 
 def ours_alone(known: Path, folder: Path, count: int) -> list[float]:
-    """Seconds for each of `count` submissions in a warm worker: read, transplanted, run and judged twice, with a fresh sandbox.
+    """Seconds for each of `count` submissions in a warm worker: read, transplanted, run and judged
+    twice, with a fresh sandbox.
 
     The next sandbox starts meanwhile, as in a class.
     """
@@ -41,7 +44,8 @@ def ours_alone(known: Path, folder: Path, count: int) -> list[float]:
 
 
 def chapter_share(assignment: Assignment, folder: Path) -> dict:
-    """Of a chapter's notebook: seconds in a warm worker, and of the same checks on the same functions in this process, without walls.
+    """Of a chapter's notebook: seconds in a warm worker, and of the same checks on the same
+    functions in this process, without walls.
 
     What the checks themselves take is paid by every grader that runs them.
     """

@@ -1,11 +1,12 @@
-"""How the cost of a step grows, measured on our engine, fitted, and carried on paper to a node of eight GPUs.
+"""How the cost of a step grows, measured on our engine, fitted, and carried on paper to a node of
+eight GPUs.
 
     python bench/scaling.py [--rounds 5] [--plot-only]
 
-A small LLaMA of 4 layers x 256 in fp32 on one thread. A step's time is the thread's own, so that waiting for a core
-which others hold does not count, and the least of all repetitions, which take turns over the whole grid. Fitted by
-least squares of relative errors, and tried on points that were kept out of the fit. Memory is counted, not timed.
-The node of eight GPUs comes from `node.py`.
+A small LLaMA of 4 layers x 256 in fp32 on one thread. A step's time is the thread's own, so that
+waiting for a core which others hold does not count, and the least of all repetitions, which take
+turns over the whole grid. Fitted by least squares of relative errors, and tried on points that were
+kept out of the fit. Memory is counted, not timed. The node of eight GPUs comes from `node.py`.
 """
 
 import argparse
@@ -40,7 +41,9 @@ STEPS_A_ROUND = 5
 
 
 def engine_for(model: Llama, max_num_seqs: int, context: int, budget: int = 512) -> Engine:
-    """With blocks for sequences of this length and a little more; without a prefix cache, so none are shared."""
+    """With blocks for sequences of this length and a little more; without a prefix cache, so none
+    are shared.
+    """
     limits = SchedulerConfig(
         max_num_seqs=max_num_seqs, max_num_batched_tokens=budget, max_model_len=2048
     )
@@ -84,7 +87,9 @@ def timed_step(engine: Engine) -> tuple[float, list[Chunk]]:
 
 
 def grow_batch_and_context(model: Llama, grid: list[tuple[int, int]], rounds: int) -> list[dict]:
-    """Decode steps: the least time of each point, the cache that the engine holds, and the formula's number for it."""
+    """Decode steps: the least time of each point, the cache that the engine holds, and the
+    formula's number for it.
+    """
     engines = {point: decoding(model, *point) for point in grid}
     best: dict[tuple[int, int], tuple[float, list[Chunk]]] = {}
     for _ in range(rounds):
@@ -206,7 +211,9 @@ def quality(model: dict[str, float], rows: list[dict], target: str = "ms") -> di
 
 
 def this_machine(rounds: int) -> Machine:
-    """What one thread here reaches on a product of two matrices, and of a matrix and a vector: the best of all."""
+    """What one thread here reaches on a product of two matrices, and of a matrix and a vector: the
+    best of all.
+    """
     square, matrix, vector = torch.ones(512, 512), torch.ones(10_000, 4000), torch.ones(4000)
 
     def least(run) -> float:
@@ -226,7 +233,9 @@ def this_machine(rounds: int) -> Machine:
 
 
 def plot(record: dict) -> None:
-    """Six panels into bench/results/scaling.svg: points are measured or published, lines are the models."""
+    """Six panels into bench/results/scaling.svg: points are measured or published, lines are the
+    models.
+    """
     from matplotlib import pyplot as plt
 
     plt.rcParams.update(

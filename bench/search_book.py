@@ -1,14 +1,18 @@
-"""Search over the book's own sections: by MiniLM under three poolings, by shared words, and by GloVe.
+"""Search over the book's own sections: by MiniLM under three poolings, by shared words, and by
+GloVe.
 
     python bench/search_book.py        about a minute on one core
 
-A text is a section of a page of the chapters that have been written before this one, its heading and its prose without code. The queries are the quiz questions
-of those chapters, read from their `questions.yml`; a question's id begins with the name of its page, and each section of
-that page is a right answer, of grade 1. Nobody judged single sections, so a section of another page that would answer,
-too, counts as wrong for every method alike.
+A text is a section of a page of the chapters that have been written before this one, its heading
+and its prose without code. The queries are the quiz questions of those chapters, read from their
+`questions.yml`; a question's id begins with the name of its page, and each section of that page is
+a right answer, of grade 1. Nobody judged single sections, so a section of another page that would
+answer, too, counts as wrong for every method alike.
 
-BM25 has k1 = 0.9 and b = 0.4, as Thakur et al. 2021 take it, and words in small letters without stop words or stemming. MiniLM
-reads the first 128 tokens of a section. *BM25 and the mean* adds 1 / (60 + rank) of both rankings (Cormack et al. 2009). Kept beside the scores: the first of each ranking, for the page's figure.
+BM25 has k1 = 0.9 and b = 0.4, as Thakur et al. 2021 take it, and words in small letters without
+stop words or stemming. MiniLM reads the first 128 tokens of a section. *BM25 and the mean* adds 1 /
+(60 + rank) of both rankings (Cormack et al. 2009). Kept beside the scores: the first of each
+ranking, for the page's figure.
 """
 
 import argparse
@@ -132,12 +136,16 @@ def bm25(queries: Sequence[str], texts: Sequence[str], k1: float = 0.9, b: float
 
 
 def written(places: Sequence[int], scores: Sequence[float]) -> str:
-    """The first of a ranking on one line, "12:0.53 40:0.51": a record of lists would be ten times as long."""
+    """The first of a ranking on one line, "12:0.53 40:0.51": a record of lists would be ten times
+    as long.
+    """
     return " ".join(f"{place}:{score:.3f}" for place, score in zip(places, scores, strict=False))
 
 
 def between(one: Tensor, other: Tensor) -> list[float]:
-    """The mean difference of two rows of scores and a 95 % interval, queries drawn with replacement."""
+    """The mean difference of two rows of scores and a 95 % interval, queries drawn with
+    replacement.
+    """
     draws = torch.randint(
         len(one), (RESAMPLED, len(one)), generator=torch.Generator().manual_seed(0)
     )

@@ -1,11 +1,13 @@
-"""Which pooling searches best: from a definition to its word among a thousand, by MiniLM and by what it is held against.
+"""Which pooling searches best: from a definition to its word among a thousand, by MiniLM and by
+what it is held against.
 
     python bench/search_words.py        about three minutes on one core
 
-Definitions of Open English WordNet are drawn until their words are a thousand; every word is a text, every definition a
-query, and each word that has it is a right answer, so that many queries have several. Words are among GloVe's 20,000 most
-frequent. A definition that holds a word beginning with the same four letters as one of its own is left out: no query
-shares a word with its answer, and search by shared words would find nothing.
+Definitions of Open English WordNet are drawn until their words are a thousand; every word is a
+text, every definition a query, and each word that has it is a right answer, so that many queries
+have several. Words are among GloVe's 20,000 most frequent. A definition that holds a word beginning
+with the same four letters as one of its own is left out: no query shares a word with its answer,
+and search by shared words would find nothing.
 
 Five draws, one seed each. Every method ranks the same texts for the same queries, by the cosine:
 
@@ -53,7 +55,9 @@ WANTED = [
 
 
 def common_definitions(glove: Vectors) -> list[tuple[str, list[str]]]:
-    """Each definition that gives none of its words away, with its words, both in the order of the dictionary."""
+    """Each definition that gives none of its words away, with its words, both in the order of the
+    dictionary.
+    """
     common = {word for word in glove.words[:COMMON] if re.fullmatch("[a-z]{3,12}", word)}
     words_of = defaultdict(list)
     for line in corpora.load("oewn_glosses"):
@@ -111,7 +115,9 @@ def pooled(bert: Bert, texts: Sequence[str], length: int = LENGTH) -> dict[str, 
 
 
 def bag(glove: Vectors, stop: frozenset[str]) -> Callable[[Sequence[str]], Tensor]:
-    """A function from texts to the means of their words' vectors; zero for a text of which no word is known."""
+    """A function from texts to the means of their words' vectors; zero for a text of which no word
+    is known.
+    """
 
     def vectors(texts: Sequence[str]) -> Tensor:
         rows = [

@@ -1,11 +1,13 @@
-"""Which layer of MiniLM tells two senses apart: words spelled alike, by every layer, beside untrained weights.
+"""Which layer of MiniLM tells two senses apart: words spelled alike, by every layer, beside
+untrained weights.
 
     python bench/senses_by_layer.py        about a minute on one core
 
-The uses are those of bench/trained/elmo.py: *river* against *loan*, *account*, *debt* and *fund*, which take an article
-as it does, all spelled *bank*, sorted by four labels of each sense (`measure/senses.py`). The vector is the one at the
-word itself, after each block; layer 0 is what enters the first. The control is the same architecture as it is drawn,
-under five seeds. Writes bench/results/senses_by_layer.json; the rival by a bag of words is in trained_elmo.json.
+The uses are those of bench/trained/elmo.py: *river* against *loan*, *account*, *debt* and *fund*,
+which take an article as it does, all spelled *bank*, sorted by four labels of each sense
+(`measure/senses.py`). The vector is the one at the word itself, after each block; layer 0 is what
+enters the first. The control is the same architecture as it is drawn, under five seeds. Writes
+bench/results/senses_by_layer.json; the rival by a bag of words is in trained_elmo.json.
 """
 
 import argparse

@@ -1,4 +1,5 @@
-"""What the benches of the server share: `course serve` as a process of its own, and small models for it.
+"""What the benches of the server share: `course serve` as a process of its own, and small models
+for it.
 
 Not a bench. `soak.py`, `serving.py` and `waiting.py` use it.
 """
@@ -90,7 +91,10 @@ def write_small_gpt(folder: Path, name: str) -> Path:
 
 @contextlib.contextmanager
 def course_serve(*arguments: object) -> Iterator[tuple[subprocess.Popen, str]]:
-    """The process of `course serve` at a free port, and its address without /v1. It is ended at the end."""
+    """The process of `course serve` at a free port, and its address without /v1.
+
+    It is ended at the end.
+    """
     process = subprocess.Popen(
         [sys.executable, "-m", "course.cli", "serve", "--port", "0", *map(str, arguments)],
         stdout=subprocess.PIPE,

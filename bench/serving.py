@@ -2,14 +2,16 @@
 
     python bench/serving.py [--rates 0.25 0.5 1] [--requests 16] [--tiny] [-- ARGUMENTS OF course serve]
 
-Requests arrive by a Poisson process: the time between two is drawn from an exponential distribution, and nobody waits
-for an answer before the next one asks, as it is with many users who know nothing of each other. A client that sends
-one request after the other would slow down with the server and hide how long its queue is.
+Requests arrive by a Poisson process: the time between two is drawn from an exponential
+distribution, and nobody waits for an answer before the next one asks, as it is with many users who
+know nothing of each other. A client that sends one request after the other would slow down with the
+server and hide how long its queue is.
 
-Prompts are passages of the Bible of 16 to 128 words, answers 16 to 64 tokens, both spread evenly on a log scale;
-the same requests at every rate. For each rate: time to first token, time per output token after it (median and 95th
-percentile), tokens a second, and the share of requests that kept both limits. Goodput is the highest rate at which
-nearly all keep theirs (Zhong et al. 2024, DistServe): at least the highest here, if all did at each.
+Prompts are passages of the Bible of 16 to 128 words, answers 16 to 64 tokens, both spread evenly on
+a log scale; the same requests at every rate. For each rate: time to first token, time per output
+token after it (median and 95th percentile), tokens a second, and the share of requests that kept
+both limits. Goodput is the highest rate at which nearly all keep theirs (Zhong et al. 2024,
+DistServe): at least the highest here, if all did at each.
 """
 
 import argparse

@@ -1,10 +1,12 @@
-"""What sharing a prompt's blocks does to throughput: four samples a prompt, forked or asked for apart, in equal memory; steps are counted.
+"""What sharing a prompt's blocks does to throughput: four samples a prompt, forked or asked for
+apart, in equal memory; steps are counted.
 
     python bench/shared_samples.py        a quarter of a minute on one core
 
-Forty prompts from held-out scripture, cut to a number of tokens, four continuations of 32 tokens each, by the small GPT. The cache has 64
-blocks of 16 and no prefix cache. Forked: one request with n = 4. Apart: four requests with n = 1. All say equally many tokens, so
-that steps compare. Beside steps: tokens read, mean number of texts at once, preemptions.
+Forty prompts from held-out scripture, cut to a number of tokens, four continuations of 32 tokens
+each, by the small GPT. The cache has 64 blocks of 16 and no prefix cache. Forked: one request with
+n = 4. Apart: four requests with n = 1. All say equally many tokens, so that steps compare. Beside
+steps: tokens read, mean number of texts at once, preemptions.
 """
 
 import os

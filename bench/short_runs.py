@@ -1,7 +1,8 @@
 """What chapter 7's short trainings share: batches of stretches, a schedule, held-out blanks.
 
-A batch has 32 stretches of 32 tokens; the rate rises for a tenth of the steps and falls to nothing. A seed decides the
-stretches and the blanks, the same for all kinds of run that are held against each other.
+A batch has 32 stretches of 32 tokens; the rate rises for a tenth of the steps and falls to nothing.
+A seed decides the stretches and the blanks, the same for all kinds of run that are held against
+each other.
 """
 
 import os

@@ -2,14 +2,17 @@
 
     python bench/sides.py        about a minute on one core
 
-Both were trained here on the King James Bible, by bench/trained/gpt.py and bench/trained/bert.py, and cost about as many
-operations; the record has the counts. What differs besides the side that they see: blocks (4 and 2), tokens seen, the
-vocabulary, and that each is one training. Five pairs of words, chosen before any of them was measured, are spelled
-*bank*, and a few labels sort the rest (`measure/senses.py`). Both models read the same ten words to each side. The vector
-is the one at the word's last piece, at that of the next word, at the end of the text, or the mean over it; at the word also after each block.
+Both were trained here on the King James Bible, by bench/trained/gpt.py and bench/trained/bert.py,
+and cost about as many operations; the record has the counts. What differs besides the side that
+they see: blocks (4 and 2), tokens seen, the vocabulary, and that each is one training. Five pairs
+of words, chosen before any of them was measured, are spelled *bank*, and a few labels sort the rest
+(`measure/senses.py`). Both models read the same ten words to each side. The vector is the one at
+the word's last piece, at that of the next word, at the end of the text, or the mean over it; at the
+word also after each block.
 
-Controls: three untrained models of either shape, drawn as their scripts draw them, and a bag of the other words, each
-weighed by its rarity. The lines were among those trained on; none had the new spelling.
+Controls: three untrained models of either shape, drawn as their scripts draw them, and a bag of the
+other words, each weighed by its rarity. The lines were among those trained on; none had the new
+spelling.
 """
 
 import argparse
@@ -71,7 +74,9 @@ def uses() -> dict[str, Uses]:
 
 
 def as_ids(one: SmallModel, line: list[str], at: int) -> tuple[list[int], int, int, int]:
-    """The line's ids, where the text begins in them, and the places of the last pieces of the word and of the next one."""
+    """The line's ids, where the text begins in them, and the places of the last pieces of the word
+    and of the next one.
+    """
     parts = [
         " ".join(line[:at]),
         SPELLING,
@@ -146,7 +151,9 @@ def senses(
 
 
 def bags(asked: dict[str, Uses]) -> dict[str, float]:
-    """The same sorting by the other words alone, each counted and weighed by its rarity in these lines."""
+    """The same sorting by the other words alone, each counted and weighed by its rarity in these
+    lines.
+    """
     found = {}
     for pair, some in asked.items():
         lines = Counter(word for line in some.lines for word in set(line) if word != SPELLING)

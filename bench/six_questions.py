@@ -1,7 +1,9 @@
-"""A fixed notebook of six small questions, for `bench/grading.py`: the same functions and the same questions about them
-as exercises of ours, as plain assertions in stock nbgrader's check cells, and as otter-grader's test files.
+"""A fixed notebook of six small questions, for `bench/grading.py`: the same functions and the same
+questions about them as exercises of ours, as plain assertions in stock nbgrader's check cells, and
+as otter-grader's test files.
 
-The rivals' cells import torch and nothing of ours, in their favour. All answers are right: what honest work costs is measured.
+The rivals' cells import torch and nothing of ours, in their favour. All answers are right: what
+honest work costs is measured.
 
 `measured_course.py` runs `course` where they are known.
 """
@@ -24,7 +26,9 @@ IMPORTS = "import torch"
 
 @dataclass(frozen=True)
 class Question:
-    """One function: how it is right, and cases that decide, an expression of the call and one of the value. A point each."""
+    """One function: how it is right, and cases that decide, an expression of the call and one of
+    the value. A point each.
+    """
 
     name: str
     arguments: str
@@ -117,7 +121,9 @@ def _value(expression: str) -> object:
 
 
 def prepare(folder: Path) -> None:
-    """Write the solutions file and build the student's notebook below `folder`, as for any assignment."""
+    """Write the solutions file and build the student's notebook below `folder`, as for any
+    assignment.
+    """
     from autograder.authoring.notebooks import build
 
     for real in (catalogue.SOLUTIONS, catalogue.EXERCISES):  # the course's own stay known beside it
@@ -164,7 +170,9 @@ def _marks(grade_id: str, kind: str = "code", solution: bool = False, points: in
 
 
 def source() -> str:
-    """nbgrader's source notebook as JSON: solutions between its delimiters, assertions in the check cells."""
+    """nbgrader's source notebook as JSON: solutions between its delimiters, assertions in the check
+    cells.
+    """
     return _notebook(lambda one: "\n".join(_delimited(one)), checked=True)
 
 

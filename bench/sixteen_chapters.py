@@ -1,8 +1,10 @@
-"""A book of sixteen chapters, made of chapter 1 copied and varied: what building, navigation, search and pages cost.
+"""A book of sixteen chapters, made of chapter 1 copied and varied: what building, navigation,
+search and pages cost.
 
-Each copy differs from the others in every code cell, every title and every section, so that neither the cache of
-executed pages nor Sphinx serves one twice. Headings below the titles stay, since the exercises name them. Seconds are of the machine as it was; CPU seconds are what is counted on, because other work on
-the machine stretches the former and hardly the latter.
+Each copy differs from the others in every code cell, every title and every section, so that neither
+the cache of executed pages nor Sphinx serves one twice. Headings below the titles stay, since the
+exercises name them. Seconds are of the machine as it was; CPU seconds are what is counted on,
+because other work on the machine stretches the former and hardly the latter.
 
     python bench/sixteen_chapters.py            # all of it: copies, cold build, unchanged build, one edited page
     python bench/sixteen_chapters.py --run 3    # runs the pages of three copies and lends their outputs to the others
@@ -62,7 +64,9 @@ def make_book(work: Path, copies: int) -> list[str]:
 
 
 def varied(text: str, number: int) -> str:
-    """A page whose code cells, title and sections differ from those of every other copy, and whose labels are its own."""
+    """A page whose code cells, title and sections differ from those of every other copy, and whose
+    labels are its own.
+    """
     text = re.sub(
         r"^(```\{code-cell\}[^\n]*\n(?:(?::[^\n]*|---.*?---)\n)*)",
         rf"\g<1># chapter {number}\n",
@@ -95,7 +99,9 @@ def timed(what, *args):
 
 
 def lend_outputs(work: Path, names: list[str]) -> int:
-    """Give each page of the copies that has not run the outputs of the first chapter's page; how many pages that was."""
+    """Give each page of the copies that has not run the outputs of the first chapter's page; how
+    many pages that was.
+    """
     kept, lent = get_cache(str(cache.cache_path(work))), 0
     for name in names[1:]:
         for path in sorted((work / "book" / name).glob("*.md")):
@@ -130,7 +136,9 @@ def is_kept(kept, notebook) -> bool:
 
 
 def run_pages(work: Path, names: list[str], run: int, jobs: int) -> dict:
-    """Run the pages of the first `run` chapters and lend the others theirs; how many, and what the runs cost."""
+    """Run the pages of the first `run` chapters and lend the others theirs; how many, and what the
+    runs cost.
+    """
     if run == 0:
         shutil.copytree(cache.cache_path(ROOT), cache.cache_path(work))
     aside = {
@@ -167,7 +175,9 @@ def run_pages(work: Path, names: list[str], run: int, jobs: int) -> dict:
 
 
 def libraries() -> float:
-    """CPU seconds that loading the pages' libraries takes, once for all pages; 0 where each page loads them itself."""
+    """CPU seconds that loading the pages' libraries takes, once for all pages; 0 where each page
+    loads them itself.
+    """
     if not kernels.POSSIBLE:
         return 0.0
     with kernels.Nursery() as nursery:
@@ -175,10 +185,11 @@ def libraries() -> float:
 
 
 def stills_drawn(html: Path, names: list[str]) -> dict:
-    """How many figures the chapters have, and the CPU seconds of drawing a still of each anew, all in one browser.
+    """How many figures the chapters have, and the CPU seconds of drawing a still of each anew, all
+    in one browser.
 
-    The copies share data and so stills; in a book every figure has its own, so each is drawn. 0 seconds where there is
-    no Chromium.
+    The copies share data and so stills; in a book every figure has its own, so each is drawn. 0
+    seconds where there is no Chromium.
     """
     found = [
         (name, data)
@@ -194,7 +205,9 @@ def stills_drawn(html: Path, names: list[str]) -> dict:
 
 
 def measure(html: Path, names: list[str]) -> dict:
-    """What the built book weighs: pages, links of the navigation, search, a page with all that it loads."""
+    """What the built book weighs: pages, links of the navigation, search, a page with all that it
+    loads.
+    """
     pages = sorted(path for path in html.rglob("*.html"))
     text = (html / CHAPTER / "index.html").read_text(encoding="utf-8")
     nav = text[text.index('id="book-nav"') : text.index("</nav>", text.index('id="book-nav"'))]

@@ -1,13 +1,15 @@
-"""Skip-gram against gensim with one worker: words a second, and quality on the same text with the same settings.
+"""Skip-gram against gensim with one worker: words a second, and quality on the same text with the
+same settings.
 
     python bench/skipgram.py [--repetitions 7] [--lines 30000]
 
-Speed: both train one epoch on the same lines, in turn, from tokenized sentences with the vocabulary already counted;
-looking words up is inside the time of both. A word counts whether subsampling keeps it or not.
-Quality: both train on all glosses in the same random order, with the dimension, window, negatives, epochs,
-subsampling and learning rate of `trained("skipgram")`. CBOW likewise, save that gensim gets the learning rate of the
-released program, 0.05: its steps are larger, because it hands each context word the whole gradient. SVD and GloVe,
-which gensim does not have, stand beside gensim's skip-gram.
+Speed: both train one epoch on the same lines, in turn, from tokenized sentences with the vocabulary
+already counted; looking words up is inside the time of both. A word counts whether subsampling
+keeps it or not. Quality: both train on all glosses in the same random order, with the dimension,
+window, negatives, epochs, subsampling and learning rate of `trained("skipgram")`. CBOW likewise,
+save that gensim gets the learning rate of the released program, 0.05: its steps are larger, because
+it hands each context word the whole gradient. SVD and GloVe, which gensim does not have, stand
+beside gensim's skip-gram.
 """
 
 import argparse
@@ -83,7 +85,9 @@ def rival(sentences: list[list[str]], method: str, epochs: int) -> word2vec.Word
 
 
 def speed(sentences: list[list[str]], repetitions: int) -> dict:
-    """Words a second in one epoch, ours and gensim's in turn; the first round warms up and is not kept."""
+    """Words a second in one epoch, ours and gensim's in turn; the first round warms up and is not
+    kept.
+    """
     words = sum(map(len, sentences))
     vocabulary = Vocabulary.from_sentences(sentences, MIN_COUNT)
     ours, theirs = [], []
@@ -104,7 +108,9 @@ def speed(sentences: list[list[str]], repetitions: int) -> dict:
 
 
 def quality(sentences: list[list[str]]) -> tuple[list[dict], dict[str, float]]:
-    """Spearman on the word pairs: rows for all four methods, and gensim's own scores for skip-gram and CBOW."""
+    """Spearman on the word pairs: rows for all four methods, and gensim's own scores for skip-gram
+    and CBOW.
+    """
     pairs = {name: corpora.load(name) for name in ("wordsim353", "simlex999")}
     scores, rows = {}, []
     for method, prefix in (("skipgram", ""), ("cbow", "cbow_")):

@@ -1,14 +1,18 @@
-"""SmolLM2 out of its GGUF file, by us and by transformers: the same tokens? And what three slips at the file and the cache write.
+"""SmolLM2 out of its GGUF file, by us and by transformers: the same tokens? And what three slips at
+the file and the cache write.
 
     python bench/smollm2_tokens.py        after `course download-data`; about three minutes on one core
 
-transformers' LlamaForCausalLM gets the numbers as the `gguf` package dequantises them, its own names and its own order of rows: none
-of that is our code. Both write greedily after the same ids, each with its own cache of keys and values, theirs by `generate`. The
-end of a text does not end the writing. Kept are the tokens, the largest difference between the logits of both over the whole text,
-and the smallest lead that a chosen token had: where that is smaller than the difference, equal tokens would be luck.
+transformers' LlamaForCausalLM gets the numbers as the `gguf` package dequantises them, its own
+names and its own order of rows: none of that is our code. Both write greedily after the same ids,
+each with its own cache of keys and values, theirs by `generate`. The end of a text does not end the
+writing. Kept are the tokens, the largest difference between the logits of both over the whole text,
+and the smallest lead that a chosen token had: where that is smaller than the difference, equal
+tokens would be luck.
 
-Three slips, each without any error: rows of queries and keys left in the file's order; each new token's position counted from the
-prompt's length twice; and the whole text passed through the model at each step although its keys are in the cache already.
+Three slips, each without any error: rows of queries and keys left in the file's order; each new
+token's position counted from the prompt's length twice; and the whole text passed through the model
+at each step although its keys are in the cache already.
 """
 
 import argparse
@@ -52,7 +56,9 @@ CHATS = ("What is the capital of France?", "Write one sentence about a river ban
 
 
 def theirs_of(path: Path) -> LlamaForCausalLM:
-    """transformers' model of the file, part for part as its `from_pretrained(gguf_file=...)` builds it, without the minute that takes."""
+    """transformers' model of the file, part for part as its `from_pretrained(gguf_file=...)` builds
+    it, without the minute that takes.
+    """
     file = gguf.GGUFReader(path)
     value = {name: field.contents() for name, field in file.fields.items() if len(field.data) == 1}
     config = LlamaConfig(
@@ -92,7 +98,9 @@ def theirs_of(path: Path) -> LlamaForCausalLM:
 def written(
     model: Llama, prompt: list[int], new: int, slip: str = ""
 ) -> tuple[list[int], list[Tensor]]:
-    """Greedy with a cache, one token a step, with one slip at most: the tokens, and the shares that each was chosen from."""
+    """Greedy with a cache, one token a step, with one slip at most: the tokens, and the shares that
+    each was chosen from.
+    """
     cache, ids, shares = [GrowingCache() for _ in model.blocks], list(prompt), []
     logits = model(torch.tensor([ids]), cache=cache)
     while True:
@@ -110,7 +118,9 @@ def written(
 def slipped(
     ours: Llama, left: Llama, prompt: list[int], decode: Callable[[list[int]], str]
 ) -> dict[str, dict]:
-    """What each slip writes, for how long it writes the same, and how much of the next token's shares it moves at the second step."""
+    """What each slip writes, for how long it writes the same, and how much of the next token's
+    shares it moves at the second step.
+    """
     right, shares = written(ours, prompt, SLIP)
     found = {"none": {"text": decode(right)}}
     for slip, model in (("position", ours), ("whole text", ours), ("rows", left)):

@@ -3,12 +3,14 @@
     python bench/soak.py [--seconds 600] [--clients 12] [--no-record]
     python bench/soak.py --deeds 10 [--clients 12] [--no-record]        so many things a client, however long they take
 
-A tiny model, with so few blocks of cache that sequences are preempted all the time. Clients complete, chat, stream, ask
-for several answers and for embeddings, hang up in mid-stream and before the answer, send what is wrong, too large or no
-HTTP, and open connections that say nothing. Each now and then asks one question whose greedy answer must never change.
+A tiny model, with so few blocks of cache that sequences are preempted all the time. Clients
+complete, chat, stream, ask for several answers and for embeddings, hang up in mid-stream and before
+the answer, send what is wrong, too large or no HTTP, and open connections that say nothing. Each
+now and then asks one question whose greedy answer must never change.
 
-Left behind may be: no block, no sequence, no task, no file descriptor, no thread more than at the start. Memory is
-reported. Exit code 1 if something is left, or an answer had a status that it should not have.
+Left behind may be: no block, no sequence, no task, no file descriptor, no thread more than at the
+start. Memory is reported. Exit code 1 if something is left, or an answer had a status that it
+should not have.
 """
 
 import argparse
@@ -250,7 +252,8 @@ def main() -> int:
             "--speculate",
             2,
         ) as (process, url):
-            # What is made once and kept (thread pools, compiled templates) is there after every kind was served.
+            # What is made once and kept (thread pools, compiled templates) is there after every
+            # kind was served.
             asyncio.run(soak(url, min(args.seconds / 4, 20), args.clients, 10_000, args.deeds))
             before = _settled(url, process.pid, None)
             traffic = asyncio.run(soak(url, args.seconds, args.clients, deeds=args.deeds))

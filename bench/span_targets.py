@@ -1,17 +1,21 @@
-"""What a short target buys: span corruption against writing the whole text again, at equal operations.
+"""What a short target buys: span corruption against writing the whole text again, at equal
+operations.
 
     python bench/span_targets.py [--seed N]        about a minute and a half a seed on one core
 
-Two small T5s (two layers a stack, 128 wide) read the same corrupted stretches of the King James Bible, 15 % of 64 tokens
-cut out in spans of 3 on average. One writes the spans behind their sentinels, as T5 does; the other writes the whole
-stretch, a target five times as long. Each may spend the same operations, forwards and backwards, as torch counts them, so
-the first makes more steps. Both are asked for the same held-out tokens that were cut out: nats a token, given the source
-and what the target says before. Nothing but the source tells either more: what the longer target has before a lost token
-stands in the source, or was lost and is in the short one too. Beside them: what the frequencies of tokens give.
+Two small T5s (two layers a stack, 128 wide) read the same corrupted stretches of the King James
+Bible, 15 % of 64 tokens cut out in spans of 3 on average. One writes the spans behind their
+sentinels, as T5 does; the other writes the whole stretch, a target five times as long. Each may
+spend the same operations, forwards and backwards, as torch counts them, so the first makes more
+steps. Both are asked for the same held-out tokens that were cut out: nats a token, given the source
+and what the target says before. Nothing but the source tells either more: what the longer target
+has before a lost token stands in the source, or was lost and is in the short one too. Beside them:
+what the frequencies of tokens give.
 
-`lengths` counts source and target for shares and mean spans, by the objective's own arithmetic and by drawing.
-A seed is the start, the stretches and the spans. With --seed one seed is made and merged into the record.
-Not here: what either is worth on a task after fine-tuning (Raffel et al. 2020, table 5).
+`lengths` counts source and target for shares and mean spans, by the objective's own arithmetic and
+by drawing. A seed is the start, the stretches and the spans. With --seed one seed is made and
+merged into the record. Not here: what either is worth on a task after fine-tuning (Raffel et al.
+2020, table 5).
 """
 
 import argparse
@@ -125,7 +129,9 @@ def trained(whole: bool, tokens: Tensor, seed: int, teraflops: float) -> tuple[n
 
 @torch.no_grad()
 def asked(model: nn.Module, held: Tensor, whole: bool) -> dict[str, float]:
-    """Nats and the share said right, over the tokens that were cut out of held-out stretches, always the same."""
+    """Nats and the share said right, over the tokens that were cut out of held-out stretches,
+    always the same.
+    """
     rows = held[: len(held) // LENGTH * LENGTH].view(-1, LENGTH)[::3]
     batch = batch_of(rows, whole, torch.Generator().manual_seed(7))
     logits = torch.cat(

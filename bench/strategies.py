@@ -1,15 +1,18 @@
-"""What each way of choosing a token does to a text: diversity, repetition and surprise, on two models.
+"""What each way of choosing a token does to a text: diversity, repetition and surprise, on two
+models.
 
     python bench/strategies.py gpt_kjv        a quarter of a minute on one core; record strategies_gpt_kjv
     python bench/strategies.py smollm2        six minutes on one core; record strategies_smollm2
 
-Each model goes on from the beginnings of texts that it was not trained on (the small GPT), or that are no part of any
-instruction (SmolLM2: editorials of a newspaper; whether it has read them is not known). Beside its continuations stands
-what people wrote there. For each text: how many of its tokens, and of its runs of four, are different ones; whether it ends
-in a loop; and its surprise under the model, in bits a token at temperature 1. And for each place in people's text: how
-many tokens a filter keeps there, and whether the one that people wrote is among them.
+Each model goes on from the beginnings of texts that it was not trained on (the small GPT), or that
+are no part of any instruction (SmolLM2: editorials of a newspaper; whether it has read them is not
+known). Beside its continuations stands what people wrote there. For each text: how many of its
+tokens, and of its runs of four, are different ones; whether it ends in a loop; and its surprise
+under the model, in bits a token at temperature 1. And for each place in people's text: how many
+tokens a filter keeps there, and whether the one that people wrote is among them.
 
-Each prompt and seed has a generator of its own. Values are kept per prompt, so that differences can be paired.
+Each prompt and seed has a generator of its own. Values are kept per prompt, so that differences can
+be paired.
 """
 
 import argparse
@@ -60,7 +63,9 @@ Pair = tuple[list[int], list[int]]
 
 
 def verses(tokenizer, count: int, given: int) -> list[Pair]:
-    """Beginnings of held-out scripture at the start of a verse, each with what follows; the first has a line feed before it."""
+    """Beginnings of held-out scripture at the start of a verse, each with what follows; the first
+    has a line feed before it.
+    """
     text = split(scripture())[1]
     lines = text.splitlines()
     generator, found = torch.Generator().manual_seed(0), []
@@ -73,7 +78,9 @@ def verses(tokenizer, count: int, given: int) -> list[Pair]:
 
 
 def editorials(tokenizer, count: int, given: int) -> list[Pair]:
-    """Beginnings of newspaper editorials, sentences of one article put together, each with what follows."""
+    """Beginnings of newspaper editorials, sentences of one article put together, each with what
+    follows.
+    """
     with tarfile.open(next(corpora.path("sentiment").glob("*.tar.gz"))) as archive:
         content = archive.extractfile(
             "hutto_ICWSM_2014/nytEditorialSnippets_GroundTruth.txt"
@@ -111,7 +118,9 @@ def bits(model, prompts: list[list[int]], outputs: list[list[int]]) -> list[floa
 
 
 def described(model, prompts: list[list[int]], seeds: list[list[list[int]]]) -> dict:
-    """For each prompt the means over the seeds; `same` is the share of prompts whose texts are all the same one."""
+    """For each prompt the means over the seeds; `same` is the share of prompts whose texts are all
+    the same one.
+    """
 
     def each(value):
         return [
@@ -137,7 +146,9 @@ def described(model, prompts: list[list[int]], seeds: list[list[list[int]]]) -> 
 
 @torch.inference_mode()
 def kept_by(model, pairs: list[Pair]) -> dict:
-    """At each place of people's text: how many tokens a filter keeps, and whether people's is among them."""
+    """At each place of people's text: how many tokens a filter keeps, and whether people's is among
+    them.
+    """
     counts, missed = {name: [] for name in FILTERS}, {name: 0 for name in FILTERS}
     for prompt, written in pairs:
         logits = model(torch.tensor([prompt + written]))[0, len(prompt) - 1 : -1].float()

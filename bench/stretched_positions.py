@@ -1,9 +1,11 @@
-"""Can BERT's table of places be made longer without training? The small BERT of scripture, at twice its length.
+"""Can BERT's table of places be made longer without training? The small BERT of scripture, at twice
+its length.
 
     python bench/stretched_positions.py        a few seconds on one core
 
-The BERT of bench/trained/bert.py has 32 rows of places. Its held-out stretches of 64 tokens, 15 % of them blanks, the same
-throughout, are read in two pieces of 32; and whole, with a table of 64 rows that is made in one of these ways:
+The BERT of bench/trained/bert.py has 32 rows of places. Its held-out stretches of 64 tokens, 15 %
+of them blanks, the same throughout, are read in two pieces of 32; and whole, with a table of 64
+rows that is made in one of these ways:
 
 - drawn: 32 more rows at random, as large as the trained ones;
 - copied: the 32 rows once more, as Longformer begins its training (Beltagy et al. 2020, section 5);

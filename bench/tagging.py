@@ -1,13 +1,16 @@
-"""Tags right and entities right, by a linear layer on frozen vectors, for names and sentences that were not trained on.
+"""Tags right and entities right, by a linear layer on frozen vectors, for names and sentences that
+were not trained on.
 
     python bench/tagging.py        about two minutes on one core
 
-The sentences are invented with real names (`reference_impl/corpora/invented.py`). Per seed, names are divided, 400 sentences
-made with one half, and three sets of 200 to test: names that were met in the same forms of sentence, new names in the same
-forms, new names in forms that were not trained on. The same once more with sentences made from twenty surnames and twenty
-places only. Three bodies, none of which learns: MiniLM's last layer, its table of
-words, and the same network with weights as they are drawn. The head is `heads.Classifier` on the vector of a word's first
-piece, trained on all sentences at once; its dropout of a half was chosen on seed 0. Five seeds; the rival that says O of everything is counted beside.
+The sentences are invented with real names (`reference_impl/corpora/invented.py`). Per seed, names
+are divided, 400 sentences made with one half, and three sets of 200 to test: names that were met in
+the same forms of sentence, new names in the same forms, new names in forms that were not trained
+on. The same once more with sentences made from twenty surnames and twenty places only. Three
+bodies, none of which learns: MiniLM's last layer, its table of words, and the same network with
+weights as they are drawn. The head is `heads.Classifier` on the vector of a word's first piece,
+trained on all sentences at once; its dropout of a half was chosen on seed 0. Five seeds; the rival
+that says O of everything is counted beside.
 
 Kept: the head of seed 0 on MiniLM, 2,695 numbers, for the page.
 """
@@ -39,7 +42,9 @@ TAGS = ["O", *(f"{mark}-{kind}" for kind in ("PER", "LOC", "ORG") for mark in "B
 def first_pieces(
     bert: Bert, sentences: Sequence[Tagged], table: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """The vectors (N, C) of all words' first pieces, sentence after sentence, and the numbers of their tags (N,)."""
+    """The vectors (N, C) of all words' first pieces, sentence after sentence, and the numbers of
+    their tags (N,).
+    """
     tokenizer = corpora.load("bert_tokenizer")
     rows = [tokenizer.encode(" ".join(words)) for words, _ in sentences]
     labels = [
@@ -62,7 +67,9 @@ def first_pieces(
 
 
 def fitted(x: Tensor, labels: Tensor, seed: int) -> Classifier:
-    """A linear layer fitted to all words at once, on vectors of mean 0 and deviation 1 that are folded into its weights."""
+    """A linear layer fitted to all words at once, on vectors of mean 0 and deviation 1 that are
+    folded into its weights.
+    """
     torch.manual_seed(seed)
     head, mean, deviation = (
         Classifier(x.shape[1], len(TAGS), dropout=0.5),

@@ -1,10 +1,12 @@
-"""The book's own theme beside pydata-sphinx-theme: what a reader gets, what it weighs, what is ours to keep.
+"""The book's own theme beside pydata-sphinx-theme: what a reader gets, what it weighs, what is ours
+to keep.
 
-Both sides show the same executed pages with the same palette, type and figures. The library is used as its manual
-says: options, its documented variables (themes/library.css) and one small extension (themes/library_theme.py).
-The table decided for the own theme: no rule of axe broken against three, a silent console, a third of the bytes,
-excerpts and notes from disk, contents without scripts. Its price is the lines to keep, which the table counts too.
-A visit a kind of page, size and colour scheme, from disk, with the network cut. Needs Chromium; no rival in speed, so no rows.
+Both sides show the same executed pages with the same palette, type and figures. The library is used
+as its manual says: options, its documented variables (themes/library.css) and one small extension
+(themes/library_theme.py). The table decided for the own theme: no rule of axe broken against three,
+a silent console, a third of the bytes, excerpts and notes from disk, contents without scripts. Its
+price is the lines to keep, which the table counts too. A visit a kind of page, size and colour
+scheme, from disk, with the network cut. Needs Chromium; no rival in speed, so no rows.
 
     python bench/themes.py            # builds the library's side, measures both, writes bench/results/themes.json
 """
@@ -71,7 +73,8 @@ SIDES = {  # where each theme puts the parts that are asked about
         "pop": "[role=tooltip]",
     },
 }
-# Notes, page notebooks, quiz and figures are ours with either theme, so their lines count for neither.
+# Notes, page notebooks, quiz and figures are ours with either theme, so their lines count for
+# neither.
 OWN_LINES = [
     "book/_ext/course_theme.py",
     "book/_ext/word2serve/*.html",

@@ -1,13 +1,16 @@
-"""How long tokenizers take to train and to encode: `reference_impl.tokenizers` against the libraries.
+"""How long tokenizers take to train and to encode: `reference_impl.tokenizers` against the
+libraries.
 
-Each row runs ours and the rival in turn, as often as asked, on one thread each, and counts seconds of processor time:
-with one thread they are the seconds of a clock on a machine that does nothing else, and a busy one does not spoil
-them. Before anything is counted, both must give the same result where the row says so.
+Each row runs ours and the rival in turn, as often as asked, on one thread each, and counts seconds
+of processor time: with one thread they are the seconds of a clock on a machine that does nothing
+else, and a busy one does not spoil them. Before anything is counted, both must give the same result
+where the row says so.
 
     python bench/tokenization.py [--rounds 5] [--only NAME] [--minbpe FOLDER]
 
-minbpe is on no package index. Its rows are measured if FOLDER holds its package, and left out, with a word, if not.
-(This file is not called tokenizers.py, because it must be able to import the library of that name.)
+minbpe is on no package index. Its rows are measured if FOLDER holds its package, and left out, with
+a word, if not. (This file is not called tokenizers.py, because it must be able to import the
+library of that name.)
 """
 
 import argparse
@@ -198,7 +201,9 @@ def encoding_rows(text: str) -> Iterator[Row]:
 
 
 def minbpe_rows(folder: Path) -> Iterator[Row]:
-    """The plain program that everyone learns from: its training counts all pairs anew for each merge."""
+    """The plain program that everyone learns from: its training counts all pairs anew for each
+    merge.
+    """
     sys.path.insert(0, str(folder))
     from minbpe import RegexTokenizer
 

@@ -2,9 +2,9 @@
 
     python bench/trace.py
 
-Sixty tokens fit into the cache, in blocks of four, and a step reads at most eight. What each request says is compared
-with what it says alone. The record, bench/results/trace.json, has the requests, the drawing and a row for each step
-(see `engine.trace`), for pages and figures.
+Sixty tokens fit into the cache, in blocks of four, and a step reads at most eight. What each
+request says is compared with what it says alone. The record, bench/results/trace.json, has the
+requests, the drawing and a row for each step (see `engine.trace`), for pages and figures.
 """
 
 import torch
@@ -31,7 +31,9 @@ LIMITS = {"num_blocks": 15, "block_size": 4, "max_num_seqs": 4, "max_num_batched
 def run(
     model: Llama, requests: list[tuple[str, int, list[int], int]]
 ) -> tuple[Engine, dict[str, list[int]]]:
-    """Serve these, each from its step on; the engine with its trace, and what each request was answered."""
+    """Serve these, each from its step on; the engine with its trace, and what each request was
+    answered.
+    """
     limits = SchedulerConfig(
         max_num_seqs=LIMITS["max_num_seqs"],
         max_model_len=48,

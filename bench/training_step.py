@@ -1,17 +1,19 @@
-"""How long a GPT's training step takes: our model in our loop against nanoGPT's and transformers' in plain torch loops.
+"""How long a GPT's training step takes: our model in our loop against nanoGPT's and transformers'
+in plain torch loops.
 
-All take the same tokens in float32 on one thread: forward, backward, clipping, AdamW with two groups, gradients let go.
-The three take turns, a few steps each, as often as asked. All have torch's fused AdamW: transformers' Trainer makes it
-so by default, our loop too; nanoGPT's `configure_optimizers` asks for it on a GPU only, so that its two groups are
-given to a fused one here. nanoGPT's GELU is the exact one, GPT-2's the tanh form, which takes longer: ours has against
-each rival what that rival has.
-A fourth contestant is our own loop under bf16 autocast, against our own float32: it can be faster only where the
-processor multiplies bf16 (avx512_bf16 or amx_bf16); the record says whether this one does.
+All take the same tokens in float32 on one thread: forward, backward, clipping, AdamW with two
+groups, gradients let go. The three take turns, a few steps each, as often as asked. All have
+torch's fused AdamW: transformers' Trainer makes it so by default, our loop too; nanoGPT's
+`configure_optimizers` asks for it on a GPU only, so that its two groups are given to a fused one
+here. nanoGPT's GELU is the exact one, GPT-2's the tanh form, which takes longer: ours has against
+each rival what that rival has. A fourth contestant is our own loop under bf16 autocast, against our
+own float32: it can be faster only where the processor multiplies bf16 (avx512_bf16 or amx_bf16);
+the record says whether this one does.
 
     python bench/training_step.py [--rounds 5] [--steps 3] [--rivals FOLDER]
 
-nanoGPT is on no package index. Its rows are measured if FOLDER/nanogpt/model.py is there (or the folder that
-W2S_RIVALS names), and left out, with a word, if not.
+nanoGPT is on no package index. Its rows are measured if FOLDER/nanogpt/model.py is there (or the
+folder that W2S_RIVALS names), and left out, with a word, if not.
 """
 
 import argparse
@@ -57,8 +59,8 @@ def blocks(batch_size: int, length: int) -> torch.Tensor:
 def ours(size: tuple, act: str = "gelu_new", autocast: torch.dtype | None = None) -> Run:
     """Our model in our loop, with all that the loop does at each step.
 
-    A call of `train` makes an optimiser, whose first step makes the moments; the rivals keep theirs. So ours goes one
-    step more, and the clock starts with the second.
+    A call of `train` makes an optimiser, whose first step makes the moments; the rivals keep
+    theirs. So ours goes one step more, and the clock starts with the second.
     """
     width, layers, heads, batch_size, length = size
     model = GPT(
@@ -141,7 +143,10 @@ def nanogpt(size: tuple, file: Path) -> Run:
 
 
 def hugging_face(size: tuple) -> Run:
-    """transformers' GPT-2 with SDPA. It is fed the same positions; it takes one label fewer than it has tokens."""
+    """transformers' GPT-2 with SDPA.
+
+    It is fed the same positions; it takes one label fewer than it has tokens.
+    """
     width, layers, heads, batch_size, length = size
     config = transformers.GPT2Config(
         vocab_size=VOCAB_SIZE,

@@ -2,9 +2,10 @@
 
     python bench/two_ranks.py        a minute, on two cores if it gets them
 
-The trained GPT of scripture, cut as `layers.tensor_parallel` says; the ranks meet over gloo. Sums are counted where they
-are made, in rank 0. Then the same for SmolLM2 if it is there, in three, since its three heads of keys can't be cut in two.
-Seconds a step are medians of runs that take turns; `machine` says who else was there.
+The trained GPT of scripture, cut as `layers.tensor_parallel` says; the ranks meet over gloo. Sums
+are counted where they are made, in rank 0. Then the same for SmolLM2 if it is there, in three,
+since its three heads of keys can't be cut in two. Seconds a step are medians of runs that take
+turns; `machine` says who else was there.
 """
 
 import os

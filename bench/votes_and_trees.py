@@ -1,16 +1,20 @@
-"""Votes and trees on sums by steps, at equal numbers of sampled tokens, with the model that is half trained.
+"""Votes and trees on sums by steps, at equal numbers of sampled tokens, with the model that is half
+trained.
 
     python bench/votes_and_trees.py        after trained/sums.py; two minutes on one core
 
-A tree has WIDTH thoughts a level and BRANCHES continuations of each, a thought being the steps so far: TOKENS tokens a problem,
-what as many chains cost that vote. Three values judge a thought:
+A tree has WIDTH thoughts a level and BRANCHES continuations of each, a thought being the steps so
+far: TOKENS tokens a problem, what as many chains cost that vote. Three values judge a thought:
 
-- likelihood: the model's own log-probability of the steps (a beam search over steps that were sampled);
-- checked: how many of its steps follow, in order, from the problem, which a program says. It knows the rule and so solves the task
-  alone: this shows what a search makes of a perfect value, and is no result of the model;
+- likelihood: the model's own log-probability of the steps (a beam search over steps that were
+  sampled);
+- checked: how many of its steps follow, in order, from the problem, which a program says. It knows
+  the rule and so solves the task alone: this shows what a search makes of a perfect value, and is
+  no result of the model;
 - nothing: a random number.
 
-Also all chains whose last step is judged likeliest ("best of"), and greedy. Three seeds. Writes bench/results/votes_and_trees.json.
+Also all chains whose last step is judged likeliest ("best of"), and greedy. Three seeds. Writes
+bench/results/votes_and_trees.json.
 """
 
 import os

@@ -1,12 +1,15 @@
-"""What users of `course serve` wait for: the small GPT over HTTP, asked by the real `openai` client, in seconds.
+"""What users of `course serve` wait for: the small GPT over HTTP, asked by the real `openai`
+client, in seconds.
 
     python bench/waiting.py [--rates 4 8 16] [--requests 60]        three minutes, on as many cores as server and client get
 
-`serving.py` has SmolLM2 and few requests; here are enough for an interval. Open: requests come by a Poisson process, each
-rate with five seeds. Closed: so many clients, each of which asks again when it has its answer. Prompts are beginnings of
-verses, answers 16 to 64 tokens, all streamed. Server and client share the machine, and with others: see `machine`.
+`serving.py` has SmolLM2 and few requests; here are enough for an interval. Open: requests come by a
+Poisson process, each rate with five seeds. Closed: so many clients, each of which asks again when
+it has its answer. Prompts are beginnings of verses, answers 16 to 64 tokens, all streamed. Server
+and client share the machine, and with others: see `machine`.
 
-The record `waiting_nagle` is of the server as it was before `connections.py` switched off TCP's waiting for receipts.
+The record `waiting_nagle` is of the server as it was before `connections.py` switched off TCP's
+waiting for receipts.
 """
 
 import argparse

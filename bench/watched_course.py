@@ -1,6 +1,8 @@
-"""One `course` command in a process of its own, watched from outside: what it says and when, its memory, and Ctrl-C at a chosen place.
+"""One `course` command in a process of its own, watched from outside: what it says and when, its
+memory, and Ctrl-C at a chosen place.
 
-It gets a session of its own, and the interrupt goes to the whole of it, as from a terminal: to the command, its workers and their sandboxes.
+It gets a session of its own, and the interrupt goes to the whole of it, as from a terminal: to the
+command, its workers and their sandboxes.
 """
 
 import contextlib
@@ -30,8 +32,11 @@ SHARE = re.compile(r"^Pss:\s+(\d+) kB", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Told:
-    """A line of progress: when it came, and what it says. left, whole: the estimates in seconds, of the assignment's rest and of all;
-    None where there is no rest."""
+    """A line of progress: when it came, and what it says.
+
+    left, whole: the estimates in seconds, of the assignment's rest and of all; None where there is
+    no rest.
+    """
 
     at: float
     assignment: str
@@ -44,11 +49,15 @@ class Told:
 
 @dataclass
 class Ran:
-    """What one run did. stop: seconds from the interrupt to the end, None where none came before it. cpu: processor seconds of the command and all that
-    it started, sandboxes too, where a control group may count them, else None.
+    """What one run did.
 
-    own_mib: the most that the command itself had resident; workers_mib: the most that all it had started had together, pages that several
-    share counted once, and workers: how many processes those were. stayed: of its session, what was still there GONE_WITHIN seconds after its end.
+    stop: seconds from the interrupt to the end, None where none came before it. cpu: processor
+    seconds of the command and all that it started, sandboxes too, where a control group may count
+    them, else None.
+
+    own_mib: the most that the command itself had resident; workers_mib: the most that all it had
+    started had together, pages that several share counted once, and workers: how many processes
+    those were. stayed: of its session, what was still there GONE_WITHIN seconds after its end.
     """
 
     code: int = 0
@@ -141,7 +150,9 @@ def seconds_said(said: str | None) -> float | None:
 
 
 def _group() -> Path | None:
-    """A fresh control group of the kernel's, which counts what its processes and all of theirs use; None where we may not have one."""
+    """A fresh control group of the kernel's, which counts what its processes and all of theirs use;
+    None where we may not have one.
+    """
     for base in GROUPS:
         folder = base / f"w2s-{os.getpid()}-{time.monotonic_ns()}"
         try:

@@ -1,14 +1,18 @@
-"""All assignments of a class in one command, `course grade IN --assignment all`: interrupted with Ctrl-C, and then what it gave and what it cost.
+"""All assignments of a class in one command, `course grade IN --assignment all`: interrupted with
+Ctrl-C, and then what it gave and what it cost.
 
     python bench/whole_course.py [--students 300] [--assignments 01 02 ...] [--interrupts 3] [--small 6] [--full] [--folder DIR] [--no-record]
 
-Nearly all hand-ins are cheap (see cheap_class.py): what is measured is the grader with 300 students x 16 assignments, and not the
-checks, which take one to forty seconds of a whole reference notebook. 4,800 of those would be about five hours on two cores; `--full`
-grades one of each assignment, and the record says what the class would take at that pace. Without it the record keeps those figures.
+Nearly all hand-ins are cheap (see cheap_class.py): what is measured is the grader with 300 students
+x 16 assignments, and not the checks, which take one to forty seconds of a whole reference notebook.
+4,800 of those would be about five hours on two cores; `--full` grades one of each assignment, and
+the record says what the class would take at that pace. Without it the record keeps those figures.
 
-Interrupted at so many random places, and started again, it must have judged nothing twice, end with 130 and then 0 or 1, and leave for each
-hand-in the record and nbgrader's scores that it deserves. A class of the first few of the same students, with the same secret, graded
-without interrupts, must get exactly the same. Exit code 1 if not. Other work on the machine slows it: `load` is in the record.
+Interrupted at so many random places, and started again, it must have judged nothing twice, end with
+130 and then 0 or 1, and leave for each hand-in the record and nbgrader's scores that it deserves. A
+class of the first few of the same students, with the same secret, graded without interrupts, must
+get exactly the same. Exit code 1 if not. Other work on the machine slows it: `load` is in the
+record.
 """
 
 import argparse
@@ -162,7 +166,10 @@ def records(root: Path) -> dict[str, bytes]:
 
 
 def interrupted_rightly(runs: list[Ran], stops: list[dict[str, bytes]], count: int) -> list[str]:
-    """What is not as promised of stopping and going on, a sentence each. An interrupt that meets the last tables may be too late."""
+    """What is not as promised of stopping and going on, a sentence each.
+
+    An interrupt that meets the last tables may be too late.
+    """
     wrong = [
         f"run {number}: there stayed {one}"
         for number, ran in enumerate(runs, 1)
@@ -208,7 +215,9 @@ def interrupted_rightly(runs: list[Ran], stops: list[dict[str, bytes]], count: i
 
 
 def judged_rightly(root: Path, handed_in: list[HandIn]) -> list[str]:
-    """Of each hand-in the record, and in nbgrader's gradebook the points that it deserves; what is otherwise, a sentence each."""
+    """Of each hand-in the record, and in nbgrader's gradebook the points that it deserves; what is
+    otherwise, a sentence each.
+    """
     wrong, held, kept = [], scores(root), records(root)
     for one in handed_in:
         key = f"{one.assignment}/{one.student}"
@@ -240,7 +249,9 @@ def scores(root: Path) -> dict[tuple[str, str], dict[str, float | None]]:
 
 
 def same_undisturbed(folder: Path, args: argparse.Namespace) -> list[str]:
-    """Grade the first few students' bytes once more, by themselves and undisturbed; where the gradebook differs, a sentence each."""
+    """Grade the first few students' bytes once more, by themselves and undisturbed; where the
+    gradebook differs, a sentence each.
+    """
     few = [path for path in sorted((folder / "in").iterdir())[: args.small]]
     for path in few:
         shutil.copytree(path, folder / "few" / path.name)
@@ -322,7 +333,9 @@ def whole_stretches(runs: list[Ran]) -> list[list[Told]]:
 
 
 def between(runs: list[Ran]) -> tuple[dict, dict]:
-    """Median and most of the seconds from an assignment's beginning to its first verdict, and from its last to what is said of it."""
+    """Median and most of the seconds from an assignment's beginning to its first verdict, and from
+    its last to what is said of it.
+    """
     starts, ends = [], []
     for ran in runs:
         said = [at for at, line in ran.lines if line.startswith("graded ")]
@@ -344,7 +357,9 @@ def between(runs: list[Ran]) -> tuple[dict, dict]:
 
 
 def estimates(runs: list[Ran]) -> dict:
-    """How the time left that was told compares with what it took, as a share of that: by hand-ins done, of an assignment and of all."""
+    """How the time left that was told compares with what it took, as a share of that: by hand-ins
+    done, of an assignment and of all.
+    """
     errors: dict[int, list[float]] = {place: [] for place in LOOKED_AT}
     for told in whole_stretches(runs):
         for one in told:
@@ -400,7 +415,9 @@ def sizes(root: Path) -> dict:
 
 
 def commands(root: Path, numbers: list[str]) -> dict:
-    """Seconds of what follows a grading, over the whole class; export and feedback are one command for each assignment."""
+    """Seconds of what follows a grading, over the whole class; export and feedback are one command
+    for each assignment.
+    """
 
     def seconds(*several: tuple) -> float:
         return round(sum(course(*one, "--course-root", root).seconds for one in several), 1)
@@ -422,7 +439,9 @@ def commands(root: Path, numbers: list[str]) -> dict:
 
 
 def full(folder: Path, args: argparse.Namespace) -> dict:
-    """What a whole reference notebook of each assignment takes, one at a time, and by arithmetic a class of them."""
+    """What a whole reference notebook of each assignment takes, one at a time, and by arithmetic a
+    class of them.
+    """
     root, spent, clock = new_root(folder / "full-root"), {}, {}
     for number, path in zip(
         args.assignments, full_notebooks(folder / "full-in", args.assignments, SECRET)

@@ -1,15 +1,20 @@
-"""Is it the new distances that break a small ModernBERT on long texts? Ask its twins again, with far keys taken away.
+"""Is it the new distances that break a small ModernBERT on long texts? Ask its twins again, with
+far keys taken away.
 
     python bench/windowed_letters.py        about a minute on one core
 
-The two kept models of bench/trained/modernbert.py were trained on stretches of 96 letters, where no two stand more than 95
-apart. Here they read held-out stretches of 768 with the same blanks as there, every second one of them, and nothing is trained:
+The two kept models of bench/trained/modernbert.py were trained on stretches of 96 letters, where no
+two stand more than 95 apart. Here they read held-out stretches of 768 with the same blanks as
+there, every second one of them, and nothing is trained:
 
 - as they are, in pieces of 96 and whole;
-- whole, but no layer looks further than 95, 32 or 8 letters to each side, so that no distance is new;
-- whole, each letter with the eight to each side and 79 drawn others, 96 keys at most as in training, the others either from
-  within 95 or from beyond: which of the two breaks it, the number of keys or how far they stand?
-- whole, with all places divided by 8, so that none is beyond those of training (Chen et al. 2023, without their training).
+- whole, but no layer looks further than 95, 32 or 8 letters to each side, so that no distance is
+  new;
+- whole, each letter with the eight to each side and 79 drawn others, 96 keys at most as in
+  training, the others either from within 95 or from beyond: which of the two breaks it, the number
+  of keys or how far they stand?
+- whole, with all places divided by 8, so that none is beyond those of training (Chen et al. 2023,
+  without their training).
 """
 
 import os
@@ -40,7 +45,9 @@ NEAR, OTHERS = (
 
 
 def drawn(length: int, far: bool) -> Tensor:
-    """Which keys a letter sees (T, T): its neighbours, and OTHERS drawn from beyond the trained distances or from within."""
+    """Which keys a letter sees (T, T): its neighbours, and OTHERS drawn from beyond the trained
+    distances or from within.
+    """
     apart = (torch.arange(length)[:, None] - torch.arange(length)).abs()
     lots = torch.rand(length, length, generator=torch.Generator().manual_seed(0))
     lots[(apart >= TRAINED) != far] = -1  # the wrong side of the border
@@ -57,7 +64,9 @@ def reading(
     squeezed: float = 1.0,
     keys: Tensor | None = None,
 ) -> Callable[[Tensor], Tensor]:
-    """The model's logits of each letter, with no key further than `side` away, or none but `keys`, and places divided by `squeezed`."""
+    """The model's logits of each letter, with no key further than `side` away, or none but `keys`,
+    and places divided by `squeezed`.
+    """
     encoder, config = model.encoder, model.config
 
     def read(ids: Tensor) -> Tensor:

@@ -2,11 +2,13 @@
 
     python bench/wrong_lines.py        after `course download-data`; about five minutes on one core
 
-The weights are as published. Each wrong line is a mistake that gives no error: shapes fit and numbers come out. The text
-is newspaper editorials, the first 49 tokens of each of twelve; whether SmolLM2 has read them is not known. Losses are
-kept per text, so that a wrong line and the right one can be compared text by text. Continuations are greedy.
+The weights are as published. Each wrong line is a mistake that gives no error: shapes fit and
+numbers come out. The text is newspaper editorials, the first 49 tokens of each of twelve; whether
+SmolLM2 has read them is not known. Losses are kept per text, so that a wrong line and the right one
+can be compared text by text. Continuations are greedy.
 
-Beside them: how large the numbers are that the norms read, since their squares must fit into the format that holds them.
+Beside them: how large the numbers are that the norms read, since their squares must fit into the
+format that holds them.
 """
 
 import math

@@ -1,15 +1,18 @@
-"""What SmolLM2-135M answers without any training for the task: two likelihoods are compared, and the larger one answers.
+"""What SmolLM2-135M answers without any training for the task: two likelihoods are compared, and
+the larger one answers.
 
     python bench/zero_shot.py [--snippets 100]        about three minutes on one core
 
-Bank: sixteen sentences written for the course, eight of each sense, in several forms: what stands between sentence and answers,
-and what the answers are. Film snippets: a hundred of the 1,055 that `trained/finetuning.py` asks for, every tenth, in two forms; beside
-them counts of words (naive Bayes), which had labels.
+Bank: sixteen sentences written for the course, eight of each sense, in several forms: what stands
+between sentence and answers, and what the answers are. Film snippets: a hundred of the 1,055 that
+`trained/finetuning.py` asks for, every tenth, in two forms; beside them counts of words (naive
+Bayes), which had labels.
 
-Each form is judged by the sum of an answer's nats, by nats a byte, and by the sum less what the answer has after the form
-without a sentence (its prior, as Brown et al. 2020, section 2.4, take it off in three of their tasks).
-The forms were written down before anything was run; none was left out. (A first try stopped half-way: it had taken its snippets from the
-beginning of the file, where nearly all are positive. Now every tenth is taken, and the forms are the same.)
+Each form is judged by the sum of an answer's nats, by nats a byte, and by the sum less what the
+answer has after the form without a sentence (its prior, as Brown et al. 2020, section 2.4, take it
+off in three of their tasks). The forms were written down before anything was run; none was left
+out. (A first try stopped half-way: it had taken its snippets from the beginning of the file, where
+nearly all are positive. Now every tenth is taken, and the forms are the same.)
 """
 
 import argparse

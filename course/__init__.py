@@ -1,4 +1,6 @@
-"""The `course` command, set-up, the book's builder and the sample class: above `autograder` and `reference_impl`."""
+"""The `course` command, set-up, the book's builder and the sample class: above `autograder` and
+`reference_impl`.
+"""
 
 from autograder import iri
 

@@ -1,6 +1,8 @@
-"""Which assignment a command is about where none was named: the one that its files are named after, or the only one of the class.
+"""Which assignment a command is about where none was named: the one that its files are named after,
+or the only one of the class.
 
-No command takes an assignment for granted: where there are several, the message names them and the option.
+No command takes an assignment for granted: where there are several, the message names them and the
+option.
 """
 
 from collections.abc import Iterable
@@ -12,7 +14,8 @@ HELP = "number or name (default: the one that was graded here, if there is only 
 
 
 def chosen(named: str | None, course_root: Path, option: str = "--assignment") -> str:
-    """The name of the assignment that was named, or else of the only one that was graded in the course root. CourseError if there are several.
+    """The name of the assignment that was named, or else of the only one that was graded in the
+    course root. CourseError if there are several.
 
     option: what to write before the number, for the message; "" where the number stands alone.
     """
@@ -29,8 +32,9 @@ def chosen(named: str | None, course_root: Path, option: str = "--assignment") -
 def chosen_for(
     submissions: Path | None, named: str | None, course_root: Path, option: str = "--assignment"
 ) -> str:
-    """The same for a command that takes what was handed in: what `submissions`, a folder or zip, is named after comes before what was
-    graded before; without it counts what was collected."""
+    """The same for a command that takes what was handed in: what `submissions`, a folder or zip, is
+    named after comes before what was graded before; without it counts what was collected.
+    """
     from autograder.authoring.catalogue import assignment, assignments
     from autograder.classroom.whole_class import with_records
     from autograder.errors import CourseError

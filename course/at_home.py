@@ -1,8 +1,9 @@
 """Judging one's own notebook where a process cannot fork: Windows.
 
-It stands where a pool of sandboxes stands (`open_student`), so the grader's own code judges, with its intake, its checks and its
-budget. The cells run in this process, as they do in Jupyter, and it is for one's own work only. A call has the clock of
-`course check`; where that has no signal to go by, as on Windows, only the whole is limited: a watch ends this process.
+It stands where a pool of sandboxes stands (`open_student`), so the grader's own code judges, with
+its intake, its checks and its budget. The cells run in this process, as they do in Jupyter, and it
+is for one's own work only. A call has the clock of `course check`; where that has no signal to go
+by, as on Windows, only the whole is limited: a watch ends this process.
 """
 
 import contextlib
@@ -26,7 +27,9 @@ TOO_LONG = (
 
 
 class Quiet(Own):
-    """A student in this process, with what a sandbox tells of one: cells that failed, and a peak of memory that is not known."""
+    """A student in this process, with what a sandbox tells of one: cells that failed, and a peak of
+    memory that is not known.
+    """
 
     peak = 0
 
@@ -46,7 +49,10 @@ class Quiet(Own):
 
 
 class AtHome:
-    """In the place of `sandboxes`: no walls. Use it in a `with` block, which also ends the watch."""
+    """In the place of `sandboxes`: no walls.
+
+    Use it in a `with` block, which also ends the watch.
+    """
 
     name = NAME
 

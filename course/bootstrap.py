@@ -1,11 +1,11 @@
 """Set-up, with nothing but the standard library: system packages, .venv, the locked install.
 
-Run by the Makefile as `python3 course/bootstrap.py`; with `--tests`, before the tests, it brings what only they need of the
-system, and nothing else. A second run does nothing unless requirements.lock, what pyproject.toml says of
-the package, the interpreter or the folder's place
-changed. A new environment is built in .venv.new and takes the
-place of .venv only when it is whole: an interrupted set-up leaves what there was. pip's own settings (an index, a
-proxy, a cache) hold. It does not fetch data (`course download-data` does) and builds no page.
+Run by the Makefile as `python3 course/bootstrap.py`; with `--tests`, before the tests, it brings
+what only they need of the system, and nothing else. A second run does nothing unless
+requirements.lock, what pyproject.toml says of the package, the interpreter or the folder's place
+changed. A new environment is built in .venv.new and takes the place of .venv only when it is whole:
+an interrupted set-up leaves what there was. pip's own settings (an index, a proxy, a cache) hold.
+It does not fetch data (`course download-data` does) and builds no page.
 """
 
 import ctypes
@@ -27,7 +27,8 @@ OLD = ROOT / ".venv.old"
 STAMP = "word2serve-setup"  # a file in the environment: what it was made from, and where
 LOG = ROOT / "_build" / "setup.log"
 OLDEST, NEWEST = (3, 11), (3, 14)
-# What the sandbox and the browser tests need, and what only tests do: by Debian package any one of these programs, libraries or files.
+# What the sandbox and the browser tests need, and what only tests do: by Debian package any one of
+# these programs, libraries or files.
 SYSTEM_PACKAGES = {
     "bubblewrap": ("bwrap",),
     "libseccomp2": ("libseccomp.so.2",),
@@ -77,7 +78,9 @@ def is_debian() -> bool:
 
 
 def is_there(wanted: str) -> bool:
-    """Whether this machine has a program, a library (with ".so" in its name) or a file (a pattern that begins with "/")."""
+    """Whether this machine has a program, a library (with ".so" in its name) or a file (a pattern
+    that begins with "/").
+    """
     if wanted.startswith("/"):
         return bool(glob.glob(wanted))
     if ".so" not in wanted:
@@ -90,7 +93,9 @@ def is_there(wanted: str) -> bool:
 
 
 def install_system_packages(packages: dict[str, tuple[str, ...]], for_what: str) -> None:
-    """As root on Debian install what is missing; elsewhere say which command does, and go on without it."""
+    """As root on Debian install what is missing; elsewhere say which command does, and go on
+    without it.
+    """
     missing = [package for package, any_of in packages.items() if not any(map(is_there, any_of))]
     if not missing:
         return
@@ -116,9 +121,11 @@ def install_system_packages(packages: dict[str, tuple[str, ...]], for_what: str)
 
 
 def run_logged(command: list[str], environment: dict[str, str] | None = None) -> int:
-    """Run a command, keep what it prints in LOG, and show that it lives: the seconds and what pip is at.
+    """Run a command, keep what it prints in LOG, and show that it lives: the seconds and what pip
+    is at.
 
-    A terminal gets one line that changes; anything else gets a line for each large package and one a minute.
+    A terminal gets one line that changes; anything else gets a line for each large package and one
+    a minute.
     """
     LOG.parent.mkdir(exist_ok=True)
     with LOG.open("a") as log:
@@ -153,7 +160,9 @@ def run_logged(command: list[str], environment: dict[str, str] | None = None) ->
 
 
 def progress_since(position: int) -> tuple[list[str], int]:
-    """What pip has said in LOG since a byte position, a line for each package; and the position afterwards."""
+    """What pip has said in LOG since a byte position, a line for each package; and the position
+    afterwards.
+    """
     with LOG.open("rb") as log:
         log.seek(position)
         text = log.read()
@@ -183,7 +192,9 @@ def contents(python: str) -> dict[str, str]:
 
 
 def packaging() -> str:
-    """The part of pyproject.toml that an environment is made from: not the settings of ruff and pytest."""
+    """The part of pyproject.toml that an environment is made from: not the settings of ruff and
+    pytest.
+    """
     import tomllib  # not in a Python that is too old, which is told so first
 
     table = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -248,9 +259,11 @@ def make_environment(python: str) -> None:
 
 
 def settle(environment: Path, written_for: str, made_from: dict[str, str]) -> None:
-    """Make an environment that was built at one path work at another, with this checkout installed; then stamp it.
+    """Make an environment that was built at one path work at another, with this checkout installed;
+    then stamp it.
 
-    Only the scripts in bin/ and pyvenv.cfg hold the path; packages are found from the interpreter's own place.
+    Only the scripts in bin/ and pyvenv.cfg hold the path; packages are found from the interpreter's
+    own place.
     """
     for path in [*(environment / "bin").iterdir(), environment / "pyvenv.cfg"]:
         if path.is_file() and not path.is_symlink():

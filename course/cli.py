@@ -1,8 +1,8 @@
 """The `course` command: one table of subcommands, each loaded only when it is asked for.
 
 A subcommand is a module in `course/commands/` with SUMMARY, add_arguments(parser) and run(args).
-Exit codes: 0 all is well; 1 the thing asked about is not in order (a check failed, a page did not build);
-2 the command could not be carried out (usage, environment, missing data).
+Exit codes: 0 all is well; 1 the thing asked about is not in order (a check failed, a page did not
+build); 2 the command could not be carried out (usage, environment, missing data).
 """
 
 import argparse
@@ -53,7 +53,10 @@ EXIT_CODES = "Exit codes: 0 well, 1 not in order, 2 could not run."
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that answers a slip in an option or in a word with what was probably meant. as_json: the error goes to stdout too."""
+    """A parser that answers a slip in an option or in a word with what was probably meant.
+
+    as_json: the error goes to stdout too.
+    """
 
     as_json = False
 
@@ -140,7 +143,9 @@ def _with_parts(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one subcommand and return its exit code; an error becomes one clear line on stderr, and with --json {"error": ...} on stdout."""
+    """Run one subcommand and return its exit code; an error becomes one clear line on stderr, and
+    with --json {"error": ...} on stdout.
+    """
     argv = sys.argv[1:] if argv is None else argv
     with lasting() as shown:
         code = _run(argv)
@@ -187,7 +192,9 @@ def _run(argv: list[str]) -> int:
 
 
 def _of_the_machine(error: OSError) -> str:
-    """A path that is no folder, a disk that is full, a file that may not be written, where nobody has better words for it."""
+    """A path that is no folder, a disk that is full, a file that may not be written, where nobody
+    has better words for it.
+    """
     where = ", ".join(str(one) for one in (error.filename, error.filename2) if one is not None)
     return f"{where or 'this machine'}: {error.strerror or error}; mend that, or give another path, and run it again"
 

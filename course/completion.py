@@ -1,7 +1,8 @@
-"""Scripts that complete `course` in a shell, made from the parsers themselves: commands, their options, their choices.
+"""Scripts that complete `course` in a shell, made from the parsers themselves: commands, their
+options, their choices.
 
-Where neither fits, the shell completes file names. The scripts ask nothing of Python while you type, so they are as old as
-the day on which they were printed.
+Where neither fits, the shell completes file names. The scripts ask nothing of Python while you
+type, so they are as old as the day on which they were printed.
 """
 
 import argparse
@@ -57,7 +58,10 @@ class Command:
 def described(
     names: Iterable[str], parser_of: Callable[[str], argparse.ArgumentParser]
 ) -> list[Command]:
-    """What the parsers say of each command. parser_of: the whole parser with the arguments of one command."""
+    """What the parsers say of each command.
+
+    parser_of: the whole parser with the arguments of one command.
+    """
     return [_described(name, parser_of(name)) for name in names]
 
 

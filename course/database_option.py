@@ -1,4 +1,6 @@
-"""`--db` of every command that opens the gradebook: from then on the course root's nbgrader_config.py names that database."""
+"""`--db` of every command that opens the gradebook: from then on the course root's
+nbgrader_config.py names that database.
+"""
 
 import argparse
 import sys
@@ -17,7 +19,10 @@ def add_database(parser: argparse.ArgumentParser) -> None:
 
 
 def take_database(args: argparse.Namespace, course_root: Path, make: bool = False) -> None:
-    """Do what `--db` asks for, if it was given. make: the course root need not be there yet. Raises CourseError."""
+    """Do what `--db` asks for, if it was given.
+
+    make: the course root need not be there yet. Raises CourseError.
+    """
     if args.db is None:
         return
     from autograder.classroom.moving import use_database

@@ -1,4 +1,5 @@
-"""What the ungraded cells at the end of a notebook need: is the student's work ready, and a film of the training.
+"""What the ungraded cells at the end of a notebook need: is the student's work ready, and a film of
+the training.
 
 Nothing here gives points, and nothing here runs in the grader.
 """
@@ -16,7 +17,9 @@ RECORD = ROOT / "bench" / "results" / "skipgram.json"
 
 
 def ready(*functions: Callable, needs: Sequence[str] = ()) -> bool:
-    """Whether every function or class passes all its checks and every corpus in `needs` is here; what is missing is printed."""
+    """Whether every function or class passes all its checks and every corpus in `needs` is here;
+    what is missing is printed.
+    """
     from autograder.check import find
     from autograder.checks.protocol import LocalStudent, run_exercise
     from reference_impl.corpora import CorpusError, path
@@ -48,7 +51,8 @@ def ready(*functions: Callable, needs: Sequence[str] = ()) -> bool:
 class Film:
     """Snapshots of a few words while vectors are trained, for the figure `skipgram-training`.
 
-    words: by group, for example {"money": ["loan", "credit"], "river": ["shore"]}; words without a vector are left out.
+    words: by group, for example {"money": ["loan", "credit"], "river": ["shore"]}; words without a
+    vector are left out.
     """
 
     def __init__(self, index: dict[str, int], words: dict[str, list[str]]):
@@ -69,7 +73,9 @@ class Film:
         context: Int[Tensor, "B"],
         negatives: Int[Tensor, "B K"],
     ) -> None:
-        """Keep where the chosen words are, and one example of the batch: the first whose centre is in the film."""
+        """Keep where the chosen words are, and one example of the batch: the first whose centre is
+        in the film.
+        """
         place = next((i for i, word in enumerate(center.tolist()) if word in self.rows), 0)
         shot = {
             "step": step,
@@ -86,7 +92,9 @@ class Film:
         return self.shots[-1][0]["loss"]
 
     def figure(self, caption: str, alt: str):
-        """The moving figure: all snapshots seen from the two directions in which the last one is widest."""
+        """The moving figure: all snapshots seen from the two directions in which the last one is
+        widest.
+        """
         from course.book.figures import figure
 
         last = self.shots[-1][1]
@@ -106,7 +114,9 @@ class Film:
 
 
 def gensim_score() -> str:
-    """A sentence with gensim's WordSim-353 figure on the same text, from the committed record of the bench."""
+    """A sentence with gensim's WordSim-353 figure on the same text, from the committed record of
+    the bench.
+    """
     if not RECORD.is_file():
         return f"gensim's figure is not here: {RECORD.relative_to(ROOT)} is missing"
     record = json.loads(RECORD.read_text(encoding="utf-8"))

@@ -1,8 +1,9 @@
 """Folders that a command is given: which must be there already, and which it may make.
 
-A slip in a path must not become a folder, nor an empty class that nobody meant. A command that only reads a class wants its
-course root to be there. One that begins a class, or writes somewhere, makes one missing folder, the last of the path, and says so
-on the standard error, where it disturbs no JSON.
+A slip in a path must not become a folder, nor an empty class that nobody meant. A command that only
+reads a class wants its course root to be there. One that begins a class, or writes somewhere, makes
+one missing folder, the last of the path, and says so on the standard error, where it disturbs no
+JSON.
 """
 
 import difflib
@@ -39,8 +40,11 @@ def course_root_there(root: Path) -> Path:
 
 
 def new_course_root(root: Path) -> str:
-    """A sentence for `say_made` if the course root is still to be made, else "". Raises CourseError where more than the last folder
-    of its path is missing, and for a path that nbgrader would take for another."""
+    """A sentence for `say_made` if the course root is still to be made, else "".
+
+    Raises CourseError where more than the last folder of its path is missing, and for a path that
+    nbgrader would take for another.
+    """
     from autograder.classroom.where import usable
 
     usable(root.resolve())
@@ -49,9 +53,11 @@ def new_course_root(root: Path) -> str:
 
 
 def new_place(path: Path | None, option: str, folder: bool = False) -> str:
-    """A sentence for `say_made` if what is written to `path` needs a new folder, else "": a file's folder, or with `folder` itself.
+    """A sentence for `say_made` if what is written to `path` needs a new folder, else "": a file's
+    folder, or with `folder` itself.
 
-    Raises CourseError that names the path where more is missing. option: as it was typed, such as --out; path: None if it was not.
+    Raises CourseError that names the path where more is missing. option: as it was typed, such as
+    --out; path: None if it was not.
     """
     if path is None:
         return ""
@@ -66,7 +72,9 @@ def say_made(*sentences: str) -> None:
 
 
 def _close(root: Path) -> None:
-    """Take what a class holds from others' eyes where an older version, or nbgrader, left it open to them; say so."""
+    """Take what a class holds from others' eyes where an older version, or nbgrader, left it open
+    to them; say so.
+    """
     from autograder.classroom.private import close_to_others
 
     if any((root / name).exists() for name in ("gradebook.db", "verdicts")) and (

@@ -1,9 +1,11 @@
-"""A student's last look before handing in: what the grader takes of the notebook, and what it says of it, at home.
+"""A student's last look before handing in: what the grader takes of the notebook, and what it says
+of it, at home.
 
-The notebook goes through the grader's own intake and its own judging, in a fresh process with the grader's limits, with
-hidden inputs of a secret that is thrown away: other numbers than in the notebook, and other ones than in grading. So the
-points are what grading gives to work that does not depend on its numbers; written answers wait for a person here as there.
-The file itself is read and, only where somebody asks for a copy, written beside its mended ids.
+The notebook goes through the grader's own intake and its own judging, in a fresh process with the
+grader's limits, with hidden inputs of a secret that is thrown away: other numbers than in the
+notebook, and other ones than in grading. So the points are what grading gives to work that does not
+depend on its numbers; written answers wait for a person here as there. The file itself is read and,
+only where somebody asks for a copy, written beside its mended ids.
 """
 
 import json
@@ -34,7 +36,9 @@ YOU = "you"
 
 @dataclass
 class HandIn:
-    """What a look found: the verdict, sentences on the order in which cells were run, and on ids that occur twice."""
+    """What a look found: the verdict, sentences on the order in which cells were run, and on ids
+    that occur twice.
+    """
 
     path: Path
     verdict: Verdict
@@ -49,7 +53,9 @@ class HandIn:
         )
 
     def lines(self) -> list[str]:
-        """For a terminal: what is taken and left, each exercise with the first thing to mend, and the rest."""
+        """For a terminal: what is taken and left, each exercise with the first thing to mend, and
+        the rest.
+        """
         verdict = self.verdict
         found = [f"notebook   {self.path}", f"isolation  {verdict.tier}"]
         found += [
@@ -81,7 +87,9 @@ class HandIn:
 
 
 def look(path: Path, assignment: Assignment, backend: object) -> HandIn:
-    """Judge a notebook of one's own as the grader would. backend: None runs it in this process, without a sandbox.
+    """Judge a notebook of one's own as the grader would.
+
+    backend: None runs it in this process, without a sandbox.
 
     Raises CourseError for what is no notebook.
     """
@@ -106,8 +114,10 @@ def look(path: Path, assignment: Assignment, backend: object) -> HandIn:
 
 
 def run_order(cells: list[dict]) -> list[str]:
-    """How the cells were run last, where that is not from top to bottom: the grader runs them so. What has another type than Jupyter
-    writes is passed over; the grader's own words say so."""
+    """How the cells were run last, where that is not from top to bottom: the grader runs them so.
+
+    What has another type than Jupyter writes is passed over; the grader's own words say so.
+    """
     code = [cell for cell in cells if cell.get("cell_type") == "code"]
     counts = [count for cell in code if (count := _count(cell))]
     said = [
@@ -124,7 +134,10 @@ def run_order(cells: list[dict]) -> list[str]:
 
 
 def mended(path: Path, target: Path) -> int:
-    """Write a copy in which no two cells have one id; returns how many ids are new. The original stays as it is."""
+    """Write a copy in which no two cells have one id; returns how many ids are new.
+
+    The original stays as it is.
+    """
     if target.resolve() == path.resolve():
         raise CourseError(f"{target} is the notebook itself: name another file for the copy")
     notebook, seen, new = _read(path), set(), 0
@@ -164,7 +177,9 @@ def _cells(notebook: dict) -> list[dict]:
 
 
 def _read(path: Path) -> dict:
-    """The notebook's JSON, by the grader's own intake: a file that it refuses is refused here in the same words."""
+    """The notebook's JSON, by the grader's own intake: a file that it refuses is refused here in
+    the same words.
+    """
     try:
         notebook = parse(read_regular_file(path.resolve()))
         raw_cells(notebook)

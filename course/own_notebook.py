@@ -1,8 +1,10 @@
-"""A student's own notebook at home: the cells that grading takes of it, in grading's order, run in this process.
+"""A student's own notebook at home: the cells that grading takes of it, in grading's order, run in
+this process.
 
-A notebook as it lies there is not what is judged: a copy of the given cell, a cell of ours that was moved or a cell that is no
-Python counts otherwise than where Jupyter runs it. So the cells go through the grader's own intake and transplant first. They run
-without walls, as they do in Jupyter, and it is for one's own work only.
+A notebook as it lies there is not what is judged: a copy of the given cell, a cell of ours that was
+moved or a cell that is no Python counts otherwise than where Jupyter runs it. So the cells go
+through the grader's own intake and transplant first. They run without walls, as they do in Jupyter,
+and it is for one's own work only.
 """
 
 import __future__
@@ -41,7 +43,10 @@ FUTURE = sum({getattr(__future__, name).compiler_flag for name in __future__.all
 
 
 def taken(path: Path, assignment: Assignment) -> Transplant:
-    """What grading takes of a notebook. Raises CourseError for what is none, or is none of this assignment."""
+    """What grading takes of a notebook.
+
+    Raises CourseError for what is none, or is none of this assignment.
+    """
     if not path.is_file():
         raise CourseError(f"{path} is not a file: give the .ipynb file that you work in")
     try:
@@ -61,7 +66,9 @@ def taken(path: Path, assignment: Assignment) -> Transplant:
 def given_to(
     path: Path, assignment: Assignment, cells: list[SubmittedCell]
 ) -> tuple[NotebookNode, dict[str, str]]:
-    """The notebook as it was given to whom this one belongs, and by exercise the fault that was drawn for them."""
+    """The notebook as it was given to whom this one belongs, and by exercise the fault that was
+    drawn for them.
+    """
     from autograder.authoring.catalogue import EXERCISES
     from autograder.authoring.notebooks import build
 
@@ -87,7 +94,10 @@ def given_to(
 
 
 def cells_of(path: Path, work: Transplant | None) -> list[tuple[str, str]]:
-    """What is to be run of a notebook, as labels and sources, or of a Python file. Raises CourseError for what is neither."""
+    """What is to be run of a notebook, as labels and sources, or of a Python file.
+
+    Raises CourseError for what is neither.
+    """
     if work:
         return [(piece.grade_id or YOURS, piece.source) for piece in work.pieces]
     try:
@@ -102,9 +112,11 @@ def cells_of(path: Path, work: Transplant | None) -> list[tuple[str, str]]:
 def run_cells(
     cells: Iterable[tuple[str, str]], where: str, refused: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[types.ModuleType, list[tuple[int, str]]]:
-    """Run each cell, a label and a source, alone, in one module as a sandbox does; and for each that failed its place and what it said.
+    """Run each cell, a label and a source, alone, in one module as a sandbox does; and for each
+    that failed its place and what it said.
 
-    refused: names that the cells may not use, with the reason. Nothing that a cell raises ends the others, but for a key on the keyboard.
+    refused: names that the cells may not use, with the reason. Nothing that a cell raises ends the
+    others, but for a key on the keyboard.
     """
     module, flags = types.ModuleType("__main__"), 0
     failures, guard = [], Guard(refused)
@@ -132,7 +144,9 @@ def run_cells(
 
 
 class Own(Limited):
-    """A student in this process whose cells have run: while their code runs, the module is `__main__` and the process is set as their cells left it."""
+    """A student in this process whose cells have run: while their code runs, the module is
+    `__main__` and the process is set as their cells left it.
+    """
 
     def __init__(self, module: types.ModuleType):
         super().__init__(LocalStudent(vars(module)))
@@ -146,8 +160,11 @@ class Own(Limited):
 
 @contextmanager
 def as_main(module: types.ModuleType) -> Iterator[None]:
-    """The module is `__main__` in this block, so that what looks a class's module up by name finds it; nobody answers what it asks on the
-    keyboard; what it sets for the whole process holds in its blocks alone, and `os._exit` ends a cell or a call: in grading the checks are in another process."""
+    """The module is `__main__` in this block, so that what looks a class's module up by name finds
+    it; nobody answers what it asks on the keyboard; what it sets for the whole process holds in its
+    blocks alone, and `os._exit` ends a cell or a call: in grading the checks are in another
+    process.
+    """
     before, ours, process, end = (
         (sys.modules["__main__"], sys.stdin, os._exit),
         _settings(),

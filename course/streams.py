@@ -1,4 +1,6 @@
-"""What is shown never stops what is done: a pipe that nobody reads any more, a full disk, a terminal that lacks a letter."""
+"""What is shown never stops what is done: a pipe that nobody reads any more, a full disk, a
+terminal that lacks a letter.
+"""
 
 import os
 import sys
@@ -8,7 +10,10 @@ from typing import TextIO
 
 
 class Lasting:
-    """A stream that goes on when what it writes to is gone. lost: the first error that it met, or None."""
+    """A stream that goes on when what it writes to is gone.
+
+    lost: the first error that it met, or None.
+    """
 
     def __init__(self, stream: TextIO):
         self._stream, self.lost = stream, None
@@ -44,8 +49,11 @@ class Lasting:
 
 @contextmanager
 def lasting() -> Iterator[Lasting | None]:
-    """The block in which standard output and standard error last; gives the output. Descriptors 0 to 2 are open in it: a file that was opened as one
-    of them would be taken for it by the next program."""
+    """The block in which standard output and standard error last; gives the output.
+
+    Descriptors 0 to 2 are open in it: a file that was opened as one of them would be taken for it
+    by the next program.
+    """
     for descriptor in range(3):
         try:
             os.fstat(descriptor)

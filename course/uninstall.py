@@ -1,7 +1,9 @@
-"""What set-up and `make course` put on this machine: said, and removed. Work and grades are never touched.
+"""What set-up and `make course` put on this machine: said, and removed.
 
-Run by the Makefile as `python3 course/uninstall.py`, with nothing but the standard library. The data's cache may
-serve another copy of the course; it is fetched again when that one needs it.
+Work and grades are never touched.
+
+Run by the Makefile as `python3 course/uninstall.py`, with nothing but the standard library. The
+data's cache may serve another copy of the course; it is fetched again when that one needs it.
 """
 
 import os
@@ -26,7 +28,8 @@ SYSTEM = ("bubblewrap", "chromium", "libseccomp2, and for tests postgresql and f
 
 
 def data_cache() -> Path | None:
-    """Where `course download-data` keeps texts, vectors and weights; None without the environment that knows.
+    """Where `course download-data` keeps texts, vectors and weights; None without the environment
+    that knows.
 
     A folder that somebody named in W2S_CACHE may hold other things and is not ours to remove.
     """

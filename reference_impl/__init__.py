@@ -1,1 +1,3 @@
-"""The model answers of the course, in the order in which the book builds them; see `corpora` first."""
+"""The model answers of the course, in the order in which the book builds them; see
+`corpora` first.
+"""

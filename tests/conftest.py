@@ -1,4 +1,6 @@
-"""What every test shares: what this machine can run, and a plain word at the end on what it could not."""
+"""What every test shares: what this machine can run, and a plain word at the end on what it could
+not.
+"""
 
 import contextlib
 import os
@@ -28,7 +30,8 @@ CHROMIUM_ARGUMENTS = [
 
 LEFT = []  # the command lines of processes that tests left running
 
-# One torch thread a process: the suite runs a process a core, and idle spinning threads would steal them.
+# One torch thread a process: the suite runs a process a core, and idle spinning threads would steal
+# them.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 signatures.install()
@@ -40,19 +43,24 @@ def find_chromium() -> str | None:
 
 
 def shares_fixtures(nodeid: str) -> bool:
-    """Whether the files of the test's folder share what is dear to make: a graded class, a built book, a browser."""
+    """Whether the files of the test's folder share what is dear to make: a graded class, a built
+    book, a browser.
+    """
     return nodeid.startswith(("tests/autograder/grading/", "tests/book/", "tests/journeys/"))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config):
-    """Three processes on two cores: for a third of its time a process waits for a browser, a sandbox or a server."""
+    """Three processes on two cores: for a third of its time a process waits for a browser, a
+    sandbox or a server.
+    """
     return max(1, (os.cpu_count() or 1) * 3 // 2)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Give a process whole folders where their fixtures are shared, elsewhere whole files or a chapter's exercises in them.
+    """Give a process whole folders where their fixtures are shared, elsewhere whole files or a
+    chapter's exercises in them.
 
     In the order of collection.
     """
@@ -76,7 +84,9 @@ def pytest_xdist_make_scheduler(config, log):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Skip, with the remedy in the reason, what needs a program that this machine lacks; what takes longest goes first."""
+    """Skip, with the remedy in the reason, what needs a program that this machine lacks; what takes
+    longest goes first.
+    """
     items.sort(key=lambda item: not shares_fixtures(item.nodeid))
     needs = {
         "browser": (
@@ -95,7 +105,9 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_sessionfinish(session):
-    """End what the tests left running: it would keep this run's output open, and whoever reads that would wait for ever."""
+    """End what the tests left running: it would keep this run's output open, and whoever reads that
+    would wait for ever.
+    """
     if getattr(session.config.option, "numprocesses", None):
         return  # the processes of this one are xdist's workers, and end by themselves
     if "autograder.sandbox.warm" in sys.modules:

@@ -1,4 +1,6 @@
-"""Course roots on either database, made and copied in milliseconds; and a real PostgreSQL server for as long as they are needed."""
+"""Course roots on either database, made and copied in milliseconds; and a real PostgreSQL server
+for as long as they are needed.
+"""
 
 import hashlib
 import os
@@ -18,7 +20,10 @@ LOCAL = "local all teacher scram-sha-256\nlocal all all trust\n"
 
 
 def server_programs() -> Path | None:
-    """The folder of initdb, pg_ctl and postgres: on PATH, or where Debian keeps them; the newest. None where there are none."""
+    """The folder of initdb, pg_ctl and postgres: on PATH, or where Debian keeps them; the newest.
+
+    None where there are none.
+    """
     if found := shutil.which("initdb"):
         return Path(found).resolve().parent
     debian = sorted(
@@ -28,7 +33,8 @@ def server_programs() -> Path | None:
 
 
 class Server:
-    """One PostgreSQL cluster on a socket in a folder of its own, with the superuser `grader` who needs no password.
+    """One PostgreSQL cluster on a socket in a folder of its own, with the superuser `grader` who
+    needs no password.
 
     `teacher` needs one. As root the server runs as nobody, because it refuses to run as root.
     """
@@ -47,7 +53,8 @@ class Server:
 
     def start(self) -> None:
         """Start it and wait until it takes connections."""
-        # A machine that stops is not among the tests of the clients: what the kernel has, the disk need not have.
+        # A machine that stops is not among the tests of the clients: what the kernel has, the disk
+        # need not have.
         self._run(
             "pg_ctl",
             "-w",

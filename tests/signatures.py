@@ -1,9 +1,10 @@
 """Signatures checked at every call, in a tenth of the time that jaxtyping's own wrapper takes.
 
-`--jaxtyping-packages` (addopts in pyproject.toml) has jaxtyping wrap each function of the package. Its wrapper binds
-the arguments, has beartype look at them twice, and is made anew whenever a function inside another is defined: in a
-tokenizer's loops that takes a hundred times longer than the work. `install` puts a shorter one in its place: beartype
-looks once, inside jaxtyping's table of dimensions where the signature names shapes, and is set up once a function.
+`--jaxtyping-packages` (addopts in pyproject.toml) has jaxtyping wrap each function of the package.
+Its wrapper binds the arguments, has beartype look at them twice, and is made anew whenever a
+function inside another is defined: in a tokenizer's loops that takes a hundred times longer than
+the work. `install` puts a shorter one in its place: beartype looks once, inside jaxtyping's table
+of dimensions where the signature names shapes, and is set up once a function.
 """
 
 import dataclasses
@@ -53,10 +54,11 @@ def checked(fn=None, *, typechecker):
 
 
 def strictly(fn):
-    """The function with beartype's checks, or None if it can't read a hint, and whether hints name shapes.
+    """The function with beartype's checks, or None if it can't read a hint, and whether hints name
+    shapes.
 
-    A function that is defined inside another is defined at each call of that one: the check is made once, and later
-    ones get it with their own function in the place of the first.
+    A function that is defined inside another is defined at each call of that one: the check is made
+    once, and later ones get it with their own function in the place of the first.
     """
     kept = made.get(fn.__code__)
     if kept is None or kept[0] != fn.__annotations__:
@@ -72,7 +74,9 @@ def strictly(fn):
 
 
 def template(fn):
-    """A copy of the function with beartype's checks; hints that can't be read yet count as Any, as in jaxtyping."""
+    """A copy of the function with beartype's checks; hints that can't be read yet count as Any, as
+    in jaxtyping.
+    """
     hints = {name: read(hint, fn.__globals__) for name, hint in fn.__annotations__.items()}
     copy = types.FunctionType(
         fn.__code__, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__

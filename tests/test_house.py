@@ -1,4 +1,6 @@
-"""Imports point one way, between packages and between the rooms of `autograder`, and no files import in a circle."""
+"""Imports point one way, between packages and between the rooms of `autograder`, and no files
+import in a circle.
+"""
 
 import ast
 import subprocess

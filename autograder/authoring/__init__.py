@@ -1,1 +1,3 @@
-"""What an author of exercises uses: the catalogue of `solutions/`, notebooks made from it, tables of mistakes."""
+"""What an author of exercises uses: the catalogue of `solutions/`, notebooks made from it, tables
+of mistakes.
+"""

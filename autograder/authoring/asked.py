@@ -1,7 +1,8 @@
-"""What the stages of an exercise ask of a right answer: every call with its arguments and its result.
+"""What the stages of an exercise ask of a right answer: every call with its arguments and its
+result.
 
-Mutants, the mistakes that the frame makes for every exercise, and the search for importable answers all start from
-these calls, so that none of them needs a list of its own.
+Mutants, the mistakes that the frame makes for every exercise, and the search for importable answers
+all start from these calls, so that none of them needs a list of its own.
 """
 
 from dataclasses import dataclass
@@ -14,7 +15,9 @@ from autograder.checks.stages import run_stages
 
 @dataclass(frozen=True)
 class Asked:
-    """One call that a stage made of the reference: the function's name, what it was given, what it gave."""
+    """One call that a stage made of the reference: the function's name, what it was given, what it
+    gave.
+    """
 
     stage: str
     name: str

@@ -1,8 +1,10 @@
-"""What the assignments contain, read from `solutions/NN-name.py`: the one source of statement, solution and points.
+"""What the assignments contain, read from `solutions/NN-name.py`: the one source of statement,
+solution and points.
 
-A solutions file is a jupytext percent file. The grade ids of its nbgrader cells carry the structure of one exercise
-`NN.name`: `name-card` (locked markdown with the hints), `name` (the solution cell), `name-check` (the graded check
-cell). A manual answer is one graded markdown cell, `name`. Cells `setup*` run everywhere before the student's.
+A solutions file is a jupytext percent file. The grade ids of its nbgrader cells carry the structure
+of one exercise `NN.name`: `name-card` (locked markdown with the hints), `name` (the solution cell),
+`name-check` (the graded check cell). A manual answer is one graded markdown cell, `name`. Cells
+`setup*` run everywhere before the student's.
 """
 
 import difflib
@@ -38,14 +40,19 @@ class Hint:
 
 
 class Assignment:
-    """One solutions file: `number` ("01"), `name` ("01-static-embeddings"), its notebook and its exercises."""
+    """One solutions file: `number` ("01"), `name` ("01-static-embeddings"), its notebook and its
+    exercises.
+    """
 
     def __init__(self, path: Path):
         self.path, self.name, self.number = path, path.stem, path.stem[:2]
 
     @cached_property
     def notebook(self) -> NotebookNode:
-        """The file as a notebook, with solutions. Raises CourseError when it cannot be read as one."""
+        """The file as a notebook, with solutions.
+
+        Raises CourseError when it cannot be read as one.
+        """
         try:
             notebook = jupytext.read(self.path, fmt="py:percent")
         except (OSError, ValueError) as error:
@@ -64,7 +71,9 @@ class Assignment:
 
     @cached_property
     def exercises(self) -> dict[str, Exercise]:
-        """By id, in the notebook's order: those with checks, and the manual ones from the notebook alone."""
+        """By id, in the notebook's order: those with checks, and the manual ones from the notebook
+        alone.
+        """
         checked = exercises_of(self.number)
         manual = {
             self._id(grade_id): Exercise(self._id(grade_id), "", meta["points"], "manual")
@@ -100,7 +109,10 @@ class Assignment:
         return found
 
     def hints(self, id: str) -> list[Hint]:
-        """The hints of an exercise, mildest first: the `<details>` of its card. Raises CourseError without a card."""
+        """The hints of an exercise, mildest first: the `<details>` of its card.
+
+        Raises CourseError without a card.
+        """
         name = self.exercise(id).id.split(".", 1)[1]
         if f"{name}-card" not in self.cells:
             raise CourseError(
@@ -113,7 +125,9 @@ class Assignment:
         ]
 
     def secret_lines(self) -> set[str]:
-        """`solution_lines` of all cells; the lines that a find-line exercise shows on its card are no secret."""
+        """`solution_lines` of all cells; the lines that a find-line exercise shows on its card are
+        no secret.
+        """
         secret = set()
         for cell in self.notebook.cells:
             lines, name = solution_lines(cell), grade_id_of(cell)
@@ -156,7 +170,10 @@ class Assignment:
 
 
 def assignment(name: str) -> Assignment:
-    """ "01", "1", "01-static-embeddings" or an exercise id "01.ppmi". Raises CourseError, naming what there is."""
+    """ "01", "1", "01-static-embeddings" or an exercise id "01.ppmi".
+
+    Raises CourseError, naming what there is.
+    """
     wanted = name.split(".")[0]
     paths = sorted(SOLUTIONS.glob("[0-9][0-9]-*.py"))
     for path in paths:
@@ -174,7 +191,8 @@ def assignment(name: str) -> Assignment:
 def exercises_named(name: str) -> tuple[Assignment, list[Exercise]]:
     """What a name on the command line means: an assignment with all its exercises, or one exercise.
 
-    "01", "1", "01-static-embeddings"; "01.ppmi", "1.ppmi", "ppmi". Raises CourseError, with what was probably meant.
+    "01", "1", "01-static-embeddings"; "01.ppmi", "1.ppmi", "ppmi". Raises CourseError, with what
+    was probably meant.
     """
     first, dot, last = name.partition(".")
     if dot and (first.isdigit() or "-" in first):
@@ -217,7 +235,10 @@ def assignments() -> list[Assignment]:
 
 
 def pristine_notebook(name: str) -> NotebookNode:
-    """The notebook as students get it, from `exercises/`. Raises CourseError when it is not built."""
+    """The notebook as students get it, from `exercises/`.
+
+    Raises CourseError when it is not built.
+    """
     one = assignment(name)
     path = EXERCISES / one.name / f"{one.name}.ipynb"
     if not path.exists():
@@ -233,9 +254,11 @@ def grade_id_of(cell: NotebookNode) -> str | None:
 
 
 def solution_lines(cell: NotebookNode) -> set[str]:
-    """The lines of a source cell that students must not find: solution regions, model answers and hidden tests.
+    """The lines of a source cell that students must not find: solution regions, model answers and
+    hidden tests.
 
-    Stripped of indentation and comments; lines with fewer than four words or signs (`return total`) are left out.
+    Stripped of indentation and comments; lines with fewer than four words or signs (`return total`)
+    are left out.
     """
     whole = cell.metadata.get("nbgrader", {}).get("solution", False) and BEGIN not in cell.source
     lines, inside = set(), whole

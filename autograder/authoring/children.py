@@ -1,8 +1,10 @@
-"""Work item by item in forked children, of which none can do harm: what hangs or dies costs that item only.
+"""Work item by item in forked children, of which none can do harm: what hangs or dies costs that
+item only.
 
-A child goes through the items and says a line about each. One that stays silent for too long is killed, and so is the
-last one when nobody asks any more; a fresh child goes on with the next item. Time is that of the child's processor,
-where the system tells it, so that a busy machine changes no answer.
+A child goes through the items and says a line about each. One that stays silent for too long is
+killed, and so is the last one when nobody asks any more; a fresh child goes on with the next item.
+Time is that of the child's processor, where the system tells it, so that a busy machine changes no
+answer.
 """
 
 import faulthandler
@@ -29,10 +31,12 @@ def in_children(
     seconds: float,
     prepare: Callable[[], object] = lambda: None,
 ) -> Iterator[tuple[T, object, str]]:
-    """For each item: the item, what `work` returned for it (JSON), and "" or how the child ended over it.
+    """For each item: the item, what `work` returned for it (JSON), and "" or how the child ended
+    over it.
 
-    That is "time" after `seconds` of computing or of sleeping without an answer, "process" when the child died or `work`
-    raised. prepare: what each child does first. Close the iterator when you stop early.
+    That is "time" after `seconds` of computing or of sleeping without an answer, "process" when the
+    child died or `work` raised. prepare: what each child does first. Close the iterator when you
+    stop early.
     """
     waiting = list(items)
     while waiting:
@@ -77,7 +81,9 @@ class _Clock:
 
 
 def _processor_time(child: int) -> tuple[float | None, bool]:
-    """Seconds of processor time of a child, and whether it wants more of it; (None, True) where that is not told."""
+    """Seconds of processor time of a child, and whether it wants more of it; (None, True) where
+    that is not told.
+    """
     try:
         with open(f"/proc/{child}/stat", encoding="ascii", errors="replace") as file:
             fields = file.read().rpartition(")")[2].split()

@@ -1,8 +1,10 @@
-"""Mistakes that the frame makes for every exercise: answers without any work in them, and work for one size only.
+"""Mistakes that the frame makes for every exercise: answers without any work in them, and work for
+one size only.
 
-`idle(exercise)` gives programs that must earn nothing: constants (among them every right answer of the stages), echoes
-of an argument, a right answer's shape filled with one number, the answer to the call before. `one_size(exercise)` gives
-programs that are right for the arguments of one size and raise for all others; they may earn half.
+`idle(exercise)` gives programs that must earn nothing: constants (among them every right answer of
+the stages), echoes of an argument, a right answer's shape filled with one number, the answer to the
+call before. `one_size(exercise)` gives programs that are right for the arguments of one size and
+raise for all others; they may earn half.
 """
 
 from collections.abc import Callable
@@ -20,7 +22,10 @@ FILLINGS = (0.0, 0.5, 1.0)
 
 
 def idle(exercise: Exercise, secret: bytes = b"") -> dict[str, dict[str, Callable]]:
-    """By title: functions by name. A function without arguments is left out: its constant may be the answer."""
+    """By title: functions by name.
+
+    A function without arguments is left out: its constant may be the answer.
+    """
     calls = asked(exercise, secret)
     found: dict[str, dict[str, Callable]] = {}
     for name in dict.fromkeys(call.name for call in calls if call.args):
@@ -42,7 +47,9 @@ def idle(exercise: Exercise, secret: bytes = b"") -> dict[str, dict[str, Callabl
 
 
 def one_size(exercise: Exercise, secret: bytes = b"") -> dict[str, dict[str, Callable]]:
-    """By title: the whole reference, in which one function works for one size only; every size that a stage asks for."""
+    """By title: the whole reference, in which one function works for one size only; every size that
+    a stage asks for.
+    """
     calls, names = asked(exercise, secret), reference(exercise.id[:2])
     found: dict[str, dict[str, Callable]] = {}
     for name in dict.fromkeys(call.name for call in calls if call.args):

@@ -1,7 +1,8 @@
-"""The functions that a check can be run on at home: the reference, a known mistake, another right answer, or a file.
+"""The functions that a check can be run on at home: the reference, a known mistake, another right
+answer, or a file.
 
-Everything here runs in this process, without isolation: it is for the course's own code and for a student's own
-work, never for somebody else's submission (`course grade` does that).
+Everything here runs in this process, without isolation: it is for the course's own code and for a
+student's own work, never for somebody else's submission (`course grade` does that).
 """
 
 import linecache
@@ -27,10 +28,11 @@ MAGICS = ("%", "!", "?")
 
 
 def namespace_of(impl: str, exercise: Exercise) -> dict[str, object] | None:
-    """The functions that `impl` gives for an exercise; None when a mistake or alternative is not of this exercise.
+    """The functions that `impl` gives for an exercise; None when a mistake or alternative is not of
+    this exercise.
 
-    impl: "reference", "mistake:NAME", "alternative:NAME", "student" (the notebook in exercises/), or a path.
-    Raises CourseError for a path that is not there.
+    impl: "reference", "mistake:NAME", "alternative:NAME", "student" (the notebook in exercises/),
+    or a path. Raises CourseError for a path that is not there.
     """
     kind, _, name = impl.partition(":")
     if kind in ("mistake", "alternative") and name:
@@ -56,7 +58,10 @@ def student_path(impl: str, number: str) -> Path:
 
 @lru_cache
 def reference(number: str) -> dict[str, object]:
-    """The namespace after the setup and solution cells of an assignment. Raises CourseError if one of them fails."""
+    """The namespace after the setup and solution cells of an assignment.
+
+    Raises CourseError if one of them fails.
+    """
     namespace, failures = run_cells(
         own_cells(assignment(number).notebook.cells), f"solutions/{number}"
     )
@@ -67,10 +72,12 @@ def reference(number: str) -> dict[str, object]:
 
 @lru_cache
 def from_file(path: Path, number: str = "") -> dict[str, object]:
-    """The namespace after running a student's notebook (setup, solution and added cells) or Python file.
+    """The namespace after running a student's notebook (setup, solution and added cells) or Python
+    file.
 
-    number: of the assignment that it is to be graded as: then the cells that were given and are not graded stay out, and
-    what is withheld is refused, as in grading. A cell that fails is reported on the terminal and the rest still run.
+    number: of the assignment that it is to be graded as: then the cells that were given and are not
+    graded stay out, and what is withheld is refused, as in grading. A cell that fails is reported
+    on the terminal and the rest still run.
     """
     import nbformat
 
@@ -109,7 +116,9 @@ def from_file(path: Path, number: str = "") -> dict[str, object]:
 
 
 def own_cells(cells: list) -> Iterator[tuple[str, str]]:
-    """(label, source) of the code cells that define things: setup, solutions and those without a grade id."""
+    """(label, source) of the code cells that define things: setup, solutions and those without a
+    grade id.
+    """
     for position, cell in enumerate(cells):
         meta = cell.metadata.get("nbgrader", {})
         grade_id = meta.get("grade_id", "")
@@ -122,7 +131,8 @@ def own_cells(cells: list) -> Iterator[tuple[str, str]]:
 def run_cells(
     cells: Iterable[tuple[str, str]], where: str, refused: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[dict[str, object], list[str]]:
-    """Run each cell in one namespace; returns it and, for each cell that failed, its name and traceback.
+    """Run each cell in one namespace; returns it and, for each cell that failed, its name and
+    traceback.
 
     refused: names that the cells may not use, with the reason; see `withheld`.
     """

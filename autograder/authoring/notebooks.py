@@ -1,8 +1,9 @@
 """From `solutions/NN-name.py` to the student's notebook: the same bytes at every build.
 
-Solutions file -> nbgrader source notebook -> `nbgrader generate_assignment`, in this process and without a database
--> `exercises/NN-name/NN-name.ipynb`. What lies between is in `_build/exercises/`. A course root and its gradebook are
-made by `course grade` (see gradebook.py), from the same source notebook. Cell ids come from the grade id, or from the position.
+Solutions file -> nbgrader source notebook -> `nbgrader generate_assignment`, in this process and
+without a database -> `exercises/NN-name/NN-name.ipynb`. What lies between is in
+`_build/exercises/`. A course root and its gradebook are made by `course grade` (see gradebook.py),
+from the same source notebook. Cell ids come from the grade id, or from the position.
 """
 
 import filecmp
@@ -30,7 +31,8 @@ TEXT_STUB = "*Write your answer here.*"
 def build(one: Assignment, build_root: Path = BUILD_ROOT, exercises: Path = EXERCISES) -> Path:
     """Make the student notebook of one assignment and return its path.
 
-    Raises CourseError when notebook and checks disagree, when nbgrader refuses, or when a solution would leak.
+    Raises CourseError when notebook and checks disagree, when nbgrader refuses, or when a solution
+    would leak.
     """
     problems = one.problems()
     if problems:
@@ -48,10 +50,12 @@ def build(one: Assignment, build_root: Path = BUILD_ROOT, exercises: Path = EXER
 
 
 def keep_work(notebook: Path, folder: Path) -> Path | None:
-    """Copy a notebook that somebody has worked in to `folder` before the build writes over it; returns the copy.
+    """Copy a notebook that somebody has worked in to `folder` before the build writes over it;
+    returns the copy.
 
-    Worked in means: a cell was run, or a solution cell is no longer the stub. Students should copy the notebook first,
-    but who forgets must not lose an afternoon. The name carries a hash, so that no copy replaces another.
+    Worked in means: a cell was run, or a solution cell is no longer the stub. Students should copy
+    the notebook first, but who forgets must not lose an afternoon. The name carries a hash, so that
+    no copy replaces another.
     """
     if not notebook.exists():
         return None
@@ -79,7 +83,10 @@ def worked_in(cell: NotebookNode) -> bool:
 
 
 def stale(one: Assignment, exercises: Path = EXERCISES) -> str:
-    """Why the committed notebook is not what the sources give, in a sentence; "" when it is. Changes nothing."""
+    """Why the committed notebook is not what the sources give, in a sentence; "" when it is.
+
+    Changes nothing.
+    """
     committed = exercises / one.name / f"{one.name}.ipynb"
     if not committed.exists():
         return f"{committed} does not exist; `course generate-assignment {one.number}` makes it"
@@ -97,7 +104,9 @@ def stale(one: Assignment, exercises: Path = EXERCISES) -> str:
 
 
 def source_notebook(one: Assignment) -> NotebookNode:
-    """The nbgrader source notebook, solutions included, with an id for every cell that never changes by itself."""
+    """The nbgrader source notebook, solutions included, with an id for every cell that never
+    changes by itself.
+    """
     notebook = nbformat.from_dict(one.notebook)
     notebook.metadata = nbformat.from_dict(
         {"kernelspec": KERNEL, "language_info": {"name": "python"}}
@@ -111,7 +120,9 @@ def source_notebook(one: Assignment) -> NotebookNode:
 
 
 def generate(name: str, build_root: Path) -> Path:
-    """Run `nbgrader generate_assignment` for one assignment, without a gradebook; returns the release notebook."""
+    """Run `nbgrader generate_assignment` for one assignment, without a gradebook; returns the
+    release notebook.
+    """
     from nbgrader.apps import NbGraderAPI  # takes 1 s
     from nbgrader.converters import GenerateAssignment
     from nbgrader.preprocessors import SaveCells
@@ -131,7 +142,9 @@ def generate(name: str, build_root: Path) -> Path:
 
 @contextmanager
 def interpreter_on_path() -> Iterator[None]:
-    """Put this interpreter's folder first on PATH: nbgrader runs `alembic` by name when it makes a gradebook."""
+    """Put this interpreter's folder first on PATH: nbgrader runs `alembic` by name when it makes a
+    gradebook.
+    """
     before = os.environ.get("PATH", "")
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), before])
     try:
@@ -141,7 +154,10 @@ def interpreter_on_path() -> Iterator[None]:
 
 
 def sqlite_url(course_root: Path) -> str:
-    """The URL of gradebook.db in a course root. A path may hold what ends a path in a URL, or stands for another letter there."""
+    """The URL of gradebook.db in a course root.
+
+    A path may hold what ends a path in a URL, or stands for another letter there.
+    """
     return f"sqlite:///{course_root}/gradebook.db".replace("%", "%25").replace("?", "%3F")
 
 
@@ -156,7 +172,9 @@ def course_config(course_root: Path) -> Config:
 
 
 def write_notebook(notebook: NotebookNode, path: Path) -> None:
-    """Write canonical JSON (sorted keys, UTF-8, one final newline), and only when it changes a byte."""
+    """Write canonical JSON (sorted keys, UTF-8, one final newline), and only when it changes a
+    byte.
+    """
     nbformat.validate(notebook)
     text = nbformat.writes(notebook)
     text = text if text.endswith("\n") else text + "\n"
@@ -166,7 +184,9 @@ def write_notebook(notebook: NotebookNode, path: Path) -> None:
 
 
 def leaks(one: Assignment, folder: Path) -> list[str]:
-    """Every line of a solution or hidden test that some file under `folder` contains, as "FILE: line"."""
+    """Every line of a solution or hidden test that some file under `folder` contains, as "FILE:
+    line".
+    """
     secret = one.secret_lines()
     found = []
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):

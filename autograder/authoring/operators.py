@@ -1,8 +1,8 @@
 """Small changes to a right solution, one at a time: what a check must notice.
 
-`mutants(source, names)` applies every operator to every place of the named functions' bodies. An operator takes a node
-of the syntax tree and gives what may stand in its place. Some kinds cannot be written that way and wrap the function:
-they are in `wrappers.py`.
+`mutants(source, names)` applies every operator to every place of the named functions' bodies. An
+operator takes a node of the syntax tree and gives what may stand in its place. Some kinds cannot be
+written that way and wrap the function: they are in `wrappers.py`.
 """
 
 import ast
@@ -73,7 +73,10 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """One changed program. name: what stands where, `before => after`, with a number when it occurs more than once."""
+    """One changed program.
+
+    name: what stands where, `before => after`, with a number when it occurs more than once.
+    """
 
     name: str
     line: int
@@ -82,7 +85,9 @@ class Mutant:
 
 
 def mutants(source: str, names: list[str]) -> list[Mutant]:
-    """Every mutant of the functions `names` that a cell's `source` defines, in the order of the code, none twice."""
+    """Every mutant of the functions `names` that a cell's `source` defines, in the order of the
+    code, none twice.
+    """
     tree = ast.parse(source)
     found: dict[str, Mutant] = {}
     seen: dict[str, int] = {}
@@ -114,7 +119,9 @@ def _changed(tree: ast.Module, names: list[str]) -> Iterator[tuple[str, int, str
 
 
 def _places(tree: ast.Module, names: list[str]) -> Iterator[tuple[ast.AST, tuple, ast.AST]]:
-    """(parent, field and index, node) of every expression and statement in the bodies of the functions."""
+    """(parent, field and index, node) of every expression and statement in the bodies of the
+    functions.
+    """
     for function in tree.body:
         if isinstance(function, ast.FunctionDef) and function.name in names:
             for number, statement in enumerate(function.body):
@@ -288,7 +295,9 @@ def _statement(node: ast.stmt) -> Iterator[ast.AST | list]:
 
 
 def _again(node: ast.Assign) -> bool:
-    """Whether an assignment works on what it replaces, or writes into part of something: without it the rest runs."""
+    """Whether an assignment works on what it replaces, or writes into part of something: without it
+    the rest runs.
+    """
     names = {one.id for one in ast.walk(node.value) if isinstance(one, ast.Name)}
     return any(
         isinstance(target, ast.Subscript) or getattr(target, "id", None) in names

@@ -2,11 +2,13 @@
 
     from word2serve_me.c01_static_embeddings import ppmi
 
-`course package 01` writes the student's own functions, those that pass, with the helpers and imports that they need, and
-nothing else of the notebook; `course package 01 --from reference` puts the reference in their place, and `course package 01 --from mine` takes
-that back. In grading the module is always the reference's, so that one mistake is paid for once.
+`course package 01` writes the student's own functions, those that pass, with the helpers and
+imports that they need, and nothing else of the notebook; `course package 01 --from reference` puts
+the reference in their place, and `course package 01 --from mine` takes that back. In grading the
+module is always the reference's, so that one mistake is paid for once.
 
-The source is read, never run here: what is written is what the student wrote, statement by statement.
+The source is read, never run here: what is written is what the student wrote, statement by
+statement.
 """
 
 import ast
@@ -45,7 +47,10 @@ def save(
     root: Path = PACKAGE,
     borrowed: bool = False,
 ) -> Saved:
-    """Write the module of a chapter with `names` and what they need. Raises CourseError if it cannot be imported."""
+    """Write the module of a chapter with `names` and what they need.
+
+    Raises CourseError if it cannot be imported.
+    """
     source = module_source(one, cells, names, borrowed)
     path = root / f"{module_name(one)}.py"
     fresh = root / f"new_{module_name(one)}.py"
@@ -100,7 +105,9 @@ def use_own(one: Assignment, root: Path = PACKAGE) -> Path:
 
 
 def earlier_chapters(number: str) -> dict[str, str]:
-    """The package as grading has it for an assignment: files by path, the reference of every chapter before it."""
+    """The package as grading has it for an assignment: files by path, the reference of every
+    chapter before it.
+    """
     files = {"word2serve_me/__init__.py": INIT}
     for one in assignments():
         if one.number < number:
@@ -133,8 +140,9 @@ def module_source(
 def collect(cells: Iterable[str], names: list[str]) -> str:
     """The statements of `cells` that define `names` and all that these use, in their order.
 
-    Only definitions at the top of a cell are followed: functions, classes, imports, assignments. Of two definitions of a
-    name the later one counts, as in the notebook. Raises CourseError for a name that nothing defines.
+    Only definitions at the top of a cell are followed: functions, classes, imports, assignments. Of
+    two definitions of a name the later one counts, as in the notebook. Raises CourseError for a
+    name that nothing defines.
     """
     statements: list[tuple[str, ast.stmt]] = []
     defines: dict[str, list[int]] = {}

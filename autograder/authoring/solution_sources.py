@@ -1,5 +1,5 @@
-"""Sources for sample students: the reference's, a known mistake's and another right answer's, as a student would
-hand them in, each complete in one cell.
+"""Sources for sample students: the reference's, a known mistake's and another right answer's, as a
+student would hand them in, each complete in one cell.
 """
 
 import ast
@@ -13,7 +13,9 @@ from autograder.authoring.catalogue import BEGIN, END
 
 @lru_cache(maxsize=4)
 def reference_sources(assignment) -> dict[str, str]:
-    """The solution cell of each exercise by grade id, without the markers; the manual answers are left out."""
+    """The solution cell of each exercise by grade id, without the markers; the manual answers are
+    left out.
+    """
     return {
         grade_id: "\n".join(
             line for line in cell.source.split("\n") if BEGIN not in line and END not in line
@@ -24,14 +26,17 @@ def reference_sources(assignment) -> dict[str, str]:
 
 
 def standing_in(function: Callable, name: str) -> str:
-    """The source of `function` renamed to `name`, without decorators, after the imports and helpers it uses.
+    """The source of `function` renamed to `name`, without decorators, after the imports and helpers
+    it uses.
 
     What it imports from a chapter's checks is written out too: a student has no such module.
     """
     if "<locals>" in function.__qualname__ or function.__name__ == "<lambda>":
-        return f"def {name}():\n    return {function()!r}"  # made in a loop, for the number of a line: no source of its own
+        # made in a loop, for the number of a line: no source of its own
+        return f"def {name}():\n    return {function()!r}"
     tree = _tree(inspect.getmodule(function).__name__)
-    # By line, not by name: the registry's functions may all be called `_`. The first line is the decorator's.
+    # By line, not by name: the registry's functions may all be called `_`. The first line is the
+    # decorator's.
     own = next(
         node
         for node in tree.body
@@ -54,7 +59,9 @@ def _tree(module: str) -> ast.Module:
 
 
 def _with_helpers(tree: ast.Module, own: ast.stmt) -> list[ast.stmt]:
-    """`own` and all of its module that it needs, in order; before them what it imports from a chapter's checks."""
+    """`own` and all of its module that it needs, in order; before them what it imports from a
+    chapter's checks.
+    """
     there = {named: node for node in tree.body for named in _names(node)}
     wanted, before = [own], []
     for node in wanted:  # grows while it is walked: helpers of helpers
@@ -86,7 +93,9 @@ def _with_helpers(tree: ast.Module, own: ast.stmt) -> list[ast.stmt]:
 
 
 def has_source(function: Callable) -> bool:
-    """Whether `standing_in` can write it: not what a function made that takes arguments, and so knows more than its lines."""
+    """Whether `standing_in` can write it: not what a function made that takes arguments, and so
+    knows more than its lines.
+    """
     return (
         not ("<locals>" in function.__qualname__ or function.__name__ == "<lambda>")
         or not inspect.signature(function).parameters
@@ -94,7 +103,9 @@ def has_source(function: Callable) -> bool:
 
 
 def with_function(cell: str, function: Callable, name: str) -> str:
-    """A solution cell in which the function `name` is replaced by `function`; other functions of the cell stay."""
+    """A solution cell in which the function `name` is replaced by `function`; other functions of
+    the cell stay.
+    """
     others = [node for node in ast.parse(cell).body if name not in _names(node)]
     return "\n\n\n".join([*map(ast.unparse, others), standing_in(function, name)])
 

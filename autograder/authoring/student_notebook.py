@@ -1,4 +1,6 @@
-"""A student's notebook of an assignment: the release with cells written, added, repeated or removed."""
+"""A student's notebook of an assignment: the release with cells written, added, repeated or
+removed.
+"""
 
 import json
 
@@ -40,7 +42,9 @@ class Notebook:
         return self
 
     def solve(self, *grade_ids: str) -> "Notebook":
-        """Fill in reference solutions: of these exercises, or of all of them and the written answer."""
+        """Fill in reference solutions: of these exercises, or of all of them and the written
+        answer.
+        """
         sources = reference_sources(self.assignment)
         for grade_id in grade_ids or sources:
             self.write(grade_id, sources[grade_id])

@@ -1,8 +1,9 @@
 """Answers written by somebody who has read only the notebook: what the checks make of them.
 
-A folder holds `NAME_OF_EXERCISE/right__WHAT.py` and `.../wrong__WHAT.py`, each the source of one solution cell. Every
-answer runs in this process with the visible seed, with forty hidden ones, and in the sandbox, where points are given.
-It is accepted when it earns every point. A verdict that changes with the seed, or between the two places, is reported.
+A folder holds `NAME_OF_EXERCISE/right__WHAT.py` and `.../wrong__WHAT.py`, each the source of one
+solution cell. Every answer runs in this process with the visible seed, with forty hidden ones, and
+in the sandbox, where points are given. It is accepted when it earns every point. A verdict that
+changes with the seed, or between the two places, is reported.
 """
 
 from dataclasses import dataclass
@@ -21,7 +22,10 @@ SEEDS = 40
 
 @dataclass(frozen=True)
 class Trial:
-    """One answer. earned: with the visible seed. lowest, highest: over all seeds. sandbox: points there, None if unasked.
+    """One answer.
+
+    earned: with the visible seed. lowest, highest: over all seeds. sandbox: points there, None if
+    unasked.
 
     message: the first thing that a student is told, with the name of its stage.
     """
@@ -47,7 +51,9 @@ class Trial:
         return "CHANGES WITH THE SEED" if max(every) - min(every) > 1e-9 else ""
 
     def line(self) -> str:
-        """What an author reads of it: points at home and in the sandbox, what is not in order, the first message."""
+        """What an author reads of it: points at home and in the sandbox, what is not in order, the
+        first message.
+        """
         place = "" if self.sandbox is None else f", sandbox {self.sandbox:g}"
         return (
             f"{self.exercise} {'right' if self.right else 'wrong'} {self.name}: {self.earned:g} of {self.points:g}{place}"
@@ -57,7 +63,10 @@ class Trial:
 
 
 def trials(one: Assignment, folder: Path, in_sandbox: bool = True):
-    """Try every answer in a folder, one after the other. Raises CourseError for a folder without answers."""
+    """Try every answer in a folder, one after the other.
+
+    Raises CourseError for a folder without answers.
+    """
     found = sorted(folder.glob("*/right__*.py")) + sorted(folder.glob("*/wrong__*.py"))
     if not found:
         raise CourseError(

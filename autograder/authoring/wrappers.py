@@ -1,10 +1,11 @@
-"""Mistakes that wrap a right function: what no change of its syntax tree can make, and a check must notice.
+"""Mistakes that wrap a right function: what no change of its syntax tree can make, and a check must
+notice.
 
-`wrapped(...)` gives those that could be seen in some calls: work in another precision, an answer of another type, changed
-arguments, results that are written into again, an option that is kept, an answer known by a part of the question, work for
-some sizes only, texts that are changed on the way. What cannot be seen from
-outside (a view in place of a copy, a tensor that is not contiguous) is not here: arguments and results cross as plain
-copies.
+`wrapped(...)` gives those that could be seen in some calls: work in another precision, an answer of
+another type, changed arguments, results that are written into again, an option that is kept, an
+answer known by a part of the question, work for some sizes only, texts that are changed on the way.
+What cannot be seen from outside (a view in place of a copy, a tensor that is not contiguous) is not
+here: arguments and results cross as plain copies.
 """
 
 import copy
@@ -17,7 +18,9 @@ LONG = 100  # "at most some hundred entries" say the statements where they name 
 
 
 def wrapped(source: str, name: str, calls: list[tuple[tuple, object]]) -> list[Mutant]:
-    """The mutants that wrap a function, as far as they could be seen in its `calls`: (arguments, result) of each."""
+    """The mutants that wrap a function, as far as they could be seen in its `calls`: (arguments,
+    result) of each.
+    """
 
     def fits(values: object, wanted: Callable) -> bool:
         return any(map(wanted, _tensors(values)))
@@ -169,7 +172,9 @@ def _texts(change: Callable, value: object) -> object:
 
 
 def _reading(change: Callable) -> Callable:
-    """A text that is the whole argument is changed before the work: lists and tables stay as they are."""
+    """A text that is the whole argument is changed before the work: lists and tables stay as they
+    are.
+    """
     return lambda function: (
         lambda *args, **more: function(
             *(change(one) if isinstance(one, str) else one for one in args), **more
@@ -223,8 +228,8 @@ def _axes(number: int) -> Callable:
     return lambda args, value, fits: fits(list(args), lambda tensor: tensor.dim() >= number)
 
 
-# Title, whether it could be seen in a call (arguments, result), and the wrapper. Whether calls leave options out is seen
-# in all of them together.
+# Title, whether it could be seen in a call (arguments, result), and the wrapper. Whether calls
+# leave options out is seen in all of them together.
 WRAPPERS: dict[str, tuple[str, Callable, Callable]] = {
     "half": (
         "works in half precision",

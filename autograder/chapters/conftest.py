@@ -1,7 +1,8 @@
 """Run the checks as ordinary pytest tests: `pytest autograder/checks --impl reference`.
 
---impl: reference (default), student, mistake:NAME, alternative:NAME, or the path of a notebook or Python file.
-A mistake or alternative of one exercise skips the others. Everything runs in this process, without isolation.
+--impl: reference (default), student, mistake:NAME, alternative:NAME, or the path of a notebook or
+Python file. A mistake or alternative of one exercise skips the others. Everything runs in this
+process, without isolation.
 """
 
 import pytest

@@ -6,8 +6,9 @@
     a torch.Generator       arrives in the same state
     a Fake                  a small object of ours that lives beside the student (`fakes`)
 
-`lower` turns them into `Ours` nodes, inside lists, tuples and dictionaries too; the executor on the other side makes
-them real again. Nothing of the kind ever comes back: towards us only plain values pass.
+`lower` turns them into `Ours` nodes, inside lists, tuples and dictionaries too; the executor on the
+other side makes them real again. Nothing of the kind ever comes back: towards us only plain values
+pass.
 """
 
 from collections.abc import Callable
@@ -32,7 +33,9 @@ class Ours:
 
 
 def lower(argument: object, register: Callable[[Callable], int], depth: int = 0) -> object:
-    """A copy of `argument` in which all that is no plain value is an Ours. `register` numbers a callable.
+    """A copy of `argument` in which all that is no plain value is an Ours.
+
+    `register` numbers a callable.
 
     Raises Unreadable for what cannot cross.
     """
@@ -61,7 +64,9 @@ def lower(argument: object, register: Callable[[Callable], int], depth: int = 0)
 
 
 def kind_of(lowered: object) -> str:
-    """What may come back for an argument: its "value", a "buffer"'s memory, a "generator"'s state; nothing of "other"."""
+    """What may come back for an argument: its "value", a "buffer"'s memory, a "generator"'s state;
+    nothing of "other".
+    """
     if isinstance(lowered, Ours):
         return lowered.tag if lowered.tag in ("buffer", "generator") else "other"
     return "other" if _holds_ours(lowered) else "value"

@@ -1,9 +1,11 @@
-"""Withheld operators that are not there at all while an exercise asks for their work: in the sandbox.
+"""Withheld operators that are not there at all while an exercise asks for their work: in the
+sandbox.
 
-The guard of `withheld` looks at calls, and code can stop it from looking, or call from a thread. Here the operator itself is
-changed, whoever calls it and by whatever name: torch's dispatcher refuses it, and a withheld function of Python's has
-other code. Only operators that nothing allowed is made of can go: `torch.softmax` is a part of `cross_entropy`, so for
-such a one the guard is all there is.
+The guard of `withheld` looks at calls, and code can stop it from looking, or call from a thread.
+Here the operator itself is changed, whoever calls it and by whatever name: torch's dispatcher
+refuses it, and a withheld function of Python's has other code. Only operators that nothing allowed
+is made of can go: `torch.softmax` is a part of `cross_entropy`, so for such a one the guard is all
+there is.
 """
 
 import sys
@@ -30,7 +32,8 @@ def bar(
 ) -> None:
     """From now on, and until this is called for another, these are refused.
 
-    operators: what is called in the place of each, by torch's name. functions: each with the code that it has meanwhile.
+    operators: what is called in the place of each, by torch's name. functions: each with the code
+    that it has meanwhile.
     """
     if _now and _now[0] is whose:
         return

@@ -1,9 +1,11 @@
-"""What torch does to numbers beside the kernels of a call: a kernel's exercise is not answered by torch.
+"""What torch does to numbers beside the kernels of a call: a kernel's exercise is not answered by
+torch.
 
-Looking at a tensor's shape, making views, and making new memory, empty or filled with one number, is no work. Copies are
-counted; an exercise that asks for moving numbers in a kernel looks at the count. Anything else with floating-point numbers
-in it (sums, products, gathering by index) is computing, and refused in words. Whole numbers, such as lengths, may be
-looked at freely. What goes through numpy is not seen here.
+Looking at a tensor's shape, making views, and making new memory, empty or filled with one number,
+is no work. Copies are counted; an exercise that asks for moving numbers in a kernel looks at the
+count. Anything else with floating-point numbers in it (sums, products, gathering by index) is
+computing, and refused in words. Whole numbers, such as lengths, may be looked at freely. What goes
+through numpy is not seen here.
 """
 
 from collections.abc import Callable
@@ -34,8 +36,8 @@ MAKES = {
 class Beside(TorchDispatchMode):
     """Watches inside a `with` block, but for what happens within `launch()`.
 
-    copied: bytes of floating-point numbers that torch copied. computed: the first operator that computed with such
-    numbers, or "".
+    copied: bytes of floating-point numbers that torch copied. computed: the first operator that
+    computed with such numbers, or "".
     """
 
     def __init__(self):

@@ -1,8 +1,8 @@
 """Which chapters of a student's package are the reference, and the line that says so.
 
-Every check prints the line, so it stands in the outputs of the notebook that is handed in, where grading reads it for
-the instructor's report. It is the student's own word and decides no point: in grading the earlier chapters are the
-reference anyway.
+Every check prints the line, so it stands in the outputs of the notebook that is handed in, where
+grading reads it for the instructor's report. It is the student's own word and decides no point: in
+grading the earlier chapters are the reference anyway.
 """
 
 import re

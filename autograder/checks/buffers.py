@@ -1,13 +1,14 @@
-"""Memory that a student's code changes in place: with any strides, and with guards around it that must stay as they are.
+"""Memory that a student's code changes in place: with any strides, and with guards around it that
+must stay as they are.
 
     out = Buffer(torch.zeros(3, 5), order=(1, 0), gap=2)         # transposed in memory, two numbers between columns
     after = student.call("scale_into", x, out).args[1]
     expect(after.values).equals(...)
     after.expect_intact(cause="Rows beyond the table were written too.")
 
-The guards are NaN for floats (UNWRITTEN, by which `expect` knows them), so that what reads them by mistake shows, and -77
-for whole numbers. They are compared
-bit by bit in this process: what stands there was decided here, and nothing on the other side can vouch for it.
+The guards are NaN for floats (UNWRITTEN, by which `expect` knows them), so that what reads them by
+mistake shows, and -77 for whole numbers. They are compared bit by bit in this process: what stands
+there was decided here, and nothing on the other side can vouch for it.
 """
 
 from collections.abc import Sequence
@@ -22,11 +23,14 @@ WHOLE_GUARD = -77
 
 
 class Buffer:
-    """A tensor inside guarded memory. `values` is a plain copy; `storage`, `size`, `stride` and `offset` are the layout.
+    """A tensor inside guarded memory.
 
-    values: what stands there at first. guard: numbers before and after. order: the dimensions from the slowest in memory
-    to the fastest; default, as they come. gap: guarded numbers after each row of the fastest dimension. spread: steps in
-    memory from one number of that row to the next. fill: the guards' value.
+    `values` is a plain copy; `storage`, `size`, `stride` and `offset` are the layout.
+
+    values: what stands there at first. guard: numbers before and after. order: the dimensions from
+    the slowest in memory to the fastest; default, as they come. gap: guarded numbers after each row
+    of the fastest dimension. spread: steps in memory from one number of that row to the next. fill:
+    the guards' value.
     """
 
     def __init__(
@@ -75,7 +79,10 @@ class Buffer:
         return int(self._changed().sum())
 
     def expect_intact(self, *, cause: str) -> None:
-        """The guards are as they were. Raises CheckFailed with `cause`, and where the first stray stands."""
+        """The guards are as they were.
+
+        Raises CheckFailed with `cause`, and where the first stray stands.
+        """
         places = self._changed().nonzero().flatten()
         if len(places):
             first, end = int(places[0]) - self.offset, len(self.storage) - 2 * self.offset

@@ -1,7 +1,7 @@
 """Callables of ours that a student gets as arguments: what they may be asked, and how often.
 
-Whatever a student passes is copied, measured and counted here before the function sees it. A plain function may be
-handed over as it is; `Watched` adds a budget of calls and remembers what was asked.
+Whatever a student passes is copied, measured and counted here before the function sees it. A plain
+function may be handed over as it is; `Watched` adds a budget of calls and remembers what was asked.
 """
 
 import math
@@ -16,10 +16,14 @@ MAX_RECORDED = 10_000  # calls whose arguments are kept
 
 
 class Watched:
-    """`function` with a budget. `calls` counts; `asked` holds the positional arguments of each call; `over` is True
-    once a call was refused because the budget was used up. The student cannot hide that: the count is kept here.
+    """`function` with a budget.
 
-    calls: how many are allowed, None for any number. numbers: in the arguments of one call, counted as they broadcast.
+    `calls` counts; `asked` holds the positional arguments of each call; `over` is True once a call
+    was refused because the budget was used up. The student cannot hide that: the count is kept
+    here.
+
+    calls: how many are allowed, None for any number. numbers: in the arguments of one call, counted
+    as they broadcast.
     """
 
     def __init__(self, function: Callable, calls: int | None = None, numbers: int | None = None):
@@ -41,7 +45,9 @@ class Watched:
 
 
 def afresh(value: object) -> object:
-    """A Watched as before its first call, for another who is asked the same; anything else as it is."""
+    """A Watched as before its first call, for another who is asked the same; anything else as it
+    is.
+    """
     return (
         Watched(value.function, value.budget, value.numbers)
         if isinstance(value, Watched)
@@ -50,14 +56,20 @@ def afresh(value: object) -> object:
 
 
 def answer(function: Callable, args: tuple, kwargs: dict) -> object:
-    """Call our `function` with copies of what a student passed; a copy of the result. Raises whatever goes wrong."""
+    """Call our `function` with copies of what a student passed; a copy of the result.
+
+    Raises whatever goes wrong.
+    """
     return cross(
         function(*map(cross, args), **{name: cross(value) for name, value in kwargs.items()})
     )
 
 
 def check_sizes(values: Sequence[object], most: int) -> None:
-    """Refuse more than `most` numbers in all, and shapes that broadcast to more. Raises ValueError, for the student."""
+    """Refuse more than `most` numbers in all, and shapes that broadcast to more.
+
+    Raises ValueError, for the student.
+    """
     shapes = list(_shapes(values))
     total = sum(map(math.prod, shapes))
     try:

@@ -1,8 +1,10 @@
-"""Questions about random results, with a stated rate of false alarms: how often a right answer would fail by chance.
+"""Questions about random results, with a stated rate of false alarms: how often a right answer
+would fail by chance.
 
-The bounds are exact for any number of draws, not approximations for many: Clopper and Pearson (Biometrika 26, 1934) for
-counts, Hoeffding (JASA 58, 1963, theorem 2) for means of bounded values. The rate is for the whole question, all
-categories together, and holds for every seed; ask for so many draws that wrong answers fail nearly always.
+The bounds are exact for any number of draws, not approximations for many: Clopper and Pearson
+(Biometrika 26, 1934) for counts, Hoeffding (JASA 58, 1963, theorem 2) for means of bounded values.
+The rate is for the whole question, all categories together, and holds for every seed; ask for so
+many draws that wrong answers fail nearly always.
 """
 
 import math
@@ -30,9 +32,12 @@ def expect_frequencies(
     false_alarms: float = FALSE_ALARMS,
     name: str = "Your counts",
 ) -> None:
-    """`counts` (C,), whole numbers, are what independent draws with these probabilities give. Raises CheckFailed.
+    """`counts` (C,), whole numbers, are what independent draws with these probabilities give.
 
-    Each category is compared with its binomial distribution at false_alarms / 2C a side (Bonferroni).
+    Raises CheckFailed.
+
+    Each category is compared with its binomial distribution at false_alarms / 2C a side
+    (Bonferroni).
     """
     expected = torch.as_tensor(probabilities, dtype=torch.float64)
     if expected.dim() != 1 or abs(float(expected.sum()) - 1) > 1e-6 or bool((expected < 0).any()):
@@ -68,7 +73,10 @@ def expect_mean(
     false_alarms: float = FALSE_ALARMS,
     name: str = "Your values",
 ) -> None:
-    """The mean of independent values, each in `bounds`, is `mean`, within Hoeffding's bound. Raises CheckFailed."""
+    """The mean of independent values, each in `bounds`, is `mean`, within Hoeffding's bound.
+
+    Raises CheckFailed.
+    """
     found = expect(values, name).is_tensor()
     expect(found, name).between(
         *bounds, cause=f"{name} should be between {bounds[0]:g} and {bounds[1]:g}."
@@ -86,7 +94,9 @@ def expect_mean(
 
 
 def _at_least(count: int, total: int, chance: float) -> float:
-    """P(X >= count) for a binomial X, by summing from the larger of count and the mode outwards in log space."""
+    """P(X >= count) for a binomial X, by summing from the larger of count and the mode outwards in
+    log space.
+    """
     if count <= 0:
         return 1.0
     if chance <= 0:

@@ -1,7 +1,8 @@
-"""Whose time a comparison takes: in grading it is charged to the submission whose answer is compared.
+"""Whose time a comparison takes: in grading it is charged to the submission whose answer is
+compared.
 
-What an answer costs to compare is the student's choice: its size, and how its parts collide. `autograder.sandbox.account` keeps the
-account; at home nobody counts.
+What an answer costs to compare is the student's choice: its size, and how its parts collide.
+`autograder.sandbox.account` keeps the account; at home nobody counts.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,9 +1,11 @@
-"""What a compiler for GPUs makes of a student's kernels: looked at, and compiled for a Hopper GPU, which needs none.
+"""What a compiler for GPUs makes of a student's kernels: looked at, and compiled for a Hopper GPU,
+which needs none.
 
-A compiler reads the branches that one launch needs, and those alone. So first the source of every kernel that a function
-can reach is looked at for what no compiler takes in any branch: syntax that Triton's has no rule for, and names from
-outside. Then the kernels that one call launches are compiled. A process that interprets cannot: it has a fresh one do it,
-with the kernels' source and the types of their arguments. Nothing here imports torch, so that this one starts soon.
+A compiler reads the branches that one launch needs, and those alone. So first the source of every
+kernel that a function can reach is looked at for what no compiler takes in any branch: syntax that
+Triton's has no rule for, and names from outside. Then the kernels that one call launches are
+compiled. A process that interprets cannot: it has a fresh one do it, with the kernels' source and
+the types of their arguments. Nothing here imports torch, so that this one starts soon.
 """
 
 import ast
@@ -38,7 +40,10 @@ class Pointer(str):
 
 
 def expect_compiled(student: Any, name: str, *args: object) -> None:
-    """A check's: the kernels that a student's function launches compile. A process that interprets lists none, and has them compiled."""
+    """A check's: the kernels that a student's function launches compile.
+
+    A process that interprets lists none, and has them compiled.
+    """
     if not student.compiles(name, *args):
         student.kernel(name, *args, seed=COMPILE)
 
@@ -94,7 +99,10 @@ def compiled(kernel: Any, positional: tuple, named: dict[str, object]) -> dict[s
 
 
 def compiled_elsewhere(launches: list[Launch]) -> None:
-    """The same in a fresh process, for kernels that this one only interprets. Raises Failed; silent where nothing is known."""
+    """The same in a fresh process, for kernels that this one only interprets.
+
+    Raises Failed; silent where nothing is known.
+    """
     try:
         said = _asked_elsewhere(launches)
     except (
@@ -139,7 +147,9 @@ def _asked_elsewhere(launches: list[Launch]) -> str:
 
 
 def answer() -> None:
-    """The fresh process: compile what stands in a file as stdin asks, and print what is refused, or ""."""
+    """The fresh process: compile what stands in a file as stdin asks, and print what is refused, or
+    "".
+    """
     import runpy
 
     path = sys.argv[-1]
@@ -200,7 +210,9 @@ def _scope(plain: FunctionType) -> dict[str, object]:
 
 
 def _is_kernel(value: object) -> bool:
-    """Whether something was marked `@triton.jit`, in a process of either kind; Triton's own are none of a student's."""
+    """Whether something was marked `@triton.jit`, in a process of either kind; Triton's own are
+    none of a student's.
+    """
     return isinstance(getattr(value, "fn", None), FunctionType) and not _from_triton(value.fn)
 
 
@@ -209,7 +221,9 @@ def _from_triton(value: object) -> bool:
 
 
 def _refusals(kernel: Any) -> Iterator[str]:
-    """What no compiler takes of a kernel, each as a line and a reason; by the rules of the compiler that is installed."""
+    """What no compiler takes of a kernel, each as a line and a reason; by the rules of the compiler
+    that is installed.
+    """
     from triton.compiler.code_generator import CodeGenerator
 
     tree = _parsed(kernel.fn)

@@ -1,13 +1,15 @@
-"""The kind *counterexample*: the student hands in data that break a wrong sentence, and our predicate judges them.
+"""The kind *counterexample*: the student hands in data that break a wrong sentence, and our
+predicate judges them.
 
     sentence = "Top-p with p = 0.9 keeps no more tokens than top-k with k = 5."
     expect_breaks(student.flat_distribution(), holds=lambda p: kept(p, 0.9) <= 5, form=Vector(low=2, high=50),
                   degenerate={"the probabilities do not add up to 1": lambda p: abs(float(p.sum()) - 1) > 1e-6,
                               "it breaks the sentence only by a tie": has_tie}, cause="Flat distributions need many tokens.")
 
-The data are looked at in this order: their form, with sizes first, since our code is going to compute with them; what would
-make the example worthless; and only then whether the sentence fails. `margin` guards against examples that break a
-sentence by rounding only: a predicate may return a number, which must be below -margin.
+The data are looked at in this order: their form, with sizes first, since our code is going to
+compute with them; what would make the example worthless; and only then whether the sentence fails.
+`margin` guards against examples that break a sentence by rounding only: a predicate may return a
+number, which must be below -margin.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +24,9 @@ from autograder.checks.values import readable, without_ones
 
 @dataclass(frozen=True)
 class Numbers:
-    """The form of one tensor: its dtype, the least and greatest size of each dimension, and bounds for its values."""
+    """The form of one tensor: its dtype, the least and greatest size of each dimension, and bounds
+    for its values.
+    """
 
     sizes: tuple[tuple[int, int], ...]
     dtype: torch.dtype = torch.float32
@@ -49,7 +53,9 @@ class Numbers:
         return found
 
     def _meant(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """`shape` with axes of length 1 added or dropped where that makes it fit; it is a slip then."""
+        """`shape` with axes of length 1 added or dropped where that makes it fit; it is a slip
+        then.
+        """
         kept = without_ones(shape)
         for places in (
             combinations(range(len(self.sizes)), len(kept)) if len(shape) != len(self.sizes) else ()
@@ -95,10 +101,12 @@ def expect_breaks(
     margin: float = 0.0,
     name: str = "Your example",
 ) -> None:
-    """The data have the form, are not degenerate, and the sentence that `holds` stands for fails on them.
+    """The data have the form, are not degenerate, and the sentence that `holds` stands for fails on
+    them.
 
-    form: of one value, or of a dict's values by key, which `holds` and the others then take as keywords. degenerate: from
-    what is wrong with an example ("it is empty") to the predicate that recognises it. Raises CheckFailed.
+    form: of one value, or of a dict's values by key, which `holds` and the others then take as
+    keywords. degenerate: from what is wrong with an example ("it is empty") to the predicate that
+    recognises it. Raises CheckFailed.
     """
     if isinstance(form, Mapping):
         found = expect(data, name).is_a(dict)

@@ -1,7 +1,8 @@
 """What a student's call made of tensors: counted beside their code, so it only teaches.
 
-Points that hang on such a count need a wall as well: a size or a cap on memory at which the forbidden way cannot fit
-(`Student.capped`), or calls of a function of ours, which are counted on the checker's side (`callables.Watched`).
+Points that hang on such a count need a wall as well: a size or a cap on memory at which the
+forbidden way cannot fit (`Student.capped`), or calls of a function of ours, which are counted on
+the checker's side (`callables.Watched`).
 """
 
 from typing import Any
@@ -15,9 +16,10 @@ from reference_impl.measure.tensors import TensorCounter
 class Counter(TorchDispatchMode):
     """Counts inside a `with` block; `found()` gives numbers by name.
 
-    largest: numbers in the largest tensor made. allocated: bytes of new memory. peak: most bytes alive at once.
-    copied: bytes that copies wrote. flops: operations of matrix products, by torch's own table; its FlopCounterMode
-    would import the compiler, which costs seconds in a fresh process.
+    largest: numbers in the largest tensor made. allocated: bytes of new memory. peak: most bytes
+    alive at once. copied: bytes that copies wrote. flops: operations of matrix products, by torch's
+    own table; its FlopCounterMode would import the compiler, which costs seconds in a fresh
+    process.
     """
 
     def __init__(self):
@@ -26,7 +28,10 @@ class Counter(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Torch asks. Skipping imports its compiler at the first counted call: seconds of a student's five."""
+        """Torch asks.
+
+        Skipping imports its compiler at the first counted call: seconds of a student's five.
+        """
         return False
 
     def __enter__(self) -> "Counter":

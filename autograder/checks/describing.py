@@ -8,7 +8,9 @@ MAX_LISTED = 12  # names in a sentence about what there is
 
 
 def names_of(value: object) -> list[str]:
-    """What an object offers by name: its own attributes and its class's, without those of object and nn.Module."""
+    """What an object offers by name: its own attributes and its class's, without those of object
+    and nn.Module.
+    """
     torch = sys.modules.get("torch")
     dull = set(dir(torch.nn.Module())) if torch else set()
     try:
@@ -34,7 +36,9 @@ def a_kind(value: object) -> str:
 
 
 def text_of(describe: Callable, error: BaseException, *more: object) -> str:
-    """`describe(error, ...)`, capped and free of what no file can hold; a student's __str__ may fail, too."""
+    """`describe(error, ...)`, capped and free of what no file can hold; a student's __str__ may
+    fail, too.
+    """
     try:
         text = str(describe(error, *more))
     except BaseException as second:

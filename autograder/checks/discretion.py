@@ -1,8 +1,9 @@
 """What grading may tell of a hidden run.
 
-A student's code sees the hidden inputs and can put them into an exception's text, a type's name or a key. So of what
-the student's side says, only that is repeated which it said with the visible seed too, before any hidden input was
-sent. Authors' causes hold no drawn numbers, so they may always be shown.
+A student's code sees the hidden inputs and can put them into an exception's text, a type's name or
+a key. So of what the student's side says, only that is repeated which it said with the visible seed
+too, before any hidden input was sent. Authors' causes hold no drawn numbers, so they may always be
+shown.
 """
 
 import builtins
@@ -27,12 +28,15 @@ def discreet(hidden: StageResult, visible: StageResult) -> StageResult:
 
 
 def _alike(hidden: StageResult, visible: StageResult) -> bool:
-    """Whether the visible run's detail is about the same failure: for an exception, the same places and kind."""
+    """Whether the visible run's detail is about the same failure: for an exception, the same places
+    and kind.
+    """
     return hidden.status != "error" or _kept(hidden) == _kept(visible)
 
 
 def _kept(result: StageResult) -> str:
-    """Of an exception its places and its kind, if that is one of Python's; nothing of anything else.
+    """Of an exception its places and its kind, if that is one of Python's; nothing of anything
+    else.
 
     That the places are the notebook's own is seen to where they arrive, see RemoteStudent.
     """

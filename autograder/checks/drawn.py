@@ -1,13 +1,15 @@
-"""The kind *drawn-fault*: code with one fault, drawn for each student from a list, is handed out; the student finds it.
+"""The kind *drawn-fault*: code with one fault, drawn for each student from a list, is handed out;
+the student finds it.
 
     broken = exercise("99.broken", function="fault_line", also=["weights"], kind="drawn-fault", points=2, faults=Faults(SOURCE, {
         "axis": ("dim=-1", "dim=0"), "scale": ("/ d**0.5", "/ d")}))
 
-`Faults` makes one program for each fault out of the right one. In the solutions file a locked code cell `setup-broken`
-holds `{{faults}}`, which becomes the program. The notebook in exercises/ has the fault that the exercise's name draws;
-`course author hand-out NN ROSTER` writes one notebook for each student, with the fault that their id draws under the
-secret of the class. A stage that takes `fault` gets the one this student has: at home by the ticket in the cell, in
-grading by the same draw, whatever the notebook that came back says.
+`Faults` makes one program for each fault out of the right one. In the solutions file a locked code
+cell `setup-broken` holds `{{faults}}`, which becomes the program. The notebook in exercises/ has
+the fault that the exercise's name draws; `course author hand-out NN ROSTER` writes one notebook for
+each student, with the fault that their id draws under the secret of the class. A stage that takes
+`fault` gets the one this student has: at home by the ticket in the cell, in grading by the same
+draw, whatever the notebook that came back says.
 """
 
 import hashlib
@@ -21,7 +23,9 @@ PLACE = "{{faults}}"
 
 @dataclass(frozen=True)
 class Fault:
-    """One faulty program: its name, text, the number of the line that differs, that line as it is and as it should be."""
+    """One faulty program: its name, text, the number of the line that differs, that line as it is
+    and as it should be.
+    """
 
     name: str
     source: str
@@ -31,7 +35,10 @@ class Fault:
 
 
 class Faults:
-    """The right program and, by name, what to replace in one line of it (old, new). Raises ValueError for a slip."""
+    """The right program and, by name, what to replace in one line of it (old, new).
+
+    Raises ValueError for a slip.
+    """
 
     def __init__(self, source: str, changes: Mapping[str, tuple[str, str]]):
         self.source = source.strip("\n")
@@ -57,12 +64,16 @@ class Faults:
         return sorted(self.by_name)
 
     def draw(self, exercise: str, student: str = "", secret: bytes = b"") -> Fault:
-        """The fault of a student under a class's secret; without a student, that of the notebook in exercises/."""
+        """The fault of a student under a class's secret; without a student, that of the notebook in
+        exercises/.
+        """
         digest = hmac.new(secret, f"fault\0{exercise}\0{student}".encode(), hashlib.sha256).digest()
         return self.by_name[self.names[int.from_bytes(digest[:8], "big") % len(self.names)]]
 
     def cell(self, exercise: str, fault: Fault) -> str:
-        """What stands in the notebook: the faulty program, and the ticket by which a check at home knows it."""
+        """What stands in the notebook: the faulty program, and the ticket by which a check at home
+        knows it.
+        """
         return f"{fault.source}\n\n\ndef handed_out():\n    return {ticket(exercise, fault.name)!r}"
 
     def with_ticket(self, exercise: str, said: object) -> Fault | None:
@@ -84,7 +95,9 @@ def ticket(exercise: str, name: str) -> str:
 
 
 def fault_of(exercise, student) -> Fault:
-    """The fault that this student (a student.Student) was given: as the grader says, or else by the ticket."""
+    """The fault that this student (a student.Student) was given: as the grader says, or else by the
+    ticket.
+    """
     from autograder.checks.exchange import StudentError
 
     if student.fault:

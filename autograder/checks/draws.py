@@ -1,6 +1,7 @@
 """Random sizes and values for checks, each from the stage's own generator.
 
-Small names, because every stage uses them: `whole(rng, 2, 5)` is an int, the others are float32 tensors.
+Small names, because every stage uses them: `whole(rng, 2, 5)` is an int, the others are float32
+tensors.
 """
 
 from contextlib import suppress
@@ -10,7 +11,9 @@ from torch import Tensor
 
 
 def one_changed(first: tuple, second: tuple) -> list[tuple]:
-    """The arguments `first`, and those in which one comes from `second`: an answer that is kept by all but one of them is wrong."""
+    """The arguments `first`, and those in which one comes from `second`: an answer that is kept by
+    all but one of them is wrong.
+    """
     return [
         first,
         *(first[:place] + (other,) + first[place + 1 :] for place, other in enumerate(second)),
@@ -18,10 +21,11 @@ def one_changed(first: tuple, second: tuple) -> list[tuple]:
 
 
 def look_alike(one: Tensor | str | list) -> Tensor | str | list:
-    """The same with two neighbours exchanged, those that differ nearest the middle: shape, sum, ends and entries stay.
+    """The same with two neighbours exchanged, those that differ nearest the middle: shape, sum,
+    ends and entries stay.
 
-    So what is kept under a weak key answers for it with the first one's answer. Raises ValueError where all entries
-    between the ends are equal: there is none.
+    So what is kept under a weak key answers for it with the first one's answer. Raises ValueError
+    where all entries between the ends are equal: there is none.
     """
     row = one.flatten() if isinstance(one, Tensor) else one
     places = [place for place in range(1, len(row) - 2) if row[place] != row[place + 1]]
@@ -35,7 +39,8 @@ def look_alike(one: Tensor | str | list) -> Tensor | str | list:
 
 
 def look_alikes(arguments: tuple) -> list[tuple]:
-    """The arguments, and for each tensor, text and list that has one those with its look-alike in its place.
+    """The arguments, and for each tensor, text and list that has one those with its look-alike in
+    its place.
 
     Floats are rounded to 64ths, so that sums are the same in any order.
     """

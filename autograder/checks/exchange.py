@@ -1,7 +1,9 @@
-"""What passes between a check and a student's side: a question, what came back, and the error that came instead.
+"""What passes between a check and a student's side: a question, what came back, and the error that
+came instead.
 
-A question is a `Request`; `lowered` puts it into plain values for the executor, wherever that runs. `returned` makes a
-`Returned` of the executor's reply, trusting nothing in it. `Call` is the record of both that a stage keeps.
+A question is a `Request`; `lowered` puts it into plain values for the executor, wherever that runs.
+`returned` makes a `Returned` of the executor's reply, trusting nothing in it. `Call` is the record
+of both that a stage keeps.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -40,9 +42,12 @@ class StudentError(Exception):
 
 @dataclass(frozen=True)
 class Request:
-    """One question to a student's side. do: an operation of the executor. label: how sentences call it. name: of the
-    function, method or attribute. of: the object, None for a function. more: what only this operation needs. withheld:
-    names that the student's code may not use, with the reason."""
+    """One question to a student's side.
+
+    do: an operation of the executor. label: how sentences call it. name: of the function, method or
+    attribute. of: the object, None for a function. more: what only this operation needs. withheld:
+    names that the student's code may not use, with the reason.
+    """
 
     do: str
     label: str
@@ -62,9 +67,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Returned:
-    """What a call gave back, the positional arguments as the call left them (in-place changes show there), what was
-    counted, if that was asked for, whether the call left an argument in autograd's hands, and whether it changed what the
-    call before had given."""
+    """What a call gave back, the positional arguments as the call left them (in-place changes show
+    there), what was counted, if that was asked for, whether the call left an argument in autograd's
+    hands, and whether it changed what the call before had given.
+    """
 
     value: object
     args: tuple = ()
@@ -75,10 +81,11 @@ class Returned:
 
 @dataclass(frozen=True)
 class Call:
-    """One recorded call: the function's name, what came back (a Returned or a StudentError), and what it was given.
+    """One recorded call: the function's name, what came back (a Returned or a StudentError), and
+    what it was given.
 
-    changed: whether the call left one of its plain arguments otherwise than it was. again: whether it is the call of a
-    function, which may be put to somebody else with the same arguments.
+    changed: whether the call left one of its plain arguments otherwise than it was. again: whether
+    it is the call of a function, which may be put to somebody else with the same arguments.
     """
 
     name: str

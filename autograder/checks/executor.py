@@ -1,8 +1,10 @@
-"""Carries out what a check asks of a student's code, beside that code: in this process, or in the sandbox's worker.
+"""Carries out what a check asks of a student's code, beside that code: in this process, or in the
+sandbox's worker.
 
-One implementation for both places is what makes them alike. A request is a dictionary of plain values; `OPERATIONS`
-names what it may ask for. Objects that a student made stay here, under numbers that the checker gives out (see
-`handles`), until the next stage begins. Nothing here protects anything: the code it serves may rewrite all of it.
+One implementation for both places is what makes them alike. A request is a dictionary of plain
+values; `OPERATIONS` names what it may ask for. Objects that a student made stay here, under numbers
+that the checker gives out (see `handles`), until the next stage begins. Nothing here protects
+anything: the code it serves may rewrite all of it.
 
 torch is used only if something else imported it, so that a sandbox without torch starts fast.
 """
@@ -37,10 +39,11 @@ OPERATIONS = (
 class Executor:
     """A student's namespace and the objects made in it.
 
-    callback: makes, from the number of one of the checker's callables, the function that stands for it here.
-    let_through: exceptions that are not the student's (an interrupt from the keyboard, at home).
-    is_fault: whether an exception is a fault of the room around the code, not of the student.
-    packed: the bytes of a value as it would cross, where an argument that a call left as it was need not go back.
+    callback: makes, from the number of one of the checker's callables, the function that stands for
+    it here. let_through: exceptions that are not the student's (an interrupt from the keyboard, at
+    home). is_fault: whether an exception is a fault of the room around the code, not of the
+    student. packed: the bytes of a value as it would cross, where an argument that a call left as
+    it was need not go back.
     """
 
     def __init__(
@@ -72,7 +75,9 @@ class Executor:
             self._given.forget()
 
     def deliver(self, tag: str, inner: object) -> object:
-        """What an argument of ours that is no plain value becomes on this side (see `arguments.lower`)."""
+        """What an argument of ours that is no plain value becomes on this side (see
+        `arguments.lower`).
+        """
         if tag == "callback":
             return self.callback(inner)
         if tag == "handle":
@@ -95,7 +100,9 @@ class Executor:
         return view
 
     def carry_out(self, request: dict) -> dict:
-        """The answer to a request: {"say": "returned", "value", "args"} or {"say": "error", "kind", "text"}."""
+        """The answer to a request: {"say": "returned", "value", "args"} or {"say": "error", "kind",
+        "text"}.
+        """
         if request["do"] not in OPERATIONS:
             raise ValueError(f"no operation is called {request['do']!r}")
         withheld = request.get("withheld") or {}
@@ -142,7 +149,9 @@ class Executor:
         return answer | ({"counted": counter.found()} if counter else {})
 
     def _reuse(self, request: dict) -> None:
-        """Let the arguments of a function's call come in the objects of the call before, if all of them are plain values."""
+        """Let the arguments of a function's call come in the objects of the call before, if all of
+        them are plain values.
+        """
         if (
             request["of"] is None
             and request["keep"] is None
@@ -192,7 +201,8 @@ class Executor:
     def _script(self, request: dict) -> dict:
         """Many calls, one after the other. What one raises is noted and the next one still runs.
 
-        `watch` names attributes that are read after each call. The value is a list of (value, raised, text, watched).
+        `watch` names attributes that are read after each call. The value is a list of (value,
+        raised, text, watched).
         """
         outcomes = []
         for name, args, kwargs in request["commands"]:
@@ -259,7 +269,9 @@ class Executor:
         return {"value": self.plain(request["label"], value), "args": []}
 
     def _kernel(self, request: dict) -> dict:
-        """A function that launches Triton kernels: run under the harness, or its kernels compiled only."""
+        """A function that launches Triton kernels: run under the harness, or its kernels compiled
+        only.
+        """
         from autograder.checks import kernels, launches
 
         function, before = self._function(None, request["name"]), self._before(request)
@@ -406,7 +418,9 @@ class Executor:
             raise Failed("memory" if memory else "error", text, type(error).__name__) from None
 
     def plain(self, label: str, value: object) -> object:
-        """A copy of what goes back, under the rules of `values.cross`, once torch is there to have tensors at all."""
+        """A copy of what goes back, under the rules of `values.cross`, once torch is there to have
+        tensors at all.
+        """
         if "torch" not in sys.modules:
             return value
         from autograder.checks.values import cross
@@ -428,7 +442,9 @@ class Executor:
         ]
 
     def _after(self, request: dict, before: list) -> list:
-        """The positional arguments as the call left them: (True, None) for one that is as it was, or cannot go back."""
+        """The positional arguments as the call left them: (True, None) for one that is as it was,
+        or cannot go back.
+        """
         after = []
         for kind, item, old in zip(request["kinds"], request["args"], before):
             try:
@@ -448,7 +464,9 @@ class Executor:
         return after
 
     def _memory_of(self, kind: str, item: object) -> object:
-        """What stands for an argument on its way back: the whole memory of a buffer, the state of a generator."""
+        """What stands for an argument on its way back: the whole memory of a buffer, the state of a
+        generator.
+        """
         if kind == "buffer":
             return self.storages[id(item)]
         return item.get_state() if kind == "generator" else item

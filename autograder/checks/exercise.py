@@ -1,7 +1,7 @@
 """What an exercise is, how it is declared, and all that are known, by id.
 
-The chapters declare theirs in `autograder/chapters/`, which is imported by name when it is asked for: this package
-knows nothing of any chapter.
+The chapters declare theirs in `autograder/chapters/`, which is imported by name when it is asked
+for: this package knows nothing of any chapter.
 """
 
 import importlib
@@ -27,10 +27,12 @@ EXERCISES: dict[str, "Exercise"] = {}
 
 @dataclass(frozen=True)
 class Stage:
-    """One behaviour that earns points: a name, the points, and the pytest function that asks for it.
+    """One behaviour that earns points: a name, the points, and the pytest function that asks for
+    it.
 
-    after: the stage that must pass before this one counts; for a stage that compares a student with himself.
-    at_most: who fails this stage gets at most this share of the exercise; for code that works for one size only.
+    after: the stage that must pass before this one counts; for a stage that compares a student with
+    himself. at_most: who fails this stage gets at most this share of the exercise; for code that
+    works for one size only.
     """
 
     name: str
@@ -42,12 +44,14 @@ class Stage:
 
 @dataclass(eq=False)
 class Exercise:
-    """One exercise: `id` is "NN.name", where NN is the assignment and name the grade id of the solution cell.
+    """One exercise: `id` is "NN.name", where NN is the assignment and name the grade id of the
+    solution cell.
 
-    function: the name of what the student writes. withhold: what it may not use; see `withholding`. allowed: functions
-    that return the answer and may be used all the same, each with the reason. faults: of a drawn-fault exercise.
-    see: the paragraph of the book that explains it, as "01-static-embeddings/counting#ppmi".
-    changes: whether the student may change the arguments; everywhere else that is a slip, found on every call.
+    function: the name of what the student writes. withhold: what it may not use; see `withholding`.
+    allowed: functions that return the answer and may be used all the same, each with the reason.
+    faults: of a drawn-fault exercise. see: the paragraph of the book that explains it, as
+    "01-static-embeddings/counting#ppmi". changes: whether the student may change the arguments;
+    everywhere else that is a slip, found on every call.
     """
 
     id: str
@@ -63,7 +67,10 @@ class Exercise:
     faults: Faults | None = None
 
     def stage(self, name: str, points: float, *, after: str = "", at_most: float = 1.0) -> Callable:
-        """Decorator: the function below is the stage `name`, worth `points`. Raises ValueError for a slip; see Stage."""
+        """Decorator: the function below is the stage `name`, worth `points`.
+
+        Raises ValueError for a slip; see Stage.
+        """
         if after and after not in [stage.name for stage in self.stages]:
             raise ValueError(
                 f"{self.id}, stage {name!r}: there is no earlier stage {after!r} for it to come after"
@@ -92,7 +99,10 @@ def exercise(
     allowed: Mapping[str, str] | None = None,
     faults: Faults | None = None,
 ) -> Exercise:
-    """Declare an exercise, and make it known to everything that runs checks. Raises ValueError for a slip."""
+    """Declare an exercise, and make it known to everything that runs checks.
+
+    Raises ValueError for a slip.
+    """
     names = [function, *also] if function else []
     if kind not in KINDS:
         raise ValueError(f"{id}: kind {kind!r} is not one of {', '.join(KINDS)}")
@@ -126,16 +136,20 @@ def load_checks(number: str = "") -> None:
 
 
 def load_modules(number: str, prefix: str) -> None:
-    """Import the modules of `autograder/chapters/` that begin with `prefix`, of one chapter by its number or of all."""
+    """Import the modules of `autograder/chapters/` that begin with `prefix`, of one chapter by its
+    number or of all.
+    """
     for folder in sorted(CHAPTERS.glob(f"c{number}*_*")):
         for file in sorted(folder.glob(f"{prefix}*.py")):
             importlib.import_module(f"autograder.chapters.{folder.name}.{file.stem}")
 
 
 def exercises_of(assignment: str) -> dict[str, Exercise]:
-    """The exercises whose ids begin with the number of `assignment` ("01" or "01-static-embeddings"), by id.
+    """The exercises whose ids begin with the number of `assignment` ("01" or
+    "01-static-embeddings"), by id.
 
-    Loads the checks on first use. Raises ValueError when the points of an exercise and of its stages disagree.
+    Loads the checks on first use. Raises ValueError when the points of an exercise and of its
+    stages disagree.
     """
     number = assignment[:2]
     load_checks(number)

@@ -1,16 +1,17 @@
 """`expect(value)`: the questions that a check asks about a value.
 
-Every question looks at the exact type first, then dtype, shape and finiteness, and only then at values, so that an
-object that equals everything, or a tensor subclass, answers nothing. A type, dtype or axis of length 1 that is wrong
-while the values are right is a slip (see `slips`); a type that cannot be meant gets a sentence of its own; a wrong value,
-shape or length gets the author's `cause`, one sentence that says what is likely wrong, and then what is seen: the shape,
-NaN. What the numbers show by themselves (`likeness`) is CheckFailed.hint, which `messages` shows or drops. A cause holds
-no drawn number, because in grading it is shown; numbers come after, in CheckFailed.detail, which is not. Each question
-returns the value, to go on with.
+Every question looks at the exact type first, then dtype, shape and finiteness, and only then at
+values, so that an object that equals everything, or a tensor subclass, answers nothing. A type,
+dtype or axis of length 1 that is wrong while the values are right is a slip (see `slips`); a type
+that cannot be meant gets a sentence of its own; a wrong value, shape or length gets the author's
+`cause`, one sentence that says what is likely wrong, and then what is seen: the shape, NaN. What
+the numbers show by themselves (`likeness`) is CheckFailed.hint, which `messages` shows or drops. A
+cause holds no drawn number, because in grading it is shown; numbers come after, in
+CheckFailed.detail, which is not. Each question returns the value, to go on with.
 
-Tolerances of `equals` (relative, absolute): TOLERANCES by dtype; a Python float has float32's, because a student may
-compute it in either precision; everything else must be exactly equal. An int passes where a float is expected,
-never the other way round, and a bool is not a number.
+Tolerances of `equals` (relative, absolute): TOLERANCES by dtype; a Python float has float32's,
+because a student may compute it in either precision; everything else must be exactly equal. An int
+passes where a float is expected, never the other way round, and a bool is not a number.
 """
 
 import math
@@ -34,7 +35,9 @@ SHOWN = 12  # a tensor with at most so many values is shown whole
 
 
 class CheckFailed(Exception):
-    """A stage that is not passed: the likely cause in a sentence, the numbers, and what they show by themselves."""
+    """A stage that is not passed: the likely cause in a sentence, the numbers, and what they show
+    by themselves.
+    """
 
     def __init__(self, cause: str, detail: str = "", hint: str = ""):
         super().__init__(cause, detail)
@@ -44,7 +47,8 @@ class CheckFailed(Exception):
 def expect(value: object, name: str = "Your result", given: str = "") -> "Expectation":
     """Begin a question about `value`; `name` is how sentences call it, for example "`d_center`".
 
-    given: what the student's function got, in words, such as "7 words, window 3"; it is told with the numbers.
+    given: what the student's function got, in words, such as "7 words, window 3"; it is told with
+    the numbers.
     """
     return Expectation(value, name, given)
 
@@ -69,7 +73,9 @@ class Expectation:
     def is_tensor(
         self, *, shape: tuple | None = None, dtype: torch.dtype | None = None, cause: str = ""
     ) -> torch.Tensor:
-        """A torch.Tensor (no subclass) with this shape and dtype, where given; `cause`: what is likely wrong otherwise."""
+        """A torch.Tensor (no subclass) with this shape and dtype, where given; `cause`: what is
+        likely wrong otherwise.
+        """
         meant = torch.zeros(
             shape_of(self.value) if shape is None else tuple(shape),
             dtype=dtype or _dtype_of(self.value),
@@ -93,7 +99,9 @@ class Expectation:
         return self.value
 
     def items_as(self, kind: type) -> list:
-        """A list whose items are of this type where they can be meant so: ask this before a check compares items itself."""
+        """A list whose items are of this type where they can be meant so: ask this before a check
+        compares items itself.
+        """
         items = self.is_a(list)
         self.value = [
             converted(item, kind(), f"{self.name}[{place}]") for place, item in enumerate(items)
@@ -306,7 +314,9 @@ def _dtype(value: object) -> str:
 
 
 def _array(value: object) -> np.ndarray:
-    """Numbers as a numpy array that can be compared: integers stay exact, all floats become float64."""
+    """Numbers as a numpy array that can be compared: integers stay exact, all floats become
+    float64.
+    """
     if type(value) is int:
         return np.asarray(value if abs(value) < 2**63 else math.inf if value > 0 else -math.inf)
     array = (

@@ -1,4 +1,5 @@
-"""What a student's side cannot do, as an exception on that side; across the pipe it becomes a StudentError.
+"""What a student's side cannot do, as an exception on that side; across the pipe it becomes a
+StudentError.
 
 And the other way round: an exception of ours, on the student's side.
 """

@@ -1,7 +1,9 @@
-"""Small models and a clock of ours that live beside the student, so that calling them costs no message.
+"""Small models and a clock of ours that live beside the student, so that calling them costs no
+message.
 
-A student may look into them: they hold nothing that is secret. Where the number of calls decides, pass the same object
-through `callables.Watched` instead: then it stays with us and every call is counted here.
+A student may look into them: they hold nothing that is secret. Where the number of calls decides,
+pass the same object through `callables.Watched` instead: then it stays with us and every call is
+counted here.
 """
 
 import torch
@@ -18,8 +20,8 @@ class Fake:
 class TableModel(Fake):
     """A language model that is a table: the last token decides, unless a longer ending is listed.
 
-    rows: logits after each token, float (V, V). endings: from a tuple of ids that the text ends with to a row (V,); the
-    longest that fits wins. `calls` and `tokens` count what it was asked.
+    rows: logits after each token, float (V, V). endings: from a tuple of ids that the text ends
+    with to a row (V,); the longest that fits wins. `calls` and `tokens` count what it was asked.
     """
 
     def __init__(self, rows: Tensor, endings: dict[tuple[int, ...], Tensor] | None = None):
@@ -31,7 +33,9 @@ class TableModel(Fake):
         return [self.rows, self.endings]
 
     def __call__(self, ids: Tensor, *_: object) -> Tensor:
-        """Logits (B, T, V) for ids (B, T); what comes after the ids, such as a start, changes nothing."""
+        """Logits (B, T, V) for ids (B, T); what comes after the ids, such as a start, changes
+        nothing.
+        """
         self.calls, self.tokens = self.calls + 1, self.tokens + ids.numel()
         logits = self.rows[ids].clone()
         longest_first = sorted(self.endings.items(), key=lambda item: len(item[0]))
@@ -58,7 +62,9 @@ class SuccessorModel(TableModel):
 
 
 class VirtualClock(Fake):
-    """Time that passes only when somebody says so: `clock()` is the time in seconds, `clock.sleep(dt)` lets it pass."""
+    """Time that passes only when somebody says so: `clock()` is the time in seconds,
+    `clock.sleep(dt)` lets it pass.
+    """
 
     def __init__(self, now: float = 0.0):
         self.now = now

@@ -1,10 +1,12 @@
-"""What a student's last calls were given, and what they gave: later calls must depend on neither, nor change it.
+"""What a student's last calls were given, and what they gave: later calls must depend on neither,
+nor change it.
 
-A function that keeps one buffer and answers with it again and again is right each time, and changes what it had handed
-out before. So the last results are kept beside copies of them, and looked at after each call: whether they are still what
-they were, and whether the new result is one of them. One that knows its arguments by their address, or hands one of them
-back, is right as long as each call brings new ones. So arguments come in the objects of the call before, with new contents,
-and a result is looked through for parts of them.
+A function that keeps one buffer and answers with it again and again is right each time, and changes
+what it had handed out before. So the last results are kept beside copies of them, and looked at
+after each call: whether they are still what they were, and whether the new result is one of them.
+One that knows its arguments by their address, or hands one of them back, is right as long as each
+call brings new ones. So arguments come in the objects of the call before, with new contents, and a
+result is looked through for parts of them.
 """
 
 import sys
@@ -26,11 +28,16 @@ class Given:
         self._arguments: dict[tuple, object] = {}
 
     def forget(self) -> None:
-        """Another stage begins: its results are not compared with those before. What arguments come in stays."""
+        """Another stage begins: its results are not compared with those before.
+
+        What arguments come in stays.
+        """
         self._last.clear()
 
     def argument(self, function: str, place: int | str, value: object) -> object:
-        """An object that the function was given at this place before, with the contents of `value`; `value` itself if none fits."""
+        """An object that the function was given at this place before, with the contents of `value`;
+        `value` itself if none fits.
+        """
         form = _form(value)
         if form is None:
             return value
@@ -59,7 +66,9 @@ class Given:
         arguments: Sequence[object],
         let_through: tuple[type[BaseException], ...],
     ) -> bool:
-        """Whether an earlier result is not what it was, or `value` has a part of one, or of an argument: the code kept it."""
+        """Whether an earlier result is not what it was, or `value` has a part of one, or of an
+        argument: the code kept it.
+        """
         try:
             parts = set(_parts(value))
             return any(
@@ -92,7 +101,9 @@ def _as_it_was(value: object, before: object) -> bool:
 
 
 def _form(value: object) -> tuple | None:
-    """What two arguments have in common if one can take the contents of the other; None for what is never written into."""
+    """What two arguments have in common if one can take the contents of the other; None for what is
+    never written into.
+    """
     if type(value) in (list, dict):
         return (type(value),)
     torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
@@ -126,7 +137,9 @@ def _refill(old: object, value: object) -> None:
 
 
 def _parts(value: object, depth: int = DEPTH) -> Iterator[int]:
-    """The addresses of what can be written into in a result: lists and dictionaries, and the memory of tensors and arrays."""
+    """The addresses of what can be written into in a result: lists and dictionaries, and the memory
+    of tensors and arrays.
+    """
     if type(value) in (list, dict, tuple):
         if type(value) is not tuple:
             yield id(value)

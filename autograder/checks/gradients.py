@@ -1,4 +1,6 @@
-"""Ask for the gradients of a student's loss; what torch refuses to differentiate is the slip that it is in other stages."""
+"""Ask for the gradients of a student's loss; what torch refuses to differentiate is the slip that
+it is in other stages.
+"""
 
 from torch import Tensor
 
@@ -25,9 +27,9 @@ def ask_gradients(
 ) -> None:
     """Compare the gradients of a loss; right: the right one of each argument, by its place.
 
-    upstream: the gradient of the result, where that is no single number. A gradient that never comes is a failure with this
-    cause. An argument changed in place, or a graph from an earlier call, is noted as that slip, and the rest of the stage
-    counts.
+    upstream: the gradient of the result, where that is no single number. A gradient that never
+    comes is a failure with this cause. An argument changed in place, or a graph from an earlier
+    call, is noted as that slip, and the rest of the stage counts.
     """
     try:
         found = student.gradients(name, *arguments, upstream=upstream, wrt=tuple(right))

@@ -1,9 +1,10 @@
 """Objects of a student's, seen by a check: `Handle` for any object, `Stream` for a generator.
 
-A handle is a number and nothing else. The object stays on the student's side until the stage ends; what it returns
-comes back as plain copies. A handle's own names all begin with an underscore or are listed here, because every other
-name is a method of the student's: `cache.append(k, v)`. What the frame itself can do with an object (weights,
-gradients, mode, attributes, many commands at once) is asked through `inside(cache)`.
+A handle is a number and nothing else. The object stays on the student's side until the stage ends;
+what it returns comes back as plain copies. A handle's own names all begin with an underscore or are
+listed here, because every other name is a method of the student's: `cache.append(k, v)`. What the
+frame itself can do with an object (weights, gradients, mode, attributes, many commands at once) is
+asked through `inside(cache)`.
 """
 
 import itertools
@@ -17,7 +18,9 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True)
 class Outcome:
-    """One command of a script: its value, or the class and the text of what it raised, and the attributes watched."""
+    """One command of a script: its value, or the class and the text of what it raised, and the
+    attributes watched.
+    """
 
     value: object
     raised: str = ""
@@ -27,7 +30,9 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Gradients:
-    """What a call gave and its gradients: by place for arguments, by name for parameters; None where none arrived."""
+    """What a call gave and its gradients: by place for arguments, by name for parameters; None
+    where none arrived.
+    """
 
     value: Tensor
     arguments: list[Tensor | None]
@@ -35,7 +40,10 @@ class Gradients:
 
 
 class Handle:
-    """One object that a student made. `handle(...)` calls it, `handle.NAME(...)` a method; see `inside`."""
+    """One object that a student made.
+
+    `handle(...)` calls it, `handle.NAME(...)` a method; see `inside`.
+    """
 
     def __init__(self, student: object, name: str):
         self._student, self._name, self.number = student, name, next(_numbers)
@@ -50,9 +58,12 @@ class Handle:
 
 
 class inside:  # noqa: N801 - reads as a preposition: inside(model).load(weights)
-    """What the frame can do with a student's object. Everything raises StudentError with a sentence.
+    """What the frame can do with a student's object.
 
-    The questions about weights, mode and gradients need an nn.Module; `get`, `call` and `script` any object.
+    Everything raises StudentError with a sentence.
+
+    The questions about weights, mode and gradients need an nn.Module; `get`, `call` and `script`
+    any object.
     """
 
     def __init__(self, handle: Handle):
@@ -81,14 +92,18 @@ class inside:  # noqa: N801 - reads as a preposition: inside(model).load(weights
         return self._ask("get", f"{self._name}.{path}", path, of=self._handle).value
 
     def script(self, commands: Sequence[tuple], watch: Sequence[str] = ()) -> list[Outcome]:
-        """Many calls of methods in one message: ("append", 3), ("free", 7). What one raises does not stop the next.
+        """Many calls of methods in one message: ("append", 3), ("free", 7).
+
+        What one raises does not stop the next.
 
         watch: attributes that are read after each command.
         """
         return self._handle._student.run_script(self._name, self._handle, commands, watch)
 
     def load(self, weights: dict[str, Tensor]) -> None:
-        """Put our weights in, by name; every name and shape must be the student's, and none may be left over."""
+        """Put our weights in, by name; every name and shape must be the student's, and none may be
+        left over.
+        """
         self._ask("load", self._name, of=self._handle, args=(weights,))
 
     def state(self) -> dict[str, Tensor]:
@@ -96,7 +111,9 @@ class inside:  # noqa: N801 - reads as a preposition: inside(model).load(weights
         return self._look("state")
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of each parameter; one that has two names is listed once, as `named_parameters` does."""
+        """The shape of each parameter; one that has two names is listed once, as `named_parameters`
+        does.
+        """
         return self._look("shapes")
 
     def learning(self) -> dict[str, bool]:
@@ -119,9 +136,11 @@ class inside:  # noqa: N801 - reads as a preposition: inside(model).load(weights
         wrt: Sequence[int] = (),
         **kwargs: object,
     ) -> Gradients:
-        """Call a method ("" for the object itself) and differentiate the result, contracted with `upstream`.
+        """Call a method ("" for the object itself) and differentiate the result, contracted with
+        `upstream`.
 
-        Without `upstream` the result must be one number, a loss. The parameters' gradients stay for `update`.
+        Without `upstream` the result must be one number, a loss. The parameters' gradients stay for
+        `update`.
         """
         return self._handle._student.differentiate(
             f"{self._name}.{method}".strip("."), method, self._handle, args, kwargs, upstream, wrt

@@ -1,4 +1,7 @@
-"""Import this before triton, and its kernels are interpreted in this process. Warms the sandbox's worker for kernels."""
+"""Import this before triton, and its kernels are interpreted in this process.
+
+Warms the sandbox's worker for kernels.
+"""
 
 import os
 

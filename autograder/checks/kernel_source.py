@@ -1,8 +1,9 @@
-"""What a kernel's source may say: `tl`, arithmetic and control flow, and nothing that reaches beyond the launch.
+"""What a kernel's source may say: `tl`, arithmetic and control flow, and nothing that reaches
+beyond the launch.
 
-A kernel of this kind can do no more than read and write the tensors that it is given. So grading can take it out of the
-notebook's text and run it in a process that has never seen the notebook (see `replay`); a notebook at home refuses the
-same, in the same words.
+A kernel of this kind can do no more than read and write the tensors that it is given. So grading
+can take it out of the notebook's text and run it in a process that has never seen the notebook (see
+`replay`); a notebook at home refuses the same, in the same words.
 """
 
 import ast
@@ -80,7 +81,8 @@ RULE = "a kernel uses `tl`, arithmetic, `if` and loops, and nothing else"
 def refusals(tree: ast.FunctionDef, known: Mapping[str, object]) -> Iterator[str]:
     """What a kernel or its helper may not say, each as a line and a reason.
 
-    known: what its names from outside mean; a function of the notebook's may be there as its syntax.
+    known: what its names from outside mean; a function of the notebook's may be there as its
+    syntax.
     """
     own = own_names(tree)
     for node in (one for statement in tree.body for one in ast.walk(statement)):
@@ -89,7 +91,9 @@ def refusals(tree: ast.FunctionDef, known: Mapping[str, object]) -> Iterator[str
 
 
 def own_names(tree: ast.FunctionDef) -> set[str]:
-    """The names that a function gives values to, and those of its arguments: they mean nothing from outside."""
+    """The names that a function gives values to, and those of its arguments: they mean nothing from
+    outside.
+    """
     written = {
         one.id
         for one in ast.walk(tree)

@@ -1,13 +1,16 @@
-"""Triton kernels on a CPU: run in Triton's interpreter under a harness, or only compiled for a Hopper GPU.
+"""Triton kernels on a CPU: run in Triton's interpreter under a harness, or only compiled for a
+Hopper GPU.
 
-A process that set TRITON_INTERPRET=1 before it imported triton only interprets (a student's notebook; in the sandbox a
-worker of its own, warmed by `interpreting`). Any other one compiles, which needs no GPU, and interprets while `Switch` is
-on: so a known mistake answers in the grader's own process too.
+A process that set TRITON_INTERPRET=1 before it imported triton only interprets (a student's
+notebook; in the sandbox a worker of its own, warmed by `interpreting`). Any other one compiles,
+which needs no GPU, and interprets while `Switch` is on: so a known mistake answers in the grader's
+own process too.
 
-The interpreter forgives what a GPU does not, so the harness looks at what it passes over: loads, stores and atomics
-outside the tensors of the launch are refused in words before they happen (they would pass once and crash the next time),
-and programs run in an order drawn from a seed, so that a kernel which leans on its neighbour's result fails. It also
-counts. Beside a student's code these counts only teach; in grading `replay` counts, where there is no such code.
+The interpreter forgives what a GPU does not, so the harness looks at what it passes over: loads,
+stores and atomics outside the tensors of the launch are refused in words before they happen (they
+would pass once and crash the next time), and programs run in an order drawn from a seed, so that a
+kernel which leans on its neighbour's result fails. It also counts. Beside a student's code these
+counts only teach; in grading `replay` counts, where there is no such code.
 """
 
 import os
@@ -61,8 +64,8 @@ def interpret(
 ) -> tuple[object, dict[str, int]]:
     """Call `function`, whose kernels run under the harness; what it returned, and the counts.
 
-    buffers: pairs of a guarded view among the arguments and the memory that it is a view of. seed: COMPILE has the kernels
-    compiled by a fresh process, for a notebook's, which cannot.
+    buffers: pairs of a guarded view among the arguments and the memory that it is a view of. seed:
+    COMPILE has the kernels compiled by a fresh process, for a notebook's, which cannot.
     """
     _ready()
     if seed == COMPILE:
@@ -78,14 +81,18 @@ def interpret(
 
 
 def run(harness: "Harness", function: Callable, args: tuple, kwargs: dict, beside: Any) -> object:
-    """Call a function whose kernels run under a harness; what it returned. Raises Failed for what no GPU forgives."""
+    """Call a function whose kernels run under a harness; what it returned.
+
+    Raises Failed for what no GPU forgives.
+    """
     with Switch(), harness, beside:
         try:
             value = function(*args, **kwargs)
         except Exception as error:
             if harness.complaint:
                 raise Failed("unreadable", harness.complaint) from None
-            # The interpreter reports only the text of what happened in a kernel; the cause knows the student's line.
+            # The interpreter reports only the text of what happened in a kernel; the cause knows
+            # the student's line.
             raise (
                 error.__cause__
                 if type(error).__name__ == "InterpreterError" and error.__cause__
@@ -102,10 +109,11 @@ def run(harness: "Harness", function: Callable, args: tuple, kwargs: dict, besid
 
 
 class Switch:
-    """A block in which Triton's functions are interpreted, whatever they were made for; afterwards all is as it was.
+    """A block in which Triton's functions are interpreted, whatever they were made for; afterwards
+    all is as it was.
 
-    Triton's interpreter changes `triton.language`, and leaves some of that behind: after it nothing compiles. So the
-    changes are kept, and undone in the end.
+    Triton's interpreter changes `triton.language`, and leaves some of that behind: after it nothing
+    compiles. So the changes are kept, and undone in the end.
     """
 
     def __enter__(self) -> None:
@@ -156,16 +164,21 @@ class Switch:
 
 
 class Harness:
-    """Wraps the interpreter inside a `with` block. Counts: launches, programs, loads, stores, bytes read and written, the most
-    that one program wrote, and operations of `tl.dot`; `beside` watches torch. `complaint` is the sentence about the first
-    stray, or "". A grid may be as large as asked while one of its programs does the work of all: so the most is counted."""
+    """Wraps the interpreter inside a `with` block.
+
+    Counts: launches, programs, loads, stores, bytes read and written, the most that one program
+    wrote, and operations of `tl.dot`; `beside` watches torch. `complaint` is the sentence about the
+    first stray, or "". A grid may be as large as asked while one of its programs does the work of
+    all: so the most is counted.
+    """
 
     def __init__(self, buffers: Sequence[tuple[Tensor, Tensor]], seed: int):
         self.launches = self.programs = self.read = self.written = self.most = self.loads = (
             self.stores
         ) = self.operations = self.rounded = self._own = 0
         self.complaint, self.beside = "", Beside()
-        # The number of an object may come again, and name another: only a view of its own memory is one.
+        # The number of an object may come again, and name another: only a view of its own memory is
+        # one.
         self._buffers = [
             (view, memory) for view, memory in buffers if _begin_of(view) == _begin_of(memory)
         ]
@@ -279,8 +292,9 @@ class Harness:
         original(*self._order[place])
 
     def _launch(self, original: Callable, *args: Any, **named: Any) -> Any:
-        """A whole launch, without the profile that looks for withheld names: the interpreter makes a million calls of its
-        own, which took nine times as long. Withheld operators of torch are still refused, and in grading the rest is not there.
+        """A whole launch, without the profile that looks for withheld names: the interpreter makes
+        a million calls of its own, which took nine times as long. Withheld operators of torch are
+        still refused, and in grading the rest is not there.
         """
         self.launches += 1
         looks = sys.getprofile()
@@ -312,7 +326,9 @@ class Harness:
         return on_host, named_on_host
 
     def _addresses(self, tensor: Tensor) -> np.ndarray:
-        """Sorted addresses of what a kernel may touch through a tensor: a guarded view's own numbers, or all of its memory."""
+        """Sorted addresses of what a kernel may touch through a tensor: a guarded view's own
+        numbers, or all of its memory.
+        """
         storage = tensor.untyped_storage()
         view = self._guarded.get(storage.data_ptr())
         if view is None:
@@ -327,8 +343,12 @@ class Harness:
         return np.sort(storage.data_ptr() + places.flatten().numpy() * view.element_size())
 
     def _inside(self, what: str, pointers: Any, mask: Any) -> np.ndarray:
-        """The addresses that the mask lets through. Raises IndexError for one outside the tensors of the launch."""
-        # A mask made of a scalar and a vector comes as int8, which would choose places by their number.
+        """The addresses that the mask lets through.
+
+        Raises IndexError for one outside the tensors of the launch.
+        """
+        # A mask made of a scalar and a vector comes as int8, which would choose places by their
+        # number.
         chosen = (
             pointers.data
             if mask is None
@@ -339,7 +359,8 @@ class Harness:
         known = np.logical_or.reduce(within) if within else np.zeros(addresses.shape, dtype=bool)
         if known.all():
             return addresses
-        # Past the end of one tensor another may begin, by chance: what is met there is as stray as what lies between them.
+        # Past the end of one tensor another may begin, by chance: what is met there is as stray as
+        # what lies between them.
         own = next((one for one in within if known.any() and one[known.argmax()]), known)
         stray = addresses[~own]
         self.complaint = self.complaint or (
@@ -363,8 +384,8 @@ def _begin_of(tensor: Tensor) -> int:
 def compile_for_hopper(function: Callable, args: tuple, kwargs: dict) -> list[dict[str, object]]:
     """Call `function`, but compile each kernel that it launches for sm_90 in place of running it.
 
-    A list of {"kernel", "shared" (bytes), "warps"}, one for each launch. Raises Failed with what Triton says of a kernel
-    that does not compile.
+    A list of {"kernel", "shared" (bytes), "warps"}, one for each launch. Raises Failed with what
+    Triton says of a kernel that does not compile.
     """
     _ready()
     if interprets():
@@ -381,7 +402,9 @@ def _compile_elsewhere(function: Callable, args: tuple, kwargs: dict) -> None:
 
 
 def _launches(kind: Any, function: Callable, args: tuple, kwargs: dict) -> list[Launch]:
-    """Call `function`, and note each kernel of this kind that it starts, and what with, in place of running it."""
+    """Call `function`, and note each kernel of this kind that it starts, and what with, in place of
+    running it.
+    """
     from triton.runtime.jit import KernelInterface
 
     look(function)

@@ -1,7 +1,9 @@
-"""What a launcher starts, recorded in place of being run: which kernels, on which grid, with which arguments.
+"""What a launcher starts, recorded in place of being run: which kernels, on which grid, with which
+arguments.
 
-The record is a student's own word. It says which kernel of the notebook is to be run and how its arguments lie in memory;
-what they hold it cannot say, since the launcher was given marks in place of numbers (see `marks`). `replay` reads it.
+The record is a student's own word. It says which kernel of the notebook is to be run and how its
+arguments lie in memory; what they hold it cannot say, since the launcher was given marks in place
+of numbers (see `marks`). `replay` reads it.
 """
 
 import inspect
@@ -24,7 +26,8 @@ def record(
 ) -> dict[str, object]:
     """Call a launcher whose kernels are noted and not run. look: at the launcher, first.
 
-    {"value": what it returned, "launches", "changes": the memory at the end, "copied" and "computed": see Beside}
+    {"value": what it returned, "launches", "changes": the memory at the end, "copied" and
+    "computed": see Beside}
     """
     from triton.runtime.interpreter import InterpretedFunction
     from triton.runtime.jit import JITFunction, KernelInterface

@@ -1,8 +1,9 @@
 """What all wrong numbers have to do with the right ones: an observation in a sentence, or "".
 
-A sentence is a hint: it says what is seen in the numbers, and names no cause that other mistakes have too. It is given
-only where it is true of every number that is wrong, and where the numbers can hardly look so by chance; otherwise
-there is silence. It names no drawn number, since in grading it is shown. `messages` decides where it stands.
+A sentence is a hint: it says what is seen in the numbers, and names no cause that other mistakes
+have too. It is given only where it is true of every number that is wrong, and where the numbers can
+hardly look so by chance; otherwise there is silence. It names no drawn number, since in grading it
+is shown. `messages` decides where it stands.
 """
 
 import math
@@ -61,7 +62,9 @@ TRANSFORMS: list[
 
 
 def likeness(came: np.ndarray, expected: np.ndarray, exact: bool) -> str:
-    """One sentence about numbers that are finite and wrong; `exact`: whether whole numbers were asked for."""
+    """One sentence about numbers that are finite and wrong; `exact`: whether whole numbers were
+    asked for.
+    """
     if exact:
         return _of_integers(came, expected)
     with np.errstate(all="ignore"):
@@ -96,7 +99,9 @@ def _of_integers(came: np.ndarray, expected: np.ndarray) -> str:
 
 
 def _wrapped(pairs: list[tuple[int, int]]) -> int:
-    """The bits of the type that holds no expected number, and exactly what came in its place; 0 if there is none."""
+    """The bits of the type that holds no expected number, and exactly what came in its place; 0 if
+    there is none.
+    """
 
     def held(a: int, b: int, bits: int) -> bool:
         signed = (b + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)

@@ -1,10 +1,12 @@
-"""A student at home with a clock: a loop that does not end is stopped, with the sentence that grading gives.
+"""A student at home with a clock: a loop that does not end is stopped, with the sentence that
+grading gives.
 
-The clock is a signal, so it works in the main thread of Linux and macOS, which is where Jupyter and a terminal run
-cells; elsewhere nothing is limited. It interrupts Python, not one long operation inside a library. On a busy machine a
-right answer may wait for the processor longer than its time: what has not computed for so long goes on, up to PATIENCE
-times as long. So does what is importing a library when its time is up: the first call of torch.func.grad alone
-imports for two seconds or more.
+The clock is a signal, so it works in the main thread of Linux and macOS, which is where Jupyter and
+a terminal run cells; elsewhere nothing is limited. It interrupts Python, not one long operation
+inside a library. On a busy machine a right answer may wait for the processor longer than its time:
+what has not computed for so long goes on, up to PATIENCE times as long. So does what is importing a
+library when its time is up: the first call of torch.func.grad alone imports for two seconds or
+more.
 """
 
 import signal
@@ -22,11 +24,16 @@ PATIENCE = 6  # times SECONDS, for code that hardly gets the processor (or sleep
 
 
 class OutOfTime(BaseException):
-    """Raised inside the student's code when its time is up; no Exception, so that `except Exception` lets it pass."""
+    """Raised inside the student's code when its time is up; no Exception, so that `except
+    Exception` lets it pass.
+    """
 
 
 class Limited(Student):
-    """Passes every request on to `inner`, for `seconds` at most. What ran out of time once is not called again."""
+    """Passes every request on to `inner`, for `seconds` at most.
+
+    What ran out of time once is not called again.
+    """
 
     def __init__(self, inner: Student, seconds: float = SECONDS):
         super().__init__()
@@ -67,7 +74,9 @@ class Limited(Student):
 
 @contextmanager
 def clock(seconds: float, fired: list[bool]) -> Iterator[None]:
-    """Raise OutOfTime in this block after `seconds`, and each second after that if the code went on; notes it in `fired`."""
+    """Raise OutOfTime in this block after `seconds`, and each second after that if the code went
+    on; notes it in `fired`.
+    """
     if (
         not hasattr(signal, "setitimer")
         or threading.current_thread() is not threading.main_thread()

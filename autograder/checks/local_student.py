@@ -1,7 +1,8 @@
-"""A student whose functions live in this process: at home in a notebook, and for what the course itself wrote.
+"""A student whose functions live in this process: at home in a notebook, and for what the course
+itself wrote.
 
-What passes is the same as through the sandbox's pipe: the same executor carries a request out, on copies of the
-arguments, and what comes back is looked at by the same rules.
+What passes is the same as through the sandbox's pipe: the same executor carries a request out, on
+copies of the arguments, and what comes back is looked at by the same rules.
 """
 
 import math
@@ -20,14 +21,17 @@ from autograder.checks.withheld import Paused
 
 
 class OurNamespace(dict):
-    """Functions of the course's own (a known mistake, a mutant): what is withheld from a student is not withheld from them."""
+    """Functions of the course's own (a known mistake, a mutant): what is withheld from a student is
+    not withheld from them.
+    """
 
 
 class LocalStudent(Student):
-    """A student whose functions live in this process, in `namespace` (a notebook's globals, or just functions).
+    """A student whose functions live in this process, in `namespace` (a notebook's globals, or just
+    functions).
 
-    For code that is trusted by whoever runs it: there is no isolation and no time limit, and a cap on memory is kept
-    by looking at the tensors that a call made.
+    For code that is trusted by whoever runs it: there is no isolation and no time limit, and a cap
+    on memory is kept by looking at the tensors that a call made.
     """
 
     def __init__(self, namespace: Mapping[str, object]):

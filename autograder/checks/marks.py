@@ -1,7 +1,9 @@
-"""Numbers that stand for places in memory: what a launcher sees in the place of the numbers that a check gives.
+"""Numbers that stand for places in memory: what a launcher sees in the place of the numbers that a
+check gives.
 
-Each place has a number of its own, in memory of float32 and float64. A copy of a place is known by it, wherever it went,
-and nothing else can be known from it: a launcher that computes an answer computes it of these.
+Each place has a number of its own, in memory of float32 and float64. A copy of a place is known by
+it, wherever it went, and nothing else can be known from it: a launcher that computes an answer
+computes it of these.
 """
 
 import torch

@@ -1,9 +1,10 @@
 """What a student is told about a stage: which texts, in which order, and how long.
 
-First the explanation of the registered mistake that gives exactly the student's answers, then the cause that the stage
-names, then one failing input with what came and what was expected. The notebook, `course check` and the feedback page
-all take their texts from here. A hint that the numbers give by themselves (`likeness`) comes after the cause, and
-nowhere in an exercise in which a registered mistake is recognised.
+First the explanation of the registered mistake that gives exactly the student's answers, then the
+cause that the stage names, then one failing input with what came and what was expected. The
+notebook, `course check` and the feedback page all take their texts from here. A hint that the
+numbers give by themselves (`likeness`) comes after the cause, and nowhere in an exercise in which a
+registered mistake is recognised.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,9 @@ MAY_FOLLOW = ("wrong", "error", "time", "memory", "killed")
 
 
 def worded(runs: list[Run], results: list[StageResult]) -> list[StageResult]:
-    """The results with their final texts: hints added where nothing better is known, and nothing too long."""
+    """The results with their final texts: hints added where nothing better is known, and nothing
+    too long.
+    """
     recognised = any(result.misconception for result in results)
     return [
         limited(
@@ -47,7 +50,9 @@ def sentences(stage: StageResult | Mapping) -> list[str]:
 
 
 def first_failure(stages: Sequence) -> StageResult | Mapping | None:
-    """The stage to begin with: the first that earns nothing, or else the first that earns less for a slip."""
+    """The stage to begin with: the first that earns nothing, or else the first that earns less for
+    a slip.
+    """
     statuses = [_record(stage)["status"] for stage in stages]
     failed = next((place for place, status in enumerate(statuses) if status not in EARNING), None)
     place = (
@@ -59,7 +64,9 @@ def first_failure(stages: Sequence) -> StageResult | Mapping | None:
 
 
 def following(stages: Sequence) -> str:
-    """One line with the names of the stages that fail after the first, which may be why they do; or ""."""
+    """One line with the names of the stages that fail after the first, which may be why they do; or
+    "".
+    """
     first = first_failure(stages)
     names = [
         record["name"]
@@ -70,7 +77,9 @@ def following(stages: Sequence) -> str:
 
 
 def told(stages: Sequence) -> list:
-    """The stages of which more than a name is said: the first failure, and what never follows from another stage."""
+    """The stages of which more than a name is said: the first failure, and what never follows from
+    another stage.
+    """
     capped = next((stage for stage in stages if _record(stage)["status"] == "capped"), None)
     first = first_failure(stages)
     return [
@@ -85,7 +94,9 @@ def _record(stage: StageResult | Mapping) -> Mapping:
 
 
 def _ends_of(text: str, most: int) -> str:
-    """The first line, and as many of the last as fit: there stand the exception, or what came and what was expected."""
+    """The first line, and as many of the last as fit: there stand the exception, or what came and
+    what was expected.
+    """
     if len(text) <= most:
         return text
     first, *rest = text.split("\n")

@@ -1,9 +1,10 @@
 """Which known mistake a student made, if that can be known.
 
-A mistake is named only when it gave exactly the student's answers on every call of the exercise, right and wrong ones,
-and on every input on which the registered mistakes were asked besides; where a stage ends with an exception, with the
-same one. Mistakes that cannot be told apart are all named, if there are no more than NAMED: a wrong sentence is worse than
-none. The result stands with the first stage that failed.
+A mistake is named only when it gave exactly the student's answers on every call of the exercise,
+right and wrong ones, and on every input on which the registered mistakes were asked besides; where
+a stage ends with an exception, with the same one. Mistakes that cannot be told apart are all named,
+if there are no more than NAMED: a wrong sentence is worse than none. The result stands with the
+first stage that failed.
 """
 
 from collections.abc import Callable
@@ -18,7 +19,8 @@ from autograder.checks.values import same
 
 NAMED = 3  # mistakes that may give the same answers
 REPLAYS = 40  # more inputs than these are not asked again
-ROUNDING = 1e-6  # two orders of the same float32 operations differ by so much near 1, where the logarithm is 0
+# two orders of the same float32 operations differ by so much near 1, where the logarithm is 0
+ROUNDING = 1e-6
 UNSURE = ("time", "memory", "killed", "fault")
 
 
@@ -30,7 +32,9 @@ def named(
     rng_for_stage: Callable,
     mistakes: list,
 ) -> list[StageResult]:
-    """The results, each first failure of a function with the misconception that explains all of its answers."""
+    """The results, each first failure of a function with the misconception that explains all of its
+    answers.
+    """
     if exercise.kind == "write-test" or any(result.status in UNSURE for result in results):
         return results  # a test says yes or no: many different ones say the same
     results, known = list(results), suspects(exercise, mistakes, rng_for_stage)
@@ -52,7 +56,9 @@ def named(
 
 
 def _sentence(student: Student, runs: list[Run], function: str, known: list[Suspect]) -> str:
-    """The misconception of the mistake, or the few mistakes, that answer as the student does, or ""."""
+    """The misconception of the mistake, or the few mistakes, that answer as the student does, or
+    "".
+    """
     theirs = [_of(function, run) for run in runs]
     likely = [suspect for suspect in known if _answers_like(suspect, runs, function)]
     for call in _not_asked(theirs, function, known) if likely else []:
@@ -63,7 +69,9 @@ def _sentence(student: Student, runs: list[Run], function: str, known: list[Susp
 
 
 def _answers_like(suspect: Suspect, theirs: list[Run], function: str) -> bool:
-    """Whether a suspect answers like the student in every stage, and fails in one; asked no further than that."""
+    """Whether a suspect answers like the student in every stage, and fails in one; asked no further
+    than that.
+    """
     fails = False
     for place, mine in enumerate(theirs):
         run = suspect.run(place)
@@ -75,7 +83,9 @@ def _answers_like(suspect: Suspect, theirs: list[Run], function: str) -> bool:
 
 
 def _ended_otherwise(left: StageResult, right: StageResult) -> bool:
-    """Whether both stages end with an exception, of a call or of an object's method, and it is not the same one."""
+    """Whether both stages end with an exception, of a call or of an object's method, and it is not
+    the same one.
+    """
     last = [result.detail.rsplit("\n", 1)[-1] for result in (left, right)]
     return left.status == right.status == "error" and last[0] != last[1]
 
@@ -85,7 +95,9 @@ def _of(function: str, run: Run) -> list[Call]:
 
 
 def _not_asked(theirs: list[list[Call]], function: str, known: list[Suspect]) -> list[Call]:
-    """Calls that a mistake is asked at some stage and the student was not, because a stage ends where it fails."""
+    """Calls that a mistake is asked at some stage and the student was not, because a stage ends
+    where it fails.
+    """
     found: list[Call] = []
     for place, mine in enumerate(theirs):
         longest = mine
@@ -115,7 +127,9 @@ def _same(left: Returned | StudentError, right: Returned | StudentError) -> bool
 
 
 def _exception(error: StudentError) -> str:
-    """The kind of exception, the last line up to its colon; of what cannot be read or loaded, what it is."""
+    """The kind of exception, the last line up to its colon; of what cannot be read or loaded, what
+    it is.
+    """
     if error.kind == "error":
         return error.text.rsplit("\n", 1)[-1].split(":")[0]
     return error.text if error.kind == "unreadable" else ""

@@ -1,7 +1,9 @@
-"""What a check may do to a student's nn.Module beside calling it: look, load weights by name, differentiate, step.
+"""What a check may do to a student's nn.Module beside calling it: look, load weights by name,
+differentiate, step.
 
-Runs on the student's side of the pipe. All that leaves is names, sizes, flags and plain tensors; what they say proves
-nothing by itself, so a check loads weights that it drew, and compares outputs and gradients with its own.
+Runs on the student's side of the pipe. All that leaves is names, sizes, flags and plain tensors;
+what they say proves nothing by itself, so a check loads weights that it drew, and compares outputs
+and gradients with its own.
 """
 
 from collections.abc import Callable
@@ -33,7 +35,10 @@ LOOKS: dict[str, Callable[[nn.Module], object]] = {
 
 
 def load(module: nn.Module, weights: dict[str, Tensor]) -> None:
-    """Put our weights into the module, every one by its name. Raises Failed with the names that do not fit."""
+    """Put our weights into the module, every one by its name.
+
+    Raises Failed with the names that do not fit.
+    """
     own = module.state_dict()
     missing, extra = sorted(weights.keys() - own.keys()), sorted(own.keys() - weights.keys())
     wrong = [
@@ -65,10 +70,11 @@ def backward(
     upstream: Tensor | None,
     wrt: tuple[int, ...],
 ) -> dict[str, object]:
-    """Call, and differentiate what comes back, contracted with `upstream` (None for a loss that is one number).
+    """Call, and differentiate what comes back, contracted with `upstream` (None for a loss that is
+    one number).
 
-    wrt: places of the arguments whose gradients are asked for. The parameters' gradients are asked for if the function
-    belongs to a module; they also stay in the module, for `update`.
+    wrt: places of the arguments whose gradients are asked for. The parameters' gradients are asked
+    for if the function belongs to a module; they also stay in the module, for `update`.
     """
     module = owner if isinstance(owner, nn.Module) else None
     leaves = [

@@ -1,9 +1,12 @@
-"""Points in proportion: what a slip costs, when a stage counts, and what code for one size only may earn.
+"""Points in proportion: what a slip costs, when a stage counts, and what code for one size only may
+earn.
 
-- A stage that compares a student only with himself (`after=NAME`) counts once the stage NAME passes.
-- Who fails a stage that asks for every size (`at_most=0.5`) gets at most that share of the exercise.
-- A slip (type, dtype, an axis of length 1, a changed argument) costs a fifth of the exercise, once: it is taken from
-  what the answer earns without it, first from the first stage that shows it.
+- A stage that compares a student only with himself (`after=NAME`) counts once the stage NAME
+  passes.
+- Who fails a stage that asks for every size (`at_most=0.5`) gets at most that share of the
+  exercise.
+- A slip (type, dtype, an axis of length 1, a changed argument) costs a fifth of the exercise, once:
+  it is taken from what the answer earns without it, first from the first stage that shows it.
 
 Points stay where they are shown: the sum of the stages is always what the exercise earns.
 """
@@ -20,7 +23,9 @@ CAPPED = "Right, but it counts less while the stage `{}` fails: code that works 
 
 
 def in_proportion(exercise, runs: list[Run]) -> list[StageResult]:
-    """The results of the stages of `exercise` (an exercise.Exercise), with the rules above applied in that order."""
+    """The results of the stages of `exercise` (an exercise.Exercise), with the rules above applied
+    in that order.
+    """
     results = _counted(exercise, [run.result for run in runs])
     for stage in exercise.stages:
         failed = next(one for one in results if one.name == stage.name).status not in EARNING
@@ -30,7 +35,9 @@ def in_proportion(exercise, runs: list[Run]) -> list[StageResult]:
 
 
 def _slipped(exercise, runs: list[Run], results: list[StageResult]) -> list[StageResult]:
-    """Take a fifth of the exercise's points from the stages that earn something, where one of those shows a slip."""
+    """Take a fifth of the exercise's points from the stages that earn something, where one of those
+    shows a slip.
+    """
     earning = [place for place, result in enumerate(results) if result.earned > 0]
     shown = next((place for place in earning if runs[place].slips), None)
     if shown is None:

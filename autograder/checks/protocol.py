@@ -1,4 +1,6 @@
-"""How a check is written. Everything that `autograder/chapters/*/test_*.py` needs is imported from here.
+"""How a check is written.
+
+Everything that `autograder/chapters/*/test_*.py` needs is imported from here.
 
     ppmi = exercise("01.ppmi", function="ppmi", points=4, withhold=["reference_impl.embeddings.counts"])
 
@@ -8,10 +10,11 @@
         expect(student.ppmi(counts)).equals(torch.zeros(3, 2),
             cause="P(w) or P(c) is not normalised by the same total as P(w, c).")
 
-One stage, one mechanism; the first failure of an exercise should be the cause of the later ones. A stage takes
-`student`, and `rng` (a torch.Generator) if it draws sizes or values: seeded in the notebook, secret in grading.
-The points of the stages add up to the points of the exercise. Ask `expect(...)` about every value before you index,
-unpack or compute with it: a check that trips over a student's value is a fault of the check.
+One stage, one mechanism; the first failure of an exercise should be the cause of the later ones. A
+stage takes `student`, and `rng` (a torch.Generator) if it draws sizes or values: seeded in the
+notebook, secret in grading. The points of the stages add up to the points of the exercise. Ask
+`expect(...)` about every value before you index, unpack or compute with it: a check that trips over
+a student's value is a fault of the check.
 
 Kinds of exercise:
 
@@ -46,8 +49,9 @@ chance      `expect_frequencies`, `expect_mean` (a stated rate of false alarms),
 caps        `with student.capped(64 * MIB): ...`: what needs more memory does not fit. `student.counted` only teaches.
 kernels     `student.kernel("add", x, y, Buffer(out), 128)`, `student.compiles("add", x, y, out, 128)`.
 
-`check(f)`, `course check`, `course author check`, pytest (`pytest autograder/chapters --impl reference`) and the grader all
-run these functions; none of them knows whether the student is in this process or in a sandbox.
+`check(f)`, `course check`, `course author check`, pytest (`pytest autograder/chapters --impl
+reference`) and the grader all run these functions; none of them knows whether the student is in
+this process or in a sandbox.
 """
 
 from autograder.checks.buffers import Buffer

@@ -1,7 +1,8 @@
 """Known mistakes and other correct solutions of each exercise, by exercise id.
 
-`autograder/chapters/cNN_*/mistakes_*.py` hold the mistakes of assignment NN, `solutions/alternatives/NN-*/*.py` its
-other correct solutions; both are loaded on first use. A mistake is a function with the signature of the student's function:
+`autograder/chapters/cNN_*/mistakes_*.py` hold the mistakes of assignment NN,
+`solutions/alternatives/NN-*/*.py` its other correct solutions; both are loaded on first use. A
+mistake is a function with the signature of the student's function:
 
     @mistake("01.ppmi", "log-base-2", caught_by="log", loses=1,
              misconception="You took the logarithm to base 2; PMI here is in nats.")
@@ -24,10 +25,12 @@ _alternatives: dict[str, dict[str, "Alternative"]] = defaultdict(dict)
 
 @dataclass(frozen=True)
 class Mistake:
-    """A plausible wrong solution: the first stage that fails on it, the points it loses, and what the student thinks.
+    """A plausible wrong solution: the first stage that fails on it, the points it loses, and what
+    the student thinks.
 
-    replaces: the name of the student's function that it stands for, when it is not the exercise's main one.
-    remembers: `function` takes no arguments and makes a fresh function, because it keeps something between calls.
+    replaces: the name of the student's function that it stands for, when it is not the exercise's
+    main one. remembers: `function` takes no arguments and makes a fresh function, because it keeps
+    something between calls.
     """
 
     name: str

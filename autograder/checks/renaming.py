@@ -1,10 +1,11 @@
-"""Equality up to names: block 7 here may be block 3 there, as long as it stays the same block everywhere.
+"""Equality up to names: block 7 here may be block 3 there, as long as it stays the same block
+everywhere.
 
     names = Renaming()
     names.expect_same(came=[[4, 1], [4]], expected=[[0, 2], [0]], cause="The second request should share the first block.")
 
-One Renaming holds over several comparisons, so that a name cannot change in the middle of a script; `release` forgets one
-that was freed and may be given out again.
+One Renaming holds over several comparisons, so that a name cannot change in the middle of a script;
+`release` forgets one that was freed and may be given out again.
 """
 
 from autograder.checks.expect import CheckFailed
@@ -12,7 +13,9 @@ from autograder.checks.values import readable
 
 
 class Renaming:
-    """A one-to-one assignment of a student's names (whole numbers or texts) to ours, which grows as they are compared."""
+    """A one-to-one assignment of a student's names (whole numbers or texts) to ours, which grows as
+    they are compared.
+    """
 
     def __init__(self):
         self._ours_of: dict[object, object] = {}  # from a student's name to ours
@@ -21,7 +24,10 @@ class Renaming:
     def expect_same(
         self, came: object, expected: object, *, cause: str, name: str = "Your result"
     ) -> None:
-        """Lists, tuples and dictionaries of names, the same up to renaming; None is None. Raises CheckFailed."""
+        """Lists, tuples and dictionaries of names, the same up to renaming; None is None.
+
+        Raises CheckFailed.
+        """
         complaint = self._differs(came, expected, name)
         if complaint:
             raise CheckFailed(cause, complaint)

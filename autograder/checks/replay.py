@@ -1,8 +1,10 @@
-"""Runs the kernels of a recorded call again, in a process that has never seen the notebook (see `launches`).
+"""Runs the kernels of a recorded call again, in a process that has never seen the notebook (see
+`launches`).
 
-The kernels are taken from the notebook's text. Only what `kernel_source` lets through is run, so that a kernel can do
-nothing but read and write its tensors; and these hold numbers that the student's process was never told. What the
-kernels leave in memory, and what they read, write and multiply, is counted here.
+The kernels are taken from the notebook's text. Only what `kernel_source` lets through is run, so
+that a kernel can do nothing but read and write its tensors; and these hold numbers that the
+student's process was never told. What the kernels leave in memory, and what they read, write and
+multiply, is counted here.
 """
 
 import ast
@@ -31,7 +33,8 @@ HALF = "A kernel is given numbers that torch made {}: let the kernel change thei
 def replay(
     request: dict, buffers: Sequence[tuple[Tensor, Tensor]], scope: dict
 ) -> tuple[object, dict[str, int]]:
-    """Run, or only compile, the launches that a request holds; what there is to return, and the counts.
+    """Run, or only compile, the launches that a request holds; what there is to return, and the
+    counts.
 
     scope: the kernels' globals, empty.
     """
@@ -90,7 +93,9 @@ class Memory:
                 self._end += flat.numel()
 
     def change(self, changes: list) -> None:
-        """Do what torch did to memory between two launches: write numbers that are the same for every input, and copy."""
+        """Do what torch did to memory between two launches: write numbers that are the same for
+        every input, and copy.
+        """
         for number, told in changes:
             if number >= len(self._flat):
                 self._make(told)
@@ -130,7 +135,9 @@ class Memory:
         self._told.append(None)
 
     def _meant(self, told: Tensor) -> tuple[Tensor, Tensor]:
-        """What stands in memory where the launcher saw this, and which of it was copied from elsewhere."""
+        """What stands in memory where the launcher saw this, and which of it was copied from
+        elsewhere.
+        """
         if told.dtype not in MARKED or not self._marks:
             return told, torch.zeros(told.shape, dtype=torch.bool)
         place, new = places(told, self._end), told.clone()
@@ -164,7 +171,10 @@ class Notebook:
             self._read(filename, tree)
 
     def kernel(self, name: str, filename: str, line: int) -> Any:
-        """A kernel that can be started. Raises Failed for one that may not be run, and one that is not there."""
+        """A kernel that can be started.
+
+        Raises Failed for one that may not be run, and one that is not there.
+        """
         if (filename, line) in self._kernels:
             return self._kernels[filename, line]
         tree = self._functions.get((filename, line))
@@ -204,7 +214,9 @@ class Notebook:
                 self._constant(targets[0].id, node.value)
 
     def _import(self, name: str, path: str) -> None:
-        """What an import of a notebook means to its kernels: Triton's language and `math`; other modules are none of theirs."""
+        """What an import of a notebook means to its kernels: Triton's language and `math`; other
+        modules are none of theirs.
+        """
         if path in (*MODULES, "triton"):
             self._known[name] = importlib.import_module(path)
         elif path.rpartition(".")[0] in MODULES:
@@ -252,7 +264,9 @@ class Notebook:
         return made
 
     def _jitted(self, plain: Any, tree: ast.FunctionDef) -> Any:
-        """What `triton.jit` makes of a function; where kernels are interpreted, of this syntax and not of the text around it."""
+        """What `triton.jit` makes of a function; where kernels are interpreted, of this syntax and
+        not of the text around it.
+        """
         if not self._interprets:
             return triton.jit(plain)
         from triton.runtime import interpreter
@@ -275,7 +289,9 @@ class Notebook:
 
 
 def _bare(tree: ast.FunctionDef) -> None:
-    """Take what is evaluated when a function is made out of its syntax: decorators, types and defaults, but for constants."""
+    """Take what is evaluated when a function is made out of its syntax: decorators, types and
+    defaults, but for constants.
+    """
     arguments = tree.args
     for default in (
         *arguments.defaults,

@@ -31,10 +31,13 @@ EARNING = ("passed", "slip", "capped")
 
 @dataclass(frozen=True)
 class StageResult:
-    """What came of one stage. `cause` is a sentence for the student, `detail` numbers or their traceback.
+    """What came of one stage.
 
-    `misconception` is the sentence of the known mistake that gives exactly the student's values, or "". A "slip" is a
-    pass with a sentence about type, dtype or a changed argument; "capped" is a pass that counts less.
+    `cause` is a sentence for the student, `detail` numbers or their traceback.
+
+    `misconception` is the sentence of the known mistake that gives exactly the student's values, or
+    "". A "slip" is a pass with a sentence about type, dtype or a changed argument; "capped" is a
+    pass that counts less.
     """
 
     name: str
@@ -48,7 +51,10 @@ class StageResult:
 
 @dataclass(frozen=True)
 class ExerciseResult:
-    """What came of one exercise. An exercise graded by hand has no stages and earns nothing here."""
+    """What came of one exercise.
+
+    An exercise graded by hand has no stages and earns nothing here.
+    """
 
     exercise: str
     points: float

@@ -1,7 +1,8 @@
 """The rubric of one exercise as a student reads it: plain text for a terminal, a table for Jupyter.
 
-The table takes its colours from the page around it, says everything in words, and marks the first stage that is
-not passed with "start here": the stages are ordered so that it is the cause of the later ones, which are only named.
+The table takes its colours from the page around it, says everything in words, and marks the first
+stage that is not passed with "start here": the stages are ordered so that it is the cause of the
+later ones, which are only named.
 """
 
 import os
@@ -102,7 +103,9 @@ def page(see: str) -> str:
 
 
 def page_in_words(see: str) -> str:
-    """The page and its section as a reader finds them: "chapter 1, page “Counting”, section “Four headlines”"."""
+    """The page and its section as a reader finds them: "chapter 1, page “Counting”, section “Four
+    headlines”".
+    """
     name, _, anchor = see.partition("#")
     source = PAGES / f"{name}.md"
     headings = (
@@ -127,7 +130,9 @@ def _plain(heading: str) -> str:
 
 
 def _link(see: str) -> str:
-    """The page as a link from the notebook's folder, which is where a kernel runs; plain text while it is not built."""
+    """The page as a link from the notebook's folder, which is where a kernel runs; plain text while
+    it is not built.
+    """
     file, _, anchor = page(see).partition("#")
     words = escape(page_in_words(see))
     if not (BOOK / file).is_file():

@@ -1,9 +1,10 @@
 """Run an exercise on one student, and say what came of each stage.
 
-Every stage runs, whatever the ones before it did, and earns all its points or none (`stages`). Then the results are put
-in proportion (`proportion`): slips, stages that count only after another, code that works for one size only. When
-something is wrong, the known mistakes are compared with the student over all calls (`misconceptions`). In grading,
-hidden inputs stay hidden (`discretion`). `messages` decides what is said.
+Every stage runs, whatever the ones before it did, and earns all its points or none (`stages`). Then
+the results are put in proportion (`proportion`): slips, stages that count only after another, code
+that works for one size only. When something is wrong, the known mistakes are compared with the
+student over all calls (`misconceptions`). In grading, hidden inputs stay hidden (`discretion`).
+`messages` decides what is said.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,10 +33,11 @@ def run_exercise(
 ) -> ExerciseResult:
     """Run every stage of `exercise` (an exercise.Exercise) on `student`.
 
-    rng_for_stage: from a stage's name to a fresh generator; called again for each mistake that is tried, so it must
-    give the same numbers each time. Default: the visible seed. mistakes: default, the registered ones. shown: in
-    grading, the result with the visible seed, taken before any hidden input was sent: then nothing of the student's
-    is repeated that was not said there too (see `discretion`). fault: in grading, the name of the one that was drawn.
+    rng_for_stage: from a stage's name to a fresh generator; called again for each mistake that is
+    tried, so it must give the same numbers each time. Default: the visible seed. mistakes: default,
+    the registered ones. shown: in grading, the result with the visible seed, taken before any
+    hidden input was sent: then nothing of the student's is repeated that was not said there too
+    (see `discretion`). fault: in grading, the name of the one that was drawn.
     """
     with in_one_thread():
         return _run(exercise, student, rng_for_stage, mistakes, shown, fault)
@@ -45,7 +47,8 @@ def run_exercise(
 def in_one_thread() -> Iterator[None]:
     """A block in which torch keeps to one thread, as in grading.
 
-    The tensors of the checks are small. Two threads that share a busy core spend fifty times the work on waiting.
+    The tensors of the checks are small. Two threads that share a busy core spend fifty times the
+    work on waiting.
     """
     before = torch.get_num_threads()
     torch.set_num_threads(1)

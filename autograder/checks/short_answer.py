@@ -1,4 +1,5 @@
-"""A short answer, graded by hand: one call declares the exercise, its rubric and the sample answers that calibrate it.
+"""A short answer, graded by hand: one call declares the exercise, its rubric and the sample answers
+that calibrate it.
 
     short_answer("02.own_words", points=4, see="02-tokenization/words", rubric={
         "bytes": (1, "Says that every text is bytes, so nothing is unknown."),
@@ -8,8 +9,8 @@
                  Sample("Fair", "Everything is bytes ...", {"bytes": 1, "share": 1}, "Row 2 half: one corpus only."),
                  Sample("Strong", "...", {"bytes": 1, "share": 2, "price": 1}, "All rows.")])
 
-In the solutions file, a line `{{rubric}}` on the card becomes the table that students see, and `{{samples}}` inside the
-solution of the answer's cell becomes what the grader sees in formgrader.
+In the solutions file, a line `{{rubric}}` on the card becomes the table that students see, and
+`{{samples}}` inside the solution of the answer's cell becomes what the grader sees in formgrader.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +27,9 @@ KEPT: dict[str, "ShortAnswer"] = {}
 
 @dataclass(frozen=True)
 class Sample:
-    """An answer as a student might write it: a word for it, its text, the points of each row it earns, and why."""
+    """An answer as a student might write it: a word for it, its text, the points of each row it
+    earns, and why.
+    """
 
     name: str
     text: str
@@ -70,7 +73,10 @@ def short_answer(
     samples: Sequence[Sample],
     see: str = "",
 ) -> Exercise:
-    """Declare a short answer. Raises ValueError for a rubric or samples that do not calibrate anything."""
+    """Declare a short answer.
+
+    Raises ValueError for a rubric or samples that do not calibrate anything.
+    """
     total = sum(row for row, _ in rubric.values())
     if total != points:
         raise ValueError(
@@ -95,7 +101,10 @@ def short_answer(
 
 
 def filled_in(id: str, text: str) -> str:
-    """A cell's text with `{{rubric}}` and `{{samples}}` replaced. Raises ValueError if nothing was declared for them."""
+    """A cell's text with `{{rubric}}` and `{{samples}}` replaced.
+
+    Raises ValueError if nothing was declared for them.
+    """
     if "{{rubric}}" not in text and "{{samples}}" not in text:
         return text
     if id not in KEPT:

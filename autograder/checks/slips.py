@@ -1,8 +1,9 @@
-"""Slips: an answer that is right but for its type, its dtype or an axis of length 1, a changed argument, or one that must
-lie in memory in one piece (`views`).
+"""Slips: an answer that is right but for its type, its dtype or an axis of length 1, a changed
+argument, or one that must lie in memory in one piece (`views`).
 
-A slip costs SHARE of an exercise, once, whatever is wrong in that way and however often. `expect` notes a slip and goes
-on with the value that was meant, so that the values themselves are looked at all the same.
+A slip costs SHARE of an exercise, once, whatever is wrong in that way and however often. `expect`
+notes a slip and goes on with the value that was meant, so that the values themselves are looked at
+all the same.
 """
 
 import math
@@ -47,14 +48,19 @@ def begin() -> list[str]:
 
 
 def note(sentence: str) -> None:
-    """Remember a slip, once, and of the items of a list the first. Outside a stage nobody listens."""
+    """Remember a slip, once, and of the items of a list the first.
+
+    Outside a stage nobody listens.
+    """
     noted = _noted.get()
     if noted is not None and INDEX.sub("", sentence) not in {INDEX.sub("", one) for one in noted}:
         noted.append(sentence)
 
 
 def converted(value: object, expected: object, name: str) -> object:
-    """`value` as the type, dtype and shape of `expected` where only those differ, with a slip noted; else unchanged."""
+    """`value` as the type, dtype and shape of `expected` where only those differ, with a slip
+    noted; else unchanged.
+    """
     kind = type(expected)
     if kind in (torch.Tensor, np.ndarray):
         return _as_array(value, expected, name)
@@ -117,7 +123,9 @@ def _as_bool(value: object, name: str) -> object:
 
 
 def _as_array(value: object, expected: torch.Tensor | np.ndarray, name: str) -> object:
-    """Another kind of array, another dtype, or axes of length 1 too many or too few, as what was asked for."""
+    """Another kind of array, another dtype, or axes of length 1 too many or too few, as what was
+    asked for.
+    """
     kind, came = type(expected), value
     if type(value) is not kind:
         if type(value) not in NUMBERS:

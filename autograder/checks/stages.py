@@ -27,14 +27,17 @@ RAISED = "{} raised an exception where this is asked: {}."
 
 
 def rng_for(*names: str, secret: bytes = b"") -> torch.Generator:
-    """A generator seeded by HMAC-SHA256 of the names (exercise, stage, student) under `secret`; none in a notebook."""
+    """A generator seeded by HMAC-SHA256 of the names (exercise, stage, student) under `secret`;
+    none in a notebook.
+    """
     digest = hmac.new(secret, "\0".join(names).encode(), hashlib.sha256).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
 
 
 @dataclass(frozen=True)
 class Run:
-    """One stage as it was run: its result, the calls that it made, and the slips that were noted on the way.
+    """One stage as it was run: its result, the calls that it made, and the slips that were noted on
+    the way.
 
     hint: what the wrong numbers show by themselves, see `likeness`.
     """
@@ -48,7 +51,9 @@ class Run:
 def run_stages(
     exercise, student: Student, rng_for_stage: Callable[[str], torch.Generator]
 ) -> list[Run]:
-    """Run every stage by itself, with nothing put in proportion yet; ask once more, and with views, where a stage passes."""
+    """Run every stage by itself, with nothing put in proportion yet; ask once more, and with views,
+    where a stage passes.
+    """
     runs: list[Run] = []
     for stage in exercise.stages:
         runs.append(run := run_one(exercise, stage, student, rng_for_stage(stage.name)))
@@ -67,7 +72,8 @@ def run_one(exercise, stage, student: Student, rng: torch.Generator) -> Run:
     """Run one stage, and ask the last question again where an answer was wrong."""
     noted = slips.begin()
     if exercise.kind == "write-test":
-        student.begin_afresh()  # a test that keeps what it was shown knows which functions come again, and so are right
+        # a test that keeps what it was shown knows which functions come again, and so are right
+        student.begin_afresh()
     result, hint = run_stage(stage, student, rng, exercise)
     calls = student.calls
     if (
@@ -87,7 +93,9 @@ def run_one(exercise, stage, student: Student, rng: torch.Generator) -> Run:
 
 
 def _slip_once_more(student: Student, call: Call | None) -> str:
-    """The sentence of the slip that a question brings to light when it is asked a second time, or "" (as without a question)."""
+    """The sentence of the slip that a question brings to light when it is asked a second time, or
+    "" (as without a question).
+    """
     if call is None:
         return ""
     try:
@@ -104,7 +112,10 @@ def _slip_once_more(student: Student, call: Call | None) -> str:
 def run_stage(
     stage, student: Student, rng: torch.Generator, exercise=None
 ) -> tuple[StageResult, str]:
-    """The result of one stage, and a hint. Never raises on the student's account, nor on the check's: that is a "fault"."""
+    """The result of one stage, and a hint.
+
+    Never raises on the student's account, nor on the check's: that is a "fault".
+    """
     student.new_stage()
     offered = {"student": student, "rng": rng}
     parameters = inspect.signature(stage.function).parameters
@@ -134,6 +145,8 @@ def run_stage(
 
 
 def _asked(stage, student: Student) -> str:
-    """The cause of an exception: what raised it, and what the stage asks, which is the name of its function."""
+    """The cause of an exception: what raised it, and what the stage asks, which is the name of its
+    function.
+    """
     who = f"`{student.calls[-1].name}`" if student.calls else "Your code"
     return RAISED.format(who, stage.function.__name__.removeprefix("test_").replace("_", " "))

@@ -1,10 +1,11 @@
 """What a check sees of a student: functions to call by name, wherever they run.
 
-`Student` is the part that all students share: it numbers stages and objects and records the calls of a stage. A subclass
-answers one question, `perform(request) -> Returned`. `LocalStudent` answers it in this process; the sandbox's remote
-student answers it through a pipe. In both the same executor carries the request out beside the student's code (see
-`executor`), and what passes is the same (`values` both ways, `arguments` towards the student), so that a check cannot
-tell them apart. Whatever goes wrong on the student's side is a StudentError.
+`Student` is the part that all students share: it numbers stages and objects and records the calls
+of a stage. A subclass answers one question, `perform(request) -> Returned`. `LocalStudent` answers
+it in this process; the sandbox's remote student answers it through a pipe. In both the same
+executor carries the request out beside the student's code (see `executor`), and what passes is the
+same (`values` both ways, `arguments` towards the student), so that a check cannot tell them apart.
+Whatever goes wrong on the student's side is a StudentError.
 """
 
 import math
@@ -30,11 +31,13 @@ COUNTS = {"largest", "allocated", "peak", "copied", "flops"}  # see counters.Cou
 
 
 class Student:
-    """Base of all students: `student.NAME(*args)` returns the value, `student.call("NAME", *args)` a Returned.
+    """Base of all students: `student.NAME(*args)` returns the value, `student.call("NAME", *args)`
+    a Returned.
 
-    `build` and `stream` keep what a call returns as an object of the student's (see `handles`); it lives until the stage
-    ends. `calls` holds the calls since `new_stage()`. Subclasses define `perform`; one that can die also overrides
-    `new_stage` to come back to life (and calls the method here).
+    `build` and `stream` keep what a call returns as an object of the student's (see `handles`); it
+    lives until the stage ends. `calls` holds the calls since `new_stage()`. Subclasses define
+    `perform`; one that can die also overrides `new_stage` to come back to life (and calls the
+    method here).
     """
 
     def __init__(self):
@@ -62,14 +65,18 @@ class Student:
         self.stage += 1
 
     def begin_afresh(self) -> None:
-        """Forget all that the student's code kept, where that can be done: its cells run again before the next stage."""
+        """Forget all that the student's code kept, where that can be done: its cells run again
+        before the next stage.
+        """
 
     def call(self, name: str, *args: object, **kwargs: object) -> Returned:
         """Call the student's function `name`. Raises StudentError."""
         return self.ask("call", name, name, args=args, kwargs=kwargs)
 
     def counted(self, name: str, *args: object, **kwargs: object) -> Returned:
-        """Like `call`, with what the call made of tensors in `counted`: counted beside the student, so it only teaches."""
+        """Like `call`, with what the call made of tensors in `counted`: counted beside the student,
+        so it only teaches.
+        """
         found = self.ask("call", name, name, args=args, kwargs=kwargs, more={"count": True})
         if found.counted.keys() != COUNTS or min(found.counted.values()) < 0:
             raise StudentError(
@@ -98,20 +105,25 @@ class Student:
         wrt: Sequence[int] = (0,),
         **kwargs: object,
     ) -> Gradients:
-        """Call a function and differentiate the result by the arguments at the places `wrt`; see `inside.gradients`."""
+        """Call a function and differentiate the result by the arguments at the places `wrt`; see
+        `inside.gradients`.
+        """
         return self.differentiate(name, name, None, args, kwargs, upstream, wrt)
 
     def kernel(self, name: str, *args: object, seed: int = 1, **kwargs: object) -> Returned:
-        """Call a function that launches Triton kernels, in Triton's interpreter, under the harness of `kernels`.
+        """Call a function that launches Triton kernels, in Triton's interpreter, under the harness
+        of `kernels`.
 
-        `counted` holds programs, loads, stores, bytes read and written, and operations. seed: the order of the programs.
+        `counted` holds programs, loads, stores, bytes read and written, and operations. seed: the
+        order of the programs.
         """
         return self.ask(
             "kernel", name, name, args=args, kwargs=kwargs, more={"compile": False, "seed": seed}
         )
 
     def compiles(self, name: str, *args: object, **kwargs: object) -> list[dict]:
-        """Compile the kernels that a function launches, for a Hopper GPU, without running them; one entry a launch.
+        """Compile the kernels that a function launches, for a Hopper GPU, without running them; one
+        entry a launch.
 
         A process that interprets cannot compile: at home the list is empty, and grading asks.
         """
@@ -283,7 +295,9 @@ def _is_look(found: object, kind: type | None) -> bool:
 
 
 def _changed(before: tuple, after: tuple) -> bool:
-    """Whether an argument of a plain type is not what it was; what is made to be written into is no plain type."""
+    """Whether an argument of a plain type is not what it was; what is made to be written into is no
+    plain type.
+    """
     return any(
         type(old) in PLAIN and not same(old, new, 0, 0, ordered=True)
         for old, new in zip(before, after)

@@ -1,7 +1,8 @@
 """Students who make one known mistake each, with whom a student who is wrong somewhere is compared.
 
-What a suspect answers depends on the exercise, the mistake and the seeds, and the same suspects are asked again for the
-next wrong answer. So their stages are run once, when they are first looked at, and kept for the last few seeds.
+What a suspect answers depends on the exercise, the mistake and the seeds, and the same suspects are
+asked again for the next wrong answer. So their stages are run once, when they are first looked at,
+and kept for the last few seeds.
 """
 
 from collections.abc import Callable
@@ -20,7 +21,9 @@ KEPT = (
 
 
 class Suspect:
-    """A student who makes `mistake` (a registry.Mistake) and is asked the stages of `exercise` in their order."""
+    """A student who makes `mistake` (a registry.Mistake) and is asked the stages of `exercise` in
+    their order.
+    """
 
     def __init__(self, exercise, mistake, rng_for_stage: Callable):
         self.exercise, self.mistake, self._rng = exercise, mistake, rng_for_stage
@@ -28,7 +31,9 @@ class Suspect:
         self._runs: list[Run] = []
 
     def run(self, place: int) -> Run:
-        """The stage at this place, run now if it was not yet; what is asked afterwards is not among its calls."""
+        """The stage at this place, run now if it was not yet; what is asked afterwards is not among
+        its calls.
+        """
         while len(self._runs) <= place:
             stage = self.exercise.stages[len(self._runs)]
             run = run_one(self.exercise, stage, self.student, self._rng(stage.name))
@@ -37,7 +42,9 @@ class Suspect:
 
 
 def suspects(exercise, mistakes: list, rng_for_stage: Callable) -> list[Suspect]:
-    """One for each mistake; one that remembers its calls is new, the others are those of an earlier question."""
+    """One for each mistake; one that remembers its calls is new, the others are those of an earlier
+    question.
+    """
     seeds = tuple(
         rng_for_stage(stage.name).get_state().numpy().tobytes() for stage in exercise.stages
     )
@@ -55,7 +62,9 @@ def _kept(exercise, seeds: tuple[bytes, ...]) -> dict:
 
 
 def answer(student: Student, call: Call) -> Returned | StudentError:
-    """What a student says to a call that was put to somebody else; a function of ours comes with its whole budget."""
+    """What a student says to a call that was put to somebody else; a function of ours comes with
+    its whole budget.
+    """
     try:
         return student.call(
             call.name,

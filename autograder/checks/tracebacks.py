@@ -1,4 +1,5 @@
-"""A student's exception in the student's own lines: which cell, which line, what it says, and the message.
+"""A student's exception in the student's own lines: which cell, which line, what it says, and the
+message.
 
 Only the standard library, so that the worker inside the sandbox can use it too.
 """
@@ -20,7 +21,8 @@ FOREIGN = "a line that is not in the notebook"
 def student_traceback(error: BaseException, namespace: dict | None) -> str:
     """The frames of `error` whose globals are `namespace`, innermost last, then "Type: message".
 
-    `namespace` is the `__globals__` of the function that was called; frames of libraries and of ours are left out.
+    `namespace` is the `__globals__` of the function that was called; frames of libraries and of
+    ours are left out.
     """
     frames = [
         (frame.f_code.co_filename, line)
@@ -45,15 +47,18 @@ def student_traceback(error: BaseException, namespace: dict | None) -> str:
 
 
 def only_own_places(text: str, lines: dict[str, int]) -> str:
-    """What a sandbox says of an exception, with FOREIGN for each place that the notebook does not have.
+    """What a sandbox says of an exception, with FOREIGN for each place that the notebook does not
+    have.
 
-    lines: how many each cell has, by its name. A student may compile code under any name, and so say there what a hidden input was.
+    lines: how many each cell has, by its name. A student may compile code under any name, and so
+    say there what a hidden input was.
     """
 
     def own(line: str) -> bool:
         found = PLACE.match(line)
         name, number = found.groups() if found else ("", "1")
-        # One spelling of a number is allowed, without zeros before it: the spelling would say something, too.
+        # One spelling of a number is allowed, without zeros before it: the spelling would say
+        # something, too.
         return not found or 1 <= int(number) <= lines.get(name, 0) and number == str(int(number))
 
     return "\n".join(line if own(line) else FOREIGN for line in text.split("\n"))
@@ -68,7 +73,9 @@ def place(filename: str) -> str:
 
 
 def globals_behind(function: object, otherwise: object) -> object:
-    """The globals of the student's code behind a function, method, class or object: theirs are the lines to show."""
+    """The globals of the student's code behind a function, method, class or object: theirs are the
+    lines to show.
+    """
     try:
         inner = getattr(function, "__func__", function)
         if isinstance(inner, FunctionType):

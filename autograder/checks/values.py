@@ -1,9 +1,11 @@
 """Which values may pass between a check and a student, and when two of them are the same.
 
-Both kinds of student, in this process and behind the sandbox's pipe, let through exactly these types, so that a
-check cannot tell them apart: None, bool, int of 64 bits, float, str, bytes, list, tuple, dict whose keys are plain too
-(text, numbers, None, and tuples of them), numpy arrays and CPU torch tensors of the dtypes below. Types are exact, since a
-subclass could answer "equal" to every question: one of Python's own types crosses as what it is made of. Not here: what only goes towards a student (see `arguments`).
+Both kinds of student, in this process and behind the sandbox's pipe, let through exactly these
+types, so that a check cannot tell them apart: None, bool, int of 64 bits, float, str, bytes, list,
+tuple, dict whose keys are plain too (text, numbers, None, and tuples of them), numpy arrays and CPU
+torch tensors of the dtypes below. Types are exact, since a subclass could answer "equal" to every
+question: one of Python's own types crosses as what it is made of. Not here: what only goes towards
+a student (see `arguments`).
 """
 
 import math
@@ -38,7 +40,8 @@ ARRAY_KINDS = "biuf"  # numpy's letters for bool, int, unsigned and float
 MAX_DEPTH = 8
 SHOWN = 200  # characters of a value in a message
 FEW = 12  # a tensor with at most so many numbers is written as Python writes it
-# Printable, says Python, and yet nothing to see: fillers, joiners, variation selectors, the empty braille cell.
+# Printable, says Python, and yet nothing to see: fillers, joiners, variation selectors, the empty
+# braille cell.
 BLANK = {
     0x34F,
     0x115F,
@@ -52,14 +55,17 @@ BLANK = {
     *range(0xFE00, 0xFE10),
     *range(0xE0100, 0xE01F0),
 }
-MAX_KEYS = 10_000  # in one dictionary, text apart: hashes of numbers, and of tuples of them, can be made to collide
+# in one dictionary, text apart: hashes of numbers, and of tuples of them, can be made to collide
+MAX_KEYS = 10_000
 
 
 PLAIN = (list, tuple, dict, torch.Tensor, np.ndarray)  # what a call can change
 
 
 class Unreadable(Exception):
-    """A value that cannot cross; the message is a sentence fragment such as "a numpy.float64; return float(x)"."""
+    """A value that cannot cross; the message is a sentence fragment such as "a numpy.float64;
+    return float(x)".
+    """
 
 
 def type_name(value: object) -> str:
@@ -70,7 +76,8 @@ def type_name(value: object) -> str:
 
 
 def cross(value: object, depth: int = 0) -> object:
-    """A plain copy of `value`, as if it had passed through the pipe: detached, contiguous, sharing no memory.
+    """A plain copy of `value`, as if it had passed through the pipe: detached, contiguous, sharing
+    no memory.
 
     Raises Unreadable for anything but the types of the module's docstring.
     """
@@ -115,7 +122,10 @@ def cross(value: object, depth: int = 0) -> object:
 
 
 def cross_key(key: object, depth: int = 0) -> object:
-    """A dictionary's key, if it is one whose hash and equality are Python's own. Raises Unreadable."""
+    """A dictionary's key, if it is one whose hash and equality are Python's own.
+
+    Raises Unreadable.
+    """
     kind = type(key)
     if kind is tuple and depth < 2:
         return tuple(cross_key(item, depth + 1) for item in key)
@@ -151,7 +161,8 @@ def _cross_tensor(tensor: torch.Tensor) -> torch.Tensor:
 def same(
     left: object, right: object, rtol: float = 1e-5, atol: float = 1e-7, ordered: bool = False
 ) -> bool:
-    """Whether two crossed values agree in types, dtypes, shapes and, within the tolerances, values; NaN equals NaN.
+    """Whether two crossed values agree in types, dtypes, shapes and, within the tolerances, values;
+    NaN equals NaN.
 
     ordered: the keys of dictionaries come in the same order too.
     """
@@ -205,9 +216,11 @@ def _typed(key: object) -> tuple:
 
 
 def visible(text: str) -> str:
-    """`text` for a message, with what nobody can see written as escapes: "a\\u200bb", "\\x00", "\\xa0".
+    """`text` for a message, with what nobody can see written as escapes: "a\\u200bb", "\\x00",
+    "\\xa0".
 
-    Combining marks that stand alone, spaces other than the space, and everything without a glyph are written out.
+    Combining marks that stand alone, spaces other than the space, and everything without a glyph
+    are written out.
     """
     shown = []
     for place, letter in enumerate(text):
@@ -223,7 +236,9 @@ def visible(text: str) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """A text of at most `most` characters: cut between two words, with " ..." where something is left out."""
+    """A text of at most `most` characters: cut between two words, with " ..." where something is
+    left out.
+    """
     if len(text) <= most:
         return text
     kept = text[: most - 4]
@@ -231,7 +246,8 @@ def shortened(text: str, most: int) -> str:
 
 
 def readable(value: object, most: int = SHOWN) -> str:
-    """A value's repr for a message: nothing invisible in it, and "and 38 more" in the place of what is too much.
+    """A value's repr for a message: nothing invisible in it, and "and 38 more" in the place of what
+    is too much.
 
     Python refuses to write an int of more than 4,300 digits.
     """
@@ -272,7 +288,8 @@ def _first_of(value: list | tuple | dict, most: int) -> str:
 def told_apart(came: object, expected: object) -> tuple[str, str]:
     """Two different values as `readable`, so that a reader sees the difference.
 
-    Texts that look alike (composed and decomposed letters) are written in ASCII; long ones start near where they differ.
+    Texts that look alike (composed and decomposed letters) are written in ASCII; long ones start
+    near where they differ.
     """
     if type(came) is str and type(expected) is str:
         alike = unicodedata.normalize("NFKC", came) == unicodedata.normalize("NFKC", expected)

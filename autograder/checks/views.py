@@ -1,8 +1,11 @@
-"""The same question once more, with tensors that are views of larger ones: a right answer has the same numbers.
+"""The same question once more, with tensors that are views of larger ones: a right answer has the
+same numbers.
 
-Every tensor argument comes transposed in memory, with guards between its numbers: what every slice and every `.T` of a
-caller may look like; and then the first of them alone. Who answers the plain call and not this one makes a slip, as with a type or a dtype. Asked after
-each stage that passes, about its call with the most axes, and of those the most numbers, and never about arguments that are made to be written into.
+Every tensor argument comes transposed in memory, with guards between its numbers: what every slice
+and every `.T` of a caller may look like; and then the first of them alone. Who answers the plain
+call and not this one makes a slip, as with a type or a dtype. Asked after each stage that passes,
+about its call with the most axes, and of those the most numbers, and never about arguments that are
+made to be written into.
 """
 
 from torch import Tensor
@@ -56,7 +59,8 @@ def slip_with_views(student: Student, calls: list[Call]) -> str:
 
 
 def strided(value: object) -> object:
-    """A tensor with axes as a Buffer whose axes are turned round in memory, every second number a guard; else `value`.
+    """A tensor with axes as a Buffer whose axes are turned round in memory, every second number a
+    guard; else `value`.
 
     In lists, tuples and dictionaries too: a new one where there is such a tensor in it.
     """
@@ -72,7 +76,9 @@ def strided(value: object) -> object:
 
 
 def is_plain(call: Call) -> bool:
-    """Whether a function answered, with plain values as arguments and nothing else: it may be asked again."""
+    """Whether a function answered, with plain values as arguments and nothing else: it may be asked
+    again.
+    """
     given = [*call.args, *call.kwargs.values()]
     return (
         call.again

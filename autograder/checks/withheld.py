@@ -1,13 +1,16 @@
-"""What a student's code may not use in an exercise, because it is the answer; and the sentence when it does all the same.
+"""What a student's code may not use in an exercise, because it is the answer; and the sentence when
+it does all the same.
 
-Used beside the student's code, at home and in the sandbox, by the same executor. A name is a package or module
-(`tokenizers`), a function or class (`torch.nn.LSTMCell`), or a method of a C class (`torch.Tensor.softmax`). Importing
-one is no fault, calling is. `Guard` watches the calls of one block; it sees through other names, `from` imports and
-libraries that call it on the way, and it remembers a call whose exception the student's code caught.
+Used beside the student's code, at home and in the sandbox, by the same executor. A name is a
+package or module (`tokenizers`), a function or class (`torch.nn.LSTMCell`), or a method of a C
+class (`torch.Tensor.softmax`). Importing one is no fault, calling is. `Guard` watches the calls of
+one block; it sees through other names, `from` imports and libraries that call it on the way, and it
+remembers a call whose exception the student's code caught.
 
-In the sandbox the files of a withheld module or package are not there: `install` puts stand-ins in their place, and
-operators that nothing allowed is made of are refused by torch itself (`barred`). For the others, and at home, the guard
-is a hint and not a wall: code that means to can stop it from looking. Then a size or a cap has to decide.
+In the sandbox the files of a withheld module or package are not there: `install` puts stand-ins in
+their place, and operators that nothing allowed is made of are refused by torch itself (`barred`).
+For the others, and at home, the guard is a hint and not a wall: code that means to can stop it from
+looking. Then a size or a cap has to decide.
 """
 
 import importlib
@@ -54,9 +57,11 @@ def _refuse_operator(name: str, why: str, *args: object, **more: object) -> None
 
 
 class Guard:
-    """A block in which the names in `why` (from name to reason) are refused; Withheld is raised at its end at the latest.
+    """A block in which the names in `why` (from name to reason) are refused; Withheld is raised at
+    its end at the latest.
 
-    bars: operators are changed as well, see `barred`; not at home, where other code than the check's would miss them.
+    bars: operators are changed as well, see `barred`; not at home, where other code than the
+    check's would miss them.
     """
 
     def __init__(self, why: Mapping[str, str], bars: bool = False):
@@ -111,7 +116,10 @@ class Guard:
             raise Withheld(_touched[0]) from None
 
     def _resolve(self, name: str) -> None:
-        """Find what a name means here. One that is not here cannot be called, and stand-ins refuse by themselves."""
+        """Find what a name means here.
+
+        One that is not here cannot be called, and stand-ins refuse by themselves.
+        """
         parts = name.split(".")
         if name in GRADERS:  # not loaded for this
             self._modules.append(name)
@@ -181,7 +189,9 @@ class Guard:
             refuse(name, self._why[name])
 
     def _of_class(self, function: object) -> str:
-        """For a method of a C class: the name of the method, of its class, or of the package that the class is in."""
+        """For a method of a C class: the name of the method, of its class, or of the package that
+        the class is in.
+        """
         owner = getattr(function, "__self__", None)
         if owner is None or isinstance(owner, ModuleType):
             return self._module_of(getattr(function, "__module__", None)) if self._modules else ""
@@ -203,14 +213,18 @@ class Guard:
 
 
 def _innermost(function: object) -> object:
-    """What a decorator wrapped: wrappers share their code, and with it all functions that are wrapped alike."""
+    """What a decorator wrapped: wrappers share their code, and with it all functions that are
+    wrapped alike.
+    """
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     return function
 
 
 def _static_functions(package: str) -> list[object]:
-    """The static methods of a package's C classes: they do not tell whose they are when they are called."""
+    """The static methods of a package's C classes: they do not tell whose they are when they are
+    called.
+    """
     modules = [
         module
         for name, module in list(sys.modules.items())
@@ -229,7 +243,9 @@ def _static_functions(package: str) -> list[object]:
 
 
 def _operator(function: object) -> str:
-    """ "aten::layer_norm" for torch.ops.aten.layer_norm and for each of its overloads, "" for anything else."""
+    """ "aten::layer_norm" for torch.ops.aten.layer_norm and for each of its overloads, "" for
+    anything else.
+    """
     packet = getattr(function, "overloadpacket", function)
     return (
         getattr(packet, "_qualified_op_name", "") if type(packet).__module__ == "torch._ops" else ""
@@ -239,9 +255,11 @@ def _operator(function: object) -> str:
 def _torch_mode(
     builtins: Mapping[object, str], operators: Mapping[str, str], why: Mapping[str, str]
 ) -> object:
-    """Sees torch's functions also where C code calls them (`functools.partial`, `map`), which no profiler is told of.
+    """Sees torch's functions also where C code calls them (`functools.partial`, `map`), which no
+    profiler is told of.
 
-    It sees the operators below them too: `torch.ops.aten.layer_norm` does what `torch.layer_norm` does.
+    It sees the operators below them too: `torch.ops.aten.layer_norm` does what `torch.layer_norm`
+    does.
     """
     from torch.overrides import TorchFunctionMode
 
@@ -273,7 +291,9 @@ class Paused:
 
 
 class StandIn:
-    """What stands for anything of a withheld module: it can be imported, named, subclassed, and not used."""
+    """What stands for anything of a withheld module: it can be imported, named, subclassed, and not
+    used.
+    """
 
     def __init__(self, name: str, why: str):
         self.__dict__["_said"] = (name, why)

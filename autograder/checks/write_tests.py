@@ -1,7 +1,8 @@
-"""The kind *write-test*: the student's test must accept every right function and complain about every wrong one.
+"""The kind *write-test*: the student's test must accept every right function and complain about
+every wrong one.
 
-When it does not, `probes` say why: functions that no good test accepts, each with what a test must lack that lets it
-through. They earn and cost nothing.
+When it does not, `probes` say why: functions that no good test accepts, each with what a test must
+lack that lets it through. They earn and cost nothing.
 """
 
 from collections.abc import Callable, Mapping
@@ -45,18 +46,21 @@ def expect_catches(
     poor: Mapping[str, Callable] | None = None,
     calls: int = 10_000,
 ) -> None:
-    """Ask a student's test (`student.NAME`) to accept every function in `right` and to reject every one in `wrong`.
+    """Ask a student's test (`student.NAME`) to accept every function in `right` and to reject every
+    one in `wrong`.
 
-    Rejecting is an AssertionError; the value False counts too, as a slip, and no other value says anything. Another
-    exception means that the test is broken, and is reported as such. Each function is shown twice, in an order drawn
-    from `rng`, so that a test that counts its calls, or that rejects everything, gains nothing; nor does one that
-    decides without calling what it is shown. A wrong one comes first, if there is one: a test that keeps what it saw
-    first, and takes it for right, accepts it. `cause` is for a wrong function that gets through.
+    Rejecting is an AssertionError; the value False counts too, as a slip, and no other value says
+    anything. Another exception means that the test is broken, and is reported as such. Each
+    function is shown twice, in an order drawn from `rng`, so that a test that counts its calls, or
+    that rejects everything, gains nothing; nor does one that decides without calling what it is
+    shown. A wrong one comes first, if there is one: a test that keeps what it saw first, and takes
+    it for right, accepts it. `cause` is for a wrong function that gets through.
 
-    probes: sentence by function that no test should accept, the most absurd first; when a wrong function gets through,
-    the first probe that does so too gives the sentence. mistaken: the same for a test that rejects a right function.
-    poor: right functions that differ from the others in more than digits, each with what a test asks that rejects it alone.
-    calls: so many of one run of the test are no reason to complain.
+    probes: sentence by function that no test should accept, the most absurd first; when a wrong
+    function gets through, the first probe that does so too gives the sentence. mistaken: the same
+    for a test that rejects a right function. poor: right functions that differ from the others in
+    more than digits, each with what a test asks that rejects it alone. calls: so many of one run of
+    the test are no reason to complain.
     """
     shown = [(function, function in right) for function in [*right, *wrong]] * 2
     order = torch.randperm(len(shown), generator=rng).tolist()
@@ -96,7 +100,10 @@ def expect_catches(
 
 
 def _verdict(test: Callable, function: Callable) -> tuple[int, str]:
-    """How often the test called the function, and why it rejects it, or "". Raises CheckFailed for a broken test."""
+    """How often the test called the function, and why it rejects it, or "".
+
+    Raises CheckFailed for a broken test.
+    """
     called: list[int] = []
 
     def candidate(*args: object, **more: object) -> object:

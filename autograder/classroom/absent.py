@@ -1,8 +1,11 @@
-"""A gradebook that does not hold what was graded here: it was lost, or a copy from before was brought back.
+"""A gradebook that does not hold what was graded here: it was lost, or a copy from before was
+brought back.
 
-What the checks gave is in the records, and goes into a new gradebook. Points and comments given by hand are nowhere else: to go on
-as if there had been none would be a silent loss, so whoever asks for points is told, and only `course grade` makes a gradebook anew.
-nbgrader's notebook in autograded/ is written after its rows are there (see class_book.py): a first run that was killed is no loss.
+What the checks gave is in the records, and goes into a new gradebook. Points and comments given by
+hand are nowhere else: to go on as if there had been none would be a silent loss, so whoever asks
+for points is told, and only `course grade` makes a gradebook anew. nbgrader's notebook in
+autograded/ is written after its rows are there (see class_book.py): a first run that was killed is
+no loss.
 """
 
 from pathlib import Path
@@ -19,7 +22,9 @@ from autograder.grading.assignment import Assignment
 
 
 def absent(course_root: Path, assignment: Assignment, config: Config) -> tuple[int, int]:
-    """How many submissions that were stored in the gradebook are not in it now, and how many were stored. Makes no database."""
+    """How many submissions that were stored in the gradebook are not in it now, and how many were
+    stored. Makes no database.
+    """
     name = assignment.name
     stored = {
         path.parents[1].name for path in course_root.glob(f"autograded/*/{name}/{name}.ipynb")
@@ -41,7 +46,9 @@ def absent(course_root: Path, assignment: Assignment, config: Config) -> tuple[i
 
 
 def refuse_if_lost(course_root: Path, assignment: Assignment, config: Config) -> None:
-    """Raise CourseError with the remedy where the gradebook has nothing of an assignment that was graded here."""
+    """Raise CourseError with the remedy where the gradebook has nothing of an assignment that was
+    graded here.
+    """
     gone, stored = absent(course_root, assignment, config)
     if stored and gone == stored:
         raise CourseError(
@@ -52,7 +59,9 @@ def refuse_if_lost(course_root: Path, assignment: Assignment, config: Config) ->
 
 
 def made_anew(gone: int, stored: int, config: Config) -> str:
-    """What a grading says that put absent submissions into the gradebook again; "" where none were absent."""
+    """What a grading says that put absent submissions into the gradebook again; "" where none were
+    absent.
+    """
     where = shown(config.CourseDirectory.db_url)
     if not gone:
         return ""

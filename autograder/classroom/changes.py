@@ -1,4 +1,6 @@
-"""What became of points that were there before, kept until a run has told it: one that is killed has judged and said nothing."""
+"""What became of points that were there before, kept until a run has told it: one that is killed
+has judged and said nothing.
+"""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -11,7 +13,9 @@ from autograder.grading.files import writing
 
 @dataclass
 class Changed:
-    """One student whose results are others than before: the sum in the gradebook then, and a line for each exercise."""
+    """One student whose results are others than before: the sum in the gradebook then, and a line
+    for each exercise.
+    """
 
     student: str
     before: float | None
@@ -27,7 +31,9 @@ def note_change(course_root: Path, assignment: Assignment, change: Changed) -> N
 
 
 def changes(course_root: Path, assignment: Assignment, of_this_run: list[Changed]) -> list[Changed]:
-    """What this run changed, and what an earlier one noted and did not come to tell: by student, with the first sum."""
+    """What this run changed, and what an earlier one noted and did not come to tell: by student,
+    with the first sum.
+    """
     found: dict[str, Changed] = {}
     for one in [*_noted(course_layout.changes(course_root, assignment.name)), *of_this_run]:
         kept = found.setdefault(one.student, Changed(one.student, one.before))
@@ -57,7 +63,10 @@ def changes_told(course_root: Path, assignment: Assignment) -> None:
 
 
 def said(student: str, before: float | None, after: float | None, lines: list[str]) -> str:
-    """A student's change as one line: "ada: 31.5 -> 30.8 points (3 exercises changed)". lines: what changed, an exercise or a sentence each."""
+    """A student's change as one line: "ada: 31.5 -> 30.8 points (3 exercises changed)".
+
+    lines: what changed, an exercise or a sentence each.
+    """
     exercises = sum(" -> " in line for line in lines)
     what = [f"{exercises} exercise{'s' * (exercises > 1)} changed"] * bool(exercises)
     what += [line.partition(": ")[2] for line in lines if " -> " not in line]

@@ -1,11 +1,14 @@
-"""nbgrader's gradebook, held open for a class: a verdict goes into it with one commit, and its notebook is written once.
+"""nbgrader's gradebook, held open for a class: a verdict goes into it with one commit, and its
+notebook is written once.
 
-`nbgrader autograde` opens the gradebook some ten times for each student and sends each notebook through its file twice. Here
-the same preprocessors run on the notebook in memory, on one session, and give the same rows and the same bytes. Where
-nbgrader_config.py names other steps or hooks than ours, nbgrader's own command does the work.
+`nbgrader autograde` opens the gradebook some ten times for each student and sends each notebook
+through its file twice. Here the same preprocessors run on the notebook in memory, on one session,
+and give the same rows and the same bytes. Where nbgrader_config.py names other steps or hooks than
+ours, nbgrader's own command does the work.
 
-Safe against a kill: the old notebook goes first, then one commit, then the new notebook, which carries the verdict's hash.
-What was cut short has no notebook of that hash, and the next run stores it again.
+Safe against a kill: the old notebook goes first, then one commit, then the new notebook, which
+carries the verdict's hash. What was cut short has no notebook of that hash, and the next run stores
+it again.
 """
 
 import json
@@ -53,10 +56,14 @@ Held = tuple[
 def open_class_book(
     config: Config, course_root: Path, assignment: Assignment
 ) -> Iterator["ClassBook"]:
-    """The gradebook of a course root, open for the verdicts of one assignment. Raises MachineError as `open_gradebook` does."""
+    """The gradebook of a course root, open for the verdicts of one assignment.
+
+    Raises MachineError as `open_gradebook` does.
+    """
     with open_gradebook(config) as gradebook, gradebook.engine.connect() as connection:
         gradebook.db.remove()
-        # nbgrader commits after each row. Within a transaction of the connection these commits only flush.
+        # nbgrader commits after each row. Within a transaction of the connection these commits only
+        # flush.
         gradebook.db.configure(
             bind=connection, join_transaction_mode="rollback_only", expire_on_commit=False
         )
@@ -64,7 +71,10 @@ def open_class_book(
 
 
 class ClassBook:
-    """See `open_class_book`. One process and one thread write; others may read and write the database meanwhile."""
+    """See `open_class_book`.
+
+    One process and one thread write; others may read and write the database meanwhile.
+    """
 
     def __init__(
         self,
@@ -86,8 +96,8 @@ class ClassBook:
     def store(self, verdict: Verdict) -> None:
         """Put one verdict into nbgrader's notebook and gradebook; what was given by hand stays.
 
-        What late work costs is reckoned for the class at the end (`late.settle`). Raises MachineError where the database
-        is locked or lost.
+        What late work costs is reckoned for the class at the end (`late.settle`). Raises
+        MachineError where the database is locked or lost.
         """
         if not self._plain:
             by_nbgrader.store(self._config, self._course_root, verdict, self._assignment)
@@ -165,10 +175,14 @@ class ClassBook:
 
     @contextmanager
     def _transaction(self, writes: bool = False) -> Iterator[None]:
-        """All of the block or nothing of it. A database that cannot be asked is a MachineError; a row that does not fit is not."""
+        """All of the block or nothing of it.
+
+        A database that cannot be asked is a MachineError; a row that does not fit is not.
+        """
         try:
             with self._connection.begin(), warnings.catch_warnings():
-                # nbgrader reads an object's relations before it adds the object; SQLAlchemy 2 warns, nothing is lost.
+                # nbgrader reads an object's relations before it adds the object; SQLAlchemy 2
+                # warns, nothing is lost.
                 warnings.simplefilter("ignore", SAWarning)
                 if writes and self._connection.dialect.name == "sqlite":
                     self._connection.execute(
@@ -199,7 +213,9 @@ def _sources(path: Path) -> dict[str, str]:
 
 
 def expected_scores(verdict: Verdict, assignment: Assignment) -> dict[str, float | None]:
-    """Automatic scores by grade id; a written answer that is nowhere is the zero that nbgrader gives."""
+    """Automatic scores by grade id; a written answer that is nowhere is the zero that nbgrader
+    gives.
+    """
     earned = {result["exercise"]: float(result["earned"]) for result in verdict.results}
     scores: dict[str, float | None] = {}
     for id, one in assignment.exercises.items():

@@ -1,7 +1,9 @@
-"""What a class handed in, from wherever it lies, into nbgrader's `submitted/`; and what is there, ready to be graded.
+"""What a class handed in, from wherever it lies, into nbgrader's `submitted/`; and what is there,
+ready to be graded.
 
-What the platform said of each is noted beside the copies, and so is what is nobody's: see handed_over.py. What was handed in
-is only read; a folder in `submitted/` that is not a copy of ours is never written to, and is named.
+What the platform said of each is noted beside the copies, and so is what is nobody's: see
+handed_over.py. What was handed in is only read; a folder in `submitted/` that is not a copy of ours
+is never written to, and is named.
 """
 
 import os
@@ -25,7 +27,8 @@ from autograder.grading.submissions import Found, Submission, find_submissions
 
 @dataclass
 class Collected:
-    """By student: copied anew, the same as before, or not taken, with the reason; and entries that are nobody's.
+    """By student: copied anew, the same as before, or not taken, with the reason; and entries that
+    are nobody's.
 
     notes: by student, what else was handed in and is not graded, in sentences.
     """
@@ -46,10 +49,12 @@ class Collected:
 def collect(
     where: Path, assignment: Assignment, course_root: Path, known: dict[str, str]
 ) -> Collected:
-    """Copy every submission under `where`, a folder or one zip, to submitted/STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb.
+    """Copy every submission under `where`, a folder or one zip, to
+    submitted/STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb.
 
-    known: by student whose number it is, from the records of earlier runs. A hand-in that cannot be read leaves a placeholder that says
-    why, and is among `problems`. Raises CourseError if there is nothing at all, or if `where` is submitted/ itself.
+    known: by student whose number it is, from the records of earlier runs. A hand-in that cannot be
+    read leaves a placeholder that says why, and is among `problems`. Raises CourseError if there is
+    nothing at all, or if `where` is submitted/ itself.
     """
     course_root = course_root.resolve()
     if where.resolve().is_relative_to(course_layout.submitted(course_root)):
@@ -117,8 +122,9 @@ def collect(
 def collected(
     assignment: Assignment, course_root: Path, known: dict[str, str], guard: Guard
 ) -> Found:
-    """Everything in submitted/, with what was noted when it was collected; a folder that has other assignments only is not
-    left out of this one. Raises CourseError if there is nothing."""
+    """Everything in submitted/, with what was noted when it was collected; a folder that has other
+    assignments only is not left out of this one. Raises CourseError if there is nothing.
+    """
     submitted, noted = (
         course_layout.submitted(course_root.resolve()),
         notes(course_root, assignment),

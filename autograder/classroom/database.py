@@ -1,8 +1,10 @@
-"""Which database holds the gradebook: the URL as people give it, as SQLAlchemy takes it, and as it may be shown.
+"""Which database holds the gradebook: the URL as people give it, as SQLAlchemy takes it, and as it
+may be shown.
 
-SQLite in the course root, or PostgreSQL by `--db postgresql://USER@HOST/DATABASE`. A password is in neither: libpq finds it in
-~/.pgpass (mode 600) or in PGPASSWORD, so that no file of the course, no message and no list of processes holds it.
-What a database says when it fails becomes one sentence with the remedy.
+SQLite in the course root, or PostgreSQL by `--db postgresql://USER@HOST/DATABASE`. A password is in
+neither: libpq finds it in ~/.pgpass (mode 600) or in PGPASSWORD, so that no file of the course, no
+message and no list of processes holds it. What a database says when it fails becomes one sentence
+with the remedy.
 """
 
 import importlib.util
@@ -64,9 +66,12 @@ REMEDIES = {
 
 
 def given(text: str) -> str:
-    """What `--db` was given, checked, for nbgrader_config.py: postgresql://..., or "" for SQLite. CourseError for anything else.
+    """What `--db` was given, checked, for nbgrader_config.py: postgresql://..., or "" for SQLite.
 
-    A URL with a password is refused: it would stand in the file, in the shell's history and in the list of processes.
+    CourseError for anything else.
+
+    A URL with a password is refused: it would stand in the file, in the shell's history and in the
+    list of processes.
     """
     if text == SQLITE:
         return ""
@@ -90,7 +95,9 @@ def need_driver() -> None:
 
 
 def complete(text: str) -> str:
-    """The URL as SQLAlchemy takes it: for PostgreSQL with our driver, and with limits on waiting where none are given."""
+    """The URL as SQLAlchemy takes it: for PostgreSQL with our driver, and with limits on waiting
+    where none are given.
+    """
     url = _read(text)
     if url.drivername in ("postgres", PLAIN, DRIVER):
         url = url.set(drivername=DRIVER).update_query_dict(
@@ -125,7 +132,9 @@ def _read(text: str) -> URL:
 
 @contextmanager
 def troubles(url: str) -> Iterator[None]:
-    """Turn what a database raises in the block into a MachineError, and a missing driver into a CourseError."""
+    """Turn what a database raises in the block into a MachineError, and a missing driver into a
+    CourseError.
+    """
     try:
         yield
     except (DataError, IntegrityError):
@@ -138,7 +147,10 @@ def troubles(url: str) -> Iterator[None]:
 
 
 def database_error(error: BaseException | None) -> DBAPIError | None:
-    """What the database raised, if that is behind an exception; nbgrader wraps it. None where only a row did not fit."""
+    """What the database raised, if that is behind an exception; nbgrader wraps it.
+
+    None where only a row did not fit.
+    """
     while error is not None:
         if isinstance(error, DBAPIError):
             return None if isinstance(error, (DataError, IntegrityError)) else error
@@ -160,7 +172,9 @@ def trouble(url: str, error: Exception) -> str:
 
 
 def mend_version(gradebook: Gradebook) -> None:
-    """Write nbgrader's schema version where a kill came between its tables and it; `nbgrader db upgrade` reads it."""
+    """Write nbgrader's schema version where a kill came between its tables and it; `nbgrader db
+    upgrade` reads it.
+    """
     if inspect(gradebook.engine).has_table("alembic_version"):
         return
     gradebook.db.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)"))

@@ -1,13 +1,16 @@
-"""What in a class's verdicts speaks against a check rather than against the class; and what the verdicts cost in time.
+"""What in a class's verdicts speaks against a check rather than against the class; and what the
+verdicts cost in time.
 
-A behaviour is doubtful where it rejects work that is right elsewhere. Two signs, each a reason to look and no proof:
+A behaviour is doubtful where it rejects work that is right elsewhere. Two signs, each a reason to
+look and no proof:
 
 rejects    at least TWO of those who fail it, and at least half of them, have nearly all of the points for everything else
 reversed   who has it does worse in everything else than who has not: a discrimination (see report.py) further below 0 than TWO
            standard errors, 1 / sqrt(n - 1) each; what is nearer to 0 may be chance
 
-A hard behaviour shows the first sign too: the feedback pages of the students who are named tell which it is. Those who had
-not written the function yet say nothing about its checks and are left out.
+A hard behaviour shows the first sign too: the feedback pages of the students who are named tell
+which it is. Those who had not written the function yet say nothing about its checks and are left
+out.
 """
 
 from dataclasses import dataclass, field
@@ -25,7 +28,9 @@ STOPPED = ("time", "memory", "killed")
 
 @dataclass
 class Doubt:
-    """One behaviour to look at again: why, and the students who fail it although nearly all else is right."""
+    """One behaviour to look at again: why, and the students who fail it although nearly all else is
+    right.
+    """
 
     exercise: str
     stage: str
@@ -35,7 +40,10 @@ class Doubt:
 
 
 def doubts(verdicts: list[Verdict], items: list[dict]) -> list[Doubt]:
-    """The doubtful behaviours, those with most named students first. items: as report.item_analysis gives them."""
+    """The doubtful behaviours, those with most named students first.
+
+    items: as report.item_analysis gives them.
+    """
     known = {(item["exercise"], item["name"]): item["discrimination"] for item in items}
     failing: dict[tuple[str, str], list[tuple[Verdict, float]]] = {}
     for verdict in verdicts:
@@ -65,11 +73,12 @@ def doubts(verdicts: list[Verdict], items: list[dict]) -> list[Doubt]:
 
 
 def cost(verdicts: list[Verdict]) -> dict:
-    """Seconds of wall clock a submission (median, the slowest, sum), and where a limit ended a call.
+    """Seconds of wall clock a submission (median, the slowest, sum), and where a limit ended a
+    call.
 
-    slowest: at most five (verdict, seconds). stopped: rows of exercise, behaviour, and how many were ended by the limit on
-    time, by the one on memory, or otherwise killed. memory: bytes, median and most, of those where it is known; most_memory: at
-    most five verdicts.
+    slowest: at most five (verdict, seconds). stopped: rows of exercise, behaviour, and how many
+    were ended by the limit on time, by the one on memory, or otherwise killed. memory: bytes,
+    median and most, of those where it is known; most_memory: at most five verdicts.
     """
     seconds = sorted((verdict.seconds for verdict in verdicts), reverse=True)
     stopped: dict[tuple[str, str], dict[str, int]] = {}

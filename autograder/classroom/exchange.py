@@ -1,6 +1,8 @@
-"""nbgrader's exchange, for classes that work on one machine or one JupyterHub: what goes out and what comes in.
+"""nbgrader's exchange, for classes that work on one machine or one JupyterHub: what goes out and
+what comes in.
 
-Both directions are nbgrader's own, with the configuration of the course root; its folder is c.Exchange.root there.
+Both directions are nbgrader's own, with the configuration of the course root; its folder is
+c.Exchange.root there.
 """
 
 from pathlib import Path
@@ -13,7 +15,10 @@ from autograder.grading.assignment import Assignment
 
 
 def release_through_exchange(course_root: Path, assignment: Assignment) -> Path:
-    """Put the student notebook where `nbgrader fetch_assignment` finds it; returns that folder. CourseError if it cannot."""
+    """Put the student notebook where `nbgrader fetch_assignment` finds it; returns that folder.
+
+    CourseError if it cannot.
+    """
     config = prepare_course_root(course_root, assignment)
     api = _api(config)
     with interpreter_on_path():
@@ -22,7 +27,8 @@ def release_through_exchange(course_root: Path, assignment: Assignment) -> Path:
 
 
 def collect_from_exchange(course_root: Path, assignment: Assignment) -> Path:
-    """Copy what students submitted into submitted/, a newer hand-in in the place of an older one; returns submitted/.
+    """Copy what students submitted into submitted/, a newer hand-in in the place of an older one;
+    returns submitted/.
 
     CourseError if nbgrader cannot. What lies in the exchange is not changed.
     """

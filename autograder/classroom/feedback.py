@@ -1,8 +1,10 @@
-"""One page of feedback for one student and assignment: what was earned, what to look at first, how to go on.
+"""One page of feedback for one student and assignment: what was earned, what to look at first, how
+to go on.
 
-No script, no hidden input, no seed: of a failed behaviour the page says the likely cause and the misconception; only
-an exception shows more, the student's own lines. Written answers and comments are Markdown, with formulas and with the pictures
-that grading took (markdown.py); whatever else the student wrote is text on the page. Lengths are capped.
+No script, no hidden input, no seed: of a failed behaviour the page says the likely cause and the
+misconception; only an exception shows more, the student's own lines. Written answers and comments
+are Markdown, with formulas and with the pictures that grading took (markdown.py); whatever else the
+student wrote is text on the page. Lengths are capped.
 """
 
 from pathlib import Path
@@ -19,7 +21,10 @@ from autograder.grading.verdict import Verdict
 
 
 def feedback_page(assignment: Assignment, verdict: Verdict | None, graded) -> str:
-    """The page as HTML. `graded`: gradebook.HandGrades, points and comments that were given by hand."""
+    """The page as HTML.
+
+    `graded`: gradebook.HandGrades, points and comments that were given by hand.
+    """
     from autograder.classroom.grades import exercise_points, extra_credit, total_points
 
     if verdict is None:

@@ -1,9 +1,10 @@
 """The course root, and verdicts into nbgrader's gradebook through nbgrader itself.
 
-A course root is an ordinary nbgrader course (source, release, submitted, autograded, feedback, gradebook.db) whose
-nbgrader_config.py sets the steps of `autograder.classroom.nbgrader_steps`; `verdicts/` and the secret are ours. Every nbgrader
-command, and formgrader, works in it. The database is SQLite in the root, or PostgreSQL by URL in nbgrader_config.py:
-only CourseDirectory.db_url says which, and nothing here depends on it.
+A course root is an ordinary nbgrader course (source, release, submitted, autograded, feedback,
+gradebook.db) whose nbgrader_config.py sets the steps of `autograder.classroom.nbgrader_steps`;
+`verdicts/` and the secret are ours. Every nbgrader command, and formgrader, works in it. The
+database is SQLite in the root, or PostgreSQL by URL in nbgrader_config.py: only
+CourseDirectory.db_url says which, and nothing here depends on it.
 """
 
 import errno
@@ -71,7 +72,10 @@ def course_config(course_root: Path) -> Config:
 
 
 def begin_course_root(course_root: Path) -> Config:
-    """The configuration of a course root, made where there is none; a gradebook is not. Raises CourseError for a path that nbgrader takes for another."""
+    """The configuration of a course root, made where there is none; a gradebook is not.
+
+    Raises CourseError for a path that nbgrader takes for another.
+    """
     usable(course_root)
     with writing(course_root):
         make_private_folders(course_root)
@@ -81,7 +85,9 @@ def begin_course_root(course_root: Path) -> Config:
 
 
 def prepare_course_root(course_root: Path, assignment: Assignment) -> Config:
-    """Make the root, its configuration, and the assignment in release/ and in the database; quick when all is there."""
+    """Make the root, its configuration, and the assignment in release/ and in the database; quick
+    when all is there.
+    """
     from autograder.authoring.notebooks import source_notebook, write_notebook
 
     course_root = course_root.resolve()
@@ -135,7 +141,10 @@ def _known(config: Config, assignment: str) -> bool:
 
 @contextmanager
 def open_gradebook(config: Config) -> Iterator[Gradebook]:
-    """nbgrader's gradebook of this configuration. A database that is locked or cannot be written is a MachineError."""
+    """nbgrader's gradebook of this configuration.
+
+    A database that is locked or cannot be written is a MachineError.
+    """
     url = config.CourseDirectory.db_url
     if make_url(url).drivername == "sqlite" and os.path.isabs(path := make_url(url).database or ""):
         begin_private_file(Path(path))  # SQLite would make one that everybody can read
@@ -170,11 +179,13 @@ def check_machine(config: Config, course_root: Path) -> None:
 def keep_copy(
     course_root: Path, submission: Submission, assignment: Assignment, judged: str = ""
 ) -> bool:
-    """Copy a notebook to where nbgrader looks for it; False if something that is not our copy lies there.
+    """Copy a notebook to where nbgrader looks for it; False if something that is not our copy lies
+    there.
 
-    `submitted/` may hold originals, which are never written to. A copy is ours if its hash is among those noted: while
-    one is made that is the old one's and its own, so that a kill between the two leaves no copy that nobody knows.
-    judged: the hash of what the verdict is about; a copy that has it stays.
+    `submitted/` may hold originals, which are never written to. A copy is ours if its hash is among
+    those noted: while one is made that is the old one's and its own, so that a kill between the two
+    leaves no copy that nobody knows. judged: the hash of what the verdict is about; a copy that has
+    it stays.
     """
     folder = course_layout.submission_folder(course_root, submission.student, assignment.name)
     target = course_layout.submission(course_root, submission.student, assignment.name)
@@ -202,7 +213,9 @@ def keep_copy(
 
 
 def _just_begun(folder: Path, noted: list[str]) -> bool:
-    """Whether a kill came after our note and the folder, before the first copy: nothing but half a copy lies there."""
+    """Whether a kill came after our note and the folder, before the first copy: nothing but half a
+    copy lies there.
+    """
     return (
         bool(noted)
         and folder.is_dir()
@@ -222,7 +235,9 @@ def hash_of(path: Path) -> str:
 
 
 def store(config: Config, course_root: Path, verdict: Verdict, assignment: Assignment) -> None:
-    """Put one verdict into nbgrader's notebook and gradebook by `nbgrader autograde` itself; what was given by hand stays."""
+    """Put one verdict into nbgrader's notebook and gradebook by `nbgrader autograde` itself; what
+    was given by hand stays.
+    """
     write_whole(
         course_layout.stand_in(course_root, verdict.student, assignment.name),
         STAND_IN + verdict.submission.encode(),
@@ -242,7 +257,10 @@ def store(config: Config, course_root: Path, verdict: Verdict, assignment: Assig
 
 
 def autograde(config: Config, assignment: str, student: str = "*", force: bool = True) -> None:
-    """nbgrader's Autograde with our steps, in this process. Raises CourseError with nbgrader's own words."""
+    """nbgrader's Autograde with our steps, in this process.
+
+    Raises CourseError with nbgrader's own words.
+    """
     config = Config(config)
     config.CourseDirectory.assignment_id, config.CourseDirectory.student_id = assignment, student
     config.Autograde.force = force
@@ -261,7 +279,8 @@ def autograde(config: Config, assignment: str, student: str = "*", force: bool =
     log.addHandler(handler)
     try:
         with warnings.catch_warnings():
-            # nbgrader reads an object's relations before it adds the object; SQLAlchemy 2 warns, nothing is lost.
+            # nbgrader reads an object's relations before it adds the object; SQLAlchemy 2 warns,
+            # nothing is lost.
             warnings.simplefilter("ignore", SAWarning)
             Autograde(coursedir=CourseDirectory(config=config), config=config, log=log).start()
     except NbGraderException as error:

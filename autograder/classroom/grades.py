@@ -1,7 +1,9 @@
-"""Who has how many points: the verdict, what people gave by hand, and the calendar, put together; and grades.csv.
+"""Who has how many points: the verdict, what people gave by hand, and the calendar, put together;
+and grades.csv.
 
-What was given by hand counts before what the checks gave. Nothing undecided is ever a zero: it is None, and
-`reasons` says why. The sum is nbgrader's own score of a submission, less what late work costs.
+What was given by hand counts before what the checks gave. Nothing undecided is ever a zero: it is
+None, and `reasons` says why. The sum is nbgrader's own score of a submission, less what late work
+costs.
 """
 
 import csv
@@ -27,12 +29,15 @@ AGAIN = (
 
 @dataclass
 class HandGrades:
-    """What people and the calendar added: by grade id, points given by hand (None: not yet) and comments.
+    """What people and the calendar added: by grade id, points given by hand (None: not yet) and
+    comments.
 
-    extra: extra credit by grade id, on top of the points of its cell. again: grade ids whose points by hand were given before the work was stored anew. They count, and wait for another look. email:
-    the address in the gradebook, if somebody put it there. unjudged: a sentence if newer work waits to be judged, see unjudged.py.
-    notes: sentences on what a person must look at beyond the verdict. needs_manual_grading: nbgrader's own word for whether a
-    point of it is undecided, or was given before the work was stored anew.
+    extra: extra credit by grade id, on top of the points of its cell. again: grade ids whose points
+    by hand were given before the work was stored anew. They count, and wait for another look.
+    email: the address in the gradebook, if somebody put it there. unjudged: a sentence if newer
+    work waits to be judged, see unjudged.py. notes: sentences on what a person must look at beyond
+    the verdict. needs_manual_grading: nbgrader's own word for whether a point of it is undecided,
+    or was given before the work was stored anew.
     """
 
     points: dict[str, float | None] = field(default_factory=dict)
@@ -48,7 +53,8 @@ class HandGrades:
 
 
 def looked_up(gradebook: Gradebook, assignment: str) -> list[SubmittedAssignment]:
-    """Everything that `hand_grades` asks the gradebook for, of a whole class in a few queries, which would be some twenty for each student.
+    """Everything that `hand_grades` asks the gradebook for, of a whole class in a few queries,
+    which would be some twenty for each student.
 
     The gradebook finds it for as long as the list is kept.
     """
@@ -102,7 +108,10 @@ def hand_grades(gradebook: Gradebook, assignment: str, student: str) -> HandGrad
 def exercise_points(
     verdict: Verdict, graded: HandGrades, assignment: Assignment
 ) -> dict[str, float | None]:
-    """Points by exercise id; None where a human has not decided yet. What was given by hand counts."""
+    """Points by exercise id; None where a human has not decided yet.
+
+    What was given by hand counts.
+    """
     earned = {result["exercise"]: result["earned"] for result in verdict.results}
     points = {}
     for id, one in assignment.exercises.items():
@@ -115,7 +124,9 @@ def exercise_points(
 
 
 def too_many(points: dict[str, float | None], assignment: Assignment) -> list[str]:
-    """A sentence for each exercise that has more points than it gives: by hand somebody may have hit a key twice."""
+    """A sentence for each exercise that has more points than it gives: by hand somebody may have
+    hit a key twice.
+    """
     return [
         f"{id}: {one:g} points were given by hand, of {assignment.exercises[id].points:g}; if more was meant, extra credit says so."
         for id, one in points.items()
@@ -130,7 +141,10 @@ def _cell(id: str, kind: str) -> str:
 
 
 def extra_credit(points: dict[str, float | None], graded: HandGrades) -> dict[str, float]:
-    """By exercise id, the extra credit of exercises that have some. As with nbgrader, it counts where the points are decided."""
+    """By exercise id, the extra credit of exercises that have some.
+
+    As with nbgrader, it counts where the points are decided.
+    """
     given = {
         id: sum(graded.extra.get(_cell(id, kind), 0.0) for kind in ("manual", "checked"))
         for id, one in points.items()
@@ -140,7 +154,9 @@ def extra_credit(points: dict[str, float | None], graded: HandGrades) -> dict[st
 
 
 def total_points(points: dict[str, float | None], graded: HandGrades) -> float | None:
-    """The sum of what is decided and of its extra credit, less the late penalty; None when nothing is decided."""
+    """The sum of what is decided and of its extra credit, less the late penalty; None when nothing
+    is decided.
+    """
     if all(one is None for one in points.values()):
         return None
     return round(
@@ -149,7 +165,9 @@ def total_points(points: dict[str, float | None], graded: HandGrades) -> float |
 
 
 def before_penalty(points: dict[str, float | None], graded: HandGrades) -> float:
-    """The sum of what is decided and of its extra credit, which is nbgrader's score of the notebook."""
+    """The sum of what is decided and of its extra credit, which is nbgrader's score of the
+    notebook.
+    """
     return sum(one for one in points.values() if one is not None) + sum(
         extra_credit(points, graded).values()
     )
@@ -160,7 +178,9 @@ TRAILING = ("extra_credit", "taken_off", "total", "maximum", "late", "borrowed",
 
 
 def write_all(path: Path, tables: list[Path]) -> Path:
-    """Write grades.csv: the rows of several of `write_csv`, with a column for each exercise of each; of other assignments they are empty."""
+    """Write grades.csv: the rows of several of `write_csv`, with a column for each exercise of
+    each; of other assignments they are empty.
+    """
     rows, exercises = [], {}
     for table in tables:
         with table.open(encoding="utf-8", newline="") as file:
@@ -180,9 +200,10 @@ def write_all(path: Path, tables: list[Path]) -> Path:
 def write_csv(path: Path, rows: list[tuple[Verdict, HandGrades]], assignment: Assignment) -> Path:
     """Write the csv of one assignment, a row a student.
 
-    student (the key in the gradebook), name, lms_id and email (empty if not known), assignment, points by exercise
-    (empty: not decided), extra_credit and taken_off (for late work; both empty if there is none), total, which is the sum of all
-    these and never below 0, maximum, late, borrowed (chapters in whose place the student put the reference), needs_human.
+    student (the key in the gradebook), name, lms_id and email (empty if not known), assignment,
+    points by exercise (empty: not decided), extra_credit and taken_off (for late work; both empty
+    if there is none), total, which is the sum of all these and never below 0, maximum, late,
+    borrowed (chapters in whose place the student put the reference), needs_human.
     """
     text = io.StringIO(newline="")
     out = csv.writer(text)
@@ -214,7 +235,9 @@ def write_csv(path: Path, rows: list[tuple[Verdict, HandGrades]], assignment: As
 
 
 def lateness(seconds: float, said_so: bool = False) -> str:
-    """How late, in words: "2 d 3 h", "1 h 20 min", "under 1 min"; "yes" if only the platform says it; "" if not late."""
+    """How late, in words: "2 d 3 h", "1 h 20 min", "under 1 min"; "yes" if only the platform says
+    it; "" if not late.
+    """
     if seconds <= 0:
         return "yes" if said_so else ""
     minutes = int(seconds // 60)
@@ -226,7 +249,9 @@ def lateness(seconds: float, said_so: bool = False) -> str:
 def reasons(
     verdict: Verdict, points: dict[str, float | None], graded: HandGrades | None = None
 ) -> list[str]:
-    """Why a human is needed, one sentence a reason; empty when every point is decided and nothing else is open."""
+    """Why a human is needed, one sentence a reason; empty when every point is decided and nothing
+    else is open.
+    """
     notes = graded.notes if graded else []
     return list(dict.fromkeys([*open_points(verdict, points, graded), *notes]))
 
@@ -234,7 +259,9 @@ def reasons(
 def open_points(
     verdict: Verdict, points: dict[str, float | None], graded: HandGrades | None = None
 ) -> list[str]:
-    """Of `reasons` those that leave points open: none are decided, newer work waits, or those given by hand need another look."""
+    """Of `reasons` those that leave points open: none are decided, newer work waits, or those given
+    by hand need another look.
+    """
     found = [] if verdict.readable or None not in points.values() else [verdict.waits("")]
     found += [graded.unjudged] if graded and graded.unjudged else []
     by_reason: dict[str, list[str]] = {}

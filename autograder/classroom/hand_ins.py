@@ -1,10 +1,13 @@
 """Which of a student's hand-ins counts: the last one, or the best one, as the course says.
 
-Every hand-in that grading or `course collect` has met of a student who has several is kept, with its number in the order of
-arrival, its time and what the platform said, in `hand-ins/NUMBER/`. Under "last", the default, the newest by its time, or the last to arrive
-where there are no times, is judged and counts. Under "best" all are judged, each in a journal beside its copy, and the one with most points from the checks counts,
-what is taken off for late work reckoned in; of equal ones the later. A hand-in that could not be read never comes before one
-that could. A written answer that only another hand-in has waits for a person, who is told where it lies. The record of the class says which one counts (Verdict.hand_ins); the records of the others stay in their journals.
+Every hand-in that grading or `course collect` has met of a student who has several is kept, with
+its number in the order of arrival, its time and what the platform said, in `hand-ins/NUMBER/`.
+Under "last", the default, the newest by its time, or the last to arrive where there are no times,
+is judged and counts. Under "best" all are judged, each in a journal beside its copy, and the one
+with most points from the checks counts, what is taken off for late work reckoned in; of equal ones
+the later. A hand-in that could not be read never comes before one that could. A written answer that
+only another hand-in has waits for a person, who is told where it lies. The record of the class says
+which one counts (Verdict.hand_ins); the records of the others stay in their journals.
 
 Points given by hand belong to no hand-in: they are not compared, and stay where they are.
 """
@@ -79,7 +82,9 @@ def kept(course_root: Path, assignment: Assignment, student: str) -> dict[int, S
 def _noted(
     course_root: Path, assignment: Assignment, student: str, copy: Path, note: Path
 ) -> Submission:
-    """What was noted of a hand-in; a note that cannot be read costs its time, and never the hand-in."""
+    """What was noted of a hand-in; a note that cannot be read costs its time, and never the
+    hand-in.
+    """
     try:
         return from_note(student, copy, json.loads(note.read_text(encoding="utf-8")))
     except (OSError, ValueError):
@@ -108,7 +113,9 @@ def students(course_root: Path, assignment: Assignment) -> list[str]:
 def remember(
     course_root: Path, assignment: Assignment, now: Submission, before: Submission | None = None
 ) -> None:
-    """Keep a hand-in if it is one of several: others came with it, were kept earlier, or `before`, which is not the same, was graded."""
+    """Keep a hand-in if it is one of several: others came with it, were kept earlier, or `before`,
+    which is not the same, was graded.
+    """
     known = kept(course_root, assignment, now.student)
     if before and not known and not now.earlier and _hash(now) == hash_of(before.path):
         return
@@ -119,7 +126,9 @@ def remember(
 
 
 def _keep(course_root: Path, assignment: Assignment, one: Submission) -> None:
-    """Put a copy into the store unless the same notebook is there with the same time, or one of the two has none."""
+    """Put a copy into the store unless the same notebook is there with the same time, or one of the
+    two has none.
+    """
     known = kept(course_root, assignment, one.student)
     number = max(known, default=0) + 1
     folder = course_layout.attempts(course_root) / str(number) / "notebooks" / assignment.name
@@ -157,7 +166,8 @@ def counted(
 ) -> list[Submission]:
     """The submissions, with the one that counts in the place of each that is one of several.
 
-    judge: grades submissions into the journal of a folder. journals: the course root whose records are written; default this one.
+    judge: grades submissions into the journal of a folder. journals: the course root whose records
+    are written; default this one.
     """
     journals = journals or course_root
     several = {
@@ -185,13 +195,17 @@ def counted(
 
 
 def _in_place_of(now: Submission, newest: Submission) -> Submission:
-    """The newest with the name that was handed over now, and with a note where what was handed over is an older one."""
+    """The newest with the name that was handed over now, and with a note where what was handed over
+    is an older one.
+    """
     older = _hash(now) != hash_of(newest.path)
     return replace(newest, name=now.name, notes=(*newest.notes, *([OLDER] * older)))
 
 
 def newest(found: dict[int, Submission]) -> Submission:
-    """The hand-in that counts under "last": by their times, if all have one; else the one that arrived last."""
+    """The hand-in that counts under "last": by their times, if all have one; else the one that
+    arrived last.
+    """
     timed = all(one.timestamp for one in found.values())
     return found[
         max(found, key=lambda number: (parse_utc(found[number].timestamp) if timed else 0, number))
@@ -199,7 +213,9 @@ def newest(found: dict[int, Submission]) -> Submission:
 
 
 def settle(course_root: Path, assignment: Assignment, config: Config) -> list[Verdict]:
-    """Bring the records of who handed in several times up to date, after a grading or a change of dates; returns those that changed."""
+    """Bring the records of who handed in several times up to date, after a grading or a change of
+    dates; returns those that changed.
+    """
     several = {
         student: found
         for student in students(course_root, assignment)
@@ -241,7 +257,9 @@ def _choices(
     config: Config,
     journals: Path,
 ) -> list[tuple[int, Verdict]]:
-    """The number and the verdict of what counts, by student, saved as the student's record where it is another."""
+    """The number and the verdict of what counts, by student, saved as the student's record where it
+    is another.
+    """
     made = []
     with open_gradebook(config) as gradebook:
         off = taken_off(gradebook, config, assignment.name, course_root)
@@ -282,7 +300,9 @@ def _choices(
 def _answered_elsewhere(
     chosen: Verdict, judged: dict[int, Verdict], assignment: Assignment
 ) -> dict[str, dict]:
-    """By exercise, a reason to wait for a written answer that the hand-in that counts has not, and another has: points by the checks chose it alone."""
+    """By exercise, a reason to wait for a written answer that the hand-in that counts has not, and
+    another has: points by the checks chose it alone.
+    """
     found = {}
     for id, one in assignment.exercises.items():
         short = id.split(".", 1)[1]
@@ -299,7 +319,9 @@ def _answered_elsewhere(
 
 
 def _row(number: int, verdict: Verdict, off: Callable[[str, str | None, float], float]) -> dict:
-    """What the record says of one hand-in: points by the checks (None: not read), what lateness takes off, what is undecided."""
+    """What the record says of one hand-in: points by the checks (None: not read), what lateness
+    takes off, what is undecided.
+    """
     earned = (
         sum(result["earned"] for result in verdict.results if not verdict.waits(result["exercise"]))
         if verdict.readable
@@ -321,7 +343,8 @@ def journal_of(root: Path, number: int) -> Path:
 
 
 def share_secret(root: Path, folder: Path) -> None:
-    """Give the journal in `folder` the secret of `root`, by a link that holds wherever the class is copied to.
+    """Give the journal in `folder` the secret of `root`, by a link that holds wherever the class is
+    copied to.
 
     What else is there in its place, such as a link to where the class once was, is replaced.
     """

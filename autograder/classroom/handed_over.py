@@ -1,9 +1,11 @@
-"""What is known of hand-ins beside the notebooks: what the platform said of each, and which entries are nobody's.
+"""What is known of hand-ins beside the notebooks: what the platform said of each, and which entries
+are nobody's.
 
-A platform knows more of a hand-in than nbgrader's folders hold: the name as people write it, its number, what the file was
-called, whether it was late, what was wrong with it. `course collect` and `course grade` note that by student, in
-NAME.collected.json of `verdicts/`. Entries that are nobody's submission stand in NAME.left-out.json, by the folder or zip they
-came in: what was handed over is graded, or named in every report until it is taken for somebody's or left away there.
+A platform knows more of a hand-in than nbgrader's folders hold: the name as people write it, its
+number, what the file was called, whether it was late, what was wrong with it. `course collect` and
+`course grade` note that by student, in NAME.collected.json of `verdicts/`. Entries that are
+nobody's submission stand in NAME.left-out.json, by the folder or zip they came in: what was handed
+over is graded, or named in every report until it is taken for somebody's or left away there.
 """
 
 import json
@@ -20,11 +22,14 @@ from autograder.grading.submissions import STAMP, Submission, timestamp_of
 from autograder.grading.verdict import record_path
 
 NOTED = ("name", "lms_id", "late", "entry", "problem", "notes", "timestamp")
-OF_GRADING = ""  # where `course grade SUBMISSIONS` keeps what it left out: each run's in the place of the one before
+# where `course grade SUBMISSIONS` keeps what it left out: each run's in the place of the one before
+OF_GRADING = ""
 
 
 def refuse_inside(where: Path, **places: Path) -> None:
-    """Raise CourseError where one of the places that are written to, by their options, lies in what was handed in."""
+    """Raise CourseError where one of the places that are written to, by their options, lies in what
+    was handed in.
+    """
     for option, place in places.items():
         if place.resolve().is_relative_to(where.resolve()):
             raise CourseError(
@@ -38,7 +43,10 @@ def note_of(one: Submission) -> dict:
 
 
 def from_note(student: str, path: Path, noted: dict) -> Submission:
-    """The hand-in of which a copy lies at `path`. Raises ValueError for a note that says something else."""
+    """The hand-in of which a copy lies at `path`.
+
+    Raises ValueError for a note that says something else.
+    """
     if (
         not isinstance(noted, dict)
         or set(noted) != set(NOTED)
@@ -49,7 +57,10 @@ def from_note(student: str, path: Path, noted: dict) -> Submission:
 
 
 def notes(course_root: Path, assignment: Assignment) -> dict[str, dict]:
-    """By student what was noted. Raises CourseError for a file that cannot be read: without it names and numbers would be lost."""
+    """By student what was noted.
+
+    Raises CourseError for a file that cannot be read: without it names and numbers would be lost.
+    """
     path = course_layout.collected(course_root, assignment.name)
     if not path.exists():
         return {}
@@ -80,7 +91,9 @@ def write_notes(
 def of_copy(
     course_root: Path, assignment: Assignment, student: str, noted: dict | None
 ) -> Submission:
-    """The hand-in whose copy is in submitted/; the time that stands beside the copy counts before the noted one."""
+    """The hand-in whose copy is in submitted/; the time that stands beside the copy counts before
+    the noted one.
+    """
     path = course_layout.submission(course_root, student, assignment.name)
     stamp = path.parent / STAMP
     when = timestamp_of(stamp) if stamp.is_file() else None
@@ -95,7 +108,9 @@ def leave_out(
     entries: dict[str, str],
     taken: Iterable[str] = (),
 ) -> None:
-    """Keep what is nobody's of `source`, in the place of what was kept of it before; `taken`, entries that are somebody's now, go."""
+    """Keep what is nobody's of `source`, in the place of what was kept of it before; `taken`,
+    entries that are somebody's now, go.
+    """
     kept = _left_out(course_root, assignment) | {source: entries}
     mine = {shown(entry) for entry in taken}
     kept = {
@@ -109,7 +124,9 @@ def leave_out(
 
 
 def left_out(course_root: Path, assignment: Assignment) -> dict[str, str]:
-    """Every entry that is nobody's, of all that was handed over, and who was collected and is not graded, with the reason."""
+    """Every entry that is nobody's, of all that was handed over, and who was collected and is not
+    graded, with the reason.
+    """
     found = {
         entry: why
         for some in _left_out(course_root, assignment).values()

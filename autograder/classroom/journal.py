@@ -1,9 +1,11 @@
-"""The records of a course root: every one that can be read, and every one that should be there and cannot.
+"""The records of a course root: every one that can be read, and every one that should be there and
+cannot.
 
-A record that is broken, cut off or gone must cost nobody a row. Its student stands in every table, page and export with the
-reason and the remedy, as a verdict in which nothing is decided; and where the copy of what was handed in is still there, the
-next `course grade` or `course regrade --apply` judges it again. One that is gone may have been taken away by a person: it is judged
-again when it is asked for, and not while other work is graded.
+A record that is broken, cut off or gone must cost nobody a row. Its student stands in every table,
+page and export with the reason and the remedy, as a verdict in which nothing is decided; and where
+the copy of what was handed in is still there, the next `course grade` or `course regrade --apply`
+judges it again. One that is gone may have been taken away by a person: it is judged again when it
+is asked for, and not while other work is graded.
 """
 
 import os
@@ -24,8 +26,10 @@ STAGE_TEXTS = ("name", "status", "cause", "detail", "misconception")
 
 
 def everybody(course_root: Path, assignment: Assignment) -> dict[str, Verdict]:
-    """By student, sorted: every record of the course root; and in the place of each that cannot be read, or is gone although nbgrader's
-    notebook and the copy are there, a verdict in which nothing is decided, with the reason and the remedy."""
+    """By student, sorted: every record of the course root; and in the place of each that cannot be
+    read, or is gone although nbgrader's notebook and the copy are there, a verdict in which nothing
+    is decided, with the reason and the remedy.
+    """
     recorded = {
         path.name.removesuffix(".json")
         for path in course_layout.records(course_root, assignment.name).glob("*.json")
@@ -61,7 +65,8 @@ def is_lost(verdict: Verdict) -> bool:
 
 
 def from_copy(course_root: Path, verdict: Verdict, assignment: Assignment) -> Submission | None:
-    """The submission of an earlier verdict, from the copy that was kept; None where that is not what was graded.
+    """The submission of an earlier verdict, from the copy that was kept; None where that is not
+    what was graded.
 
     Of a lost record any copy that is there is taken.
     """
@@ -88,7 +93,9 @@ def is_gone(course_root: Path, verdict: Verdict) -> bool:
 
 
 def set_aside(course_root: Path, assignment: Assignment, student: str) -> None:
-    """Keep a record that cannot be read beside its place, as STUDENT.json.broken, so that nothing takes it for one."""
+    """Keep a record that cannot be read beside its place, as STUDENT.json.broken, so that nothing
+    takes it for one.
+    """
     path = record_path(course_root, assignment.name, student)
     with writing(path):
         if path.exists():
@@ -148,7 +155,9 @@ def _record(course_root: Path, assignment: Assignment, student: str) -> Verdict 
 
 
 def _is_whole(verdict: Verdict) -> bool:
-    """Whether everything that tables and pages look at has its shape: a file that somebody edited may be JSON and no record."""
+    """Whether everything that tables and pages look at has its shape: a file that somebody edited
+    may be JSON and no record.
+    """
     try:
         stages = [stage for result in verdict.results for stage in result["stages"]]
         numbers = [row[name] for row in (*verdict.results, *stages) for name in NUMBERS]

@@ -1,14 +1,17 @@
-"""Due dates, extensions and what late work costs, all in nbgrader's own gradebook and by nbgrader's own plugin.
+"""Due dates, extensions and what late work costs, all in nbgrader's own gradebook and by nbgrader's
+own plugin.
 
-A due date is the assignment's, an extension the submission's; what is late follows from nbgrader's timestamp.txt. What is
-taken off is the answer of the plugin that nbgrader_config.py names, `ShareEachDay` below or any other of nbgrader's kind:
+A due date is the assignment's, an extension the submission's; what is late follows from nbgrader's
+timestamp.txt. What is taken off is the answer of the plugin that nbgrader_config.py names,
+`ShareEachDay` below or any other of nbgrader's kind:
 
     c.AssignLatePenalties.plugin_class = "autograder.classroom.late.ShareEachDay"
     c.ShareEachDay.share = 0.1
 
-nbgrader reckons it while it autogrades. `settle` reckons it again, in the same way, whenever dates or points given by hand
-may have changed since. An extension for somebody who has handed in nothing yet, or while there is no due date, waits in a file,
-since the gradebook has no place for it, and goes into the gradebook with the hand-in, or with the date.
+nbgrader reckons it while it autogrades. `settle` reckons it again, in the same way, whenever dates
+or points given by hand may have changed since. An extension for somebody who has handed in nothing
+yet, or while there is no due date, waits in a file, since the gradebook has no place for it, and
+goes into the gradebook with the hand-in, or with the date.
 """
 
 import json
@@ -38,7 +41,9 @@ UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 class ShareEachDay(LateSubmissionPlugin):
-    """For each day or part of one that it is late, a share of the points that the work would have had."""
+    """For each day or part of one that it is late, a share of the points that the work would have
+    had.
+    """
 
     share = Float(0.1, min=0.0, max=1.0, help="the share that a day costs").tag(config=True)
     most = Float(1.0, min=0.0, max=1.0, help="the share that all days together cost at most").tag(
@@ -59,7 +64,9 @@ class ShareEachDay(LateSubmissionPlugin):
 
 @dataclass
 class Dates:
-    """An assignment's due date in UTC (None: none), extensions by student, and those that wait for a hand-in or a date."""
+    """An assignment's due date in UTC (None: none), extensions by student, and those that wait for
+    a hand-in or a date.
+    """
 
     due: datetime | None
     extensions: dict[str, timedelta]
@@ -79,7 +86,10 @@ class Dates:
 
 
 def moment(text: str) -> datetime:
-    """A date and time in UTC, without a zone as nbgrader keeps it. Without one in the text it is UTC. CourseError for a slip."""
+    """A date and time in UTC, without a zone as nbgrader keeps it.
+
+    Without one in the text it is UTC. CourseError for a slip.
+    """
     if EITHER.match(text.strip()):
         raise CourseError(
             f'{text!r} may be read with the day or the month first: write it as "2026-03-01 23:59 +0100"'
@@ -119,8 +129,10 @@ def dates(gradebook: Gradebook, assignment: str, course_root: Path) -> Dates:
 
 
 def set_due(gradebook: Gradebook, assignment: str, course_root: Path, due: datetime | None) -> None:
-    """Set or, with None, remove an assignment's due date. Extensions then wait for another one: nbgrader cannot reckon with them
-    where there is no date."""
+    """Set or, with None, remove an assignment's due date.
+
+    Extensions then wait for another one: nbgrader cannot reckon with them where there is no date.
+    """
     if due is None:
         given = dates(gradebook, assignment, course_root)
         _keep_waiting(course_root, assignment, given.waiting | given.extensions)
@@ -133,7 +145,9 @@ def set_due(gradebook: Gradebook, assignment: str, course_root: Path, due: datet
 def extend(
     gradebook: Gradebook, assignment: str, course_root: Path, student: str, more: timedelta
 ) -> bool:
-    """Give a student so much longer than the class has; an earlier extension is replaced. False: it waits for a hand-in.
+    """Give a student so much longer than the class has; an earlier extension is replaced.
+
+    False: it waits for a hand-in.
 
     Raises CourseError where there is no due date: nbgrader could not reckon with the extension.
     """
@@ -151,7 +165,9 @@ def extend(
 
 
 def settle(gradebook: Gradebook, config: Config, assignment: str, course_root: Path) -> None:
-    """Give the extensions that wait for who has handed in since, and reckon anew what is taken off for late work."""
+    """Give the extensions that wait for who has handed in since, and reckon anew what is taken off
+    for late work.
+    """
     try:
         due = gradebook.find_assignment(assignment).duedate
     except MissingEntry:
@@ -178,7 +194,9 @@ def settle(gradebook: Gradebook, config: Config, assignment: str, course_root: P
 
 
 def _penalty(step: AssignLatePenalties, student: str, points: float, seconds_late: float) -> float:
-    """The points that the plugin takes off for late work: none if it is not late, and never more than there are."""
+    """The points that the plugin takes off for late work: none if it is not late, and never more
+    than there are.
+    """
     if seconds_late <= 0:
         return 0.0
     return min(
@@ -190,9 +208,11 @@ def _penalty(step: AssignLatePenalties, student: str, points: float, seconds_lat
 def taken_off(
     gradebook: Gradebook, config: Config, assignment: str, course_root: Path
 ) -> Callable[[str, str | None, float], float]:
-    """A function from student, time of a hand-in and points to what the plugin takes off for it, with the dates as they are now.
+    """A function from student, time of a hand-in and points to what the plugin takes off for it,
+    with the dates as they are now.
 
-    It asks for a hand-in that need not be the one in the gradebook. Nothing is taken off where there is no time or no due date.
+    It asks for a hand-in that need not be the one in the gradebook. Nothing is taken off where
+    there is no time or no due date.
     """
     found = dates(gradebook, assignment, course_root)
     step = AssignLatePenalties(config=config)

@@ -1,8 +1,9 @@
 """`--db`: another database for a course root, with everything that the old one holds.
 
-Which database it is stands in the course root's nbgrader_config.py, so that nbgrader's own commands and formgrader use the same.
-What the old one holds is copied in one transaction before the file is changed, and stays where it was: a kill leaves either
-the old configuration, and the next run goes on, or the new one with everything in it.
+Which database it is stands in the course root's nbgrader_config.py, so that nbgrader's own commands
+and formgrader use the same. What the old one holds is copied in one transaction before the file is
+changed, and stays where it was: a kill leaves either the old configuration, and the next run goes
+on, or the new one with everything in it.
 """
 
 import ast
@@ -23,10 +24,11 @@ Rows = dict[str, list[tuple]]
 
 
 def use_database(course_root: Path, text: str) -> str:
-    """Make `text`, a URL or "sqlite", the gradebook of a course root from now on; a sentence if rows were copied, else "".
+    """Make `text`, a URL or "sqlite", the gradebook of a course root from now on; a sentence if
+    rows were copied, else "".
 
-    Raises CourseError for a URL that cannot be taken, and where both databases hold different grades; MachineError if one
-    of them cannot be opened. The old one is only read.
+    Raises CourseError for a URL that cannot be taken, and where both databases hold different
+    grades; MachineError if one of them cannot be opened. The old one is only read.
     """
     course_root = course_root.resolve()
     url = given(text)
@@ -50,7 +52,9 @@ def use_database(course_root: Path, text: str) -> str:
 
 
 def with_url(text: str, url: str) -> str:
-    """nbgrader_config.py with `url` in its call of configure ("": without one); every other line as it was."""
+    """nbgrader_config.py with `url` in its call of configure ("": without one); every other line as
+    it was.
+    """
     call = next(
         (
             node

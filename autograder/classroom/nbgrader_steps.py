@@ -1,13 +1,14 @@
-"""The steps that nbgrader runs in place of its own, set through its configuration: nothing of nbgrader is patched.
+"""The steps that nbgrader runs in place of its own, set through its configuration: nothing of
+nbgrader is patched.
 
     nbgrader autograde:  SafeReader (exporter) -> FromVerdict -> file -> ShowPoints -> SaveVerdict -> late penalties
     nbgrader generate_feedback:  FeedbackExporter, which writes the same page as `course grade`
     formgrader:  `inert_markdown` in place of the filter that lets a student's script through
 
-With these, `nbgrader autograde` on a submission never runs its code outside the sandbox, and never gives points to a
-check cell that was not run. What was handed in is only hashed here: the notebook that nbgrader keeps is made from the
-verdict, and its last version carries the verdict's hash, so that an interrupted run shows. `configure` is called by the
-course root's nbgrader_config.py.
+With these, `nbgrader autograde` on a submission never runs its code outside the sandbox, and never
+gives points to a check cell that was not run. What was handed in is only hashed here: the notebook
+that nbgrader keeps is made from the verdict, and its last version carries the verdict's hash, so
+that an interrupted run shows. `configure` is called by the course root's nbgrader_config.py.
 """
 
 import os
@@ -33,13 +34,18 @@ from autograder.grading.submissions import Submission
 from autograder.grading.transplant import assemble, marks
 
 MARK = "word2serve"  # our key in a notebook's metadata
-BEFORE = "word2serve-before"  # in the resources: the sources, by grade id, of the notebook that was stored until now
-STAND_IN = b"word2serve stand-in "  # begins the file that stands for a submission while we store its verdict
+# in the resources: the sources, by grade id, of the notebook that was stored until now
+BEFORE = "word2serve-before"
+# begins the file that stands for a submission while we store its verdict
+STAND_IN = b"word2serve stand-in "
 TEMPLATES = Path(__file__).parent / "templates"
 
 
 def configure(config: Config, course_root: Path, db_url: str = "") -> None:
-    """Set everything that a course root needs. `db_url`: postgresql://USER@HOST/DATABASE; default SQLite in the root."""
+    """Set everything that a course root needs.
+
+    `db_url`: postgresql://USER@HOST/DATABASE; default SQLite in the root.
+    """
     from autograder.authoring.notebooks import course_config
     from autograder.classroom.database import complete
 
@@ -61,7 +67,8 @@ def configure(config: Config, course_root: Path, db_url: str = "") -> None:
         "clean_html": "autograder.classroom.markdown.inert_html",
     }
     config.HTMLExporter.sanitize_html = True
-    # nbgrader's template calls the macro that loads MathJax from the network; Jupyter finds ours first.
+    # nbgrader's template calls the macro that loads MathJax from the network; Jupyter finds ours
+    # first.
     paths = [
         path
         for path in os.environ.get("JUPYTER_PATH", "").split(os.pathsep)
@@ -81,7 +88,9 @@ def course_root_of(step) -> Path:
 
 @contextmanager
 def gradebook_of(step, db_url: str) -> Iterator[Gradebook]:
-    """The gradebook that is open for the class that `step` works for, or one for this notebook alone."""
+    """The gradebook that is open for the class that `step` works for, or one for this notebook
+    alone.
+    """
     while step is not None:
         if isinstance(getattr(step, "gradebook", None), Gradebook):
             yield step.gradebook
@@ -92,12 +101,15 @@ def gradebook_of(step, db_url: str) -> Iterator[Gradebook]:
 
 
 class SafeReader(NotebookExporter):
-    """Reads of a submitted notebook its hash and nothing else; reads our own autograded notebook as it is."""
+    """Reads of a submitted notebook its hash and nothing else; reads our own autograded notebook as
+    it is.
+    """
 
     def __init__(self, config: Config | None = None, **options: object):
         super().__init__(config=config, **options)
         if getattr(self.parent, "coursedir", None) is not None:
-            # Whatever else lies in a submitted folder (links to files of this machine, too) is not copied.
+            # Whatever else lies in a submitted folder (links to files of this machine, too) is not
+            # copied.
             self.parent.coursedir.ignore = [*self.parent.coursedir.ignore, "*", ".*"]
 
     def from_filename(self, filename: str, resources: dict | None = None, **options: object):
@@ -110,7 +122,10 @@ class SafeReader(NotebookExporter):
 
 
 def _hash_of(path: Path) -> str:
-    """The hash of a submitted file; "" for one that is not read. A stand-in of ours names the hash itself."""
+    """The hash of a submitted file; "" for one that is not read.
+
+    A stand-in of ours names the hash itself.
+    """
     try:
         data = read_regular_file(path)
     except IntakeError:
@@ -123,10 +138,15 @@ def _hash_of(path: Path) -> str:
 
 
 class FromVerdict(NbGraderPreprocessor):
-    """In place of nbgrader's sanitising: the student's cells in the pristine notebook, as the verdict holds them."""
+    """In place of nbgrader's sanitising: the student's cells in the pristine notebook, as the
+    verdict holds them.
+    """
 
     def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
-        """Return the notebook to show. A submission without a verdict is graded now, in a process of its own."""
+        """Return the notebook to show.
+
+        A submission without a verdict is graded now, in a process of its own.
+        """
         from autograder.grading.assignment import course_secret, load_assignment
 
         names = resources["nbgrader"]
@@ -157,7 +177,9 @@ class ShowPoints(NbGraderPreprocessor):
     """In place of executing the notebook: the verdict as outputs of the check cells."""
 
     def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
-        """Give each check cell a table and, as execute_result, its points: nbgrader reads them as partial credit."""
+        """Give each check cell a table and, as execute_result, its points: nbgrader reads them as
+        partial credit.
+        """
         from autograder.grading.verdict import load_verdict
 
         names = resources["nbgrader"]
@@ -198,7 +220,8 @@ def _outputs(verdict, result: dict | None) -> list[NotebookNode]:
             )
         ]
     rubric = ExerciseResult.from_json(result)
-    # nbformat's new_output would hold each of them against its schema, which takes longer than all else here.
+    # nbformat's new_output would hold each of them against its schema, which takes longer than all
+    # else here.
     return [
         from_dict(
             {
@@ -219,12 +242,15 @@ def _outputs(verdict, result: dict | None) -> list[NotebookNode]:
 
 
 class SaveVerdict(NbGraderPreprocessor):
-    """In place of nbgrader's SaveAutoGrades: one commit a notebook, and no zero where a human must decide."""
+    """In place of nbgrader's SaveAutoGrades: one commit a notebook, and no zero where a human must
+    decide.
+    """
 
     def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
         """Save every automatic score and comment; what was given by hand is kept.
 
-        It is marked for another look where the work or its automatic score is another than before, or where that is not known.
+        It is marked for another look where the work or its automatic score is another than before,
+        or where that is not known.
         """
         names, verdict, before = resources["nbgrader"], resources[MARK], resources.get(BEFORE) or {}
         sources = {marks(cell).get("grade_id"): cell.source for cell in nb.cells}

@@ -1,7 +1,8 @@
 """Who is whom: a platform's number is the identity of a student, and the name beside it may change.
 
-A number says who somebody is on one platform only; `layouts.identity` puts the two together. A class that was graded under two
-names of one person has that number twice: both are named, a person decides, and no platform gets either of them.
+A number says who somebody is on one platform only; `layouts.identity` puts the two together. A
+class that was graded under two names of one person has that number twice: both are named, a person
+decides, and no platform gets either of them.
 """
 
 from collections.abc import Callable, Iterable
@@ -33,7 +34,10 @@ def shared(
     verdicts: Iterable[Verdict],
     number: Callable[[Verdict], str] = lambda one: identity(one.entry, one.lms_id),
 ) -> dict[str, str]:
-    """By student, the reason and the remedy where several have one number. number: what is compared; "" for none."""
+    """By student, the reason and the remedy where several have one number.
+
+    number: what is compared; "" for none.
+    """
     by_number: dict[str, list[Verdict]] = {}
     for one in verdicts:
         if number(one):

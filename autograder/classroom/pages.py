@@ -1,6 +1,8 @@
-"""What the feedback page and the class report share: the palette inlined, escaped templates, words and code.
+"""What the feedback page and the class report share: the palette inlined, escaped templates, words
+and code.
 
-Pages are one file each: no script, no font, no request. Everything that comes from a submission is text.
+Pages are one file each: no script, no font, no request. Everything that comes from a submission is
+text.
 """
 
 import re
@@ -101,7 +103,9 @@ def warm_up() -> None:
 
 
 def exercise_title(assignment, exercise: str) -> str:
-    """The heading of an exercise's card in the notebook, without its number; the exercise's id if it has none."""
+    """The heading of an exercise's card in the notebook, without its number; the exercise's id if
+    it has none.
+    """
     short = exercise.split(".", 1)[1]
     for cell in assignment.pristine.cells:
         if cell.metadata.get("nbgrader", {}).get("grade_id") == f"{short}-card":

@@ -7,9 +7,10 @@ Moodle     the assignment's grading worksheet, a row a participant, and its zip 
 Gradescope a results.json a student, as its autograder writes it.
 
 The columns and the form of the names are those that the platforms' own importers ask for: Canvas's
-lib/gradebook_importer.rb and Moodle's mod/assign/feedback/{offline/importgradeslib,file/importziplib}.php.
-A student without the platform's number, or with a number that another one has too, and one of whose points a person must still decide
-some, is left out and named.
+lib/gradebook_importer.rb and Moodle's
+mod/assign/feedback/{offline/importgradeslib,file/importziplib}.php. A student without the
+platform's number, or with a number that another one has too, and one of whose points a person must
+still decide some, is left out and named.
 """
 
 import csv
@@ -65,10 +66,13 @@ class Export:
 def export_grades(
     to: str, rows: Rows, assignment: Assignment, path: Path, column: str = "", so_far: bool = False
 ) -> Export:
-    """Write the grades for a platform: `to` is a key of GRADES. A file is replaced whole or not at all.
+    """Write the grades for a platform: `to` is a key of GRADES.
 
-    column: the heading of Canvas's column, "NAME (NUMBER)" as in its own export; else the assignment's name, for which Canvas
-    makes a new column. so_far: take the points that are decided where some are not.
+    A file is replaced whole or not at all.
+
+    column: the heading of Canvas's column, "NAME (NUMBER)" as in its own export; else the
+    assignment's name, for which Canvas makes a new column. so_far: take the points that are decided
+    where some are not.
     """
     made, counted = Export(path), []
     twice = (
@@ -116,7 +120,9 @@ def _canvas(path: Path, counted: list, assignment: Assignment, column: str) -> N
 
 
 def _moodle(path: Path, counted: list, assignment: Assignment, column: str) -> None:
-    """`-` is Moodle's own word for "never": a grade that somebody has set since is only replaced if its form is told so."""
+    """`-` is Moodle's own word for "never": a grade that somebody has set since is only replaced if
+    its form is told so.
+    """
     most = sum(one.points for one in assignment.exercises.values())
     _write_csv(
         path,
@@ -194,7 +200,8 @@ def _said(result: dict | None) -> str:
 
 
 def _number(verdict: Verdict, platform: str) -> str:
-    """This platform's number, "" for one that came from the other's download: there it is somebody else's.
+    """This platform's number, "" for one that came from the other's download: there it is somebody
+    else's.
 
     Canvas's anonymous download has a word in its place, which no gradebook knows.
     """
@@ -243,7 +250,9 @@ def zip_feedback(
 
 
 def _apart(name: str, taken: set[str]) -> str:
-    """The name, with a number to it where one is taken that differs in case only: such two folders are one on many machines."""
+    """The name, with a number to it where one is taken that differs in case only: such two folders
+    are one on many machines.
+    """
     plain, number = name.rstrip("/"), 1
     while name and name.casefold() in taken:
         number += 1
@@ -253,7 +262,10 @@ def _apart(name: str, taken: set[str]) -> str:
 
 
 def _canvas_name(verdict: Verdict) -> str:
-    """Canvas finds student and file by the two numbers, so they must be those of its download. The name before them is for people."""
+    """Canvas finds student and file by the two numbers, so they must be those of its download.
+
+    The name before them is for people.
+    """
     found = canvas(verdict.entry)
     prefix = (
         re.sub(r"[^\w.-]", "", verdict.entry[: found.start]) if found and found.numbered else ""

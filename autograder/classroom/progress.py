@@ -1,8 +1,9 @@
-"""How a class fares over its assignments, as nbgrader's own gradebook has it: the page that leads to each assignment's report.
+"""How a class fares over its assignments, as nbgrader's own gradebook has it: the page that leads
+to each assignment's report.
 
-Points are the gradebook's: what the checks gave, what was given by hand, less what was taken off for late work. An
-assignment that is not handed in is a dash and counts for nothing; one with something undecided is marked, since its
-points are not final. The sum counts what was handed in.
+Points are the gradebook's: what the checks gave, what was given by hand, less what was taken off
+for late work. An assignment that is not handed in is a dash and counts for nothing; one with
+something undecided is marked, since its points are not final. The sum counts what was handed in.
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +22,9 @@ from autograder.grading.names import shown
 
 @dataclass
 class Standing:
-    """One student: points by assignment (None: not handed in), and in which of them something is undecided."""
+    """One student: points by assignment (None: not handed in), and in which of them something is
+    undecided.
+    """
 
     student: str
     name: str
@@ -42,7 +45,9 @@ class Progress:
     students: list[Standing]
 
     def columns(self) -> list[dict]:
-        """One row an assignment: handed in, median share of the maximum, how many have it all, and how many wait."""
+        """One row an assignment: handed in, median share of the maximum, how many have it all, and
+        how many wait.
+        """
         rows = []
         for assignment, most in self.most.items():
             points = [
@@ -83,7 +88,8 @@ class Progress:
 def progress(config: Config) -> Progress:
     """Read it from the gradebook of a course root. Assignments without a hand-in are left out.
 
-    nbgrader's own tables (`submission_dicts`) go through the whole gradebook for each assignment; this is one query for all.
+    nbgrader's own tables (`submission_dicts`) go through the whole gradebook for each assignment;
+    this is one query for all.
     """
     with open_gradebook(config) as gradebook:
         students = {
@@ -132,7 +138,10 @@ def progress(config: Config) -> Progress:
 
 
 def write_progress(path: Path, config: Config) -> Path:
-    """Write the page and return its path. It links the reports that lie beside it, called ASSIGNMENT.html."""
+    """Write the page and return its path.
+
+    It links the reports that lie beside it, called ASSIGNMENT.html.
+    """
     found = progress(config)
     there = {one for one in found.most if (path.parent / f"{one}.html").exists()}
     write_whole(

@@ -1,9 +1,11 @@
 """After checks have changed: what would change, shown before anything is written, and then written.
 
-Judged again are the verdicts by older checks, those of another secret than the class's now, and those whose record cannot be read,
-from the copies that were kept, and no others. They go into a journal of their own, `.regrade/` in the course root, so that records, gradebook and pages are as they were until `write`; a second run goes on
-where the first stopped. What was given by hand is no part of a verdict: it stays, and is marked for another look where the
-automatic points were stored anew.
+Judged again are the verdicts by older checks, those of another secret than the class's now, and
+those whose record cannot be read, from the copies that were kept, and no others. They go into a
+journal of their own, `.regrade/` in the course root, so that records, gradebook and pages are as
+they were until `write`; a second run goes on where the first stopped. What was given by hand is no
+part of a verdict: it stays, and is marked for another look where the automatic points were stored
+anew.
 """
 
 import shutil
@@ -38,9 +40,11 @@ NO_COPY = "the notebook that was graded is not in submitted/; hand it to `course
 
 @dataclass
 class Change:
-    """One student: what differs, a line an exercise, the sum before and after, and points by hand that stay.
+    """One student: what differs, a line an exercise, the sum before and after, and points by hand
+    that stay.
 
-    The sums are those of grades.csv, less what late work costs: `after` is what a `write` puts there.
+    The sums are those of grades.csv, less what late work costs: `after` is what a `write` puts
+    there.
     """
 
     student: str
@@ -52,8 +56,12 @@ class Change:
 
 @dataclass
 class Plan:
-    """What a regrade would do. verdicts: judged again. foreign: whose record is of another secret than the class's now. same: come out as before. cannot: no copy, with the reason.
-    old_hash: who has a record of an earlier release, with another kind of hash of the checks."""
+    """What a regrade would do.
+
+    verdicts: judged again. foreign: whose record is of another secret than the class's now. same:
+    come out as before. cannot: no copy, with the reason. old_hash: who has a record of an earlier
+    release, with another kind of hash of the checks.
+    """
 
     assignment: str
     verdicts: list[Verdict]
@@ -69,7 +77,9 @@ class Plan:
         return [verdict.label for verdict in self.verdicts if verdict.fault]
 
     def lines(self, details: bool = False) -> list[str]:
-        """For a terminal, one line for each student whose sum or results change; details: and one for each exercise."""
+        """For a terminal, one line for each student whose sum or results change; details: and one
+        for each exercise.
+        """
         found = [
             f"affected   {len(self.verdicts) + len(self.cannot)} verdicts of {self.assignment} are by older checks, or cannot be read"
             + (", or are of another secret" if self.foreign else "")
@@ -123,7 +133,9 @@ def plan(
     progress: Callable[[int, int, Verdict], None] | None = None,
     budget: float = BUDGET_SECONDS,
 ) -> Plan:
-    """Judge again what is by older checks and compare; writes only below `.regrade/`. CourseError if nothing was graded here.
+    """Judge again what is by older checks and compare; writes only below `.regrade/`.
+
+    CourseError if nothing was graded here.
 
     budget: seconds that one submission may use.
     """
@@ -186,7 +198,9 @@ def _compare(
     assignment: Assignment,
     off: Callable[[str, str | None, float], float],
 ) -> None:
-    """Note what differs between a record and another judging of it; off: what late work costs, see late.taken_off."""
+    """Note what differs between a record and another judging of it; off: what late work costs, see
+    late.taken_off.
+    """
     lines = (
         difference(record, again)
         if not is_lost(record)
@@ -214,7 +228,9 @@ def _compare(
 
 
 def write(course_root: Path, report: Path, made: Plan, backend: object = None) -> Summary:
-    """Make the plan's verdicts the records, then gradebook and pages from the records; a kill is mended by the next run."""
+    """Make the plan's verdicts the records, then gradebook and pages from the records; a kill is
+    mended by the next run.
+    """
     course_root = course_root.resolve()
     for verdict in made.verdicts:
         save_verdict(course_root, verdict)
@@ -227,7 +243,9 @@ def write(course_root: Path, report: Path, made: Plan, backend: object = None) -
 
 
 def _stage(course_root: Path, assignment: Assignment, secret: bytes) -> Path:
-    """A journal of its own under the class's secret, which is linked and not copied; what was judged there under another one is gone."""
+    """A journal of its own under the class's secret, which is linked and not copied; what was
+    judged there under another one is gone.
+    """
     stage = course_root / course_layout.REGRADE
     hand_ins.share_secret(course_root, stage)
     with writing(stage):

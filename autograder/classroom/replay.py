@@ -1,6 +1,7 @@
 """One verdict again: the copy that was kept, judged anew in the sandbox, beside the record.
 
-For a student who asks how the points came about, and for whoever doubts that a record is true. Nothing is written.
+For a student who asks how the points came about, and for whoever doubts that a record is true.
+Nothing is written.
 """
 
 from dataclasses import dataclass, field
@@ -28,7 +29,10 @@ from autograder.grading.verdict import (
 
 @dataclass
 class Replay:
-    """The record, what the same notebook gets now, and what differs: a line an exercise. newer: a sentence if later work is not judged yet."""
+    """The record, what the same notebook gets now, and what differs: a line an exercise.
+
+    newer: a sentence if later work is not judged yet.
+    """
 
     record: Verdict
     again: Verdict
@@ -37,7 +41,9 @@ class Replay:
     newer: str = ""
 
     def lines(self) -> list[str]:
-        """For a terminal: what was handed in, which checks judged it, each behaviour, and whether it came out the same."""
+        """For a terminal: what was handed in, which checks judged it, each behaviour, and whether
+        it came out the same.
+        """
         record, again = self.record, self.again
         found = [
             f"student    {record.label}",
@@ -72,9 +78,12 @@ def replay(
     backend: object = None,
     budget: float = BUDGET_SECONDS,
 ) -> Replay:
-    """Judge again what a student's record was made from. Raises CourseError where there is no record or no such copy.
+    """Judge again what a student's record was made from.
 
-    student: the key, the name or the platform's number. budget: seconds that it may use. What was given by hand is not part of a verdict.
+    Raises CourseError where there is no record or no such copy.
+
+    student: the key, the name or the platform's number. budget: seconds that it may use. What was
+    given by hand is not part of a verdict.
     """
     loaded, course_root = load_assignment(assignment), course_root.resolve()
     if why := never_judged(course_root, loaded).get(student):

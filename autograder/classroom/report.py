@@ -1,8 +1,10 @@
-"""The class at a glance, from the verdict records: spread, item analysis, misconceptions, doubtful checks, cost, what needs a person.
+"""The class at a glance, from the verdict records: spread, item analysis, misconceptions, doubtful
+checks, cost, what needs a person.
 
-Item analysis follows classical test theory: difficulty is the share that earned a behaviour, discrimination the
-correlation between the behaviour and the points for everything else (the item itself left out, so that it does not
-correlate with itself). Submissions that could not be read are left out of both.
+Item analysis follows classical test theory: difficulty is the share that earned a behaviour,
+discrimination the correlation between the behaviour and the points for everything else (the item
+itself left out, so that it does not correlate with itself). Submissions that could not be read are
+left out of both.
 """
 
 import os
@@ -48,8 +50,9 @@ def write_report(
 ) -> Path:
     """Write the page and return its path. Links lead to the feedback pages, relative to the page.
 
-    left_out: entries of what was handed over that are nobody's submission, with the reason. progress: the name of the
-    page over all assignments, beside this one, if there is one. anew: what was lost with the gradebook, see absent.py.
+    left_out: entries of what was handed over that are nobody's submission, with the reason.
+    progress: the name of the page over all assignments, beside this one, if there is one. anew:
+    what was lost with the gradebook, see absent.py.
     """
     rows = sorted(rows, key=lambda row: row[0].student)
     tables = [_student(verdict, graded, assignment, path, course_root) for verdict, graded in rows]
@@ -104,7 +107,9 @@ def write_report(
 
 
 def figures(rows: Rows, assignment: Assignment, left_out: dict[str, str] | None = None) -> dict:
-    """What the page says, as plain dictionaries and lists for other programs; students by their key."""
+    """What the page says, as plain dictionaries and lists for other programs; students by their
+    key.
+    """
     read = [verdict for verdict, _ in rows if verdict.readable]
     decided = {
         verdict.student: exercise_points(verdict, graded, assignment) for verdict, graded in rows
@@ -153,7 +158,8 @@ def figures(rows: Rows, assignment: Assignment, left_out: dict[str, str] | None 
 
 
 def item_analysis(verdicts: list[Verdict]) -> list[dict]:
-    """One row a behaviour, in order: exercise, name, points, share that earned it, discrimination, other statuses.
+    """One row a behaviour, in order: exercise, name, points, share that earned it, discrimination,
+    other statuses.
 
     rows: how many behaviours the exercise has, in its first row; 0 in the others.
     """
@@ -193,7 +199,9 @@ def discrimination(earned: list[float], totals: list[float]) -> float | None:
 
 
 def misconceptions(verdicts: list[Verdict]) -> list[dict]:
-    """Recognised misconceptions, the most frequent first; one student counts once for each sentence."""
+    """Recognised misconceptions, the most frequent first; one student counts once for each
+    sentence.
+    """
     seen = Counter()
     for verdict in verdicts:
         seen.update(
@@ -213,7 +221,9 @@ def misconceptions(verdicts: list[Verdict]) -> list[dict]:
 
 
 def spread(earned: list[float], most: float) -> list[dict]:
-    """Bars of a histogram of BARS equal classes up to `most` points, in the units of a 640 by 200 drawing."""
+    """Bars of a histogram of BARS equal classes up to `most` points, in the units of a 640 by 200
+    drawing.
+    """
     counts = [0] * BARS
     for points in earned:
         counts[min(BARS - 1, int(BARS * points / most)) if most else 0] += 1
@@ -243,7 +253,9 @@ def _spread_text(earned: list[float], most: float) -> str:
 
 
 def _together(tables: list[dict]) -> list[list[dict]]:
-    """Students with the same reasons, in the order of the first of them: what is said of all is said once."""
+    """Students with the same reasons, in the order of the first of them: what is said of all is
+    said once.
+    """
     found: dict[tuple, list[dict]] = {}
     for table in tables:
         found.setdefault(tuple(table["reasons"]), []).append(table)

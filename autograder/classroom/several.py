@@ -1,4 +1,6 @@
-"""Which assignments one grading is about: one, several, or all of which something was handed in; and how much of each is to be judged."""
+"""Which assignments one grading is about: one, several, or all of which something was handed in;
+and how much of each is to be judged.
+"""
 
 from pathlib import Path
 
@@ -12,11 +14,12 @@ from autograder.grading.verdict import record_path
 def wanted(
     names: str, where: Path | None, course_root: Path, regrade: bool = False
 ) -> dict[str, int]:
-    """Names of assignments, in order, from "01", "01,03-context" or "all", each with how many of its submissions have no record yet, or,
-    with `regrade`, with all. Raises CourseError for what there is not.
+    """Names of assignments, in order, from "01", "01,03-context" or "all", each with how many of
+    its submissions have no record yet, or, with `regrade`, with all. Raises CourseError for what
+    there is not.
 
-    all: each that a folder or a notebook under `where` is named after, or, without `where`, that was collected; what names no
-    assignment counts for none.
+    all: each that a folder or a notebook under `where` is named after, or, without `where`, that
+    was collected; what names no assignment counts for none.
     """
 
     def to_judge(students: list[str], name: str) -> int:
@@ -47,7 +50,10 @@ def wanted(
 
 
 def _students(where: Path | None, name: str, course_root: Path, named: bool = False) -> list[str]:
-    """Who handed in; none if nothing is there. named: none either if nothing that was found is named after the assignment."""
+    """Who handed in; none if nothing is there.
+
+    named: none either if nothing that was found is named after the assignment.
+    """
     if where is None:
         return [path.parent.name for path in course_layout.submitted(course_root).glob(f"*/{name}")]
     try:

@@ -1,8 +1,9 @@
-"""Pairs of students whose code is alike, on one page for the instructor: two notebooks to read, never a verdict.
+"""Pairs of students whose code is alike, on one page for the instructor: two notebooks to read,
+never a verdict.
 
-Compared are the code cells that the verdicts' records hold, which are what students wrote and nothing else. Code is
-taken apart in children with limits, so that no text can stop the others; who cannot be read is named. Nothing goes into
-records, gradebook, feedback or exports.
+Compared are the code cells that the verdicts' records hold, which are what students wrote and
+nothing else. Code is taken apart in children with limits, so that no text can stop the others; who
+cannot be read is named. Nothing goes into records, gradebook, feedback or exports.
 """
 
 from dataclasses import dataclass, field
@@ -37,7 +38,9 @@ ADDED = "added cells"
 
 @dataclass
 class Similar:
-    """The pairs, each with the cells of both; how many students were compared; who could not be, with the reason."""
+    """The pairs, each with the cells of both; how many students were compared; who could not be,
+    with the reason.
+    """
 
     assignment: str
     compared: int
@@ -106,7 +109,9 @@ def similar(assignment: Assignment, verdicts: list[Verdict], guard: Guard) -> Si
 
 
 def _cells(assignment: Assignment, verdict: Verdict) -> Cells:
-    """The code that a student wrote, by the exercise's short name; what they added stands under one name."""
+    """The code that a student wrote, by the exercise's short name; what they added stands under one
+    name.
+    """
     code = [id.split(".", 1)[1] for id, one in assignment.exercises.items() if one.kind != "manual"]
     cells = {name: verdict.own[name] for name in code if verdict.own.get(name, "").strip()}
     return cells | (
@@ -115,7 +120,10 @@ def _cells(assignment: Assignment, verdict: Verdict) -> Cells:
 
 
 def _read(sources: dict[str, Cells], guard: Guard) -> dict[str, set[int] | str]:
-    """Each student's k-grams, or why there are none. Many in one child; where that fails, each in a child of its own."""
+    """Each student's k-grams, or why there are none.
+
+    Many in one child; where that fails, each in a child of its own.
+    """
     read: dict[str, set[int] | str] = {}
     students = list(sources)
     for some in (students[start : start + TOGETHER] for start in range(0, len(students), TOGETHER)):
@@ -140,7 +148,9 @@ def _alone(cells: Cells) -> set[int] | str:
 
 
 def _beside(pair: Pair, one: Cells, other: Cells) -> list[dict]:
-    """The cells that share something, as pieces of text of which each is shared or not; left and right may be of different exercises."""
+    """The cells that share something, as pieces of text of which each is shared or not; left and
+    right may be of different exercises.
+    """
     left, right = places(one, pair.common), places(other, pair.common)
     names = [*one, *(name for name in other if name not in one)]
     return [

@@ -11,13 +11,16 @@ from autograder.grading.layouts import OF_OTHERS
 class Summary:
     """What a run gave, and where it lies.
 
-    manual: submissions that need manual grading; written: written answers of these that wait to be read. people: submissions that need a look
-    for another reason than such an answer. notes: by student, what else was handed in and is not graded. changed: a line for each student
-    whose results are others than before; details: one for each exercise of these. left_out: entries
-    that are nobody's submission, with the reason. stale: students whose verdict is by older checks. mended: students whose
-    record could not be read and was made again; lost: those of whom it still cannot be read, with the reason. anew: a sentence where
-    the gradebook had lost what was graded before, else "". foreign: students who were judged with another secret than the one that is
-    there; renewed: whether this run drew that. failed: students on whose work the checker itself failed.
+    manual: submissions that need manual grading; written: written answers of these that wait to be
+    read. people: submissions that need a look for another reason than such an answer. notes: by
+    student, what else was handed in and is not graded. changed: a line for each student whose
+    results are others than before; details: one for each exercise of these. left_out: entries that
+    are nobody's submission, with the reason. stale: students whose verdict is by older checks.
+    mended: students whose record could not be read and was made again; lost: those of whom it still
+    cannot be read, with the reason. anew: a sentence where the gradebook had lost what was graded
+    before, else "". foreign: students who were judged with another secret than the one that is
+    there; renewed: whether this run drew that. failed: students on whose work the checker itself
+    failed.
     """
 
     assignment: str
@@ -46,7 +49,9 @@ class Summary:
 
     @property
     def not_graded(self) -> dict[str, str]:
-        """Of `left_out` what may be somebody's work: not the folders of who handed in other assignments only."""
+        """Of `left_out` what may be somebody's work: not the folders of who handed in other
+        assignments only.
+        """
         return {entry: reason for entry, reason in self.left_out.items() if reason != OF_OTHERS}
 
     def lines(self) -> list[str]:
@@ -113,7 +118,9 @@ class Summary:
         ]
 
     def _left_to_people(self) -> list[str]:
-        """How many submissions need manual grading, the number that every page and nbgrader give; and what else needs a look."""
+        """How many submissions need manual grading, the number that every page and nbgrader give;
+        and what else needs a look.
+        """
         found = []
         if self.manual:
             answers = (
@@ -133,7 +140,9 @@ class Summary:
 
 
 def by_reason(left_out: dict[str, str]) -> list[tuple[str, list[str]]]:
-    """Reasons in the order of the first entry of each, with all entries that have it: of a class, what is said of many is said once."""
+    """Reasons in the order of the first entry of each, with all entries that have it: of a class,
+    what is said of many is said once.
+    """
     found: dict[str, list[str]] = {}
     for entry, reason in sorted(left_out.items()):
         found.setdefault(reason, []).append(entry)

@@ -1,6 +1,8 @@
-"""Hand-ins that were kept and are not judged: a grade that stands is then about older work, and everything that goes out says so.
+"""Hand-ins that were kept and are not judged: a grade that stands is then about older work, and
+everything that goes out says so.
 
-`course collect` takes hand-ins without judging them, and a run that was killed has taken them all before it judged the first.
+`course collect` takes hand-ins without judging them, and a run that was killed has taken them all
+before it judged the first.
 """
 
 from pathlib import Path
@@ -16,7 +18,9 @@ OTHERS = "Another hand-in is not judged yet, and the best one counts; `course gr
 
 
 def unjudged(course_root: Path, assignment: Assignment, verdict: Verdict) -> str:
-    """A sentence if a hand-in of this student's, which would count or might, has no verdict; else ""."""
+    """A sentence if a hand-in of this student's, which would count or might, has no verdict; else
+    "".
+    """
     found = kept(course_root, assignment, verdict.student)
     if len(found) < 2 or not verdict.submission:  # what went wrong there is told already
         return ""

@@ -1,4 +1,6 @@
-"""Where a course root may lie: nbgrader reads paths in ways of its own, and not every path comes through them."""
+"""Where a course root may lie: nbgrader reads paths in ways of its own, and not every path comes
+through them.
+"""
 
 import glob
 import os

@@ -1,9 +1,10 @@
-"""Grade a whole class: find, judge in sandboxes, save in nbgrader's gradebook, write feedback, grades.csv and report.
+"""Grade a whole class: find, judge in sandboxes, save in nbgrader's gradebook, write feedback,
+grades.csv and report.
 
-The journal of verdicts is the truth. Everything else (nbgrader's notebooks and gradebook, feedback, grades.csv, report)
-is compared with it in every run and made again where it differs, so a run that was killed anywhere is mended by the
-next one, and a second run costs seconds. `course grade`, `course make` and the tests call `grade_class`; nothing here
-prints.
+The journal of verdicts is the truth. Everything else (nbgrader's notebooks and gradebook, feedback,
+grades.csv, report) is compared with it in every run and made again where it differs, so a run that
+was killed anywhere is mended by the next one, and a second run costs seconds. `course grade`,
+`course make` and the tests call `grade_class`; nothing here prints.
 """
 
 from collections.abc import Callable
@@ -77,9 +78,11 @@ REPORT = ROOT / "_build" / "report"
 
 
 def places(course_root: Path | None, report: Path | None, sample: bool) -> tuple[Path, Path]:
-    """Where a class lives and its report goes: as asked, else `class/` and `class/report/` of the working folder.
+    """Where a class lives and its report goes: as asked, else `class/` and `class/report/` of the
+    working folder.
 
-    The sample class has a place of its own below `_build`, which may be thrown away; a real class must not be there.
+    The sample class has a place of its own below `_build`, which may be thrown away; a real class
+    must not be there.
     """
     root = course_root or (COURSE_ROOT if sample else Path("class"))
     return root, report or (
@@ -98,12 +101,13 @@ def grade_class(
     progress: Callable[[int, int, Verdict], None] | None = None,
     crew: Crew | None = None,
 ) -> Summary:
-    """Grade every submission under `where`: a folder or one zip; None takes what `course collect` has brought, and, with
-    `regrade`, the copies of earlier runs.
+    """Grade every submission under `where`: a folder or one zip; None takes what `course collect`
+    has brought, and, with `regrade`, the copies of earlier runs.
 
-    regrade: judge again what is under `where`, and every other verdict that is by older checks or of another secret; a secret
-    that is lost is drawn anew. backend: None takes the strongest isolation here. crew: who judges in the place of processes here, see schedule.Crew. Raises CourseError for what
-    the instructor must mend; never for what is in a submission.
+    regrade: judge again what is under `where`, and every other verdict that is by older checks or
+    of another secret; a secret that is lost is drawn anew. backend: None takes the strongest
+    isolation here. crew: who judges in the place of processes here, see schedule.Crew. Raises
+    CourseError for what the instructor must mend; never for what is in a submission.
     """
     from autograder.sandbox import choose_backend
 
@@ -227,7 +231,9 @@ def _to_judge(
     broken: dict[str, Verdict],
     guard: Guard,
 ) -> tuple[list[Submission], set[str]]:
-    """Every submission to judge, and the students whose work was handed in now; the others are copies of earlier runs. Who has several hand-ins has them kept."""
+    """Every submission to judge, and the students whose work was handed in now; the others are
+    copies of earlier runs. Who has several hand-ins has them kept.
+    """
     submissions = _handed_in(where, regrade, assignment, course_root, before, guard)
     given = {one.student for one in submissions}
     outdated = _outdated(before, assignment, course_secret(course_root)) if regrade else []
@@ -276,7 +282,9 @@ def _handed_in(
     before: dict[str, Verdict],
     guard: Guard,
 ) -> list[Submission]:
-    """What `grade_class` was given to judge; entries that are nobody's submission are kept for the report, with the reason."""
+    """What `grade_class` was given to judge; entries that are nobody's submission are kept for the
+    report, with the reason.
+    """
     if where is None and regrade:
         return []
     known = of_notes(course_root, assignment) | of_records(before.values())
@@ -316,9 +324,11 @@ def _judged_into_gradebook(
     before: dict[str, Verdict],
     sums: dict[str, float | None],
 ) -> tuple[set[str], int, float, dict[str, Verdict]]:
-    """Judge, and store every record that the gradebook does not hold; who was judged, how many verdicts were kept, seconds, all verdicts.
+    """Judge, and store every record that the gradebook does not hold; who was judged, how many
+    verdicts were kept, seconds, all verdicts.
 
-    given: the students whose work was handed in now, and is no copy of an earlier run. before, sums: the records and the sums that there were.
+    given: the students whose work was handed in now, and is no copy of an earlier run. before,
+    sums: the records and the sums that there were.
     """
     by_student, settled = {submission.student: submission for submission in submissions}, set()
 
@@ -387,8 +397,9 @@ def _beside(submissions: list[Submission], verdicts: dict[str, Verdict]) -> dict
 class Tables:
     """What was written of an assignment, and what stands in it.
 
-    people: submissions that need a look for another reason than unread answers; manual: those that need manual grading, for
-    whatever reason; written: written answers that wait. lost: by student, whose record is lost. sums: points by student.
+    people: submissions that need a look for another reason than unread answers; manual: those that
+    need manual grading, for whatever reason; written: written answers that wait. lost: by student,
+    whose record is lost. sums: points by student.
     """
 
     grades: Path
@@ -408,7 +419,10 @@ def _write(
     guard: Guard,
     anew: str = "",
 ) -> Tables:
-    """Feedback, the assignment's csv, grades.csv and report from the journal and the gradebook. anew: see Summary."""
+    """Feedback, the assignment's csv, grades.csv and report from the journal and the gradebook.
+
+    anew: see Summary.
+    """
     with open_gradebook(config) as gradebook:
         late.settle(gradebook, config, assignment.name, course_root)
     rows = class_rows(course_root, assignment, config, guard)
@@ -447,9 +461,11 @@ def _write(
 
 
 def _write_grades(course_root: Path, report: Path, config: Config, written: str) -> Path:
-    """grades.csv, of every assignment that was graded here: what stands in the csv of each, which is written where there is none.
+    """grades.csv, of every assignment that was graded here: what stands in the csv of each, which
+    is written where there is none.
 
-    written: the assignment whose csv is written already, even where none of its submissions has a record.
+    written: the assignment whose csv is written already, even where none of its submissions has a
+    record.
     """
     names = sorted({*with_records(course_root), written})
     for name in names:
@@ -476,7 +492,8 @@ def _sums(
 def class_rows(
     course_root: Path, assignment: Assignment, config: Config, guard: Guard
 ) -> list[tuple[Verdict, HandGrades]]:
-    """Every record of the course root with what was given by hand and what else a person must know, by student.
+    """Every record of the course root with what was given by hand and what else a person must know,
+    by student.
 
     Who has a record that cannot be read is among them, with nothing decided; see journal.py.
     """
@@ -509,7 +526,9 @@ def class_rows(
 
 
 def rewrite(course_root: Path, report: Path, assignment: str) -> tuple[Path, Path]:
-    """Feedback, grades.csv and the report again from the records and the gradebook, after grading by hand."""
+    """Feedback, grades.csv and the report again from the records and the gradebook, after grading
+    by hand.
+    """
     loaded, course_root, config = _graded_before(course_root, assignment)
     check_machine(config, course_root)
     guard = Guard(course_root)
@@ -522,7 +541,10 @@ def rewrite(course_root: Path, report: Path, assignment: str) -> tuple[Path, Pat
 
 
 def graded_here(course_root: Path) -> list[str]:
-    """The names of the assignments that were graded in a course root. Raises CourseError if there is none."""
+    """The names of the assignments that were graded in a course root.
+
+    Raises CourseError if there is none.
+    """
     found = with_records(course_root)
     if not found:
         raise CourseError(f"{course_root}: nothing was graded here; run `course grade` first")
@@ -539,7 +561,9 @@ def with_records(course_root: Path) -> list[str]:
 
 
 def class_figures(course_root: Path, assignment: str) -> dict:
-    """What the report on one assignment and the page over all of them say, as plain dictionaries and lists."""
+    """What the report on one assignment and the page over all of them say, as plain dictionaries
+    and lists.
+    """
     loaded, course_root, config = _graded_before(course_root, assignment)
     rows = class_rows(course_root, loaded, config, Guard(course_root))
     return figures(rows, loaded, left_out(course_root, loaded)) | {
@@ -548,7 +572,9 @@ def class_figures(course_root: Path, assignment: str) -> dict:
 
 
 def behind(course_root: Path, assignment: str) -> list[str]:
-    """Who has work in a course root that was collected and is not judged: what the report says of them is older, or nothing."""
+    """Who has work in a course root that was collected and is not judged: what the report says of
+    them is older, or nothing.
+    """
     loaded, course_root = load_assignment(assignment), course_root.resolve()
     newer = [
         verdict.label
@@ -561,7 +587,10 @@ def behind(course_root: Path, assignment: str) -> list[str]:
 def records(
     course_root: Path, assignment: str
 ) -> tuple[Assignment, list[tuple[Verdict, HandGrades]]]:
-    """An assignment that was graded here and its rows, as `class_rows` gives them. Raises CourseError if it was not."""
+    """An assignment that was graded here and its rows, as `class_rows` gives them.
+
+    Raises CourseError if it was not.
+    """
     loaded, course_root, config = _graded_before(course_root, assignment)
     return loaded, class_rows(course_root, loaded, config, Guard(course_root))
 

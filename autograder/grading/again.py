@@ -1,9 +1,10 @@
 """One student, several hand-ins: which files belong to which of them, read from names alone.
 
-A folder named for a time or a count says so ("2026-03-01 10-00", "attempt 2"): around one student's notebook, or around what
-a whole class had handed in by then, as a platform's downloads of several days. Everything else that a student has two of is
-ambiguous, and stays so: a platform's download has one attempt of each, so two notebooks in it are not two attempts. What lies
-inside a student's own zip or Moodle folder was named by the student and is never read as a time.
+A folder named for a time or a count says so ("2026-03-01 10-00", "attempt 2"): around one student's
+notebook, or around what a whole class had handed in by then, as a platform's downloads of several
+days. Everything else that a student has two of is ambiguous, and stays so: a platform's download
+has one attempt of each, so two notebooks in it are not two attempts. What lies inside a student's
+own zip or Moodle folder was named by the student and is never read as a time.
 """
 
 import re
@@ -21,7 +22,9 @@ COPY = re.compile(
 def hand_ins(
     items: list[Item], assignment: str, others: Collection[str] = ()
 ) -> tuple[list[Hand], dict[str, str]]:
-    """As `layouts.hands`, but who handed in several times is there several times, with another `moment` each."""
+    """As `layouts.hands`, but who handed in several times is there several times, with another
+    `moment` each.
+    """
     below, top = items, ""
     while (
         below
@@ -38,7 +41,9 @@ def hand_ins(
 def _by_class(
     items: list[Item], assignment: str, others: Collection[str]
 ) -> tuple[list[Hand], dict[str, str]]:
-    """The hands in each of several folders that are named for times; none if that is not what there is."""
+    """The hands in each of several folders that are named for times; none if that is not what there
+    is.
+    """
     tops = {item.parts[0] for item in items}
     found, left = [], {}
     if (

@@ -1,7 +1,7 @@
 """Zips that nobody vouches for: list what is in one, read one member. Nothing is extracted to disk.
 
-Whatever a broken or hostile zip makes the reader raise is an IntakeError with a sentence. Sizes are checked before
-anything is unpacked, and what a header declares is not believed afterwards.
+Whatever a broken or hostile zip makes the reader raise is an IntakeError with a sentence. Sizes are
+checked before anything is unpacked, and what a header declares is not believed afterwards.
 """
 
 import io
@@ -22,7 +22,9 @@ UTF_8 = 0x800  # the flag of a name that says it is UTF-8
 
 @dataclass(frozen=True)
 class Bounds:
-    """How large a zip may be: the file, its list of members, and what the members declare to unpack to, in bytes."""
+    """How large a zip may be: the file, its list of members, and what the members declare to unpack
+    to, in bytes.
+    """
 
     members: int = 2_000
     directory: int = 2**20
@@ -38,7 +40,8 @@ OF_A_CLASS = Bounds(
 
 @dataclass(frozen=True)
 class Member:
-    """One file of a zip: its parts as a path, the name that the zip has for it, and whether the path leads out of it.
+    """One file of a zip: its parts as a path, the name that the zip has for it, and whether the
+    path leads out of it.
 
     folder: it is an entry for a folder, and there is nothing in it.
     """
@@ -50,7 +53,10 @@ class Member:
 
 
 def list_members(source: Path | bytes, name: str, bounds: Bounds = OF_A_STUDENT) -> list[Member]:
-    """The files and the empty folders of a zip, in its order. `name` is for the sentence. Raises IntakeError."""
+    """The files and the empty folders of a zip, in its order.
+
+    `name` is for the sentence. Raises IntakeError.
+    """
     with _opened(source, name, bounds) as archive:
         members = [_member(info) for info in archive.infolist()]
     filled = {one.parts[:depth] for one in members for depth in range(1, len(one.parts))}

@@ -1,4 +1,6 @@
-"""One assignment as grading knows it: its exercises, the pristine notebook, the hash of what decides; the class's secret."""
+"""One assignment as grading knows it: its exercises, the pristine notebook, the hash of what
+decides; the class's secret.
+"""
 
 import copy
 import hashlib
@@ -26,7 +28,9 @@ LOADED_BY_NAME = ("test_", "mistakes_")
 
 
 class Assignment:
-    """What grading needs of one assignment: its name, its exercises, the pristine notebook, the checks' hash."""
+    """What grading needs of one assignment: its name, its exercises, the pristine notebook, the
+    checks' hash.
+    """
 
     def __init__(self, name: str):
         from autograder.authoring.catalogue import assignment
@@ -55,7 +59,10 @@ class Assignment:
         return self.with_faults(self.pristine, faults)
 
     def with_faults(self, notebook, faults: dict[str, str]):
-        """A notebook that has the public faults, with those by their names in their place. The argument is not changed."""
+        """A notebook that has the public faults, with those by their names in their place.
+
+        The argument is not changed.
+        """
         if not faults:
             return notebook
         notebook = copy.deepcopy(notebook)
@@ -72,7 +79,10 @@ class Assignment:
         return self.entry.exercises
 
     def load(self) -> None:
-        """Import all that grading needs now: checks, mistakes, torch. Workers that are forked afterwards have it."""
+        """Import all that grading needs now: checks, mistakes, torch.
+
+        Workers that are forked afterwards have it.
+        """
         import autograder.grading.patience
         import autograder.sandbox.pool  # noqa: F401
         from autograder.checks.registry import mistakes_of
@@ -104,7 +114,9 @@ class Assignment:
 
     @cached_property
     def earlier(self) -> dict[str, str]:
-        """The package of earlier chapters' work as grading has it, see `earlier_chapters`: every solution before this one is read for it."""
+        """The package of earlier chapters' work as grading has it, see `earlier_chapters`: every
+        solution before this one is read for it.
+        """
         from autograder.authoring.package import earlier_chapters
 
         return earlier_chapters(self.number)
@@ -158,9 +170,11 @@ def _load(name: str) -> Assignment:
 
 
 def course_secret(course_root: Path) -> bytes:
-    """The secret that seeds hidden inputs, readable by its owner only; drawn before anything is judged here, and later never.
+    """The secret that seeds hidden inputs, readable by its owner only; drawn before anything is
+    judged here, and later never.
 
-    Raises CourseError when others can read the file: then the seeds are no secret. And where `secret_is_lost`.
+    Raises CourseError when others can read the file: then the seeds are no secret. And where
+    `secret_is_lost`.
     """
     path = course_layout.secret(course_root)
     if secret_is_lost(course_root):
@@ -178,7 +192,10 @@ def course_secret(course_root: Path) -> bytes:
 
 
 def secret_is_lost(course_root: Path) -> bool:
-    """Whether there is no secret where something was judged already. Another one would ask other questions than the records say."""
+    """Whether there is no secret where something was judged already.
+
+    Another one would ask other questions than the records say.
+    """
     path = course_layout.secret(course_root)
     return not path.exists() and (
         path.is_symlink() or any(course_layout.all_records(course_root).glob("*/*.json"))
@@ -206,5 +223,7 @@ def seed_id(secret: bytes, student: str, exercise: str) -> str:
 
 
 def drawn_with(secret: bytes, student: str, seed_ids: dict[str, str]) -> bool:
-    """Whether a record's names of seeds are those of this secret; a submission that was not run has none, and fits every secret."""
+    """Whether a record's names of seeds are those of this secret; a submission that was not run has
+    none, and fits every secret.
+    """
     return all(seed_id(secret, student, exercise) == name for exercise, name in seed_ids.items())

@@ -1,9 +1,11 @@
-"""Judge on other machines: the crew of `course grade --dask`, workers of Dask that run this course too.
+"""Judge on other machines: the crew of `course grade --dask`, workers of Dask that run this course
+too.
 
-One writer, the command, owns journal and gradebook; a worker gets one submission at a time and keeps nothing. Each worker is
-greeted first: who has other checks, versions or no isolation refuses in words and gets nothing. A submission whose worker
-dies or loses its net is tried on another once, as here (schedule.py). The scheduler's end ends the run, and what was graded
-is kept. What travels: parcels.py. Who speaks with Dask: link.py.
+One writer, the command, owns journal and gradebook; a worker gets one submission at a time and
+keeps nothing. Each worker is greeted first: who has other checks, versions or no isolation refuses
+in words and gets nothing. A submission whose worker dies or loses its net is tried on another once,
+as here (schedule.py). The scheduler's end ends the run, and what was graded is kept. What travels:
+parcels.py. Who speaks with Dask: link.py.
 """
 
 import contextlib
@@ -40,7 +42,10 @@ UNABLE = "it cannot run this course ({}): install the course there, from the sam
 
 @dataclass
 class Distant:
-    """A worker on another machine. state: "greeted", "ready", "out", "gone". at: the request that it is at, by number."""
+    """A worker on another machine.
+
+    state: "greeted", "ready", "out", "gone". at: the request that it is at, by number.
+    """
 
     state: str = "greeted"
     at: int = 0
@@ -49,10 +54,12 @@ class Distant:
 
 
 class Cluster:
-    """The crew behind a Dask scheduler at `address`. Raises CourseError when `distributed` is not installed.
+    """The crew behind a Dask scheduler at `address`.
 
-    isolation: the backend that every worker must use, and `cold`: see choose_backend. budget: see schedule.Crew. note: takes a line for people about
-    workers that are waited for or left out.
+    Raises CourseError when `distributed` is not installed.
+
+    isolation: the backend that every worker must use, and `cold`: see choose_backend. budget: see
+    schedule.Crew. note: takes a line for people about workers that are waited for or left out.
     """
 
     def __init__(
@@ -135,7 +142,10 @@ class Cluster:
                     )
 
     def answers(self) -> Iterator[tuple[Submission, Verdict | None]]:
-        """See schedule.Crew. Raises MachineError when the scheduler is gone or every worker that is there refuses."""
+        """See schedule.Crew.
+
+        Raises MachineError when the scheduler is gone or every worker that is there refuses.
+        """
         while self._decided:
             yield self._decided.pop(0)
         for message in self._news():
@@ -204,7 +214,9 @@ class Cluster:
             self._link.stdin.flush()
 
     def _who_is_there(self) -> None:
-        """Forget those who left, unless their answer is still to come; greet who is new, as many as there is work for."""
+        """Forget those who left, unless their answer is still to come; greet who is new, as many as
+        there is work for.
+        """
         for address in [
             one
             for one, worker in self._workers.items()
@@ -226,7 +238,9 @@ class Cluster:
     def _understood(
         self, message: dict, address: str, worker: Distant, parcel: parcels.Parcel | None
     ) -> tuple[Verdict | None, bool]:
-        """The verdict in a worker's answer, or None and whether that counts as a failure over the submission."""
+        """The verdict in a worker's answer, or None and whether that counts as a failure over the
+        submission.
+        """
         if "lost" in message:
             worker.state = "gone"
             self._threads.pop(address, None)

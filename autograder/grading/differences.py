@@ -4,7 +4,9 @@ from autograder.grading.verdict import Verdict
 
 
 def difference(before: Verdict, after: Verdict) -> list[str]:
-    """What another grading changed, a line an exercise: "ada 01.ppmi: 3 -> 4 (shift: wrong -> passed)"."""
+    """What another grading changed, a line an exercise: "ada 01.ppmi: 3 -> 4 (shift: wrong ->
+    passed)".
+    """
     old = {result["exercise"]: result for result in before.results}
     lines = []
     for result in after.results:

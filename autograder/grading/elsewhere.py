@@ -1,8 +1,10 @@
-"""What runs inside a worker of Dask: `serve`, which hands a request to the judging process beside it.
+"""What runs inside a worker of Dask: `serve`, which hands a request to the judging process beside
+it.
 
-The worker has many threads and Dask's own life; the judge (judge.py) has one thread and a sandbox pool, is one process a
-worker, and is replaced when it dies, grows too large, is silent for too long or is asked about another assignment. A
-request and an answer are bytes of JSON. Nothing here raises: an exception would be pickled and put into Dask's logs.
+The worker has many threads and Dask's own life; the judge (judge.py) has one thread and a sandbox
+pool, is one process a worker, and is replaced when it dies, grows too large, is silent for too long
+or is asked about another assignment. A request and an answer are bytes of JSON. Nothing here
+raises: an exception would be pickled and put into Dask's logs.
 """
 
 import json
@@ -74,8 +76,11 @@ _JUDGES: list[Judge] = []  # the one of this worker, or none yet
 
 
 def serve(request: bytes) -> bytes:
-    """Answer {"terms": ..., "task": ... or None} with one of {"ready"}, {"refused": words}, {"machine": words}, {"died": words},
-    {"verdict": ...}."""
+    """Answer {"terms": ..., "task": ...
+
+    or None} with one of {"ready"}, {"refused": words}, {"machine": words}, {"died": words},
+    {"verdict": ...}.
+    """
     with _ONE_AT_A_TIME:
         asked = json.loads(request)
         if _JUDGES and _JUDGES[0].terms != asked["terms"]:

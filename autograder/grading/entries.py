@@ -1,7 +1,9 @@
-"""Walk through what was handed over, a folder or one zip: each file in it is an Item, and so is what cannot be looked at.
+"""Walk through what was handed over, a folder or one zip: each file in it is an Item, and so is
+what cannot be looked at.
 
-Links are named and not followed, folders are walked to a depth, and what leads out of a zip is told. What systems leave
-behind is nobody's work; a folder that holds nothing else is an Item with a problem, so that its student is named.
+Links are named and not followed, folders are walked to a depth, and what leads out of a zip is
+told. What systems leave behind is nobody's work; a folder that holds nothing else is an Item with a
+problem, so that its student is named.
 """
 
 import os
@@ -30,9 +32,12 @@ EMPTY_NOTEBOOK = "it is an empty folder with a notebook's name, and no notebook"
 def entries(
     where: Path, guard: Guard, assignment: str, outside: dict[str, str], hard_links: bool = False
 ) -> Iterator[Item]:
-    """Every file of what was given; what leads out of a zip goes into `outside`. Raises CourseError if it cannot be opened.
+    """Every file of what was given; what leads out of a zip goes into `outside`.
 
-    hard_links: whether a file may have several names, as where what was handed in has been copied already.
+    Raises CourseError if it cannot be opened.
+
+    hard_links: whether a file may have several names, as where what was handed in has been copied
+    already.
     """
     if where.is_dir():
         try:
@@ -97,7 +102,10 @@ def nothing_at(where: Path, assignment: str = "ASSIGNMENT") -> str:
 
 
 def _walk(path: Path, parts: tuple[str, ...], hard_links: bool) -> Iterator[Item]:
-    """The files at and below one entry of a folder. What cannot be looked at is an item with a problem."""
+    """The files at and below one entry of a folder.
+
+    What cannot be looked at is an item with a problem.
+    """
     todo, count = [(path, parts)], 0
     while todo:
         path, parts = todo.pop()

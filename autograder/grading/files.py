@@ -38,7 +38,10 @@ OWNER_ONLY = 0o600  # of a file with grades or names, which may lie anywhere
 
 
 def write_whole(path: Path, data: bytes | str, mode: int = 0o644) -> None:
-    """Write the file beside its place and move it there, so that a kill leaves the old one. Raises MachineError."""
+    """Write the file beside its place and move it there, so that a kill leaves the old one.
+
+    Raises MachineError.
+    """
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh = (
@@ -54,12 +57,17 @@ def write_whole(path: Path, data: bytes | str, mode: int = 0o644) -> None:
 
 
 def lies_below(path: Path, folder: Path) -> bool:
-    """Whether a path, its links followed, is in `folder`; a link that leads to itself is where it stands (`Path.resolve` raises there)."""
+    """Whether a path, its links followed, is in `folder`; a link that leads to itself is where it
+    stands (`Path.resolve` raises there).
+    """
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
 def tells_case_apart(folder: Path) -> bool:
-    """Whether "Ada" and "ada" are two files in `folder`, which must exist. Raises MachineError if nothing can be made."""
+    """Whether "Ada" and "ada" are two files in `folder`, which must exist.
+
+    Raises MachineError if nothing can be made.
+    """
     with writing(folder):
         descriptor, name = tempfile.mkstemp(prefix=".case-", suffix="a", dir=folder)
         os.close(descriptor)

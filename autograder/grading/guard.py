@@ -1,8 +1,10 @@
-"""The one place where an exception over one item of a class becomes that item's own trouble, and where it is logged.
+"""The one place where an exception over one item of a class becomes that item's own trouble, and
+where it is logged.
 
-Every loop over a class (finding, judging, storing, writing pages) does its work for one item through `Guard.run`. So no
-item can end a batch, whatever is wrong with it or with us. What is wrong with the whole machine (MachineError: a full
-disk, a locked database) still ends the run: no item is to blame, and nothing that is written is lost.
+Every loop over a class (finding, judging, storing, writing pages) does its work for one item
+through `Guard.run`. So no item can end a batch, whatever is wrong with it or with us. What is wrong
+with the whole machine (MachineError: a full disk, a locked database) still ends the run: no item is
+to blame, and nothing that is written is lost.
 """
 
 import traceback
@@ -18,14 +20,19 @@ T = TypeVar("T")
 
 
 class Guard:
-    """Runs work item by item. `troubles`: by item, a sentence for a human; `log`: the file with the tracebacks."""
+    """Runs work item by item.
+
+    `troubles`: by item, a sentence for a human; `log`: the file with the tracebacks.
+    """
 
     def __init__(self, course_root: Path | None = None):
         self.log = course_root / LOG_FILE if course_root else None
         self.troubles: dict[str, str] = {}
 
     def run(self, item: str, doing: str, work: Callable[[], T]) -> T | None:
-        """What `work()` returns; None if it raised, with the trouble of `item` noted and the traceback logged."""
+        """What `work()` returns; None if it raised, with the trouble of `item` noted and the
+        traceback logged.
+        """
         try:
             return work()
         except MachineError:

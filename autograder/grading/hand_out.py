@@ -13,9 +13,11 @@ from autograder.grading.names import safe_name
 def hand_out(
     assignment: Assignment, students: Sequence[str], course_root: Path, folder: Path
 ) -> list[Path]:
-    """Write FOLDER/STUDENT/NN-name/NN-name.ipynb for every student; the same id gets the same notebook each time.
+    """Write FOLDER/STUDENT/NN-name/NN-name.ipynb for every student; the same id gets the same
+    notebook each time.
 
-    Raises CourseError for an assignment in which nothing is drawn, and for a roster with an empty or repeated id.
+    Raises CourseError for an assignment in which nothing is drawn, and for a roster with an empty
+    or repeated id.
     """
     if all(one.faults is None for one in assignment.exercises.values()):
         raise CourseError(

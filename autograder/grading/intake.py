@@ -5,8 +5,8 @@ matter. Of the outputs one line is read, for the instructor's report; large ones
 anything is measured. nbformat is not used here: it validates and upgrades whole documents, and each
 of those steps is code that a hostile document reaches.
 
-Limits are checked before the JSON parser runs: bytes, nesting, number of values. What is beyond them raises
-`IntakeError` with a sentence for a human; no limit turns silently into a lower mark.
+Limits are checked before the JSON parser runs: bytes, nesting, number of values. What is beyond
+them raises `IntakeError` with a sentence for a human; no limit turns silently into a lower mark.
 """
 
 import codecs
@@ -46,20 +46,25 @@ SHRINK = (
 )
 TOO_LARGE = "without its large outputs the notebook has {:,} bytes; at most {:,} are read. {}"
 
-# Windows has neither links of this kind nor pipes among files, and opens text unless told otherwise.
+# Windows has neither links of this kind nor pipes among files, and opens text unless told
+# otherwise.
 _OPENING = (
     os.O_RDONLY
     | getattr(os, "O_NOFOLLOW", 0)
     | getattr(os, "O_NONBLOCK", 0)
     | getattr(os, "O_BINARY", 0)
 )
-# An unterminated string matches to the end: a pattern that could fail there would be tried again at every quote.
+# An unterminated string matches to the end: a pattern that could fail there would be tried again at
+# every quote.
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _CONTROL = {code: "\ufffd" for code in range(32) if chr(code) not in "\t\n\r\x1b"} | {127: "\ufffd"}
 
 
 class IntakeError(Exception):
-    """A submission that cannot be read. The message says why, and a human decides what it is worth."""
+    """A submission that cannot be read.
+
+    The message says why, and a human decides what it is worth.
+    """
 
 
 def _max_notebook_bytes() -> int:
@@ -73,7 +78,10 @@ MAX_NOTEBOOK_BYTES = _max_notebook_bytes()
 
 @dataclass(frozen=True)
 class SubmittedCell:
-    """One cell as the student handed it in: what it claims to be, unverified. unread: why nothing of it could be read, or ""."""
+    """One cell as the student handed it in: what it claims to be, unverified.
+
+    unread: why nothing of it could be read, or "".
+    """
 
     kind: str  # "code", "markdown" or "raw"
     grade_id: str | None  # what its nbgrader metadata claims
@@ -89,7 +97,9 @@ def fingerprint(data: bytes) -> str:
 
 
 def read_regular_file(path: Path, limit: int = MAX_FILE_BYTES) -> bytes:
-    """The bytes of an ordinary file of at most `limit` bytes; links, devices and pipes are refused, never opened."""
+    """The bytes of an ordinary file of at most `limit` bytes; links, devices and pipes are refused,
+    never opened.
+    """
     try:
         if stat.S_ISLNK(os.lstat(path).st_mode):
             raise IntakeError(f"{path.name} is a link to another file. Links are not followed")
@@ -115,7 +125,8 @@ def read_regular_file(path: Path, limit: int = MAX_FILE_BYTES) -> bytes:
 def read_cells(data: bytes) -> list[SubmittedCell]:
     """The cells of a notebook of nbformat 3 or 4, any minor version, in order. Raises IntakeError.
 
-    What cannot be read as a cell is among them and says why, so that a place is never lost without a word.
+    What cannot be read as a cell is among them and says why, so that a place is never lost without
+    a word.
     """
     return cells_of(parse(data))
 
@@ -145,7 +156,10 @@ def odd_version(document: object) -> str:
 
 
 def raw_cells(document: object) -> list:
-    """The list of cells in a notebook's JSON, whatever is in it. Raises IntakeError where there is none, or too many."""
+    """The list of cells in a notebook's JSON, whatever is in it.
+
+    Raises IntakeError where there is none, or too many.
+    """
     if not isinstance(document, dict):
         raise IntakeError("the file is JSON, but not a notebook")
     version = document.get("nbformat")
@@ -225,7 +239,9 @@ def _cell(raw: object) -> SubmittedCell:
 
 
 def source_of(raw: dict) -> str | None:
-    """The source of a cell, a text or a list of texts; None for anything else, and where there is none."""
+    """The source of a cell, a text or a list of texts; None for anything else, and where there is
+    none.
+    """
     source = raw.get("source", raw.get("input"))  # nbformat 3 says `input` for code
     lines = source if isinstance(source, list) else [source]
     return "".join(lines) if all(isinstance(line, str) for line in lines) else None

@@ -1,9 +1,11 @@
-"""The process that judges on a worker's machine: requests in by lines of JSON, answers out, one at a time.
+"""The process that judges on a worker's machine: requests in by lines of JSON, answers out, one at
+a time.
 
     python -m autograder.grading.judge PARENT
 
-It has one thread, as forking needs (see limited.py), and its own sandboxes; a worker of Dask, which has many threads, starts
-it and asks it (elsewhere.py). It ends with its parent. First come the terms: where this machine's course differs, it refuses.
+It has one thread, as forking needs (see limited.py), and its own sandboxes; a worker of Dask, which
+has many threads, starts it and asks it (elsewhere.py). It ends with its parent. First come the
+terms: where this machine's course differs, it refuses.
 """
 
 import json

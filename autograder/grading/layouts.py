@@ -1,4 +1,5 @@
-"""Whose file is it? How learning platforms and people lay out what a class handed in, read from names alone.
+"""Whose file is it? How learning platforms and people lay out what a class handed in, read from
+names alone.
 
 Four layouts, each at the top of what was given or below folders that wrap all of it:
 
@@ -7,9 +8,10 @@ Moodle   "Anna Müller_123456_assignsubmission_file_/..." or the same flat, "...
 Canvas   "smithbob_LATE_102_9002_NAME-1.ipynb": name, LATE if it was, the user's number, the file's number, the name;
          with anonymous grading "LATE_anon_x7Yz1_9002_NAME.ipynb". See `canvas`.
 
-Moodle writes a blank for each underscore of a name; its number names the student within the assignment. Canvas puts
-letters, digits and underscores of the name together; its user's number is the same in every assignment. One number is two people
-on two platforms: `identity` tells them apart.
+Moodle writes a blank for each underscore of a name; its number names the student within the
+assignment. Canvas puts letters, digits and underscores of the name together; its user's number is
+the same in every assignment. One number is two people on two platforms: `identity` tells them
+apart.
 """
 
 import re
@@ -50,16 +52,20 @@ OF_OTHERS = (
 
 
 def is_quiet(name: str) -> bool:
-    """Whether a file or folder of this name is nobody's work: what systems and editors leave behind."""
+    """Whether a file or folder of this name is nobody's work: what systems and editors leave
+    behind.
+    """
     return name in QUIET or name.startswith(APPLE_DOUBLE)
 
 
 @dataclass(frozen=True)
 class CanvasName:
-    """What Canvas says in the name of a file: who, its number of the user, whether it was late, the file's own name.
+    """What Canvas says in the name of a file: who, its number of the user, whether it was late, the
+    file's own name.
 
-    anonymous: the number is a word that stands for the student in this assignment only. start: where in the name the file's
-    own begins. numbered: the file has a number; a text or a link has none.
+    anonymous: the number is a word that stands for the student in this assignment only. start:
+    where in the name the file's own begins. numbered: the file has a number; a text or a link has
+    none.
     """
 
     name: str
@@ -74,10 +80,11 @@ class CanvasName:
 def canvas(entry: str) -> CanvasName | None:
     """Read a name as Canvas's ContentZipper writes it; None for any other.
 
-    Its parts stand between underscores, and a student's or a group's name may have underscores too. So the user's number
-    and the file's are the first two parts that are numbers and stand together, as Canvas itself takes them when files come
-    back. LATE is a part of its own somewhere before the file's number. Numbers of Canvas begin with no zero; a year and a
-    month are none. A text or a link in the place of a file has no number.
+    Its parts stand between underscores, and a student's or a group's name may have underscores too.
+    So the user's number and the file's are the first two parts that are numbers and stand together,
+    as Canvas itself takes them when files come back. LATE is a part of its own somewhere before the
+    file's number. Numbers of Canvas begin with no zero; a year and a month are none. A text or a
+    link in the place of a file has no number.
     """
     found = ANONYMOUS.fullmatch(entry)
     if found and (found["number"] or found["file"] in TEXTS):
@@ -113,8 +120,10 @@ def canvas(entry: str) -> CanvasName | None:
 
 
 def identity(entry: str, number: str) -> str:
-    """Who has this number: the platform that `entry` came from, and the number. "" without a number; the bare number where nothing says
-    which platform it is of."""
+    """Who has this number: the platform that `entry` came from, and the number.
+
+    "" without a number; the bare number where nothing says which platform it is of.
+    """
     if not number:
         return ""
     found = canvas(entry)
@@ -132,7 +141,8 @@ def identity(entry: str, number: str) -> str:
 
 @dataclass(frozen=True)
 class Item:
-    """One file of what was handed over: its parts as a path, where its bytes are, and what is wrong with it.
+    """One file of what was handed over: its parts as a path, where its bytes are, and what is wrong
+    with it.
 
     `inside`: names of members from the zip at `path` inwards; empty for a file on disk.
     """
@@ -150,11 +160,13 @@ class Item:
 
 @dataclass
 class Hand:
-    """What one student handed in: files by their path below the student, and who that is, as the platform says.
+    """What one student handed in: files by their path below the student, and who that is, as the
+    platform says.
 
-    entry: the name of the entry of what was handed over. id: the platform's number, "" where there is none. zipped:
-    the files are one zip that is named for the student. moment, when: a key for the order of several hand-ins of this
-    student, and the time of this one, where a folder's name says so; see again.py.
+    entry: the name of the entry of what was handed over. id: the platform's number, "" where there
+    is none. zipped: the files are one zip that is named for the student. moment, when: a key for
+    the order of several hand-ins of this student, and the time of this one, where a folder's name
+    says so; see again.py.
     """
 
     student: str
@@ -175,7 +187,10 @@ class Hand:
 def hands(
     items: list[Item], assignment: str, others: Collection[str] = ()
 ) -> tuple[list[Hand], dict[str, str]]:
-    """Who handed in what; and every other entry with the reason why it is nobody's. others: other assignments' names."""
+    """Who handed in what; and every other entry with the reason why it is nobody's.
+
+    others: other assignments' names.
+    """
     for depth in range(DEEPEST + 1):
         found, left = _at(items, depth, assignment, others)
         tops = {item.parts[: 1 + depth] for item in items}

@@ -1,10 +1,13 @@
-"""How alike the code of students is: token k-grams as in MOSS, by the library copydetect, with what was given out and what many have taken away.
+"""How alike the code of students is: token k-grams as in MOSS, by the library copydetect, with what
+was given out and what many have taken away.
 
-Names of variables do not count, and neither do comments and spacing; the order of functions and cells does not matter. A k-gram
-that stands in the released notebook, or that more than COMMON of the class have, says nothing and is left out. So a common
-idiom makes no pair, and neither does a solution that a large group shares: that is told by nothing here.
+Names of variables do not count, and neither do comments and spacing; the order of functions and
+cells does not matter. A k-gram that stands in the released notebook, or that more than COMMON of
+the class have, says nothing and is left out. So a common idiom makes no pair, and neither does a
+solution that a large group shares: that is told by nothing here.
 
-Likeness is a reason to read two notebooks, and no more: a short function has few forms, and people may learn together.
+Likeness is a reason to read two notebooks, and no more: a short function has few forms, and people
+may learn together.
 """
 
 import io
@@ -25,7 +28,9 @@ Cells = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Pair:
-    """Two students, the k-grams that only few have and both of them, and their share of the one's who has fewer such."""
+    """Two students, the k-grams that only few have and both of them, and their share of the one's
+    who has fewer such.
+    """
 
     one: str
     other: str
@@ -34,15 +39,21 @@ class Pair:
 
 
 def kgrams(cells: Cells) -> set[int]:
-    """Every k-gram of some cells, whatever the cell. Slow or endless for hostile text: call it within limits, in a fork.
+    """Every k-gram of some cells, whatever the cell.
 
-    They are hashes with this process's seed, so that they can be compared with those of its forks and with no others.
+    Slow or endless for hostile text: call it within limits, in a fork.
+
+    They are hashes with this process's seed, so that they can be compared with those of its forks
+    and with no others.
     """
     return {int(key) for _, made in _fingerprints(cells) for key in made.hash_idx}
 
 
 def places(cells: Cells, wanted: Iterable[int]) -> dict[str, list[tuple[int, int]]]:
-    """Where some k-grams lie, by cell: stretches of characters, in order. Within limits, as `kgrams`."""
+    """Where some k-grams lie, by cell: stretches of characters, in order.
+
+    Within limits, as `kgrams`.
+    """
     wanted = set(wanted)
     return {
         name: _stretches(
@@ -61,7 +72,8 @@ def _fingerprints(cells: Cells) -> Iterator[tuple[str, object]]:
     for name, source in cells.items():
         source, left = source[:left], max(0, left - len(source))
         if source.strip():
-            # A window of 1 keeps every k-gram: which ones a larger one keeps hangs on the seed of Python's own hash.
+            # A window of 1 keeps every k-gram: which ones a larger one keeps hangs on the seed of
+            # Python's own hash.
             yield (
                 name,
                 CodeFingerprint("cell.py", LENGTH, 1, language="python", fp=io.StringIO(source)),

@@ -1,9 +1,9 @@
 """Work on a student's bytes, in a process of its own with limits on time and memory.
 
-Whatever a file makes our readers do, quadratic patterns and deep nesting included, ends here with a sentence: the
-child sends JSON back or is killed. It is our own code in a fork of ours, so this is a limit, not a wall. `in_limits` forks
-for one item, `Limited` for a class of them. On Windows, where only one's own notebook is looked at, nothing is forked and nothing
-limited.
+Whatever a file makes our readers do, quadratic patterns and deep nesting included, ends here with a
+sentence: the child sends JSON back or is killed. It is our own code in a fork of ours, so this is a
+limit, not a wall. `in_limits` forks for one item, `Limited` for a class of them. On Windows, where
+only one's own notebook is looked at, nothing is forked and nothing limited.
 """
 
 import faulthandler
@@ -37,8 +37,8 @@ MAX_ANSWER = 64 * 2**20
 def in_limits(work: Callable[[], object], seconds: int = SECONDS, memory: int = MEMORY) -> object:
     """What `work()` returns, which must be JSON, computed in a child within the limits.
 
-    Raises IntakeError as `work` does, and when a limit ends the child; MachineError as `work` does; RuntimeError with the
-    child's traceback for any other exception.
+    Raises IntakeError as `work` does, and when a limit ends the child; MachineError as `work` does;
+    RuntimeError with the child's traceback for any other exception.
     """
     if not hasattr(os, "fork"):
         return json.loads(json.dumps(work()))
@@ -61,11 +61,13 @@ def in_limits(work: Callable[[], object], seconds: int = SECONDS, memory: int = 
 
 
 class Limited:
-    """`work(item)` for one item after another, in one child, within the limits of `in_limits` for each item.
+    """`work(item)` for one item after another, in one child, within the limits of `in_limits` for
+    each item.
 
-    A fork of a process as large as the grader costs more than most items do. When the child meets a limit or dies, the next
-    item gets a fresh one; its own item is done once more in a child of its own, unless it was the first, so that none pays for
-    those before it. What `work` uses is as it was when the child started. Use it in a `with` block, from one thread.
+    A fork of a process as large as the grader costs more than most items do. When the child meets a
+    limit or dies, the next item gets a fresh one; its own item is done once more in a child of its
+    own, unless it was the first, so that none pays for those before it. What `work` uses is as it
+    was when the child started. Use it in a `with` block, from one thread.
     """
 
     def __init__(
@@ -216,7 +218,9 @@ def _lower(name: int, value: int) -> None:
 
 
 def _receive(read: int, deadline: float, end: bytes = b"") -> bytes | None:
-    """All that the child writes until it closes the pipe, or until `end`; None when that is not a whole answer in time."""
+    """All that the child writes until it closes the pipe, or until `end`; None when that is not a
+    whole answer in time.
+    """
     data = bytearray()
     while select.select([read], [], [], max(0.0, deadline - time.monotonic()))[0]:
         piece = os.read(read, 1 << 20)

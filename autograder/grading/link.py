@@ -1,11 +1,13 @@
-"""The process that speaks with Dask's scheduler for `course grade`, by lines of JSON over its input and output.
+"""The process that speaks with Dask's scheduler for `course grade`, by lines of JSON over its input
+and output.
 
     python -m autograder.grading.link SCHEDULER PARENT
 
-Dask pickles what it carries. So the command, which holds the gradebook, the names and the secret, does not speak Dask: this
-process does, which has none of them, and hands on bytes. It also keeps the command free of threads, as forking needs.
-In: {"to": worker, "id": n, "request": {...}}. Out: {"workers": {address: threads}} whenever they change; {"id": n, "answer": text},
-{"id": n, "lost": words} when the worker went away over it, {"id": n, "unable": words}; {"gone": words}, and it ends.
+Dask pickles what it carries. So the command, which holds the gradebook, the names and the secret,
+does not speak Dask: this process does, which has none of them, and hands on bytes. It also keeps
+the command free of threads, as forking needs. In: {"to": worker, "id": n, "request": {...}}. Out:
+{"workers": {address: threads}} whenever they change; {"id": n, "answer": text}, {"id": n, "lost":
+words} when the worker went away over it, {"id": n, "unable": words}; {"gone": words}, and it ends.
 A task is bound to the worker that it was meant for: who gets it next is the command's business.
 """
 

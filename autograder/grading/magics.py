@@ -1,11 +1,14 @@
 """Take IPython's own syntax (magics, shell escapes, help) out of a cell, and say what was taken.
 
-The sandbox runs plain Python. A line such as `%matplotlib inline` becomes `pass`; `x = !ls` becomes `pass` too, so
-that a later use of `x` fails with the student's own line. `%%time` and `%%capture` keep their body, any other cell
-magic takes its whole cell with it. Text inside strings is left alone: a cell that is already Python is not touched.
-What was pasted with prompts or indented as a whole runs, as in Jupyter. Not covered: automagic (`ls` without a percent sign) and IPython's autocall (`/f x`), which no shared notebook uses.
+The sandbox runs plain Python. A line such as `%matplotlib inline` becomes `pass`; `x = !ls` becomes
+`pass` too, so that a later use of `x` fails with the student's own line. `%%time` and `%%capture`
+keep their body, any other cell magic takes its whole cell with it. Text inside strings is left
+alone: a cell that is already Python is not touched. What was pasted with prompts or indented as a
+whole runs, as in Jupyter. Not covered: automagic (`ls` without a percent sign) and IPython's
+autocall (`/f x`), which no shared notebook uses.
 
-Every pattern is tried at one place of a bounded text, so the work grows with the length of the cell and no faster.
+Every pattern is tried at one place of a bounded text, so the work grows with the length of the cell
+and no faster.
 """
 
 import ast
@@ -53,7 +56,9 @@ def without_magics(source: str) -> tuple[str, list[str]]:
 
 
 def _without_prompts(lines: list[str]) -> str:
-    """The cell as IPython takes one that was pasted: without the indentation of the whole, or with `>>>` and `In [1]:` off; "" if that is no Python either."""
+    """The cell as IPython takes one that was pasted: without the indentation of the whole, or with
+    `>>>` and `In [1]:` off; "" if that is no Python either.
+    """
     from IPython.core.inputtransformer2 import classic_prompt, ipython_prompt, leading_indent
 
     whole = [f"{line}\n" for line in lines]
@@ -92,7 +97,9 @@ def _is_magic(text: str) -> bool:
 
 
 def is_python(source: str, flags: int = ast.PyCF_ONLY_AST) -> bool:
-    """Whether it parses; or compiles, with other flags: a `return` outside of a function parses, and is half of a cell that was split."""
+    """Whether it parses; or compiles, with other flags: a `return` outside of a function parses,
+    and is half of a cell that was split.
+    """
     try:
         with warnings.catch_warnings(action="ignore"):
             return compile(source, "cell", "exec", flags, dont_inherit=True) is not None
@@ -101,7 +108,10 @@ def is_python(source: str, flags: int = ast.PyCF_ONLY_AST) -> bool:
 
 
 def _lines_inside_strings(lines: list[str]) -> set[int]:
-    """The lines that begin inside a triple-quoted string. One pass; the rest of Python's grammar does not matter."""
+    """The lines that begin inside a triple-quoted string.
+
+    One pass; the rest of Python's grammar does not matter.
+    """
     inside, quote = set(), None
     for number, line in enumerate(lines):
         if quote:

@@ -13,7 +13,8 @@ TIME = re.compile(
 COUNT = re.compile(r"(?:attempt|hand-?in|try|version)[ _-]?(?P<count>\d{1,3})", re.IGNORECASE)
 
 ISO = re.compile(r"\d{4}-\d\d-\d\d")
-# Hours east of UTC: the database has no zone for most of these names, and for CET one that is CEST in summer. CST and MST as in America.
+# Hours east of UTC: the database has no zone for most of these names, and for CET one that is CEST
+# in summer. CST and MST as in America.
 ABBREVIATIONS = {
     "WET": 0,
     "CET": 1,
@@ -48,10 +49,12 @@ ABBREVIATIONS = {
 
 
 def in_utc(text: str) -> datetime:
-    """The time that a text says, in UTC and without a zone, as nbgrader keeps it; a text without a zone means UTC.
+    """The time that a text says, in UTC and without a zone, as nbgrader keeps it; a text without a
+    zone means UTC.
 
-    Raises ValueError or OverflowError for a text that is no date or lacks a part of one, and for a zone that nobody here knows. nbgrader's own reader takes "+0100" for
-    a hundred seconds and an unknown zone for UTC, so it is not asked.
+    Raises ValueError or OverflowError for a text that is no date or lacks a part of one, and for a
+    zone that nobody here knows. nbgrader's own reader takes "+0100" for a hundred seconds and an
+    unknown zone for UTC, so it is not asked.
     """
     from dateutil.parser import parse
 
@@ -79,7 +82,10 @@ def _zone(name: str | None, seconds: int | None) -> object:
 
 
 def as_nbgrader_reads(text: str) -> str:
-    """The text of a timestamp.txt, in UTC where nbgrader would read another time out of it. Raises ValueError for one that says no time."""
+    """The text of a timestamp.txt, in UTC where nbgrader would read another time out of it.
+
+    Raises ValueError for one that says no time.
+    """
     from nbgrader.utils import parse_utc
 
     if not ISO.match(text):
@@ -93,7 +99,9 @@ def as_nbgrader_reads(text: str) -> str:
 
 
 def moment(name: str) -> tuple | None:
-    """A key by which folders of hand-ins are put in order; None for a name that says no time and no count."""
+    """A key by which folders of hand-ins are put in order; None for a name that says no time and no
+    count.
+    """
     counted, timed = COUNT.fullmatch(name), TIME.fullmatch(name)
     if counted:
         return (0, int(counted["count"]))
@@ -105,7 +113,9 @@ def moment(name: str) -> tuple | None:
 
 
 def stamp(name: str) -> str | None:
-    """The time that a folder's name says, in UTC as nbgrader's timestamp.txt has it; None where it says no hour."""
+    """The time that a folder's name says, in UTC as nbgrader's timestamp.txt has it; None where it
+    says no hour.
+    """
     timed = TIME.fullmatch(name)
     return (
         f"{timed['date']} {timed['hour']}:{timed['minute']}:{timed['second'] or '00'} UTC"

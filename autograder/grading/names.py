@@ -1,9 +1,10 @@
 """Names from outside become safe file names here, and only here.
 
-A student's name, as a folder, a zip or a learning platform spells it, becomes the name of files and folders, a key of
-the gradebook and a word on a command line. `safe_name` keeps letters, marks and digits of every script as they are and
-writes every other byte as `=XX`, so that two names never become one and `original_name` brings a name back. The same
-name in two Unicode forms (NFC, and NFD as macOS writes it) is one name.
+A student's name, as a folder, a zip or a learning platform spells it, becomes the name of files and
+folders, a key of the gradebook and a word on a command line. `safe_name` keeps letters, marks and
+digits of every script as they are and writes every other byte as `=XX`, so that two names never
+become one and `original_name` brings a name back. The same name in two Unicode forms (NFC, and NFD
+as macOS writes it) is one name.
 """
 
 import hashlib
@@ -21,9 +22,11 @@ _RESERVED = re.compile(
 
 
 def safe_name(name: str) -> str:
-    """`name` as a file name on every system, at most LONGEST bytes; different names give different results.
+    """`name` as a file name on every system, at most LONGEST bytes; different names give different
+    results.
 
-    A name that is too long is cut and ends in `=~` and a hash of the whole: only those do not come back.
+    A name that is too long is cut and ends in `=~` and a hash of the whole: only those do not come
+    back.
     """
     name = unicodedata.normalize("NFC", name)
     safe = (
@@ -49,11 +52,14 @@ def original_name(safe: str) -> str | None:
     return "" if safe == "=" else data.decode(errors="surrogateescape")
 
 
-WHOLE = 255  # letters: a file system takes no longer name, so a table that is read by programs has all of it
+# letters: a file system takes no longer name, so a table that is read by programs has all of it
+WHOLE = 255
 
 
 def shown(name: str, most: int = 80) -> str:
-    """A name from outside for people to read: no control character, nothing that turns the writing direction."""
+    """A name from outside for people to read: no control character, nothing that turns the writing
+    direction.
+    """
     text = "".join(
         letter
         if unicodedata.category(letter)[0] in "LMNPSZ" and letter not in "\u2028\u2029"

@@ -1,8 +1,10 @@
-"""What travels between `course grade` and a worker on another machine: JSON, and nothing that says whose work it is.
+"""What travels between `course grade` and a worker on another machine: JSON, and nothing that says
+whose work it is.
 
-There goes: the notebook's bytes, the seeds of this one submission, a random token in the place of the student, and the terms
-(which checks, versions and isolation). Back comes what the checks found. Name, number, times and the class's secret stay
-with the command. What comes back is taken only if it is a verdict on exactly what was sent; see `opened`.
+There goes: the notebook's bytes, the seeds of this one submission, a random token in the place of
+the student, and the terms (which checks, versions and isolation). Back comes what the checks found.
+Name, number, times and the class's secret stay with the command. What comes back is taken only if
+it is a verdict on exactly what was sent; see `opened`.
 """
 
 import base64
@@ -103,7 +105,10 @@ class Parcel:
 def terms(
     assignment: Assignment, isolation: str, cold: bool, budget: float = BUDGET_SECONDS
 ) -> dict:
-    """What the command and each of its workers must agree on, or the worker refuses. The budget is the command's to set."""
+    """What the command and each of its workers must agree on, or the worker refuses.
+
+    The budget is the command's to set.
+    """
     return {
         "protocol": PROTOCOL,
         "word2serve": version("word2serve"),
@@ -127,7 +132,10 @@ def differences(wanted: dict, mine: dict) -> list[str]:
 
 
 def packed(submission: Submission, seeds: Seeds) -> Parcel:
-    """A submission ready to be sent, read here within limits. Raises IntakeError when it cannot be read."""
+    """A submission ready to be sent, read here within limits.
+
+    Raises IntakeError when it cannot be read.
+    """
     content, sha256 = in_limits(lambda: _read(submission))
     return Parcel(submission, secrets.token_hex(16), seeds, base64.b64decode(content), sha256)
 
@@ -141,7 +149,9 @@ def _read(submission: Submission) -> list[str]:
 
 
 def unreadable(submission: Submission, assignment: Assignment, problem: IntakeError) -> Verdict:
-    """The verdict on what cannot even be read, as `grade_submission` gives it; nothing of it is sent."""
+    """The verdict on what cannot even be read, as `grade_submission` gives it; nothing of it is
+    sent.
+    """
     return unjudged(
         submission,
         assignment,
@@ -158,10 +168,13 @@ def unpacked(task: dict) -> tuple[Submission, Seeds]:
 
 
 def opened(record: object, parcel: Parcel, assignment: Assignment, isolation: str) -> Verdict:
-    """The verdict in an answer, with the student's own data put back. Raises BadAnswer unless it fits what was sent.
+    """The verdict in an answer, with the student's own data put back.
 
-    The token, the notebook's hash, the seeds, the checks and the isolation must be those that were asked for, the exercises and
-    stages exactly the assignment's, with no more points than they give, and every text within its cap.
+    Raises BadAnswer unless it fits what was sent.
+
+    The token, the notebook's hash, the seeds, the checks and the isolation must be those that were
+    asked for, the exercises and stages exactly the assignment's, with no more points than they
+    give, and every text within its cap.
     """
     try:
         came = Verdict.from_json(record)

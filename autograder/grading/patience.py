@@ -1,9 +1,9 @@
 """A student whose deadly functions are not called for ever.
 
-Each call that hangs or kills a sandbox costs seconds and a fresh start. One function must not use up what the student's
-other functions need: they have earned their points. So after DEATHS such ends a function is not called any more, and
-its remaining stages end in the same way at once. And one submission must not hold a worker for long: it has a budget (see
-sandbox/account.py).
+Each call that hangs or kills a sandbox costs seconds and a fresh start. One function must not use
+up what the student's other functions need: they have earned their points. So after DEATHS such ends
+a function is not called any more, and its remaining stages end in the same way at once. And one
+submission must not hold a worker for long: it has a budget (see sandbox/account.py).
 """
 
 from collections.abc import Mapping
@@ -16,15 +16,18 @@ DEADLY = ("time", "memory", "killed")
 
 
 class BudgetSpent(Exception):
-    """One submission has had all the time that it may hold a worker; what is left waits for a human."""
+    """One submission has had all the time that it may hold a worker; what is left waits for a
+    human.
+    """
 
 
 class Patient(Student):
     """Passes every call on to `inner`, and remembers which functions ended badly.
 
-    account: the submission's. Once it is over, and for the call that was cut off there, BudgetSpent is raised: what was
-    not judged is not wrong. answered: seconds of the account's, for calls that did not end badly. asked_again: whether all that is
-    asked now is asked once more later; then BudgetSpent comes as soon as what is left would not suffice for what was answered.
+    account: the submission's. Once it is over, and for the call that was cut off there, BudgetSpent
+    is raised: what was not judged is not wrong. answered: seconds of the account's, for calls that
+    did not end badly. asked_again: whether all that is asked now is asked once more later; then
+    BudgetSpent comes as soon as what is left would not suffice for what was answered.
     """
 
     DEATHS = 2
@@ -54,7 +57,9 @@ class Patient(Student):
             self._inner.begin_afresh()
 
     def perform(self, request: Request) -> Returned:
-        """One request, unless the function or method has ended badly too often, or the budget is spent."""
+        """One request, unless the function or method has ended badly too often, or the budget is
+        spent.
+        """
         if (
             self._account.over
             or self.asked_again

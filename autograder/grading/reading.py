@@ -1,4 +1,6 @@
-"""From a submission's bytes to the student's work, in a child with limits: the only place where they are parsed."""
+"""From a submission's bytes to the student's work, in a child with limits: the only place where
+they are parsed.
+"""
 
 import hashlib
 from collections.abc import Callable, Iterable
@@ -27,11 +29,13 @@ UNREAD = b"This submission could not be read: "
 
 @dataclass
 class Reading:
-    """What was taken from one submission. sha256: of the notebook's bytes, or of the placeholder where there are none.
+    """What was taken from one submission.
 
-    problem: why a human must look, or ""; then there is no work. borrowed: the chapters that its checks call borrowed, and
-    whether its code imports them. handed_out: the cells that hold a drawn fault, as they came back, by grade id. The rest:
-    see transplant.Transplant.
+    sha256: of the notebook's bytes, or of the placeholder where there are none.
+
+    problem: why a human must look, or ""; then there is no work. borrowed: the chapters that its
+    checks call borrowed, and whether its code imports them. handed_out: the cells that hold a drawn
+    fault, as they came back, by grade id. The rest: see transplant.Transplant.
     """
 
     sha256: str
@@ -58,8 +62,8 @@ def read_work(
 ) -> Reading:
     """The student's work in the pristine notebook's places.
 
-    functions: names that the exercises ask for. drawn: grade ids of the cells that hold a drawn fault. child: from `reading`,
-    to read a class with; default one for this submission.
+    functions: names that the exercises ask for. drawn: grade ids of the cells that hold a drawn
+    fault. child: from `reading`, to read a class with; default one for this submission.
 
     Raises nothing for what is in the submission.
     """
@@ -125,7 +129,9 @@ def _borrowed(cells: list[SubmittedCell]) -> list[str]:
 def refuse_other_notebooks(
     pristine: NotebookNode, cells: list[SubmittedCell], functions: list[str]
 ) -> None:
-    """Raise IntakeError for a notebook of something else: none of our solution cells, none of the functions."""
+    """Raise IntakeError for a notebook of something else: none of our solution cells, none of the
+    functions.
+    """
     ours = {marks(cell)["grade_id"] for cell in pristine.cells if marks(cell).get("solution")}
     every = {marks(cell)["grade_id"] for cell in pristine.cells if "grade_id" in marks(cell)}
     claimed = {cell.grade_id for cell in cells if cell.grade_id}
@@ -147,7 +153,8 @@ def refuse_other_notebooks(
 def copy_notebook(
     submission: Submission, target: Path, coming: Callable[[str], object] = lambda sha256: None
 ) -> str:
-    """Write the notebook's bytes, or the placeholder that says why there are none, to `target`; returns the hash.
+    """Write the notebook's bytes, or the placeholder that says why there are none, to `target`;
+    returns the hash.
 
     coming: is told the hash before anything is written.
     """
@@ -159,7 +166,8 @@ def copy_notebook(
         return fingerprint(data)
 
     try:
-        # A notebook in a folder is bytes, with a cap on their number; what unpacks a zip needs the limits.
+        # A notebook in a folder is bytes, with a cap on their number; what unpacks a zip needs the
+        # limits.
         return in_limits(copy) if submission.inside else copy()
     except IntakeError as error:
         data = placeholder(str(error))
@@ -169,7 +177,9 @@ def copy_notebook(
 
 
 def with_problem(submission: Submission, copy: Path) -> Submission:
-    """The submission, with the reason if its copy is a placeholder because it turned out, on copying, that it cannot be read."""
+    """The submission, with the reason if its copy is a placeholder because it turned out, on
+    copying, that it cannot be read.
+    """
     if submission.problem or not copy.is_file() or not is_placeholder(copy):
         return submission
     try:

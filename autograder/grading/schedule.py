@@ -1,9 +1,10 @@
-"""Grade many submissions: by worker processes of this machine, each with one submission at a time, or by another crew.
+"""Grade many submissions: by worker processes of this machine, each with one submission at a time,
+or by another crew.
 
-No single submission can stop the batch: an exception over one is its own trouble (guard.py); a worker that dies, grows
-too large or is silent for longer than a submission may take is replaced, and its submission is tried once more in a
-fresh worker and then waits for a human. A verdict is written as soon as it is there, so a run that was interrupted goes
-on where it stopped.
+No single submission can stop the batch: an exception over one is its own trouble (guard.py); a
+worker that dies, grows too large or is silent for longer than a submission may take is replaced,
+and its submission is tried once more in a fresh worker and then waits for a human. A verdict is
+written as soon as it is there, so a run that was interrupted goes on where it stopped.
 """
 
 import functools
@@ -55,7 +56,9 @@ class Worker:
 
 @dataclass
 class Batch:
-    """What a run did: verdicts by student, how many were kept from earlier runs, and what a regrade changed."""
+    """What a run did: verdicts by student, how many were kept from earlier runs, and what a regrade
+    changed.
+    """
 
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     kept: int = 0
@@ -106,9 +109,9 @@ def grade_all(
 ) -> Batch:
     """Grade what has no record for the same bytes and the same checks; everything with `regrade`.
 
-    backend: a sandbox backend, the same for all; default the strongest one here. crew: who judges, in the place of `jobs`
-    processes here. Raises CourseError if there is no backend, and MachineError when this machine, or the crew, cannot go
-    on; what was graded by then is kept.
+    backend: a sandbox backend, the same for all; default the strongest one here. crew: who judges,
+    in the place of `jobs` processes here. Raises CourseError if there is no backend, and
+    MachineError when this machine, or the crew, cannot go on; what was graded by then is kept.
     """
     started, batch = time.monotonic(), Batch()
     crew = crew or Here(jobs, backend)
@@ -159,8 +162,9 @@ def grade_all(
 class Here:
     """Worker processes of this machine. Raises CourseError where nothing can isolate student code.
 
-    One more worker grades the known notebooks meanwhile (see known_notebooks.py). What the others find is held back
-    until these have what they deserve; if one has not, `answers` raises CourseError.
+    One more worker grades the known notebooks meanwhile (see known_notebooks.py). What the others
+    find is held back until these have what they deserve; if one has not, `answers` raises
+    CourseError.
     """
 
     def __init__(self, jobs: int, backend: object = None, budget: float = BUDGET_SECONDS):
@@ -237,7 +241,9 @@ class Here:
         _hand_out([self._examiner], self._known)
 
     def _examined(self, known: KnownNotebook, verdict: Verdict | None) -> None:
-        """Go on with the next known notebook, or with the same once more; raise CourseError if it was graded wrong twice."""
+        """Go on with the next known notebook, or with the same once more; raise CourseError if it
+        was graded wrong twice.
+        """
         wrong = differences(known, verdict)
         if wrong and known in self._again:
             refuse(self._assignment, wrong)
@@ -272,8 +278,9 @@ _PROVEN: set[tuple] = (
 def still_holds(
     kept: Verdict, submission: Submission, assignment: Assignment, budget: float = BUDGET_SECONDS
 ) -> bool:
-    """Whether a record may stand: the same was handed in, the same checks, no fault of the grader in it, and no smaller budget
-    that did not suffice."""
+    """Whether a record may stand: the same was handed in, the same checks, no fault of the grader
+    in it, and no smaller budget that did not suffice.
+    """
     return (
         kept.checks == assignment.checks_hash
         and not kept.fault
@@ -283,7 +290,9 @@ def still_holds(
 
 
 def _renamed(kept: Verdict, submission: Submission, course_root: Path) -> Verdict:
-    """The record under the name that the platform has now for this number; saved where that is another one."""
+    """The record under the name that the platform has now for this number; saved where that is
+    another one.
+    """
     if not submission.lms_id or (kept.name, kept.entry) == (submission.name, submission.entry):
         return kept
     kept = replace(kept, name=submission.name, lms_id=submission.lms_id, entry=submission.entry)
@@ -313,7 +322,8 @@ def _hire(
             theirs,
         ),
     )
-    # A Ctrl-C that comes before the worker ignores it waits until then: else it would end the worker with a traceback.
+    # A Ctrl-C that comes before the worker ignores it waits until then: else it would end the
+    # worker with a traceback.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         process.start()
@@ -324,7 +334,8 @@ def _hire(
 
 
 def may_fork() -> bool:
-    """Whether a worker may be a fork of this process: it has torch and the checks loaded already, which saves 3 s.
+    """Whether a worker may be a fork of this process: it has torch and the checks loaded already,
+    which saves 3 s.
 
     With other threads about, a fork may hang.
     """
@@ -341,7 +352,9 @@ def _work(
     parent: int,
     theirs: list[int],
 ) -> None:
-    """A worker's life: take a submission, send its verdict, until the pipe closes or its parent ends."""
+    """A worker's life: take a submission, send its verdict, until the pipe closes or its parent
+    ends.
+    """
     from autograder.sandbox.lifetime import die_with
 
     for descriptor in theirs:

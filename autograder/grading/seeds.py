@@ -1,7 +1,8 @@
-"""What the class's secret draws for one student of one assignment, and nothing of the secret itself.
+"""What the class's secret draws for one student of one assignment, and nothing of the secret
+itself.
 
-Judging needs no more than this table. So a machine that judges for us gets the table of the one submission that it judges:
-from it nobody learns what is asked of anybody else.
+Judging needs no more than this table. So a machine that judges for us gets the table of the one
+submission that it judges: from it nobody learns what is asked of anybody else.
 """
 
 from dataclasses import asdict, dataclass
@@ -11,8 +12,11 @@ from autograder.grading.assignment import Assignment, seed_id
 
 @dataclass(frozen=True)
 class Seeds:
-    """For one student. ids: by exercise, a name for the seeds that tells nothing about them. hidden: by exercise and stage, what
-    hidden inputs are drawn from. faults: by exercise with a drawn fault, its name."""
+    """For one student.
+
+    ids: by exercise, a name for the seeds that tells nothing about them. hidden: by exercise and
+    stage, what hidden inputs are drawn from. faults: by exercise with a drawn fault, its name.
+    """
 
     ids: dict[str, str]
     hidden: dict[str, dict[str, int]]

@@ -1,8 +1,10 @@
-"""Find what a class handed in: every entry becomes one student's submission, or is named with the reason why not.
+"""Find what a class handed in: every entry becomes one student's submission, or is named with the
+reason why not.
 
-Given is a folder or one zip, as a learning platform's download or in our own layouts (see layouts.py). Nothing is
-extracted to disk and nothing that was handed in is written to. Where it is not clear what counts, a human decides:
-two notebooks of one student, one student twice, a link in the place of a file.
+Given is a folder or one zip, as a learning platform's download or in our own layouts (see
+layouts.py). Nothing is extracted to disk and nothing that was handed in is written to. Where it is
+not clear what counts, a human decides: two notebooks of one student, one student twice, a link in
+the place of a file.
 """
 
 import hashlib
@@ -45,9 +47,10 @@ NO_TIME = '{}; nothing is taken for late. Write it as "2026-03-01 23:59:00 UTC"'
 class Submission:
     """Where one student's notebook lies, or why there is none that can be read.
 
-    student: the safe name, a key everywhere. name: as it was handed over. `inside`: names of members, from the zip at
-    `path` inwards. notes: sentences for the feedback. lms_id: the platform's number. late: the platform said so. entry:
-    what it was called in the platform's download.
+    student: the safe name, a key everywhere. name: as it was handed over. `inside`: names of
+    members, from the zip at `path` inwards. notes: sentences for the feedback. lms_id: the
+    platform's number. late: the platform said so. entry: what it was called in the platform's
+    download.
     """
 
     student: str
@@ -64,7 +67,10 @@ class Submission:
     earlier: tuple["Submission", ...] = ()
 
     def read(self) -> bytes:
-        """The notebook's bytes, capped. Raises IntakeError when there is a problem. Call it within limits."""
+        """The notebook's bytes, capped.
+
+        Raises IntakeError when there is a problem. Call it within limits.
+        """
         if self.problem:
             raise IntakeError(self.problem)
         if not self.inside:
@@ -82,7 +88,9 @@ class Submission:
         return source
 
     def identity(self) -> str:
-        """A hash of what was handed in, without reading into it: the same as long as nothing changed."""
+        """A hash of what was handed in, without reading into it: the same as long as nothing
+        changed.
+        """
         try:
             found = os.lstat(self.path)
             read = self.of_class_zip or found.st_size <= MAX_FILE_BYTES  # a larger one is not read
@@ -101,7 +109,9 @@ class Submission:
 
 @dataclass
 class Found:
-    """What was found: submissions by student, sorted; and entries that are nobody's, with the reason."""
+    """What was found: submissions by student, sorted; and entries that are nobody's, with the
+    reason.
+    """
 
     submissions: list[Submission] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
@@ -123,10 +133,13 @@ def find_submissions(
     case_matters: bool = True,
     hard_links: bool = False,
 ) -> Found:
-    """Every submission under `where`, a folder or one zip. Raises NothingHandedIn if there is none at all.
+    """Every submission under `where`, a folder or one zip.
 
-    known: by student whose number it is (`layouts.identity`), from earlier runs, so that whoever has a number stays who they are. others: names
-    of other assignments. case_matters: whether "Ada" and "ada" can be two folders. hard_links: see `entries`.
+    Raises NothingHandedIn if there is none at all.
+
+    known: by student whose number it is (`layouts.identity`), from earlier runs, so that whoever
+    has a number stays who they are. others: names of other assignments. case_matters: whether "Ada"
+    and "ada" can be two folders. hard_links: see `entries`.
     """
     guard = guard or Guard()
     outside: dict[str, str] = {}
@@ -169,8 +182,11 @@ def find_submissions(
 
 
 def _named(found: list[Hand], known: dict[str, str]) -> Iterator[tuple[Hand, str]]:
-    """Each hand with its student's key. A number that has a key, from an earlier run or an earlier folder of this one, keeps it, whatever
-    the name beside it is now. Else the key is the safe name; students of one name are told apart by the platform's number.
+    """Each hand with its student's key.
+
+    A number that has a key, from an earlier run or an earlier folder of this one, keeps it,
+    whatever the name beside it is now. Else the key is the safe name; students of one name are told
+    apart by the platform's number.
     """
     keys: dict[str, list[str]] = {}
     for student, number in known.items():
@@ -195,8 +211,11 @@ def _named(found: list[Hand], known: dict[str, str]) -> Iterator[tuple[Hand, str
 def _without_twins(
     submissions: list[tuple[Submission, tuple]], case_matters: bool
 ) -> Iterator[Submission]:
-    """Several hand-ins of one student, in order, become the last with the earlier ones in it. Where no time and no count says
-    their order, they become one that needs a human: choosing for them would be guessing."""
+    """Several hand-ins of one student, in order, become the last with the earlier ones in it.
+
+    Where no time and no count says their order, they become one that needs a human: choosing for
+    them would be guessing.
+    """
     by_student: dict[str, list[tuple[Submission, tuple]]] = {}
     for one, when in submissions:
         by_student.setdefault(one.student if case_matters else one.student.casefold(), []).append(
@@ -311,13 +330,16 @@ def _submission(
 
 
 def _is_nbgraders(stamp: Item, hand: Hand, assignment: str) -> bool:
-    """Whether a timestamp.txt lies where nbgrader puts it, beside the notebook in STUDENT/ASSIGNMENT/; a student can put one anywhere
-    in what a platform takes."""
+    """Whether a timestamp.txt lies where nbgrader puts it, beside the notebook in
+    STUDENT/ASSIGNMENT/; a student can put one anywhere in what a platform takes.
+    """
     return not (hand.id or stamp.inside or stamp.problem) and assignment in stamp.parts[:-1]
 
 
 def _entry_of(chosen: Item, hand: Hand) -> str:
-    """What the notebook's own file was called in the platform's download: Canvas numbers each file of a student."""
+    """What the notebook's own file was called in the platform's download: Canvas numbers each file
+    of a student.
+    """
     own = next(
         (
             item.parts[-1]

@@ -1,4 +1,6 @@
-"""What a terminal is told while a class is graded: a line a submission, and how long the rest will take."""
+"""What a terminal is told while a class is graded: a line a submission, and how long the rest will
+take.
+"""
 
 import shutil
 import sys
@@ -9,11 +11,14 @@ from autograder.grading.verdict import Verdict
 
 
 class Telling:
-    """One line a submission: rewritten in place on a terminal, as wide as that is, and plain lines in a log.
+    """One line a submission: rewritten in place on a terminal, as wide as that is, and plain lines
+    in a log.
 
-    The time left is an estimate: as many submissions as are left, each at the pace of this assignment in this run. What comes before the
-    first is judged, the start of workers and what is looked up, comes once and is left out. Of several assignments (`begin`) the whole is
-    told too, those that follow at the pace of all of this run: some take ten times as long as others, so it is right in its size at best.
+    The time left is an estimate: as many submissions as are left, each at the pace of this
+    assignment in this run. What comes before the first is judged, the start of workers and what is
+    looked up, comes once and is left out. Of several assignments (`begin`) the whole is told too,
+    those that follow at the pace of all of this run: some take ten times as long as others, so it
+    is right in its size at best.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
@@ -22,8 +27,10 @@ class Telling:
         self._since, self._judged, self._last = clock(), 0, 0.0
 
     def begin(self, of: tuple[str, int, int], later: int = 0) -> None:
-        """The next of several assignments: which of how many, ("02-tokenization", 2, 16). later: how many submissions to those
-        after it have no verdict yet."""
+        """The next of several assignments: which of how many, ("02-tokenization", 2, 16).
+
+        later: how many submissions to those after it have no verdict yet.
+        """
         if self._judged:
             self._earlier, self._earlier_judged = (
                 self._earlier + self._last - self._since,
@@ -32,7 +39,9 @@ class Telling:
         self._of, self._later, self._judged = of, later, 0
 
     def __call__(self, done: int, total: int, verdict: Verdict) -> None:
-        """`done` of `total` submissions have a verdict, this one the last; those of earlier runs are among them."""
+        """`done` of `total` submissions have a verdict, this one the last; those of earlier runs
+        are among them.
+        """
         self._last = self._clock()
         if not self._judged:
             self._since = self._last - verdict.seconds
@@ -76,7 +85,9 @@ class Telling:
         return said or f"{done} of {total}"[:width]
 
     def left(self, done: int, total: int) -> str:
-        """How long the rest of this assignment takes, and of all; what there is no rest of is not said."""
+        """How long the rest of this assignment takes, and of all; what there is no rest of is not
+        said.
+        """
         spent = self._last - self._since
         left = (total - done) * spent / self._judged
         said = [f"{spoken(left)} left"] if done < total else []

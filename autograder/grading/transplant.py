@@ -1,14 +1,16 @@
 """Put a student's work into the pristine notebook, and leave everything else behind.
 
-What is taken: the source of each solution cell, by grade id, and the code cells that the student added, each after
-the same cell of ours that it followed; of a written answer, the pictures that it shows. Locked, graded and explaining cells always come from the pristine notebook, so
-renaming, repeating, deleting or editing them changes nothing.
+What is taken: the source of each solution cell, by grade id, and the code cells that the student
+added, each after the same cell of ours that it followed; of a written answer, the pictures that it
+shows. Locked, graded and explaining cells always come from the pristine notebook, so renaming,
+repeating, deleting or editing them changes nothing.
 
-A solution cell that occurs several times (JupyterLab copies the metadata when a cell is split or pasted) counts with
-all its parts in order, as "run all" would run them, and it is said which counted; untouched copies of the stub are skipped,
-and so are copies that were turned into text. When it does not occur at all, or was emptied, its stub runs before the student's own
-cells, which may define the function anew. What a student wrote where it does not count is no zero: see review_flags.py for
-functions, relocated_answers.py for written answers.
+A solution cell that occurs several times (JupyterLab copies the metadata when a cell is split or
+pasted) counts with all its parts in order, as "run all" would run them, and it is said which
+counted; untouched copies of the stub are skipped, and so are copies that were turned into text.
+When it does not occur at all, or was emptied, its stub runs before the student's own cells, which
+may define the function anew. What a student wrote where it does not count is no zero: see
+review_flags.py for functions, relocated_answers.py for written answers.
 """
 
 import copy
@@ -36,7 +38,10 @@ FENCED = re.compile(r"^[ \t]*(```|~~~)[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.MULTILI
 
 @dataclass(frozen=True)
 class Piece:
-    """One cell for the sandbox, in running order. grade_id: the solution or setup cell it belongs to, or None."""
+    """One cell for the sandbox, in running order.
+
+    grade_id: the solution or setup cell it belongs to, or None.
+    """
 
     grade_id: str | None
     source: str
@@ -44,7 +49,10 @@ class Piece:
 
 @dataclass(frozen=True)
 class Part:
-    """One cell of the submission that claims to be a solution cell of ours. place: its number in the notebook, from 1."""
+    """One cell of the submission that claims to be a solution cell of ours.
+
+    place: its number in the notebook, from 1.
+    """
 
     place: int
     kind: str
@@ -53,15 +61,16 @@ class Part:
 
 @dataclass
 class Transplant:
-    """The result: `notebook` for nbgrader and people, `pieces` for the sandbox, `ignored` sentences for the feedback.
+    """The result: `notebook` for nbgrader and people, `pieces` for the sandbox, `ignored` sentences
+    for the feedback.
 
-    own: source of each solution cell that the student changed, by grade id (magics included, as they wrote it).
-    added: the code cells that the student added, each with the grade id of the cell of ours that it followed, or None.
-    untouched: solution cells that are there and are as they were given, by grade id.
-    review: by grade id, why a person looks at an exercise that loses points, or at a written answer.
-    errors: filled in by who runs the pieces: what those that failed said, by their place.
-    found: by grade id, for an answer that waits so, a copy of the text elsewhere, as Markdown.
-    pictures: those that `own` and `found` name, see `pictures.checked`.
+    own: source of each solution cell that the student changed, by grade id (magics included, as
+    they wrote it). added: the code cells that the student added, each with the grade id of the cell
+    of ours that it followed, or None. untouched: solution cells that are there and are as they were
+    given, by grade id. review: by grade id, why a person looks at an exercise that loses points, or
+    at a written answer. errors: filled in by who runs the pieces: what those that failed said, by
+    their place. found: by grade id, for an answer that waits so, a copy of the text elsewhere, as
+    Markdown. pictures: those that `own` and `found` name, see `pictures.checked`.
     """
 
     notebook: NotebookNode
@@ -82,7 +91,9 @@ def marks(cell: NotebookNode) -> dict:
 
 
 def is_setup(cell: NotebookNode) -> bool:
-    """Whether a pristine cell runs in the sandbox before the student's: locked code named `setup...`."""
+    """Whether a pristine cell runs in the sandbox before the student's: locked code named
+    `setup...`.
+    """
     mark = marks(cell)
     return (
         cell.cell_type == "code"
@@ -92,7 +103,10 @@ def is_setup(cell: NotebookNode) -> bool:
 
 
 def transplant(pristine: NotebookNode, submitted: list[SubmittedCell]) -> Transplant:
-    """Build the notebook to grade from the pristine one and what was handed in. Neither argument is changed."""
+    """Build the notebook to grade from the pristine one and what was handed in.
+
+    Neither argument is changed.
+    """
     ours = {marks(cell)["grade_id"]: cell for cell in pristine.cells if "grade_id" in marks(cell)}
     # A copy of a cell as it is given runs nowhere: below an answer it would replace it.
     unmarked = {
@@ -169,7 +183,9 @@ def _ask_for_answers(
     unclaimed: list[Unclaimed],
     result: Transplant,
 ) -> None:
-    """Let a written answer wait whose cell holds none of the student's words, unless the cell is there and the words are nowhere else."""
+    """Let a written answer wait whose cell holds none of the student's words, unless the cell is
+    there and the words are nowhere else.
+    """
     asked = [
         cell for cell in pristine.cells if marks(cell).get("solution") and marks(cell).get("grade")
     ]
@@ -211,7 +227,9 @@ def _ask_for_answers(
 
 
 def _stubs(pristine: NotebookNode) -> dict[str, dict[str, str]]:
-    """By exercise, the functions and classes that its code cell defines as it is given, with their code."""
+    """By exercise, the functions and classes that its code cell defines as it is given, with their
+    code.
+    """
     return {
         marks(cell)["grade_id"]: functions_of(cell.source)
         for cell in pristine.cells
@@ -290,7 +308,10 @@ def _fitting(parts: list[Part], cell: NotebookNode) -> list[Part]:
 def _which_counts(
     grade_id: str, parts: list[Part], fitting: list[Part], written: list[int], code: bool
 ) -> str:
-    """A sentence on a solution cell that occurs several times. written: the places of those that count."""
+    """A sentence on a solution cell that occurs several times.
+
+    written: the places of those that count.
+    """
     said = f"The cell of `{grade_id}` occurs {len(parts)} times in the notebook, as cells {numbers([part.place for part in parts])}."
     others = [part.place for part in parts if part not in fitting]
     if others:
@@ -351,7 +372,9 @@ def _some(names: list[str]) -> str:
 def _sort_cells(
     ours: dict, unmarked: set[str], submitted: list[SubmittedCell]
 ) -> tuple[dict[str, list[Part]], dict[str | None, list[str]], list[Unclaimed], _Notes]:
-    """Split what was handed in: parts of solution cells by grade id; added code by the cell it follows; all that is no part; notes."""
+    """Split what was handed in: parts of solution cells by grade id; added code by the cell it
+    follows; all that is no part; notes.
+    """
     parts: dict[str, list[Part]] = {}
     added: dict[str | None, list[str]] = {}
     unclaimed: list[Unclaimed] = []
@@ -406,7 +429,9 @@ def _unfenced(text: str) -> str:
 
 
 def _with_lost_ids(ours: dict, submitted: list[SubmittedCell]) -> list[SubmittedCell]:
-    """The cells, with the grade id back where an editor took it away from a solution cell that is as it was given."""
+    """The cells, with the grade id back where an editor took it away from a solution cell that is
+    as it was given.
+    """
     claimed = {cell.grade_id for cell in submitted}
     lost = {
         (cell.cell_type, cell.source.strip()): grade_id

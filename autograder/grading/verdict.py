@@ -1,9 +1,9 @@
 """One submission to one verdict.
 
-A verdict is a record: what was handed in (a hash), which checks judged it (a hash), the seeds (by id), the isolation,
-and what came of each behaviour. Two runs with the same hashes and secret give the same points. A failure of the
-grader is never a student's zero: it is tried once more and then waits for a human, and so does a submission that
-cannot be read.
+A verdict is a record: what was handed in (a hash), which checks judged it (a hash), the seeds (by
+id), the isolation, and what came of each behaviour. Two runs with the same hashes and secret give
+the same points. A failure of the grader is never a student's zero: it is tried once more and then
+waits for a human, and so does a submission that cannot be read.
 """
 
 import hashlib
@@ -29,11 +29,14 @@ from autograder.grading.submissions import Submission
 from autograder.sandbox.account import CEILING, Account
 
 SCHEMA = 3
-# Records of this schema are read, too. Their hash of the checks was worked out otherwise, so they are stale.
+# Records of this schema are read, too. Their hash of the checks was worked out otherwise, so they
+# are stale.
 OTHER_HASH = 2
 MAX_TEXT = 1_500  # of one cause, detail or misconception in a record
 CALL_SECONDS = 5.0  # for one call; the calls of the checks take milliseconds
-BUDGET_SECONDS = 60.0  # for one submission, its cells and both tries together, see sandbox/account.py; an honest one takes a few
+# for one submission, its cells and both tries together, see sandbox/account.py; an honest one takes
+# a few
+BUDGET_SECONDS = 60.0
 UNPAID = "BudgetSpent"  # patience.BudgetSpent, as a check that met it tells it
 REPORTED = "The submission's own process reported a fault or answered what was not asked, twice; no points were decided. Seen: {}"
 FAILED = "The checker failed twice on this exercise; no points were decided."
@@ -56,14 +59,16 @@ LATE = (
 class Verdict:
     """The record of one graded submission; `to_json` and `from_json` keep it exactly.
 
-    submission: hash of the notebook; source: identity of what was handed in (Submission.identity). name, lms_id, late,
-    entry: see Submission. results: one ExerciseResult as JSON per exercise, in order. human: [{exercise or None, reason}], what
-    a person must decide; such an exercise has no points yet. own, added, untouched, found, pictures: the student's work, see Transplant. borrowed: what the
-    notebook says was borrowed from the reference, see Reading.
-    hand_ins: of a student who handed in several times, a row each, of which one counts (see classroom/hand_ins.py).
-    stopped_at: the seconds that it might use, where they did not suffice; else 0.
-    fault: the grader failed, so the next run tries again. seconds: wall clock, all tries. memory: bytes, the most that a process
-    of its sandbox had at a time, torch included; 0 where that is not known. The two say nothing of the work and differ from run to run.
+    submission: hash of the notebook; source: identity of what was handed in (Submission.identity).
+    name, lms_id, late, entry: see Submission. results: one ExerciseResult as JSON per exercise, in
+    order. human: [{exercise or None, reason}], what a person must decide; such an exercise has no
+    points yet. own, added, untouched, found, pictures: the student's work, see Transplant.
+    borrowed: what the notebook says was borrowed from the reference, see Reading. hand_ins: of a
+    student who handed in several times, a row each, of which one counts (see
+    classroom/hand_ins.py). stopped_at: the seconds that it might use, where they did not suffice;
+    else 0. fault: the grader failed, so the next run tries again. seconds: wall clock, all tries.
+    memory: bytes, the most that a process of its sandbox had at a time, torch included; 0 where
+    that is not known. The two say nothing of the work and differ from run to run.
     """
 
     student: str
@@ -115,7 +120,9 @@ class Verdict:
 
     @property
     def label(self) -> str:
-        """The student for people to read: the key, or the name where the key had to spell it otherwise, or is of an earlier name."""
+        """The student for people to read: the key, or the name where the key had to spell it
+        otherwise, or is of an earlier name.
+        """
         spelt = (
             "=" in self.student
             or self.lms_id
@@ -151,11 +158,13 @@ def grade_submission(
     child: Limited | None = None,
     budget: float | None = None,
 ) -> Verdict:
-    """Grade one submission in a fresh sandbox. Never raises for what a student did, nor for a grader's fault.
+    """Grade one submission in a fresh sandbox.
 
-    secret: the class's, or what it has drawn for this student. pool: see `sandboxes`; default one of its own with the
-    strongest backend. child: see `read_work`. budget: seconds, default BUDGET_SECONDS; the pool must know of a larger one.
-    Raises CourseError when there is no backend.
+    Never raises for what a student did, nor for a grader's fault.
+
+    secret: the class's, or what it has drawn for this student. pool: see `sandboxes`; default one
+    of its own with the strongest backend. child: see `read_work`. budget: seconds, default
+    BUDGET_SECONDS; the pool must know of a larger one. Raises CourseError when there is no backend.
     """
     budget = BUDGET_SECONDS if budget is None else budget
     started, pool = time.monotonic(), pool or sandboxes(assignment, budget=budget)
@@ -192,7 +201,9 @@ def grade_submission(
 
 
 def unjudged(submission: Submission, assignment: Assignment, work: Reading) -> Verdict:
-    """The verdict as it is before anything is run; where there is no work to run, it says why and is whole."""
+    """The verdict as it is before anything is run; where there is no work to run, it says why and
+    is whole.
+    """
     verdict = Verdict(
         submission.student,
         assignment.name,
@@ -238,7 +249,8 @@ def undecided(submission: Submission, assignment: Assignment, reason: str) -> Ve
 
 
 def sandboxes(assignment: Assignment, backend: object = None, budget: float | None = None):
-    """A pool of sandboxes for this assignment, to be used in a `with` block: while one is busy the next one starts.
+    """A pool of sandboxes for this assignment, to be used in a `with` block: while one is busy the
+    next one starts.
 
     budget: the most seconds that a submission may use; its account ends it before these limits do.
     """
@@ -266,7 +278,9 @@ def _judge(
     pool: object,
     account: Account,
 ) -> None:
-    """Run every exercise with checks on the student's cells while the account lasts, and put the results into the verdict."""
+    """Run every exercise with checks on the student's cells while the account lasts, and put the
+    results into the verdict.
+    """
     from autograder.checks.comparing import charged_to
     from autograder.checks.protocol import run_exercise
     from autograder.grading.patience import Patient
@@ -304,7 +318,8 @@ def _judge(
                         fault=seeds.faults.get(one.id, ""),
                     ).to_json()
                 )
-        if broken:  # a cell met a library that is not here or is broken: what was lost may be lost through that
+        # a cell met a library that is not here or is broken: what was lost may be lost through that
+        if broken:
             results = [
                 result
                 if result["earned"] >= result["points"] or _unpaid(result)
@@ -323,10 +338,11 @@ def _judge(
 
 
 def _with_visible_seed(checked: list, patient: object, seeds: Seeds) -> list:
-    """The results of the exercises, before any hidden input is inside: only what is said here is told.
+    """The results of the exercises, before any hidden input is inside: only what is said here is
+    told.
 
-    The hidden inputs take as long again. Where the budget does not suffice for both, the results of the first exercises, for
-    which it does.
+    The hidden inputs take as long again. Where the budget does not suffice for both, the results of
+    the first exercises, for which it does.
     """
     from autograder.checks.protocol import run_exercise
     from autograder.grading.patience import BudgetSpent
@@ -348,7 +364,9 @@ def _with_visible_seed(checked: list, patient: object, seeds: Seeds) -> list:
 
 
 def _all_is_asked(one: object, shown: object) -> bool:
-    """Whether the visible run of an exercise was the whole of it: all is right, and no stage draws anything that could be hidden."""
+    """Whether the visible run of an exercise was the whole of it: all is right, and no stage draws
+    anything that could be hidden.
+    """
     return shown.earned == shown.points and not any(_draws(stage.function) for stage in one.stages)
 
 
@@ -398,7 +416,9 @@ def _unpaid(result: dict) -> bool:
 
 
 def _of_somebody_else(assignment: Assignment, seeds: Seeds, work: Reading) -> list[str]:
-    """The exercises whose fault, in the notebook that came back, is another than the one that was drawn for this student."""
+    """The exercises whose fault, in the notebook that came back, is another than the one that was
+    drawn for this student.
+    """
     kinds = {id: assignment.exercises[id].faults for id in seeds.faults}
     return [
         id

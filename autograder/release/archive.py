@@ -19,9 +19,10 @@ MODE = 0o644 << 16
 def write_archive(assignment: Assignment, path: Path, with_reference: bool = False) -> Contents:
     """Write the archive of one assignment; returns what is in it.
 
-    with_reference: leave the reference implementation as it is. Raises CourseError for an assignment
-    in which faults are drawn, because each student has a notebook of their own, and where a line of a
-    solution is in the notebook or in the course's own files. Checks may share a line with a solution.
+    with_reference: leave the reference implementation as it is. Raises CourseError for an
+    assignment in which faults are drawn, because each student has a notebook of their own, and
+    where a line of a solution is in the notebook or in the course's own files. Checks may share a
+    line with a solution.
     """
     if any(exercise.faults for exercise in assignment.exercises.values()):
         raise CourseError(

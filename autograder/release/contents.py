@@ -1,8 +1,9 @@
-"""Which files an archive for students holds: the notebook, the checks with their registered mistakes, what both import.
+"""Which files an archive for students holds: the notebook, the checks with their registered
+mistakes, what both import.
 
-Imports are read from the source, not executed (see dependency_hash.py). Solutions, alternatives, the
-grader, tests and the checks of other chapters stay out. Functions of the reference implementation
-that an exercise withholds raise an error that says why, as they do in the sandbox.
+Imports are read from the source, not executed (see dependency_hash.py). Solutions, alternatives,
+the grader, tests and the checks of other chapters stay out. Functions of the reference
+implementation that an exercise withholds raise an error that says why, as they do in the sandbox.
 """
 
 import ast

@@ -1,7 +1,9 @@
-"""Run student code where it can harm nothing, and talk to it through a pipe that only data can pass.
+"""Run student code where it can harm nothing, and talk to it through a pipe that only data can
+pass.
 
-`open_student(cells, withhold)` is what grading uses; `course doctor` proves what this machine can hold back.
-The names are loaded on first use, because the worker inside the sandbox imports this package too and must stay small.
+`open_student(cells, withhold)` is what grading uses; `course doctor` proves what this machine can
+hold back. The names are loaded on first use, because the worker inside the sandbox imports this
+package too and must stay small.
 """
 
 _WHERE = {

@@ -1,11 +1,13 @@
 """What one submission may use of a grader: seconds of its own, and seconds by the clock.
 
-Its own are those in which its cells and its calls are carried out, with what our functions do that it calls back and however long
-it sleeps, and those in which what it returned is read and compared. Two things are not charged. What its threads were ready to run and waited for a processor, for which a busy
-machine is to blame, and we with them; and what is not done for it: the start of a sandbox, and what a check does between two calls.
+Its own are those in which its cells and its calls are carried out, with what our functions do that
+it calls back and however long it sleeps, and those in which what it returned is read and compared.
+Two things are not charged. What its threads were ready to run and waited for a processor, for which
+a busy machine is to blame, and we with them; and what is not done for it: the start of a sandbox,
+and what a check does between two calls.
 
-By the clock everything counts, from its first cell on, and CEILING times as many seconds end it too: whoever makes himself
-wait, or our checks work, gains no more than that.
+By the clock everything counts, from its first cell on, and CEILING times as many seconds end it
+too: whoever makes himself wait, or our checks work, gains no more than that.
 """
 
 import math
@@ -19,7 +21,10 @@ CEILING = 3  # times the seconds of its own, by the clock
 
 
 class Account:
-    """The seconds of one submission, however many sandboxes serve it. The default is never used up."""
+    """The seconds of one submission, however many sandboxes serve it.
+
+    The default is never used up.
+    """
 
     def __init__(self, seconds: float = math.inf):
         self.seconds = seconds
@@ -87,8 +92,9 @@ class Account:
 class Waiting:
     """How long a tree of processes had to wait for a processor, as read now and then.
 
-    Of threads that wait at the same time the one that waited longest counts. In no second did they wait in which they ran:
-    threads that keep each other waiting gain nothing by it. Where the kernel does not tell, nothing was waited.
+    Of threads that wait at the same time the one that waited longest counts. In no second did they
+    wait in which they ran: threads that keep each other waiting gain nothing by it. Where the
+    kernel does not tell, nothing was waited.
     """
 
     def __init__(self, processes: Callable[[], list[int]]):

@@ -1,9 +1,11 @@
-"""One call in a forked child of the worker, alone, within a cap on its memory that the kernel keeps.
+"""One call in a forked child of the worker, alone, within a cap on its memory that the kernel
+keeps.
 
-The child lowers its own limit on address space and forbids itself to fork, both for good: what may be lowered can never
-be raised again. It runs the student's code, so it is not believed: before it hears the question, the limits are read
-from outside, and every other process of the sandbox is stopped, so that none can do its work. Memory that the cells took
-before, more than SPARE, counts as memory of the call: nothing is gained by taking it early.
+The child lowers its own limit on address space and forbids itself to fork, both for good: what may
+be lowered can never be raised again. It runs the student's code, so it is not believed: before it
+hears the question, the limits are read from outside, and every other process of the sandbox is
+stopped, so that none can do its work. Memory that the cells took before, more than SPARE, counts as
+memory of the call: nothing is gained by taking it early.
 
 The child's changes to objects are gone with it; its answer goes the usual way.
 """
@@ -26,7 +28,9 @@ SPARE_ADDRESSES = 400 * MIB  # the same in addresses, which libraries take more 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Bytes that the processes of a sandbox have reserved together: private memory (VmData) and addresses (VmSize)."""
+    """Bytes that the processes of a sandbox have reserved together: private memory (VmData) and
+    addresses (VmSize).
+    """
 
     data: int
     addresses: int
@@ -42,7 +46,9 @@ def sizes_of(process: Process) -> Sizes:
 
 
 def ballast_for(frame: int) -> int:
-    """Bytes that a child sets aside for its question, and as many for its answer: a few copies of what it is given."""
+    """Bytes that a child sets aside for its question, and as many for its answer: a few copies of
+    what it is given.
+    """
     return 3 * (frame // MIB + 2) * MIB
 
 
@@ -52,14 +58,15 @@ def capped(
 ) -> Iterator[None]:
     """The block in which the child answers. Raises Died if the sandbox is not as it should be.
 
-    before: the sizes before the first cell. forked_from: the processes before the child was asked for.
+    before: the sizes before the first cell. forked_from: the processes before the child was asked
+    for.
     """
     born = [pid for pid in descendants(process.pid) if pid not in forked_from]
     if len(born) != 1:
         raise process.die("killed", f"{len(born)} processes came where one was asked for")
     child = born[0]
-    # What the child has mapped is its own word for it; what it can have mapped honestly is known from before.
-    # Of its two ballasts it has given one back by now.
+    # What the child has mapped is its own word for it; what it can have mapped honestly is known
+    # from before. Of its two ballasts it has given one back by now.
     allowed = (
         min(_status(child, "VmSize") + ballast, before.addresses + SPARE_ADDRESSES + 2 * ballast)
         + memory
@@ -88,7 +95,9 @@ def capped(
 
 
 def _stop_all_but(process: Process, child: int) -> list[int]:
-    """Stop every process inside but one; what a process forked before it was stopped is found in the next round."""
+    """Stop every process inside but one; what a process forked before it was stopped is found in
+    the next round.
+    """
     stopped: list[int] = []
     while found := [pid for pid in descendants(process.pid) if pid != child and pid not in stopped]:
         for pid in found:

@@ -1,9 +1,10 @@
 """Try to break out, and see what came of it: what `course doctor` and the tests run.
 
-An attempt is an ordinary function of one argument, the facts about this machine that an attacker could know. Its
-source is sent into a sandbox as a student's cell and called there. Whether it held is judged outside, by the traces
-that a success leaves (see bait.py); the function's own word only counts against the sandbox: a result that begins
-with ESCAPED is an escape. An attempt that fails for another reason than the walls proves nothing and is reported.
+An attempt is an ordinary function of one argument, the facts about this machine that an attacker
+could know. Its source is sent into a sandbox as a student's cell and called there. Whether it held
+is judged outside, by the traces that a success leaves (see bait.py); the function's own word only
+counts against the sandbox: a result that begins with ESCAPED is an escape. An attempt that fails
+for another reason than the walls proves nothing and is reported.
 """
 
 import importlib
@@ -36,8 +37,8 @@ ATTEMPTS: dict[str, "Attempt"] = {}
 class Attempt:
     """One way out.
 
-    ends: kinds of StudentError that a wall that holds may cause. must_end: one of them is the only good answer.
-    limits: changes to TIGHT.
+    ends: kinds of StudentError that a wall that holds may cause. must_end: one of them is the only
+    good answer. limits: changes to TIGHT.
     """
 
     name: str

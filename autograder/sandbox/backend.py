@@ -5,8 +5,8 @@ container   docker or podman, where bubblewrap is missing
 process     a plain process with resource limits: no isolation at all, for code that you would run yourself;
             used only when asked for by name
 
-A backend says how to start the worker (`Launch`); what is common to all, the pipe and the watch over time and memory,
-is in `process.py`.
+A backend says how to start the worker (`Launch`); what is common to all, the pipe and the watch
+over time and memory, is in `process.py`.
 """
 
 import json
@@ -23,7 +23,8 @@ from typing import Protocol
 from autograder.sandbox.limits import Limits
 
 # One thread: the grader runs one sandbox on each core. No bytecode cache, no display, no home.
-# glibc gives back what is freed: it would keep up to 64 MiB in its heap, which a later call under a cap could use unseen.
+# glibc gives back what is freed: it would keep up to 64 MiB in its heap, which a later call under a
+# cap could use unseen.
 KEEPS_NOTHING = {"MALLOC_MMAP_THRESHOLD_": str(1 << 20), "MALLOC_TRIM_THRESHOLD_": str(1 << 20)}
 ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",
@@ -42,7 +43,9 @@ ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class Launch:
-    """A command to start, the file descriptors it inherits, and those that the starter closes afterwards."""
+    """A command to start, the file descriptors it inherits, and those that the starter closes
+    afterwards.
+    """
 
     command: list[str]
     inherit: tuple[int, ...] = ()
@@ -82,15 +85,21 @@ class Backend:
         raise NotImplementedError
 
     def share(self, stage: Path, limits: Limits, warm: Sequence[str], wait: bool = True) -> None:
-        """Make now what processes that are forked from this one can use together. Nothing, where each start is by itself."""
+        """Make now what processes that are forked from this one can use together.
+
+        Nothing, where each start is by itself.
+        """
 
     def start(
         self, stage: Path, limits: Limits, warm: Sequence[str], read: int, write: int, errors: int
     ) -> tuple[Child, tuple[str, ...]]:
-        """Start a worker, whose complaints go to `errors` until it is ready; and the command that ends what killing it would leave."""
+        """Start a worker, whose complaints go to `errors` until it is ready; and the command that
+        ends what killing it would leave.
+        """
         launch = self.launch(stage, limits, warm, read, write)
         try:
-            # Called from a thread, it must be one that lives on: the kernel kills the sandbox when it ends.
+            # Called from a thread, it must be one that lives on: the kernel kills the sandbox when
+            # it ends.
             child = subprocess.Popen(
                 launch.command,
                 env=launch.environment,
@@ -107,7 +116,10 @@ class Backend:
 
 
 class ProcessBackend(Backend):
-    """No isolation: student code runs as you, and can do what you can. For trusted code, and to show what tests catch."""
+    """No isolation: student code runs as you, and can do what you can.
+
+    For trusted code, and to show what tests catch.
+    """
 
     name = "process"
     tier = "none: a plain process with limits on memory and time; it can read and write whatever you can"
@@ -142,8 +154,8 @@ def worker_command(
 ) -> list[str]:
     """The worker's own command line; `stage` and `sites` as they are called inside.
 
-    -I and -S leave out the user's folders, environment and .pth files: nothing that someone or an editable install
-    put there is imported.
+    -I and -S leave out the user's folders, environment and .pth files: nothing that someone or an
+    editable install put there is imported.
     """
     config = {
         "read": read,

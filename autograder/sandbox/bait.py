@@ -1,7 +1,9 @@
-"""What a machine that grades has to lose, laid out as bait: secrets, a listener, a process, places to write to.
+"""What a machine that grades has to lose, laid out as bait: secrets, a listener, a process, places
+to write to.
 
-Each escape leaves a trace that is seen from outside: the secret comes back, the listener gets a visitor, the process
-is gone, the file is there, a process with our mark is still running. The secret itself is never sent inside.
+Each escape leaves a trace that is seen from outside: the secret comes back, the listener gets a
+visitor, the process is gone, the file is there, a process with our mark is still running. The
+secret itself is never sent inside.
 """
 
 import ctypes

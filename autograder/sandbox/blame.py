@@ -1,10 +1,11 @@
 """Whose fault an exception inside the sandbox is: the student's code, or the room that we gave it.
 
-What works in the course's environment must not cost a point here. So an exception that says "this installation is broken
-or incomplete" and comes from a library's own lines, or an import of a package that should be here and is not, is no error
-of the student: the worker reports it as a fault, and the exercise waits for a human. A student can provoke one; it then
-waits, and earns nothing by itself. A package that was never part of the environment (`pandas`, a file of one's own) is
-promised to nobody: its import fails for everybody, and is an error as any other.
+What works in the course's environment must not cost a point here. So an exception that says "this
+installation is broken or incomplete" and comes from a library's own lines, or an import of a
+package that should be here and is not, is no error of the student: the worker reports it as a
+fault, and the exercise waits for a human. A student can provoke one; it then waits, and earns
+nothing by itself. A package that was never part of the environment (`pandas`, a file of one's own)
+is promised to nobody: its import fails for everybody, and is an error as any other.
 """
 
 import errno
@@ -33,7 +34,8 @@ NOT_OF_THE_COURSE = (
 def is_library_fault(error: BaseException, namespace: dict, stage: str) -> bool:
     """Whether `error`, raised under code whose globals are `namespace`, is the room's fault.
 
-    stage: the folder of our own files inside; what they raise on purpose (a withheld module) is the student's error.
+    stage: the folder of our own files inside; what they raise on purpose (a withheld module) is the
+    student's error.
     """
     frames = [
         frame
@@ -60,7 +62,9 @@ def is_library_fault(error: BaseException, namespace: dict, stage: str) -> bool:
 
 
 def _is_not_here(name: str) -> bool:
-    """Whether a package is missing as a whole; a misspelt part of one that is here is the student's slip."""
+    """Whether a package is missing as a whole; a misspelt part of one that is here is the student's
+    slip.
+    """
     top = name.partition(".")[0]
     if not top or top in OURS:
         return False
@@ -71,7 +75,9 @@ def _is_not_here(name: str) -> bool:
 
 
 def remark(error: BaseException) -> str:
-    """A sentence on an import that cannot work in grading, whatever the student does; "" for any other exception."""
+    """A sentence on an import that cannot work in grading, whatever the student does; "" for any
+    other exception.
+    """
     top = (
         error.name.partition(".")[0]
         if isinstance(error, ModuleNotFoundError) and error.name
@@ -82,10 +88,11 @@ def remark(error: BaseException) -> str:
 
 @cache
 def promised(top: str) -> bool:
-    """Whether a package is one that the environment should have: Python's own, one that is pinned, or one whose installation was noted.
+    """Whether a package is one that the environment should have: Python's own, one that is pinned,
+    or one whose installation was noted.
 
-    The note is an installed distribution's list of files, which names what it is imported as; where that is gone too, the pin must
-    have the same name as the package.
+    The note is an installed distribution's list of files, which names what it is imported as; where
+    that is gone too, the pin must have the same name as the package.
     """
     if top in STANDARD:
         return True

@@ -1,20 +1,25 @@
-"""The default walls: bubblewrap (https://github.com/containers/bubblewrap), set up so that it holds for root too.
+"""The default walls: bubblewrap (https://github.com/containers/bubblewrap), set up so that it holds
+for root too.
 
-Inside there are Python, the installed packages, /usr and the stage (see stage.py), all read-only, and a small /tmp in
-memory. There is no network, no other process, no environment, no capability, and a filter on system calls.
+Inside there are Python, the installed packages, /usr and the stage (see stage.py), all read-only,
+and a small /tmp in memory. There is no network, no other process, no environment, no capability,
+and a filter on system calls.
 
 Two ways in, because the obvious one is unsafe for root:
 
-- An ordinary user gets a user namespace, in which the student is uid 65534 and the worker is process 1: bubblewrap's
-  own helper would run as the same user without the filter, and its memory could be written through /proc.
-- Root does not. In a user namespace made by root, "nobody" is still the machine's root as far as files are concerned:
-  /proc/sys/kernel/core_pattern could be opened for writing, and the kernel does not count root's processes. So
-  bubblewrap sets up the mounts as root and setpriv then really becomes a user that owns nothing, a fresh number for
-  each sandbox, without capabilities and with no way back (no_new_privs).
+- An ordinary user gets a user namespace, in which the student is uid 65534 and the worker is
+  process 1: bubblewrap's own helper would run as the same user without the filter, and its memory
+  could be written through /proc.
+- Root does not. In a user namespace made by root, "nobody" is still the machine's root as far as
+  files are concerned: /proc/sys/kernel/core_pattern could be opened for writing, and the kernel
+  does not count root's processes. So bubblewrap sets up the mounts as root and setpriv then really
+  becomes a user that owns nothing, a fresh number for each sandbox, without capabilities and with
+  no way back (no_new_privs).
 
-Not held: a fault in the kernel itself; processor time, which only the clock ends; the size of kernel objects (socket
-pairs, pipes), which only the number of open files and processes bounds; what code can learn of the machine from
-/proc (its processor, memory and load) and from the packages, which it must be able to read.
+Not held: a fault in the kernel itself; processor time, which only the clock ends; the size of
+kernel objects (socket pairs, pipes), which only the number of open files and processes bounds; what
+code can learn of the machine from /proc (its processor, memory and load) and from the packages,
+which it must be able to read.
 """
 
 import functools
@@ -133,7 +138,8 @@ def walls(limits: Limits, extra_capabilities: Sequence[str] = ()) -> list[str]:
         "/proc",
         "--dev",
         "/dev",
-        # An uncapped tmpfs is half of the machine's memory, so /dev is closed and /dev/shm is small.
+        # An uncapped tmpfs is half of the machine's memory, so /dev is closed and /dev/shm is
+        # small.
         "--perms",
         "1777",
         "--size",

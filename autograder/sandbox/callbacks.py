@@ -1,9 +1,9 @@
 """Our own functions, called back by a student: what they may be given, and what that may cost us.
 
-They run on the checker's side of the wall, where a student's sizes would otherwise be our memory and our time: two
-vectors that broadcast become a matrix. So what is passed is counted first, the address space is limited while ours
-runs, and a timer ends it; its time is the call's time. Whatever is left ends the checker's own process at worst, which
-serves one submission and may die.
+They run on the checker's side of the wall, where a student's sizes would otherwise be our memory
+and our time: two vectors that broadcast become a matrix. So what is passed is counted first, the
+address space is limited while ours runs, and a timer ends it; its time is the call's time. Whatever
+is left ends the checker's own process at worst, which serves one submission and may die.
 """
 
 import builtins
@@ -23,14 +23,18 @@ REMEMBERED_TEXT = 4000  # characters of an error of ours that a student may see
 
 
 class TooSlow(BaseException):
-    """Our function did not end in the time that the student's call had left; no `except Exception` of ours hides it."""
+    """Our function did not end in the time that the student's call had left; no `except Exception`
+    of ours hides it.
+    """
 
 
 class Callbacks:
-    """The functions that a student's side may ask for now, by number. Numbers are never given twice.
+    """The functions that a student's side may ask for now, by number.
 
-    A function can be asked for during the call that it was given to; one that was given to an object that the student
-    keeps, until the stage ends.
+    Numbers are never given twice.
+
+    A function can be asked for during the call that it was given to; one that was given to an
+    object that the student keeps, until the stage ends.
     """
 
     def __init__(self, limits: Limits):
@@ -42,7 +46,10 @@ class Callbacks:
 
     @contextmanager
     def during(self, lasting: bool) -> Iterator[Callable[[Callable], int]]:
-        """For one request: gives the function that numbers a callable. lasting: they outlive the request."""
+        """For one request: gives the function that numbers a callable.
+
+        lasting: they outlive the request.
+        """
         given = []
 
         def register(function: Callable) -> int:
@@ -59,9 +66,11 @@ class Callbacks:
                     del self._functions[number]
 
     def answer(self, message: dict, seconds: float) -> bytes:
-        """The frame that answers a call back, by the rules of `guarded` in autograder/checks/local_student.py.
+        """The frame that answers a call back, by the rules of `guarded` in
+        autograder/checks/local_student.py.
 
-        Raises TooSlow after `seconds`. What else goes wrong, memory included, is an error that the student sees.
+        Raises TooSlow after `seconds`. What else goes wrong, memory included, is an error that the
+        student sees.
         """
         number, args, kwargs = message.get("callback"), message.get("args"), message.get("kwargs")
         try:
@@ -95,7 +104,8 @@ class Callbacks:
 
 @contextmanager
 def within(seconds: float, memory: int) -> Iterator[None]:
-    """Limit the address space of this process to `memory` bytes more than now, and end the block after `seconds`.
+    """Limit the address space of this process to `memory` bytes more than now, and end the block
+    after `seconds`.
 
     The timer needs the main thread, where the grader's workers run; the address space needs Linux.
     """

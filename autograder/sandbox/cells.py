@@ -9,7 +9,9 @@ CONTROL = {code: "\ufffd" for code in (*range(32), *range(127, 160)) if chr(code
 
 @dataclass(frozen=True)
 class Cell:
-    """One code cell to run inside: its grade id, None for a cell that the student added, and its source."""
+    """One code cell to run inside: its grade id, None for a cell that the student added, and its
+    source.
+    """
 
     grade_id: str | None
     source: str
@@ -21,7 +23,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class CellError:
-    """A cell that failed: its place among the cells, its grade id, a kind of StudentError, and text for the student."""
+    """A cell that failed: its place among the cells, its grade id, a kind of StudentError, and text
+    for the student.
+    """
 
     index: int
     grade_id: str | None

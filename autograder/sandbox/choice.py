@@ -1,4 +1,6 @@
-"""The choice among the sandbox's backends: the strongest that works here, or the one asked for by name."""
+"""The choice among the sandbox's backends: the strongest that works here, or the one asked for by
+name.
+"""
 
 from autograder.errors import CourseError
 from autograder.sandbox.backend import Backend, ProcessBackend
@@ -10,9 +12,12 @@ from autograder.sandbox.warm import WarmBackend
 def choose_backend(
     name: str | None = None, allow_unsafe: bool = False, cold: bool = False
 ) -> Backend:
-    """The strongest backend that works here, or the one named ("bubblewrap", "container", "process").
+    """The strongest backend that works here, or the one named ("bubblewrap", "container",
+    "process").
 
-    cold: bubblewrap starts every sandbox anew, instead of a fork of a process that has imported torch. `process` is given only by name together with `allow_unsafe`. Raises CourseError with what to install.
+    cold: bubblewrap starts every sandbox anew, instead of a fork of a process that has imported
+    torch. `process` is given only by name together with `allow_unsafe`. Raises CourseError with
+    what to install.
     """
     walled = BubblewrapBackend if cold else WarmBackend
     known = {one.name: one for one in (walled, ContainerBackend, ProcessBackend)}

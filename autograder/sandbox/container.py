@@ -1,8 +1,9 @@
 """A container per submission, for machines with docker or podman and without bubblewrap.
 
-The image must have this Python's major and minor version with the packages of requirements.lock; its name comes from
-W2S_SANDBOX_IMAGE. Nothing of the host is mounted but the stage, read-only. The engine keeps the limits on memory and
-processes by control groups. Slower than bubblewrap: an engine takes a few hundred milliseconds for an empty container.
+The image must have this Python's major and minor version with the packages of requirements.lock;
+its name comes from W2S_SANDBOX_IMAGE. Nothing of the host is mounted but the stage, read-only. The
+engine keeps the limits on memory and processes by control groups. Slower than bubblewrap: an engine
+takes a few hundred milliseconds for an empty container.
 """
 
 import os
@@ -49,7 +50,9 @@ class ContainerBackend(Backend):
     def launch(
         self, stage: Path, limits: Limits, warm: Sequence[str], read: int, write: int
     ) -> Launch:
-        """`engine run` with the pipe as standard input and output: an engine passes no other descriptor on."""
+        """`engine run` with the pipe as standard input and output: an engine passes no other
+        descriptor on.
+        """
         environment = [part for item in ENVIRONMENT.items() for part in ("--env", "=".join(item))]
         tmpfs = f"rw,nosuid,nodev,noexec,size={limits.tmp},mode=1777"
         name = f"word2serve-{secrets.token_hex(8)}"

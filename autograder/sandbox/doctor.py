@@ -24,7 +24,8 @@ ALL_HELD, SOMETHING_ESCAPED, NO_ISOLATION = 0, 1, 2
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Which backend this machine gives, why not a stronger one, what came of each attempt, and what holds student code, in words.
+    """Which backend this machine gives, why not a stronger one, what came of each attempt, and what
+    holds student code, in words.
 
     graded_wrong: what notebooks whose points are known earned otherwise, a line for each exercise.
     """
@@ -38,7 +39,9 @@ class Diagnosis:
 
     @property
     def exit_code(self) -> int:
-        """0 if all is well, 1 if anything escaped, was not tried or was graded wrong, 2 if nothing here isolates."""
+        """0 if all is well, 1 if anything escaped, was not tried or was graded wrong, 2 if nothing
+        here isolates.
+        """
         if not self.outcomes:
             return NO_ISOLATION
         held = all(one.state == HELD for one in self.outcomes)
@@ -96,7 +99,9 @@ def find_backend(name: str | None = None, cold: bool = False) -> tuple[Backend |
 
 
 def cold_start(backend: Backend, times: int = 5) -> dict[str, float]:
-    """Median milliseconds from nothing to "ready": without torch, and with what grading imports first."""
+    """Median milliseconds from nothing to "ready": without torch, and with what grading imports
+    first.
+    """
 
     def milliseconds(warm: tuple[str, ...]) -> float:
         begun = time.perf_counter()

@@ -1,7 +1,9 @@
-"""Attempts to reach the machine: its files, network, processes, secrets. See attempts.py for the form.
+"""Attempts to reach the machine: its files, network, processes, secrets.
 
-Each function runs inside, on its own: it imports what it uses and knows only its `facts`. It goes on after each
-refusal, because an attacker would. All are harmless where they succeed.
+See attempts.py for the form.
+
+Each function runs inside, on its own: it imports what it uses and knows only its `facts`. It goes
+on after each refusal, because an attacker would. All are harmless where they succeed.
 """
 
 from autograder.sandbox.attempts import attempt
@@ -68,7 +70,9 @@ def shadow(facts):
 
 @attempt()
 def canaries(facts):
-    """Read marked files in the repository, the course, the home folder and /tmp, by name and by search."""
+    """Read marked files in the repository, the course, the home folder and /tmp, by name and by
+    search.
+    """
     import os
 
     paths = list(facts["canaries"])

@@ -1,7 +1,9 @@
-"""Attempts to get past the kernel: other processes' memory, privileges, namespaces. See attempts.py for the form.
+"""Attempts to get past the kernel: other processes' memory, privileges, namespaces.
 
-Like those of escapes_host.py they are harmless where they succeed: ptrace attaches without stopping anyone, a mount
-covers an empty folder in a child, a setting is opened and not written.
+See attempts.py for the form.
+
+Like those of escapes_host.py they are harmless where they succeed: ptrace attaches without stopping
+anyone, a mount covers an empty folder in a child, a setting is opened and not written.
 """
 
 from autograder.sandbox.attempts import attempt
@@ -137,7 +139,8 @@ def kernel_calls(facts):
         )
         error = ctypes.get_errno()
         said[name] = os.strerror(error)
-        # EPERM and ENOSYS come from the filter; any other answer comes from the code that should not be reached.
+        # EPERM and ENOSYS come from the filter; any other answer comes from the code that should
+        # not be reached.
         if result >= 0 or error not in (1, 38):
             given.append(f"{name} ({'worked' if result >= 0 else os.strerror(error)})")
     return f"ESCAPED: {', '.join(given)}" if given else f"{len(said)} calls refused"

@@ -1,16 +1,19 @@
-"""What crosses the pipe between the checker and a sandbox: one value a frame, as bytes that only data can come out of.
+"""What crosses the pipe between the checker and a sandbox: one value a frame, as bytes that only
+data can come out of.
 
-A frame is eight bytes of length (little-endian) and a safetensors file (https://github.com/huggingface/safetensors,
-"Format"): eight bytes of header length, a JSON header, the numbers one after the other. The header's `__metadata__`
-holds one text, `message`: the value as JSON, in which a tensor is `{"tensor": 3}`, the third in the file. So any
-safetensors reader can open a recorded frame, and nothing on this path can run code: no pickle, no eval, no class
-named by the other side.
+A frame is eight bytes of length (little-endian) and a safetensors file
+(https://github.com/huggingface/safetensors, "Format"): eight bytes of header length, a JSON header,
+the numbers one after the other. The header's `__metadata__` holds one text, `message`: the value as
+JSON, in which a tensor is `{"tensor": 3}`, the third in the file. So any safetensors reader can
+open a recorded frame, and nothing on this path can run code: no pickle, no eval, no class named by
+the other side.
 
-The value of a message: None, bool, int, float, str, bytes, list, tuple, dict whose keys are plain, torch tensors, numpy
-arrays, and towards the student only, what stands for arguments of ours (`autograder.checks.arguments`, TAGS). The types
-are exact: a tuple arrives as a tuple, an array as an array. `unpack` takes what comes back as hostile and raises
-ProtocolError; the memory it takes is bounded by the bytes that really arrived. Which values a *student* may return is
-decided in `autograder.checks.values`, not here.
+The value of a message: None, bool, int, float, str, bytes, list, tuple, dict whose keys are plain,
+torch tensors, numpy arrays, and towards the student only, what stands for arguments of ours
+(`autograder.checks.arguments`, TAGS). The types are exact: a tuple arrives as a tuple, an array as
+an array. `unpack` takes what comes back as hostile and raises ProtocolError; the memory it takes is
+bounded by the bytes that really arrived. Which values a *student* may return is decided in
+`autograder.checks.values`, not here.
 
 torch and numpy are imported only when a frame holds a tensor or an array.
 """
@@ -81,16 +84,23 @@ ENCODER = json.JSONEncoder(
 
 
 class ProtocolError(Exception):
-    """Bytes that are not a frame. The message says what is wrong with them, for the record and for the student."""
+    """Bytes that are not a frame.
+
+    The message says what is wrong with them, for the record and for the student.
+    """
 
 
 class Unsendable(Exception):
-    """A value that no frame can hold; a sentence fragment such as "a numpy array of dtype complex64"."""
+    """A value that no frame can hold; a sentence fragment such as "a numpy array of dtype
+    complex64".
+    """
 
 
 def pack(value: object, ours: type | None = None) -> bytes:
-    """The frame of `value`, its length in front. ours: the class of nodes with a `tag` and what is `inner`; without it
-    they are refused, as everything is that is no plain value.
+    """The frame of `value`, its length in front.
+
+    ours: the class of nodes with a `tag` and what is `inner`; without it they are refused, as
+    everything is that is no plain value.
 
     Raises Unsendable.
     """
@@ -117,8 +127,9 @@ def pack(value: object, ours: type | None = None) -> bytes:
 def unpack(
     frame: bytes | bytearray, deliver: Callable[[str, object], object] | None = None
 ) -> object:
-    """The value in a frame (without the length in front). `deliver` makes an argument of ours from its tag and content;
-    without it there may be none.
+    """The value in a frame (without the length in front).
+
+    `deliver` makes an argument of ours from its tag and content; without it there may be none.
 
     Raises ProtocolError for anything that `pack` would not have written.
     """
@@ -194,7 +205,10 @@ def _node(value: object, blobs: list, ours: type | None, depth: int) -> object:
 
 
 def _is_key(key: object, depth: int = 0) -> bool:
-    """Whether a dictionary may have this key: plain, with a hash that nobody can steer. NaN differs from itself."""
+    """Whether a dictionary may have this key: plain, with a hash that nobody can steer.
+
+    NaN differs from itself.
+    """
     kind = type(key)
     if kind is tuple:
         return depth < 2 and all(_is_key(item, depth + 1) for item in key)
@@ -263,7 +277,9 @@ def _header(frame: bytes | bytearray) -> tuple[dict, memoryview]:
 
 
 def _json(text: str) -> object:
-    """Parse strictly: no NaN, no number that overflows, no duplicate key, no nesting that exhausts the stack."""
+    """Parse strictly: no NaN, no number that overflows, no duplicate key, no nesting that exhausts
+    the stack.
+    """
     try:
         return DECODER.decode(text)
     except RecursionError:
@@ -312,7 +328,10 @@ def _checked_text(text: str, error: type[Exception]) -> str:
 
 
 def _blobs(header: dict, available: int) -> dict[int, tuple[str, tuple, int, int]]:
-    """Each tensor's (dtype, shape, begin, end). They tile the data in order, so no byte is counted twice."""
+    """Each tensor's (dtype, shape, begin, end).
+
+    They tile the data in order, so no byte is counted twice.
+    """
     blobs, expected = {}, 0
     for i, (name, entry) in enumerate(header.items()):
         if (
@@ -330,7 +349,8 @@ def _blobs(header: dict, available: int) -> dict[int, tuple[str, tuple, int, int
             or any(type(size) is not int or not 0 <= size <= MAX_DIMENSION for size in shape)
         ):
             raise ProtocolError(f"tensor {i} has an impossible shape")
-        # With a zero among the sizes no byte is needed, but strides are computed from the others and can overflow.
+        # With a zero among the sizes no byte is needed, but strides are computed from the others
+        # and can overflow.
         if math.prod(size or 1 for size in shape) > 2**40:
             raise ProtocolError(f"tensor {i} has an impossible shape")
         end = expected + math.prod(shape) * ITEM_BYTES[dtype]
@@ -387,7 +407,9 @@ def _value(
 
 
 def _keys_that_may_collide(node: object) -> int:
-    """How many keys that are not text all dictionaries have together: their hashes can be made to collide."""
+    """How many keys that are not text all dictionaries have together: their hashes can be made to
+    collide.
+    """
     count, stack = 0, [node]
     while stack:
         one = stack.pop()

@@ -1,8 +1,9 @@
-"""What a notebook's cells find around them inside the sandbox: a stand-in for Jupyter, and a limit on printing.
+"""What a notebook's cells find around them inside the sandbox: a stand-in for Jupyter, and a limit
+on printing.
 
-Widgets, `display` and figures are for a reader; while grading they must neither fail nor cost the half second that
-importing IPython takes. They are replaced by objects that accept everything and do nothing. matplotlib is the real
-one, drawing to memory: a helper may compute with what it returns.
+Widgets, `display` and figures are for a reader; while grading they must neither fail nor cost the
+half second that importing IPython takes. They are replaced by objects that accept everything and do
+nothing. matplotlib is the real one, drawing to memory: a helper may compute with what it returns.
 """
 
 import io
@@ -14,7 +15,10 @@ ALWAYS_INERT = ("IPython", "ipywidgets", "anywidget")
 
 
 class Inert:
-    """Accepts any call, attribute, index or loop, and does nothing. As a decorator it returns the function."""
+    """Accepts any call, attribute, index or loop, and does nothing.
+
+    As a decorator it returns the function.
+    """
 
     def __init__(self, *args: object, **kwargs: object):
         # `class Slider(anywidget.AnyWidget)` arrives here too, with a name, bases and a namespace.
@@ -88,14 +92,18 @@ def install() -> dict:
 
 
 def refuse_compiler() -> None:
-    """Say in words that `torch.compile` cannot compile here: that needs a C++ compiler, which is not inside."""
+    """Say in words that `torch.compile` cannot compile here: that needs a C++ compiler, which is
+    not inside.
+    """
     torch = sys.modules.get("torch")
     if torch is None:
         return
     compile_really = torch.compile
 
     def compile(model: object = None, *, backend: object = "inductor", **options: object) -> object:
-        """`torch.compile` for the backends that need no compiler ("eager", "aot_eager" and functions)."""
+        """`torch.compile` for the backends that need no compiler ("eager", "aot_eager" and
+        functions).
+        """
         if backend == "inductor":
             raise RuntimeError(
                 'torch.compile has no compiler while grading; leave it out, or pass backend="eager"'
@@ -106,7 +114,10 @@ def refuse_compiler() -> None:
 
 
 class Sink(io.TextIOBase):
-    """Takes what is printed: the first `limit` characters are kept, the rest is counted. It never blocks."""
+    """Takes what is printed: the first `limit` characters are kept, the rest is counted.
+
+    It never blocks.
+    """
 
     encoding, errors = "utf-8", "replace"
 

@@ -1,8 +1,10 @@
-"""The few functions of libseccomp (https://github.com/seccomp/libseccomp) that make a filter, through ctypes.
+"""The few functions of libseccomp (https://github.com/seccomp/libseccomp) that make a filter,
+through ctypes.
 
-Debian, Ubuntu and Fedora have the library in their base; apt, systemd and container runtimes use it. The bindings on PyPI are no
-better kept than these lines: pyseccomp had its last release in 2021 and wraps what is wrapped here. A test runs every rule
-through an interpreter of the program that comes out, so that a slip in a constant is found.
+Debian, Ubuntu and Fedora have the library in their base; apt, systemd and container runtimes use
+it. The bindings on PyPI are no better kept than these lines: pyseccomp had its last release in 2021
+and wraps what is wrapped here. A test runs every rule through an interpreter of the program that
+comes out, so that a slip in a constant is found.
 """
 
 import ctypes
@@ -28,7 +30,10 @@ ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # AUDIT_ARCH_* in
 
 
 class Comparison(ctypes.Structure):
-    """struct scmp_arg_cmp: argument `arg` against `a`; MASKED_EQUAL: its bits in `a` against `b`. All 64 bits count."""
+    """struct scmp_arg_cmp: argument `arg` against `a`; MASKED_EQUAL: its bits in `a` against `b`.
+
+    All 64 bits count.
+    """
 
     _fields_ = [
         ("arg", ctypes.c_uint),
@@ -43,10 +48,11 @@ class _Version(ctypes.Structure):
 
 
 class Filter:
-    """A filter in the making, for one architecture of ARCHITECTURES; `default` is what happens to calls without a rule.
+    """A filter in the making, for one architecture of ARCHITECTURES; `default` is what happens to
+    calls without a rule.
 
-    Calls of other architectures, the 32-bit ones of this processor too, end the process. Raises CourseError where the library is
-    missing, OSError where it refuses.
+    Calls of other architectures, the 32-bit ones of this processor too, end the process. Raises
+    CourseError where the library is missing, OSError where it refuses.
     """
 
     def __init__(self, machine: str, default: int):
@@ -64,13 +70,17 @@ class Filter:
             (NO_NEW_PRIVILEGES, 0),
         ):
             self._call("seccomp_attr_set", ctypes.c_int(attribute), ctypes.c_uint32(value))
-        # A search instead of a list: older versions have no such attribute, and their filters say the same more slowly.
+        # A search instead of a list: older versions have no such attribute, and their filters say
+        # the same more slowly.
         self._library.seccomp_attr_set(
             self._context, ctypes.c_int(OPTIMIZE), ctypes.c_uint32(BINARY_TREE)
         )
 
     def rule(self, action: int, name: str, comparisons: Sequence[Comparison] = ()) -> None:
-        """What happens to a call, if all comparisons hold. A name that this version does not know gets no rule."""
+        """What happens to a call, if all comparisons hold.
+
+        A name that this version does not know gets no rule.
+        """
         number = number_of(name)
         if number != UNKNOWN:
             self._call(
@@ -124,7 +134,9 @@ def library() -> ctypes.CDLL:
 
 
 def number_of(name: str) -> int:
-    """The number of a call here; a number of the library's own, below 0, for calls of other architectures; or UNKNOWN."""
+    """The number of a call here; a number of the library's own, below 0, for calls of other
+    architectures; or UNKNOWN.
+    """
     return library().seccomp_syscall_resolve_name(name.encode())
 
 

@@ -1,7 +1,8 @@
-"""Nothing of ours outlives us: helpers die with the process that started them, and its folders go too.
+"""Nothing of ours outlives us: helpers die with the process that started them, and its folders go
+too.
 
-A process that is killed runs no clean-up of its own. So the kernel is asked to kill our helpers with us, and a folder
-is removed by a shell that waits on a pipe for our end, however it comes.
+A process that is killed runs no clean-up of its own. So the kernel is asked to kill our helpers
+with us, and a folder is removed by a shell that waits on a pipe for our end, however it comes.
 """
 
 import ctypes
@@ -15,7 +16,10 @@ WAIT_AND_REMOVE = 'while read -r _; do :; done; rm -rf -- "$1"'
 
 
 def die_with(parent: int) -> None:
-    """In a helper: ask the kernel to kill us when `parent`, which started us, ends. Elsewhere than Linux: nothing."""
+    """In a helper: ask the kernel to kill us when `parent`, which started us, ends.
+
+    Elsewhere than Linux: nothing.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:  # it ended before the kernel was asked

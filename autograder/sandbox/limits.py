@@ -1,10 +1,13 @@
-"""What one submission may use. Sizes in bytes, times in seconds of the wall clock unless a name says otherwise.
+"""What one submission may use.
 
-Who enforces what: the address space, processor time, processes, file size and open files are resource limits of
-the kernel, set before the first line of student code; wall-clock time and the memory of the whole process tree are
-watched from outside; sizes on the pipe are checked by the reader. What a process waited for a processor is not its time:
-the clock is patient on a busy machine, up to three times as long (`process.PATIENCE`). Control groups are not used: they
-belong to whoever manages the machine, and who is not root can make none in most places.
+Sizes in bytes, times in seconds of the wall clock unless a name says otherwise.
+
+Who enforces what: the address space, processor time, processes, file size and open files are
+resource limits of the kernel, set before the first line of student code; wall-clock time and the
+memory of the whole process tree are watched from outside; sizes on the pipe are checked by the
+reader. What a process waited for a processor is not its time: the clock is patient on a busy
+machine, up to three times as long (`process.PATIENCE`). Control groups are not used: they belong to
+whoever manages the machine, and who is not root can make none in most places.
 """
 
 from dataclasses import asdict, dataclass
@@ -14,7 +17,10 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of one sandbox. The defaults fit chapter 1: small tensors, functions of a few milliseconds."""
+    """The limits of one sandbox.
+
+    The defaults fit chapter 1: small tensors, functions of a few milliseconds.
+    """
 
     start_seconds: float = (
         60.0  # from the first process to "ready": importing torch on a busy machine

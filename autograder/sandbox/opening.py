@@ -31,11 +31,12 @@ def open_student(
 ) -> Iterator[RemoteStudent]:
     """A student whose `cells` have run in a fresh sandbox, for the time of a `with` block.
 
-    withhold: what does not exist inside, as in `stage`. backend: default, the strongest one here; raises
-    CourseError if there is none. process: a sandbox that was started ahead with the same withhold, limits and backend
-    (see pool.py). extra: source files beside the reference, as in `stage`. ignored: what intake dropped, passed through as `student.ignored`.
-    account: what the submission may use; default, as much as `limits` let it. bury: waits, now or later, until a killed sandbox is gone.
-    Errors of the student are never raised here: see `student.cell_errors`.
+    withhold: what does not exist inside, as in `stage`. backend: default, the strongest one here;
+    raises CourseError if there is none. process: a sandbox that was started ahead with the same
+    withhold, limits and backend (see pool.py). extra: source files beside the reference, as in
+    `stage`. ignored: what intake dropped, passed through as `student.ignored`. account: what the
+    submission may use; default, as much as `limits` let it. bury: waits, now or later, until a
+    killed sandbox is gone. Errors of the student are never raised here: see `student.cell_errors`.
     """
     limits = limits or Limits()
     backend = backend or choose_backend()

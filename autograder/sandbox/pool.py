@@ -1,8 +1,8 @@
 """Sandboxes that start before they are needed.
 
-A cold start is almost all `import torch` by the worker. While one submission is being graded (which mostly waits, or
-runs on another core) the next sandbox can warm up. Each sandbox still serves one submission only: what is started
-ahead has never seen student code.
+A cold start is almost all `import torch` by the worker. While one submission is being graded (which
+mostly waits, or runs on another core) the next sandbox can warm up. Each sandbox still serves one
+submission only: what is started ahead has never seen student code.
 """
 
 from collections import deque
@@ -21,10 +21,12 @@ from autograder.sandbox.stage import stage
 
 
 class Pool:
-    """`with Pool(withhold) as pool:` and then `with pool.open_student(cells) as student:` for one after the other.
+    """`with Pool(withhold) as pool:` and then `with pool.open_student(cells) as student:` for one
+    after the other.
 
-    extra: source files beside the reference, as in `stage`. ahead: how many sandboxes to keep started. Use a pool
-    from one thread that outlives it: the kernel ends a sandbox together with the thread that started it.
+    extra: source files beside the reference, as in `stage`. ahead: how many sandboxes to keep
+    started. Use a pool from one thread that outlives it: the kernel ends a sandbox together with
+    the thread that started it.
     """
 
     def __init__(
@@ -54,7 +56,8 @@ class Pool:
         self._bury(0)
 
     def prepare(self, wait: bool = True) -> None:
-        """Make the files that are inside, and what has imported torch, before this process is forked: its forks then share them.
+        """Make the files that are inside, and what has imported torch, before this process is
+        forked: its forks then share them.
 
         Without `wait` the importing goes on meanwhile; a second call waits for it.
         """
@@ -69,7 +72,9 @@ class Pool:
     def open_student(
         self, cells: Sequence[Cell], ignored: Sequence[str] = (), account: Account | None = None
     ) -> Iterator[RemoteStudent]:
-        """Like `open_student`, in the sandbox that has waited longest; the next one starts meanwhile."""
+        """Like `open_student`, in the sandbox that has waited longest; the next one starts
+        meanwhile.
+        """
         self._bury(1)
         process = self._waiting.popleft() if self._waiting else self._start()
         if self._left is not None:

@@ -1,7 +1,9 @@
-"""One running sandbox seen from outside: the pipe with deadlines, the watch over memory, and the end of it.
+"""One running sandbox seen from outside: the pipe with deadlines, the watch over memory, and the
+end of it.
 
-Everything here assumes that the other side is hostile: it may say nothing, say too much, lie about lengths, close the
-pipe or keep it open with a child. The reader waits for the pipe, for the end of the process and for the clock at once.
+Everything here assumes that the other side is hostile: it may say nothing, say too much, lie about
+lengths, close the pipe or keep it open with a child. The reader waits for the pipe, for the end of
+the process and for the clock at once.
 """
 
 import fcntl
@@ -37,8 +39,9 @@ PATIENCE = 3  # times as much on the clock, for code that waits for a processor 
 
 
 class Died(Exception):
-    """The sandbox is gone, and why: kind is "time", "memory", "killed" or "suspect" (it answered what was not asked), text
-    a sentence."""
+    """The sandbox is gone, and why: kind is "time", "memory", "killed" or "suspect" (it answered
+    what was not asked), text a sentence.
+    """
 
     def __init__(self, kind: str, text: str):
         super().__init__(kind, text)
@@ -99,7 +102,8 @@ class Process:
         if self.ready:
             return
         try:
-            # One that was started ahead may have been ready for minutes: its word is waiting in the pipe.
+            # One that was started ahead may have been ready for minutes: its word is waiting in the
+            # pipe.
             message = self.receive(
                 max(self.started + self.limits.start_seconds, time.monotonic() + LOOK_EVERY)
             )
@@ -113,7 +117,10 @@ class Process:
         self.ready = True
 
     def send(self, frame: bytes, deadline: float) -> None:
-        """Write a whole frame before `deadline` (time.monotonic). What is read next is the answer to it."""
+        """Write a whole frame before `deadline` (time.monotonic).
+
+        What is read next is the answer to it.
+        """
         self._asked = time.monotonic()
         if (
             self._asked - self._waiting.looked >= LOOK_EVERY
@@ -157,12 +164,16 @@ class Process:
         self.bury()
 
     def end(self) -> None:
-        """Kill the whole tree: no line of a student's runs any more. Until it is gone, see `bury`, its memory is taken. Safe to call twice."""
+        """Kill the whole tree: no line of a student's runs any more.
+
+        Until it is gone, see `bury`, its memory is taken. Safe to call twice.
+        """
         if self._child is None or self._dying is not None:
             return
         self._look_at_peak()
         self._look_at_waiting()
-        # With a process namespace, the death of its first process is the death of all; that one is bwrap's child.
+        # With a process namespace, the death of its first process is the death of all; that one is
+        # bwrap's child.
         inner = children(self._child.pid)
         self._dying = (
             [os.pidfd_open(pid) for pid in inner if _exists(pid)] if self._ended is not None else []
@@ -208,7 +219,9 @@ class Process:
         return data
 
     def _wait(self, fd: int, event: int, deadline: float) -> None:
-        """Return when `fd` is ready; watch the clock, the memory and the life of the sandbox meanwhile."""
+        """Return when `fd` is ready; watch the clock, the memory and the life of the sandbox
+        meanwhile.
+        """
         poll = select.poll()
         poll.register(fd, event)
         if not self.ready:
@@ -216,7 +229,8 @@ class Process:
         elif self._ended is not None:
             poll.register(self._ended, select.POLLIN)
         while True:
-            self._look()  # also while bytes arrive: an answer can be as slow and large as its sender likes
+            # also while bytes arrive: an answer can be as slow and large as its sender likes
+            self._look()
             if self.each_look is not None:
                 self.each_look()
             left = deadline - time.monotonic()
@@ -232,7 +246,8 @@ class Process:
                     )  # we were late for nothing; it went on meanwhile
             if fd in found:
                 if event == select.POLLIN and time.monotonic() - self._waiting.looked >= GLANCE:
-                    self._look_at_waiting()  # now, since a child that answers ends, and takes along how long it had waited
+                    # now, since a child that answers ends, and takes along how long it had waited
+                    self._look_at_waiting()
                 return
             if self._errors in found:
                 piece = os.read(self._errors, 4096)
@@ -246,7 +261,9 @@ class Process:
         return [self._child.pid, *descendants(self._child.pid)]
 
     def _kept_waiting(self, deadline: float) -> float:
-        """Seconds since the last question that the tree was ready to run and had no processor: they are not its time."""
+        """Seconds since the last question that the tree was ready to run and had no processor: they
+        are not its time.
+        """
         self._look_at_waiting()
         return min(
             self._waiting.total - self._waited_before,

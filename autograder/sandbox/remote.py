@@ -1,7 +1,9 @@
-"""A student whose functions run in a sandbox: the same calls as `LocalStudent`, with walls and a clock.
+"""A student whose functions run in a sandbox: the same calls as `LocalStudent`, with walls and a
+clock.
 
-Cells and calls are answered by a worker that may die at any time. A death costs the stage that caused it; the next
-stage gets a fresh sandbox, a bounded number of times, in which the cells that hung or killed the last one are left out.
+Cells and calls are answered by a worker that may die at any time. A death costs the stage that
+caused it; the next stage gets a fresh sandbox, a bounded number of times, in which the cells that
+hung or killed the last one are left out.
 """
 
 import sys
@@ -40,7 +42,9 @@ INTERPRETING = ("torch", "autograder.checks.interpreting")
 
 
 class RemoteStudent(Student):
-    """See `open_student`. Attributes: cell_errors (list of CellError), ignored, printed (what the code printed, capped,
+    """See `open_student`.
+
+    Attributes: cell_errors (list of CellError), ignored, printed (what the code printed, capped,
     with a last line that says how much was cut), and what every Student has.
     """
 
@@ -86,9 +90,11 @@ class RemoteStudent(Student):
 
     @property
     def peak(self) -> int:
-        """The most bytes of memory that one process of its sandboxes had at a time, measured from outside; 0 where /proc does not tell.
+        """The most bytes of memory that one process of its sandboxes had at a time, measured from
+        outside; 0 where /proc does not tell.
 
-        What torch takes is in it. A process that lives for less than a tenth of a second may be missed.
+        What torch takes is in it. A process that lives for less than a tenth of a second may be
+        missed.
         """
         now = self._process.peak if self._process is not None else 0
         return max(self._peak, now, *(one.peak for one in self._clean.values()))
@@ -101,7 +107,9 @@ class RemoteStudent(Student):
             one.new_exercise(withheld, fault)
 
     def new_stage(self) -> None:
-        """Another stage begins: forget calls and objects, and come back to life if the last one was deadly."""
+        """Another stage begins: forget calls and objects, and come back to life if the last one was
+        deadly.
+        """
         super().new_stage()
         self._kept.clear()
         self._callbacks.forget()
@@ -110,7 +118,9 @@ class RemoteStudent(Student):
             one.new_stage()
 
     def begin_afresh(self) -> None:
-        """End the sandbox, if it was asked anything; `new_stage` starts another one, in which the cells run again."""
+        """End the sandbox, if it was asked anything; `new_stage` starts another one, in which the
+        cells run again.
+        """
         if self._number == self._loaded_at:
             return
         self._end()
@@ -136,9 +146,11 @@ class RemoteStudent(Student):
         return self._performed(request)
 
     def _replayed(self, request: Request) -> Returned:
-        """A launcher's kernels: the notebook's process says what it starts, and a clean one, which never saw it, runs that.
+        """A launcher's kernels: the notebook's process says what it starts, and a clean one, which
+        never saw it, runs that.
 
-        The launcher is given marks in place of numbers, so that the arguments of its kernels cannot hold an answer.
+        The launcher is given marks in place of numbers, so that the arguments of its kernels cannot
+        hold an answer.
         """
         asked = replace(
             request, args=marked_arguments(request.args), more=request.more | {"record": True}
@@ -165,7 +177,10 @@ class RemoteStudent(Student):
                 ) from None
 
     def _attempt(self, request: Request) -> Returned:
-        """One request to the sandbox that is there. Raises StudentError, and Died for an answer to something else."""
+        """One request to the sandbox that is there.
+
+        Raises StudentError, and Died for an answer to something else.
+        """
         self._check_alive(request)
         if (
             self._returned > self._limits.answer_bytes
@@ -191,7 +206,8 @@ class RemoteStudent(Student):
             self._callbacks.during(lasting=request.keep is not None) as register,
         ):
             low = lowered(request, register)
-            # Files and packages are not there, and what stands for them refuses by itself; operators are watched.
+            # Files and packages are not there, and what stands for them refuses by itself;
+            # operators are watched.
             watched = {
                 name: why
                 for name, why in request.withheld.items()
@@ -216,7 +232,9 @@ class RemoteStudent(Student):
         return outcome
 
     def _ask(self, request: dict, deadline: float, again: bool = False) -> None:
-        """Send a request with a number of its own; again: with the last one, of which it is the second half."""
+        """Send a request with a number of its own; again: with the last one, of which it is the
+        second half.
+        """
         self._number += not again
         self._process.send(frames.pack({**request, "number": self._number}, Ours), deadline)
 
@@ -233,7 +251,8 @@ class RemoteStudent(Student):
         return message
 
     def _converse(self, request: dict, again: bool = False) -> dict:
-        """Send a request and answer what the student asks of our callables, until the request is answered.
+        """Send a request and answer what the student asks of our callables, until the request is
+        answered.
 
         The time that our own functions take is part of the call's.
         """
@@ -264,7 +283,8 @@ class RemoteStudent(Student):
 
     def _apart(self, request: Request) -> dict:
         if self._memory is None:
-            # A kernel may end its process; one that is only compiled, where no notebook ran, does not, and Triton stays imported.
+            # A kernel may end its process; one that is only compiled, where no notebook ran, does
+            # not, and Triton stays imported.
             apart = request.do == "kernel" or request.do == "replay" and not request.more["compile"]
             return {"apart": True} if apart else {}
         if request.keep is not None:
@@ -312,7 +332,10 @@ class RemoteStudent(Student):
             self._memory = before
 
     def _outcome(self, request: Request, sent: tuple, answer: dict) -> Returned:
-        """Make sense of an answer, trusting nothing in it. Raises StudentError, or Died for nonsense."""
+        """Make sense of an answer, trusting nothing in it.
+
+        Raises StudentError, or Died for nonsense.
+        """
         self._printed.remember(answer)
         if (
             answer.get("say") == "error"
@@ -368,7 +391,10 @@ class RemoteStudent(Student):
                 self._load()
 
     def _load(self) -> None:
-        """Run the cells. A cell that ends the sandbox is remembered by its place and skipped from then on."""
+        """Run the cells.
+
+        A cell that ends the sandbox is remembered by its place and skipped from then on.
+        """
         running = None
         try:
             deadline = self._deadline(self._limits.cells_seconds)
@@ -442,5 +468,7 @@ class RemoteStudent(Student):
 
 
 def _kind(died: Died) -> str:
-    """What a death means for the student: one that answered what was not asked proves nothing, and a human looks."""
+    """What a death means for the student: one that answered what was not asked proves nothing, and
+    a human looks.
+    """
     return "fault" if died.kind == "suspect" else died.kind

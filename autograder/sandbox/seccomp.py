@@ -1,16 +1,22 @@
-"""The system calls that exist inside the sandbox: a list of what is allowed. Whatever is not on it is refused.
+"""The system calls that exist inside the sandbox: a list of what is allowed.
 
-bubblewrap loads the filter (`--seccomp FD`) just before the worker starts, and a zygote before its fork hears of a student;
-nothing inside can remove it. Namespaces, an unprivileged user, no capabilities and no_new_privs stand in front of it; the filter
-takes away the parts of the kernel in which past escapes were found and, as a list of what is allowed, those in which the next
-ones will be. libseccomp makes the program (libseccomp.py). Without it there is no sandbox: no other filter takes its place.
+Whatever is not on it is refused.
 
-The list was written beside the default profile of Docker, github.com/moby/moby, profiles/seccomp/default.json, which lets
-PyTorch and everything else run in containers, and is shorter by what a sandbox for functions has no use for: sockets, shared
-memory of System V, message queues, watching files, asynchronous input and output, namespaces, keys, priorities.
+bubblewrap loads the filter (`--seccomp FD`) just before the worker starts, and a zygote before its
+fork hears of a student; nothing inside can remove it. Namespaces, an unprivileged user, no
+capabilities and no_new_privs stand in front of it; the filter takes away the parts of the kernel in
+which past escapes were found and, as a list of what is allowed, those in which the next ones will
+be. libseccomp makes the program (libseccomp.py). Without it there is no sandbox: no other filter
+takes its place.
 
-A call that is not on the list fails with ENOSYS, "no such call", after which libraries take an older one; those in REFUSED,
-which everybody knows to exist, with EPERM. It does not filter paths: a filter cannot read memory that a pointer leads to.
+The list was written beside the default profile of Docker, github.com/moby/moby,
+profiles/seccomp/default.json, which lets PyTorch and everything else run in containers, and is
+shorter by what a sandbox for functions has no use for: sockets, shared memory of System V, message
+queues, watching files, asynchronous input and output, namespaces, keys, priorities.
+
+A call that is not on the list fails with ENOSYS, "no such call", after which libraries take an
+older one; those in REFUSED, which everybody knows to exist, with EPERM. It does not filter paths: a
+filter cannot read memory that a pointer leads to.
 """
 
 import functools
@@ -65,7 +71,8 @@ PR_SET_PDEATHSIG, SIGKILL = (
     1,
     9,
 )  # "die when the parent dies" may be set (setpriv does), never taken back
-# linux/prctl.h: what an interpreter, the C library and setpriv ask of their own process. Whoever asks for more hears ENOSYS.
+# linux/prctl.h: what an interpreter, the C library and setpriv ask of their own process. Whoever
+# asks for more hears ENOSYS.
 PRCTL = {
     "GET_PDEATHSIG": 2,
     "GET_DUMPABLE": 3,
@@ -91,7 +98,8 @@ PRCTL = {
     "SME_GET_VL": 64,
     "SET_VMA": 0x53564D41,
 }
-# asm-generic/ioctls.h: is it a terminal, how large, how much can be read; blocking and closing on exec. Not: typing into a terminal.
+# asm-generic/ioctls.h: is it a terminal, how large, how much can be read; blocking and closing on
+# exec. Not: typing into a terminal.
 IOCTL = {
     "TCGETS": 0x5401,
     "TIOCGPGRP": 0x540F,
@@ -102,8 +110,9 @@ IOCTL = {
     "FIOCLEX": 0x5451,
     "TCGETS2": 0x802C542A,
 }
-# name: each a list of comparisons, one of which must hold. All 64 bits are compared, of which the kernel reads 32 in some: what has
-# others set is refused. clone3 is not here, because its flags are behind a pointer; glibc then takes clone.
+# name: each a list of comparisons, one of which must hold. All 64 bits are compared, of which the
+# kernel reads 32 in some: what has others set is refused. clone3 is not here, because its flags are
+# behind a pointer; glibc then takes clone.
 LOOKED_INTO = {
     "clone": [[Comparison(0, MASKED_EQUAL, CLONE_NEW, 0)]],
     "socketpair": [[Comparison(0, EQUAL, AF_UNIX)]],
@@ -127,7 +136,8 @@ REFUSED = """
 
 @functools.cache
 def program(machine: str | None = None) -> bytes:
-    """The filter for this machine (or "x86_64", "aarch64") as an array of struct sock_filter, eight bytes each.
+    """The filter for this machine (or "x86_64", "aarch64") as an array of struct sock_filter, eight
+    bytes each.
 
     Raises CourseError for any other architecture, and where libseccomp is missing.
     """

@@ -1,8 +1,10 @@
-"""The few files of ours that exist inside a sandbox: the worker, and the reference without what is to be written.
+"""The few files of ours that exist inside a sandbox: the worker, and the reference without what is
+to be written.
 
-A stage is a folder made on the host and bound read-only. It holds copies, never links, and source only: bytecode of
-a withheld module would be the module. Checks, mistakes, solutions and the grader's own code stay outside, because
-nothing inside needs them and a student's code can read whatever is there.
+A stage is a folder made on the host and bound read-only. It holds copies, never links, and source
+only: bytecode of a withheld module would be the module. Checks, mistakes, solutions and the
+grader's own code stay outside, because nothing inside needs them and a student's code can read
+whatever is there.
 """
 
 import ast
@@ -22,7 +24,8 @@ from autograder.checks.withheld import WHY
 from autograder.errors import CourseError
 from autograder.sandbox.lifetime import remove_when_we_end
 
-# Everything of `autograder` that the worker imports; a test compares this with what it really loads.
+# Everything of `autograder` that the worker imports; a test compares this with what it really
+# loads.
 WORKER_FILES = (
     "__init__.py",
     "checks/__init__.py",
@@ -66,12 +69,15 @@ def stage(
     withhold: Sequence[str] | Mapping[str, str] = (),
     extra: Mapping[str, str] = MappingProxyType({}),
 ) -> Path:
-    """A folder to bind into a sandbox, without what is in `withhold`, names or names with the reason.
+    """A folder to bind into a sandbox, without what is in `withhold`, names or names with the
+    reason.
 
-    Of the reference a module ("reference_impl.embeddings.counts") is left out, and a function stays without its body; the
-    name of a package is written down, so that the walls hide it (`hidden_packages`) and the worker puts a stand-in there.
-    extra: further source files, from their path to their text. Made once per process and set of names, removed when the
-    process ends, however it ends. Raises CourseError for a name that is no module: a misspelt one would leave the answer in.
+    Of the reference a module ("reference_impl.embeddings.counts") is left out, and a function stays
+    without its body; the name of a package is written down, so that the walls hide it
+    (`hidden_packages`) and the worker puts a stand-in there. extra: further source files, from
+    their path to their text. Made once per process and set of names, removed when the process ends,
+    however it ends. Raises CourseError for a name that is no module: a misspelt one would leave the
+    answer in.
     """
     why = dict(withhold) if isinstance(withhold, Mapping) else dict.fromkeys(withhold, WHY)
     return _stage(tuple(sorted(why.items())), tuple(sorted(extra.items())))
@@ -123,7 +129,9 @@ def _stage(withhold: tuple[tuple[str, str], ...], extra: tuple[tuple[str, str], 
 
 
 def pinned(lock: Path = LOCK) -> list[str]:
-    """The packages that an environment of ours must have on this system, as a module of the same name is spelt; none without a lock."""
+    """The packages that an environment of ours must have on this system, as a module of the same
+    name is spelt; none without a lock.
+    """
     from packaging.requirements import InvalidRequirement, Requirement
 
     found = []
@@ -146,7 +154,9 @@ def hidden_packages(stage: Path) -> list[str]:
 
 
 def without(source: str, module: str, functions: Mapping[str, str]) -> str:
-    """A module's text in which some functions at its top refuse, with the reason, instead of what they did."""
+    """A module's text in which some functions at its top refuse, with the reason, instead of what
+    they did.
+    """
     lines = source.split("\n")
     for node in reversed(ast.parse(source).body):
         if isinstance(node, ast.FunctionDef) and node.name in functions:

@@ -1,7 +1,8 @@
-"""What holds a student's code on this machine, in words: the filter of system calls, the user that it runs as, what limits it.
+"""What holds a student's code on this machine, in words: the filter of system calls, the user that
+it runs as, what limits it.
 
-`course doctor` prints this above its attempts. What is said of the user is seen from outside, on a process that was started
-as grading starts one; where that cannot be seen, it says so.
+`course doctor` prints this above its attempts. What is said of the user is seen from outside, on a
+process that was started as grading starts one; where that cannot be seen, it says so.
 """
 
 import os
@@ -25,7 +26,9 @@ NO_USE = {
 
 
 def surroundings(backend: Backend | None) -> dict[str, str]:
-    """By topic a sentence or two: "filter", "privileges", "groups", "limits"; without a backend what can be said without one."""
+    """By topic a sentence or two: "filter", "privileges", "groups", "limits"; without a backend
+    what can be said without one.
+    """
     return {
         "filter": filter_words(backend),
         "privileges": privileges_words(backend),
@@ -108,7 +111,9 @@ def limits_words(backend: Backend | None, limits: Limits = Limits()) -> str:
 
 
 def _seen(backend: Backend) -> dict[str, str] | None:
-    """Of the innermost process of a sandbox, what the kernel says outside; None where it cannot be seen."""
+    """Of the innermost process of a sandbox, what the kernel says outside; None where it cannot be
+    seen.
+    """
     try:
         process = Process(backend, stage(), Limits(), ())
     except OSError:

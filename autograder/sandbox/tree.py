@@ -1,7 +1,8 @@
-"""What /proc tells of a sandbox's processes, from outside: their memory, their files, how long they waited for a processor.
+"""What /proc tells of a sandbox's processes, from outside: their memory, their files, how long they
+waited for a processor.
 
-Where /proc is not there or does not tell, the answer is 0 or nothing: the limits that the kernel holds are in force all
-the same.
+Where /proc is not there or does not tell, the answer is 0 or nothing: the limits that the kernel
+holds are in force all the same.
 """
 
 import os
@@ -14,8 +15,8 @@ WRITABLE = ("/tmp", "/dev/shm")  # inside, each a small file system in memory
 def tree_memory(pid: int, suspicious: int) -> int:
     """Bytes of memory in use by `pid` and all its descendants; 0 where /proc does not tell.
 
-    Resident sizes count a page once for each process that shares it, as forked ones do. Only if their sum is over
-    `suspicious` is the exact and slower proportional size read.
+    Resident sizes count a page once for each process that shares it, as forked ones do. Only if
+    their sum is over `suspicious` is the exact and slower proportional size read.
     """
     pids = [pid, *descendants(pid)]
     total = sum(resident(one) for one in pids)
@@ -33,7 +34,8 @@ def descendants(pid: int) -> list[int]:
 def files_made(pid: int) -> int:
     """Files and folders in the sandbox's own places in memory; 0 where that cannot be told.
 
-    Their bytes are capped by the mounts. Empty files are not, and each takes a kilobyte of the kernel's memory.
+    Their bytes are capped by the mounts. Empty files are not, and each takes a kilobyte of the
+    kernel's memory.
     """
     return max(
         (
@@ -93,7 +95,9 @@ def resident(pid: int) -> int:
 
 
 def peak(pid: int) -> int:
-    """The most bytes of memory that one process had at a time since it began, shared pages included; 0 where /proc does not tell."""
+    """The most bytes of memory that one process had at a time since it began, shared pages
+    included; 0 where /proc does not tell.
+    """
     try:
         [line] = [
             line
@@ -114,7 +118,9 @@ def _proportional(pid: int) -> int:
 
 
 def scheduled(pids: list[int]) -> dict[int, tuple[float, float]]:
-    """By thread of some processes: seconds that it ran, and that it was ready to run and waited for a processor, since it began."""
+    """By thread of some processes: seconds that it ran, and that it was ready to run and waited for
+    a processor, since it began.
+    """
     found = {}
     for pid in pids:
         try:
@@ -128,7 +134,9 @@ def scheduled(pids: list[int]) -> dict[int, tuple[float, float]]:
 
 
 def waited_here() -> float:
-    """Seconds that the calling thread was ready to run and waited for a processor, since it began; 0 where /proc does not tell."""
+    """Seconds that the calling thread was ready to run and waited for a processor, since it began;
+    0 where /proc does not tell.
+    """
     try:
         return _scheduled("/proc/thread-self/schedstat")[1]
     except (OSError, ValueError):

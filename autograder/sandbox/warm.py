@@ -1,13 +1,16 @@
-"""bubblewrap's walls with torch imported once: each submission gets a fresh fork of a process that has seen no student.
+"""bubblewrap's walls with torch imported once: each submission gets a fresh fork of a process that
+has seen no student.
 
-A cold start is almost all `import torch`. Here a zygote (zygote.py) stands inside bubblewrap's walls, and forks a worker on
-request, behind walls of the same kind: own processes, mounts and shared memory, another user, no capability, the same
-system-call filter. What a student does ends with that fork. The cold backend is the reference: both pass the same attempts to
-escape and give the same verdicts.
+A cold start is almost all `import torch`. Here a zygote (zygote.py) stands inside bubblewrap's
+walls, and forks a worker on request, behind walls of the same kind: own processes, mounts and
+shared memory, another user, no capability, the same system-call filter. What a student does ends
+with that fork. The cold backend is the reference: both pass the same attempts to escape and give
+the same verdicts.
 
-A zygote serves one set of withheld names, for the process that started it and for the forks of that: torch is imported once,
-however many workers there are. Each request carries the socket for its answer, so that none hears another's. A zygote that does
-not answer is replaced by one of the worker's own; if that does not either, the sandbox starts cold.
+A zygote serves one set of withheld names, for the process that started it and for the forks of
+that: torch is imported once, however many workers there are. Each request carries the socket for
+its answer, so that none hears another's. A zygote that does not answer is replaced by one of the
+worker's own; if that does not either, the sandbox starts cold.
 """
 
 import atexit
@@ -39,7 +42,9 @@ class WarmBackend(BubblewrapBackend):
     def start(
         self, stage: Path, limits: Limits, warm: Sequence[str], read: int, write: int, errors: int
     ) -> tuple[Child, tuple[str, ...]]:
-        """A worker forked from the zygote of this process or of the one that it was forked from; cold, where none answers."""
+        """A worker forked from the zygote of this process or of the one that it was forked from;
+        cold, where none answers.
+        """
         key = (stage, tuple(warm))
         for _ in range(2):
             try:
@@ -77,7 +82,10 @@ class WarmBackend(BubblewrapBackend):
 
 
 class Zygote:
-    """The process inside that forks workers, once it is ready. Raises OSError or EOFError where it does not answer."""
+    """The process inside that forks workers, once it is ready.
+
+    Raises OSError or EOFError where it does not answer.
+    """
 
     def __init__(self, stage: Path, limits: Limits, warm: Sequence[str]):
         self._owner = os.getpid()
@@ -116,7 +124,10 @@ class Zygote:
         self.ready = False
 
     def wait_until_ready(self, limits: Limits) -> None:
-        """Wait until it has imported what it shares, and see one fork of it put up its walls. Where that fails it is ended."""
+        """Wait until it has imported what it shares, and see one fork of it put up its walls.
+
+        Where that fails it is ended.
+        """
         nothing = os.open(os.devnull, os.O_RDWR)
         try:
             self._control.settimeout(limits.start_seconds)
@@ -182,13 +193,17 @@ class Zygote:
         return Forked(descriptors[0], ending)
 
     def retire(self) -> None:
-        """Ask it for no more forks; it ends with the last of its workers, when nobody else can ask it either."""
+        """Ask it for no more forks; it ends with the last of its workers, when nobody else can ask
+        it either.
+        """
         self._control.close()
         if self._owner == os.getpid():
             _RETIRED[:] = [one for one in (*_RETIRED, self._child) if one.poll() is None]
 
     def end(self) -> None:
-        """End it and whatever it has forked; in a fork of the process that started it, only stop using it."""
+        """End it and whatever it has forked; in a fork of the process that started it, only stop
+        using it.
+        """
         self.retire()
         if self._owner == os.getpid():
             self._child.kill()
@@ -207,7 +222,9 @@ class Forked:
         )
 
     def wait(self, timeout: float | None = None) -> int:
-        """How the worker ended: its exit status, or 128 and the signal's number; -9 if the overseer was killed."""
+        """How the worker ended: its exit status, or 128 and the signal's number; -9 if the overseer
+        was killed.
+        """
         if self._code is None:
             if not select.select([self._pidfd], [], [], timeout)[0]:
                 raise subprocess.TimeoutExpired("a forked worker", timeout)
@@ -224,6 +241,9 @@ _RETIRED: list[subprocess.Popen] = []
 
 @atexit.register
 def end_all() -> None:
-    """End the zygotes of this process. The kernel would, a moment after our own end; then nobody waits for them."""
+    """End the zygotes of this process.
+
+    The kernel would, a moment after our own end; then nobody waits for them.
+    """
     while _ZYGOTES:
         _ZYGOTES.popitem()[1].end()

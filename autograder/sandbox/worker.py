@@ -1,11 +1,13 @@
-"""The process inside the sandbox: runs a notebook's cells, then calls its functions as the checker asks.
+"""The process inside the sandbox: runs a notebook's cells, then calls its functions as the checker
+asks.
 
-Started as `python -I -S -B worker.py CONFIG`, CONFIG being JSON: {"read", "write": file descriptors of the pipe,
-"path": folders for sys.path, "warm": modules to import before any student is there, "limits": see limits.py,
-"count_processes": whether the limit on processes can be used}.
+Started as `python -I -S -B worker.py CONFIG`, CONFIG being JSON: {"read", "write": file descriptors
+of the pipe, "path": folders for sys.path, "warm": modules to import before any student is there,
+"limits": see limits.py, "count_processes": whether the limit on processes can be used}.
 
-Nothing here protects anything once student code runs: it shares this process and may rewrite all of it. What it says
-is taken as hostile on the other side; the walls are the kernel's. This module only has to be right for honest work.
+Nothing here protects anything once student code runs: it shares this process and may rewrite all of
+it. What it says is taken as hostile on the other side; the walls are the kernel's. This module only
+has to be right for honest work.
 """
 
 import json
@@ -15,7 +17,8 @@ import resource
 import signal
 import sys
 
-# What every worker imports sooner or later: a process that forks workers does it once, and compiles them once.
+# What every worker imports sooner or later: a process that forks workers does it once, and compiles
+# them once.
 NEEDED = (
     "linecache",
     "__future__",
@@ -37,7 +40,8 @@ def main() -> None:
         *sys.path,
         *config["path"][1:],
     ]  # ours, Python's own, the installed packages
-    # The pipe may be stdin and stdout (in a container): move it away, so that nothing printed can get into it.
+    # The pipe may be stdin and stdout (in a container): move it away, so that nothing printed can
+    # get into it.
     read, write = os.dup(config["read"]), os.dup(config["write"])
     for fd in (config["read"], config["write"]):
         os.close(fd)
@@ -48,7 +52,9 @@ def main() -> None:
 
 
 def warm_up(warm: list[str]) -> None:
-    """Import what may take long, before any student is there, with nothing to read and nowhere to print."""
+    """Import what may take long, before any student is there, with nothing to read and nowhere to
+    print.
+    """
     quiet = os.open(os.devnull, os.O_RDWR)
     os.dup2(quiet, 0)
     os.dup2(quiet, 1)
@@ -70,7 +76,10 @@ def begin(read: int, write: int, limits: dict, count_processes: bool) -> None:
 
 
 def set_limits(limits: dict, count_processes: bool) -> None:
-    """The kernel's limits on this process and its children. Only lowered from here on: no capability to raise them."""
+    """The kernel's limits on this process and its children.
+
+    Only lowered from here on: no capability to raise them.
+    """
     mapped = (
         int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
         if sys.platform == "linux"
@@ -156,7 +165,9 @@ class Worker:
                 self.answer(request)
 
     def answer_apart(self, request: dict) -> None:
-        """Answer in a child, which takes what it breaks with it; with "cap", within that much memory."""
+        """Answer in a child, which takes what it breaks with it; with "cap", within that much
+        memory.
+        """
         child = os.fork()
         if child == 0:
             try:
@@ -193,7 +204,9 @@ class Worker:
             )
 
     def answer(self, request: dict) -> None:
-        """Carry a request out and send the answer, or the reason why it cannot be sent; never more than is read."""
+        """Carry a request out and send the answer, or the reason why it cannot be sent; never more
+        than is read.
+        """
         label = request["label"]
         self.executor.begin(request["stage"])
         self.serving = True
@@ -214,7 +227,9 @@ class Worker:
         self._write(frame)
 
     def run_cells(self, cells: list, skip: list) -> dict:
-        """Run the cells in order, each alone: an error in one is reported and the next one still runs."""
+        """Run the cells in order, each alone: an error in one is reported and the next one still
+        runs.
+        """
         errors, flags = [], 0
         for index, (filename, source) in enumerate(cells):
             if index not in skip:
@@ -225,7 +240,9 @@ class Worker:
         return {"say": "started", "errors": errors} | self._printed()
 
     def run_cell(self, filename: str, source: str, flags: int) -> tuple[str | None, bool, int]:
-        """Run one cell: the error's text or None, whether it is ours, the `from __future__` flags, which last as in Jupyter."""
+        """Run one cell: the error's text or None, whether it is ours, the `from __future__` flags,
+        which last as in Jupyter.
+        """
         import __future__
 
         import linecache
@@ -274,7 +291,9 @@ class Worker:
         return implementation
 
     def _plain(self, value: object) -> object:
-        """A copy of `value` under the rules that hold at home too, once torch is there to have tensors at all."""
+        """A copy of `value` under the rules that hold at home too, once torch is there to have
+        tensors at all.
+        """
         if "torch" not in sys.modules:
             return value
         from autograder.checks.values import cross

@@ -1,13 +1,16 @@
-"""The process inside a warm sandbox's outer walls: it has imported torch once, and forks a worker for each submission.
+"""The process inside a warm sandbox's outer walls: it has imported torch once, and forks a worker
+for each submission.
 
-Started as `python -I -S -B zygote.py CONFIG`, CONFIG being JSON: {"control": file descriptor of a socket, "path": folders for
-sys.path, "warm": modules to import}. On the socket come requests, one a message: {"limits", "uid", "filter", "tmp", "only_try"} with three
-file descriptors (requests, answers, complaints), one for the worker's end, and a socket for the answer to the request: a pidfd.
+Started as `python -I -S -B zygote.py CONFIG`, CONFIG being JSON: {"control": file descriptor of a
+socket, "path": folders for sys.path, "warm": modules to import}. On the socket come requests, one a
+message: {"limits", "uid", "filter", "tmp", "only_try"} with three file descriptors (requests,
+answers, complaints), one for the worker's end, and a socket for the answer to the request: a pidfd.
 
-No line of a student's is ever run here, and no worker can see this process: each is the first process of namespaces of its
-own (processes, mounts, memory shared between processes), with a /tmp, /dev/shm and /proc of its own, as a user that owns
-nothing, without capabilities, behind the system-call filter. All that is done in `enter` before the worker hears of a
-student. Network and host name are those of the outer walls, which have neither.
+No line of a student's is ever run here, and no worker can see this process: each is the first
+process of namespaces of its own (processes, mounts, memory shared between processes), with a /tmp,
+/dev/shm and /proc of its own, as a user that owns nothing, without capabilities, behind the
+system-call filter. All that is done in `enter` before the worker hears of a student. Network and
+host name are those of the outer walls, which have neither.
 """
 
 import base64
@@ -47,7 +50,9 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main() -> None:
-    """Import, say "ready", and fork until the socket closes; then wait for the workers that are left."""
+    """Import, say "ready", and fork until the socket closes; then wait for the workers that are
+    left.
+    """
     config = json.loads(sys.argv[1])
     sys.path[:] = [
         config["path"][0],
@@ -92,7 +97,10 @@ def main() -> None:
 
 
 def answer(asker: int, pidfd: int) -> None:
-    """Send the pidfd of what was forked. Who asked may be gone; its worker then ends with its pipes."""
+    """Send the pidfd of what was forked.
+
+    Who asked may be gone; its worker then ends with its pipes.
+    """
     with socket.socket(fileno=asker) as said:
         try:
             socket.send_fds(said, [b"forked"], [pidfd])
@@ -103,7 +111,9 @@ def answer(asker: int, pidfd: int) -> None:
 def oversee(
     request: dict, control: socket.socket, read: int, write: int, errors: int, ending: int
 ) -> None:
-    """Between zygote and worker: makes the namespaces, whose first process its own fork is, and tells how that ended."""
+    """Between zygote and worker: makes the namespaces, whose first process its own fork is, and
+    tells how that ended.
+    """
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.close(control.detach())
     os.setsid()

@@ -1,7 +1,8 @@
-"""What this course needs from Sphinx beside a library's theme: executed pages, MathJax from disk, figures' scripts.
+"""What this course needs from Sphinx beside a library's theme: executed pages, MathJax from disk,
+figures' scripts.
 
-The counterpart of book/_ext/course_theme.py in the trial of themes (bench/themes.py). It leaves all that the theme
-itself loads on the page.
+The counterpart of book/_ext/course_theme.py in the trial of themes (bench/themes.py). It leaves all
+that the theme itself loads on the page.
 """
 
 import os

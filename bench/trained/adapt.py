@@ -2,11 +2,13 @@
 
     python bench/trained/adapt.py [--steps 300]        after gpt.py; about four minutes on one core
 
-The model of `gpt.py` knows the King James Bible. The domain is the definitions of a dictionary (Open English WordNet).
-Every way sees the same batches in the same order. Measured on held-out definitions, and on held-out scripture: what was
-learnt, and what was forgotten. Learning rates are first guesses, one for each way; none was searched for.
+The model of `gpt.py` knows the King James Bible. The domain is the definitions of a dictionary
+(Open English WordNet). Every way sees the same batches in the same order. Measured on held-out
+definitions, and on held-out scripture: what was learnt, and what was forgotten. Learning rates are
+first guesses, one for each way; none was searched for.
 
-LoRA's update of rank 16 is kept beside the models (`small_model("gpt_definitions_lora")`): an eighth of their numbers.
+LoRA's update of rank 16 is kept beside the models (`small_model("gpt_definitions_lora")`): an
+eighth of their numbers.
 """
 
 import argparse
@@ -82,7 +84,9 @@ def first_losses(count: int) -> list[float]:
 
 
 def figures(model: GPT, tokenizer: ByteLevelBPE, every: int = 1) -> dict[str, float]:
-    """Bits a byte of held-out definitions, or with `every` nats a token over each so-manieth of their chunks."""
+    """Bits a byte of held-out definitions, or with `every` nats a token over each so-manieth of
+    their chunks.
+    """
     held_out = split(definitions())[1]
     held = as_tokens(tokenizer, held_out)
     if every == 1:

@@ -2,7 +2,8 @@
 
     python bench/trained/all.py [NAME ...]        names of scripts, in place of all; about two hours on one core
 
-Each script writes its record; most keep their model. A script that fails is named at the end, and the others run.
+Each script writes its record; most keep their model. A script that fails is named at the end, and
+the others run.
 """
 
 import argparse

@@ -1,12 +1,14 @@
-"""A causal model whose loss counts all of its tokens, beside twins that are asked at fewer of them: what does a token teach?
+"""A causal model whose loss counts all of its tokens, beside twins that are asked at fewer of them:
+what does a token teach?
 
     python bench/trained/asked_share.py        after gpt.py; about two minutes on one core
 
-A masked model learns from its blanks only, 15 % of the tokens in BERT's recipe, 40 % in this course's. To see what that share alone
-costs, everything else stays: one causal model of the ladder (two layers, 48 wide), the same weights to begin with, the same
-chunks in the same order, the same rates. Only the loss counts a drawn 15 or 40 % of the places in place of all. Three seeds; held
-out, every place counts for all. Beside them, asked everywhere: the same model stopped sooner, each length with a schedule of its
-own, so that one can say how many tokens a share is worth.
+A masked model learns from its blanks only, 15 % of the tokens in BERT's recipe, 40 % in this
+course's. To see what that share alone costs, everything else stays: one causal model of the ladder
+(two layers, 48 wide), the same weights to begin with, the same chunks in the same order, the same
+rates. Only the loss counts a drawn 15 or 40 % of the places in place of all. Three seeds; held out,
+every place counts for all. Beside them, asked everywhere: the same model stopped sooner, each
+length with a schedule of its own, so that one can say how many tokens a share is worth.
 """
 
 import argparse
@@ -35,7 +37,9 @@ SHARES, SOONER = (1.0, 0.4, 0.15), (160, 320)
 
 
 def run(text: Text, share: float, steps: int, seed: int) -> dict[str, Any]:
-    """One training: which share of the places was asked, for how many steps, and the loss on all places held out."""
+    """One training: which share of the places was asked, for how many steps, and the loss on all
+    places held out.
+    """
     torch.manual_seed(seed)
     model = GPT(
         GPTConfig(

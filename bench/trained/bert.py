@@ -1,11 +1,13 @@
-"""Train a small BERT on the King James Bible, and let it fill blanks in pieces that it has not seen.
+"""Train a small BERT on the King James Bible, and let it fill blanks in pieces that it has not
+seen.
 
     python bench/trained/bert.py [--steps 2400]        about five minutes on one core
 
-Two of BERT's blocks, 128 wide, over a WordPiece vocabulary of 2,000; a sequence is a stretch of running text, without
-[CLS] and [SEP]. Beside it stand counts: a unigram and a bigram (Kneser-Ney), which predict from the left alone, and the
-same bigram read from both sides. The counts are told the true neighbours; BERT may find another blank there. (On this
-text, which repeats itself, the counts from both sides fill more blanks right than this BERT does: see the record.)
+Two of BERT's blocks, 128 wide, over a WordPiece vocabulary of 2,000; a sequence is a stretch of
+running text, without [CLS] and [SEP]. Beside it stand counts: a unigram and a bigram (Kneser-Ney),
+which predict from the left alone, and the same bigram read from both sides. The counts are told the
+true neighbours; BERT may find another blank there. (On this text, which repeats itself, the counts
+from both sides fill more blanks right than this BERT does: see the record.)
 
 What differs from the paper, because the training is so short:
 - 40 % of the tokens are blanks in training, 15 % when measured, and every one is [MASK] (Wettig et al. 2023).
@@ -64,7 +66,9 @@ MASK_ID = BERT_SPECIALS.index("[MASK]")
 
 
 def tokenizer_for(name: str, text: str, vocab_size: int) -> Tokenizer:
-    """BERT's tokenizer with a vocabulary of its own: from the model's folder, or trained on `text` and put there."""
+    """BERT's tokenizer with a vocabulary of its own: from the model's folder, or trained on `text`
+    and put there.
+    """
     file = folder(name) / "vocab.txt"
     if not file.is_file():
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -121,8 +125,9 @@ def at_blanks(model: BertForMaskedLM, batch: dict[str, Tensor]) -> Terms:
 def start_looking_at_neighbours(bert: Bert) -> None:
     """Sinusoids as positions, and heads of whose products the largest is that with one neighbour.
 
-    Of each pair of sine and cosine a head's key takes the values at p, its query those at p + offset: a rotation. The
-    pairs are dealt out to the heads in turn, so that each has slow and fast ones.
+    Of each pair of sine and cosine a head's key takes the values at p, its query those at p +
+    offset: a rotation. The pairs are dealt out to the heads in turn, so that each has slow and fast
+    ones.
     """
     config = bert.config
     width, num_heads = config.hidden_size, config.num_heads
@@ -144,7 +149,9 @@ def start_looking_at_neighbours(bert: Bert) -> None:
 
 
 def start(bert: Bert, neighbours: bool = True) -> None:
-    """Normal numbers as wide as 128 coordinates want them, embeddings small beside the steps that Adam makes."""
+    """Normal numbers as wide as 128 coordinates want them, embeddings small beside the steps that
+    Adam makes.
+    """
     start_normal(bert, std=0.04)
     for module in bert.modules():
         if isinstance(module, nn.Embedding):
@@ -164,7 +171,9 @@ def new_model(tokens: Tensor, neighbours: bool = True) -> BertForMaskedLM:
 
 
 def training(num_steps: int, schedule: str = "linear") -> TrainingConfig:
-    """Post-norm wants a long warm-up and a moderate rate: else the model falls back to the tokens' frequencies."""
+    """Post-norm wants a long warm-up and a moderate rate: else the model falls back to the tokens'
+    frequencies.
+    """
     return TrainingConfig(
         num_steps=num_steps,
         learning_rate=1.5e-3,
@@ -210,7 +219,9 @@ def measure_counts(tokens: Tensor, held: Tensor, places: Tensor) -> dict[str, di
 
 
 def held_out_batch(tokenizer: Tokenizer) -> tuple[dict[str, Tensor], Tensor]:
-    """All held-out stretches with 15 % blanks, always the same, and the tokens that they are cut from."""
+    """All held-out stretches with 15 % blanks, always the same, and the tokens that they are cut
+    from.
+    """
     held = as_tokens(tokenizer, split(scripture())[1])
     rows = held[1 : len(held) - 1 - (len(held) - 2) % LENGTH].view(
         -1, LENGTH

@@ -1,12 +1,15 @@
-"""The small BERT on its way: what it fills in after so many steps, and its weights at step 100, where it leaves the start.
+"""The small BERT on its way: what it fills in after so many steps, and its weights at step 100,
+where it leaves the start.
 
     python bench/trained/bert_early.py        about three minutes on one core
 
-The training is that of bench/trained/bert.py, stopped at step 1,000 of 2,400. Kept are the weights at step 100, as bert_kjv_early:
-hardly below the loss of a unigram, so that twenty steps more can be seen. Of the other steps the record has fillings only.
+The training is that of bench/trained/bert.py, stopped at step 1,000 of 2,400. Kept are the weights
+at step 100, as bert_kjv_early: hardly below the loss of a unigram, so that twenty steps more can be
+seen. Of the other steps the record has fillings only.
 
-Beside the stages stands what a side is worth. One blank in the middle of held-out stretches is filled by the finished model, with
-both sides, with one cut off, and with both cut to half: a stretch of training begins anywhere, so a cut text is nothing new to it.
+Beside the stages stands what a side is worth. One blank in the middle of held-out stretches is
+filled by the finished model, with both sides, with one cut off, and with both cut to half: a
+stretch of training begins anywhere, so a cut text is nothing new to it.
 """
 
 import argparse
@@ -82,7 +85,9 @@ def filled(model: BertForMaskedLM, own: Tokenizer) -> dict[str, list[dict[str, f
 def sides(
     model: BertForMaskedLM, tokens: Tensor, held: Tensor, every: int = 16
 ) -> dict[str, dict[str, float]]:
-    """Nats and share right at one blank in the middle of stretches, by what the model is shown of both sides."""
+    """Nats and share right at one blank in the middle of stretches, by what the model is shown of
+    both sides.
+    """
     middle = LENGTH // 2
     starts = torch.arange(0, len(held) - LENGTH, every)
     rows = held[starts[:, None] + torch.arange(LENGTH)]
@@ -130,7 +135,9 @@ def sides(
 
 
 def main() -> None:
-    """Train to the last stage, keep the weights of one, write bench/results/trained_bert_early.json."""
+    """Train to the last stage, keep the weights of one, write
+    bench/results/trained_bert_early.json.
+    """
     argparse.ArgumentParser(description=__doc__.split("\n", 1)[0]).parse_args()
     torch.set_num_threads(1)
     own, train_text = tokenizer(FINISHED), split(scripture())[0]

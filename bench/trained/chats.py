@@ -1,19 +1,21 @@
-"""Make a model answer: the small GPT learns definitions as chats, with the loss on answers, on all, or without the end.
+"""Make a model answer: the small GPT learns definitions as chats, with the loss on answers, on all,
+or without the end.
 
     python bench/trained/chats.py              after gpt.py; about four minutes on one core
 
-A chat is a question, "What is WORD?", and a definition (Open English WordNet), laid out by `ChatML`. The two brackets
-are new tokens, with new rows at the end of the table. Three kinds of run go on from `gpt.py`, all in the same steps with
-the same chats:
+A chat is a question, "What is WORD?", and a definition (Open English WordNet), laid out by
+`ChatML`. The two brackets are new tokens, with new rows at the end of the table. Three kinds of run
+go on from `gpt.py`, all in the same steps with the same chats:
 
 - answers: labels on the answer and on the token that ends it;
 - all: labels on every token;
-- no end: labels on the answer, not on its end. These are also the labels that come of padding with the end's id and then
-  taking that id out of the labels wherever it stands.
+- no end: labels on the answer, not on its end. These are also the labels that come of padding with
+  the end's id and then taking that id out of the labels wherever it stands.
 
-Measured on held-out words: nats a token of the answer, the same under another word's question (does the answer depend on
-the question?), and how many sampled answers end within 40 tokens. Three seeds; the record's seconds are those of the last
-start. A longer run of "answers" is kept: `small_model("gpt_chat")`.
+Measured on held-out words: nats a token of the answer, the same under another word's question (does
+the answer depend on the question?), and how many sampled answers end within 40 tokens. Three seeds;
+the record's seconds are those of the last start. A longer run of "answers" is kept:
+`small_model("gpt_chat")`.
 """
 
 import argparse
@@ -64,7 +66,9 @@ def layout(tokenizer: ByteLevelBPE) -> ChatML:
 
 
 def with_brackets() -> GPT:
-    """The model of `gpt.py` with two more rows in its table, the mean of the others and a little chance."""
+    """The model of `gpt.py` with two more rows in its table, the mean of the others and a little
+    chance.
+    """
     old = load_trained()[0]
     torch.manual_seed(1)
     model = GPT(dataclasses.replace(CONFIG, vocab_size=CONFIG.vocab_size + 2))

@@ -2,13 +2,14 @@
 
     python bench/trained/dpo.py [--steps 60]        after gpt.py; minutes on one core
 
-The preference is known: of two continuations of the same verse the one that ends sooner is preferred. Nothing tells the
-model so but the pairs, which it has sampled itself (Rafailov et al. 2023, section 4). Measured on prompts that no pair
-has: how often the implied reward agrees with the preference, how long the verses are that it then writes, and what it
-costs: bits per byte on held-out scripture, and the mean log-ratio to the reference on its own samples.
+The preference is known: of two continuations of the same verse the one that ends sooner is
+preferred. Nothing tells the model so but the pairs, which it has sampled itself (Rafailov et al.
+2023, section 4). Measured on prompts that no pair has: how often the implied reward agrees with the
+preference, how long the verses are that it then writes, and what it costs: bits per byte on
+held-out scripture, and the mean log-ratio to the reference on its own samples.
 
-The model is kept (`small_model("gpt_kjv_dpo")`), and beside it the pairs that were sampled: so its training, and the
-agreement on held-out pairs, can be had again without sampling.
+The model is kept (`small_model("gpt_kjv_dpo")`), and beside it the pairs that were sampled: so its
+training, and the agreement on held-out pairs, can be had again without sampling.
 """
 
 import argparse
@@ -64,7 +65,8 @@ def prompts_from(verses: list[str], tokenizer, count: int, seed: int) -> list[li
 def continuations(model: GPT, prompts: list[list[int]], end_id: int, seed: int) -> list[list[int]]:
     """One sampled continuation of each prompt, to the end of its verse or LONGEST tokens.
 
-    Each prompt has a seed of its own: with one for all, all would be continued by the same random numbers.
+    Each prompt has a seed of its own: with one for all, all would be continued by the same random
+    numbers.
     """
     params = [
         SamplingParams(
@@ -82,7 +84,9 @@ def continuations(model: GPT, prompts: list[list[int]], end_id: int, seed: int) 
 
 
 def pairs_from(model: GPT, prompts: list[list[int]], end_id: int, seed: int) -> list[Preference]:
-    """Two continuations of each prompt, the shorter preferred; equally long ones say nothing and are left out."""
+    """Two continuations of each prompt, the shorter preferred; equally long ones say nothing and
+    are left out.
+    """
     both = zip(
         prompts,
         continuations(model, prompts, end_id, seed),
@@ -97,7 +101,9 @@ def pairs_from(model: GPT, prompts: list[list[int]], end_id: int, seed: int) -> 
 
 @torch.no_grad()
 def agreement(model: GPT, reference: GPT, pairs: list[Preference]) -> float:
-    """Share of the pairs whose preferred answer has the higher implied reward; equal ones count half."""
+    """Share of the pairs whose preferred answer has the higher implied reward; equal ones count
+    half.
+    """
     batch = preference_batch(pairs)
     chosen, rejected = (
         sequence_logprobs(model, batch) - sequence_logprobs(reference, batch)
@@ -141,7 +147,9 @@ def first_losses(count: int) -> list[float]:
 
 
 def figures(model: GPT, tokenizer: ByteLevelBPE, every: int = 1) -> dict[str, float]:
-    """What `gpt.py` measures, and the agreement; over all held-out text and pairs, or each so-manieth."""
+    """What `gpt.py` measures, and the agreement; over all held-out text and pairs, or each
+    so-manieth.
+    """
     pairs = kept_pairs()["held_out"][::every]
     return {
         **gpt_figures(model, tokenizer, every),

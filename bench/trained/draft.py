@@ -1,10 +1,13 @@
-"""Train the small GPT's drafts: one layer, half as wide, the same tokens. They guess what the large one then verifies.
+"""Train the small GPT's drafts: one layer, half as wide, the same tokens.
+
+They guess what the large one then verifies.
 
     python bench/trained/draft.py [--steps 1200]        after gpt.py; about four minutes on one core
 
-Text, batches and rates are those of `gpt.py`. Five seeds; a seed draws the weights and the stretches that are read. That of
-seed 0 is kept (`small_model("gpt_kjv_draft")`). The others are there for one figure: how much of the large model's
-probability each of them has in common with it, on held-out text. An untrained one stands beside them.
+Text, batches and rates are those of `gpt.py`. Five seeds; a seed draws the weights and the
+stretches that are read. That of seed 0 is kept (`small_model("gpt_kjv_draft")`). The others are
+there for one figure: how much of the large model's probability each of them has in common with it,
+on held-out text. An untrained one stands beside them.
 """
 
 import argparse
@@ -61,14 +64,18 @@ def first_losses(count: int) -> list[float]:
 
 @torch.no_grad()
 def overlap(draft: GPT, large: GPT, rows: Tensor) -> float:
-    """The mean over places of the sum of min(p, q): the share of sampled guesses that is kept (Leviathan et al. 2023, theorem 3.5)."""
+    """The mean over places of the sum of min(p, q): the share of sampled guesses that is kept
+    (Leviathan et al. 2023, theorem 3.5).
+    """
     p, q = (model.eval()(rows[:, :CONTEXT]).softmax(-1) for model in (large, draft))
     return float(torch.minimum(p, q).sum(-1).mean())
 
 
 @torch.no_grad()
 def same_best(draft: GPT, large: GPT, rows: Tensor) -> float:
-    """The share of places where both have the same likeliest token: that of greedy guesses that is kept."""
+    """The share of places where both have the same likeliest token: that of greedy guesses that is
+    kept.
+    """
     p, q = (model.eval()(rows[:, :CONTEXT]).argmax(-1) for model in (large, draft))
     return float((p == q).float().mean())
 

@@ -1,19 +1,23 @@
-"""Count the units that die in small networks: four activations, by learning rate and by the size of the start.
+"""Count the units that die in small networks: four activations, by learning rate and by the size of
+the start.
 
     python bench/trained/dying.py [--seeds 5]        about five minutes on one core
 
-The next byte of the King James Bible from the eight before: an embedding of 16 numbers each, two hidden layers of 192
-units, logits. SwiGLU has three matrices where the others have two, so its layers have 128 units: about as many numbers.
-300 steps of SGD with momentum 0.9, batches of 64; a gradient longer than 1 is cut to 1. Weights start as He et al. 2015
-say (the gated ones without their factor of 2), times a scale; biases at zero.
+The next byte of the King James Bible from the eight before: an embedding of 16 numbers each, two
+hidden layers of 192 units, logits. SwiGLU has three matrices where the others have two, so its
+layers have 128 units: about as many numbers. 300 steps of SGD with momentum 0.9, batches of 64; a
+gradient longer than 1 is cut to 1. Weights start as He et al. 2015 say (the gated ones without
+their factor of 2), times a scale; biases at zero.
 
-A unit is dead if on none of 4,096 held-out inputs its output answers to a change of its own inner products: each slope
-is at most 1e-6 in size. Then no gradient reaches its weights, whatever the loss is. Of ReLU's units the slope is 0 or 1; of a
-gated unit both slopes are asked for, that along the gate and that along the other product. `silent` are units whose
-every slope along the (gate's) inner product is that small: for the three without a gate the same number.
+A unit is dead if on none of 4,096 held-out inputs its output answers to a change of its own inner
+products: each slope is at most 1e-6 in size. Then no gradient reaches its weights, whatever the
+loss is. Of ReLU's units the slope is 0 or 1; of a gated unit both slopes are asked for, that along
+the gate and that along the other product. `silent` are units whose every slope along the (gate's)
+inner product is that small: for the three without a gate the same number.
 
-Cures, for ReLU at a rate of 1: a tenth of it, warm-up, shorter gradients, a norm before each layer. No network is kept. And the same
-count in models that were trained by others: the gates of SmolLM2 and the GELU units of the small GPT.
+Cures, for ReLU at a rate of 1: a tenth of it, warm-up, shorter gradients, a norm before each layer.
+No network is kept. And the same count in models that were trained by others: the gates of SmolLM2
+and the GELU units of the small GPT.
 """
 
 import argparse
@@ -74,7 +78,9 @@ class Hidden(nn.Module):
 
     @torch.no_grad()
     def slopes(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The largest size, over the inputs, of each unit's slope along its first inner product, and along any: (units,) each."""
+        """The largest size, over the inputs, of each unit's slope along its first inner product,
+        and along any: (units,) each.
+        """
         x = self.norm(x)
         along_first, along_second = of_unit(
             self.act, self.first(x), None if self.second is None else self.second(x)
@@ -83,7 +89,9 @@ class Hidden(nn.Module):
 
 
 def of_unit(act, gate: Tensor, up: Tensor | None) -> tuple[Tensor, Tensor]:
-    """The largest sizes of the slopes of act(gate) * up along gate and along up, over all rows: (units,) each."""
+    """The largest sizes of the slopes of act(gate) * up along gate and along up, over all rows:
+    (units,) each.
+    """
     with torch.enable_grad():
         gate = gate.detach().requires_grad_()
         mixed = act(gate)
@@ -94,7 +102,9 @@ def of_unit(act, gate: Tensor, up: Tensor | None) -> tuple[Tensor, Tensor]:
 
 
 class Bytes(nn.Module):
-    """The eight bytes before, embedded side by side, through two layers of units to the logits of the next."""
+    """The eight bytes before, embedded side by side, through two layers of units to the logits of
+    the next.
+    """
 
     def __init__(self, kind: str, scale: float = 1.0, norm: bool = False):
         super().__init__()
@@ -136,7 +146,9 @@ def windows(text: str, count: int, generator: torch.Generator) -> tuple[Tensor, 
 
 
 def of_bytes_alone(text: str) -> float:
-    """The entropy of a text's bytes in bits: what a network loses that knows how common each is, and nothing else."""
+    """The entropy of a text's bytes in bits: what a network loses that knows how common each is,
+    and nothing else.
+    """
     shares = torch.bincount(
         torch.frombuffer(bytearray(text.encode()), dtype=torch.uint8).long()
     ).double() / len(text.encode())
@@ -153,7 +165,9 @@ def run(
     clip: float = CLIP,
     norm: bool = False,
 ) -> dict[str, float | None]:
-    """Train one network: the shares of dead units before and after, and bits a byte of what is held out."""
+    """Train one network: the shares of dead units before and after, and bits a byte of what is held
+    out.
+    """
     torch.manual_seed(seed)
     model = Bytes(kind, scale, norm)
     asked, answers = windows(texts[1], ASKED, torch.Generator().manual_seed(10**6))
@@ -190,7 +204,9 @@ def rows_of(texts: tuple[str, str], seeds: int, **settings) -> dict[str, object]
 
 @torch.no_grad()
 def in_models() -> dict[str, dict[str, object]]:
-    """Dead units of trained models on their kind of text, and how often a unit's gate lets nothing through."""
+    """Dead units of trained models on their kind of text, and how often a unit's gate lets nothing
+    through.
+    """
     smollm2 = corpora.load("smollm2")
     words = tokenizer_from_metadata(
         read_gguf(next(corpora.path("smollm2").glob("*.gguf"))).metadata

@@ -1,26 +1,31 @@
-"""ELECTRA against a masked language model at equal compute, on the King James Bible, judged by frozen vectors.
+"""ELECTRA against a masked language model at equal compute, on the King James Bible, judged by
+frozen vectors.
 
     python bench/trained/electra.py [--teraflops 9]        about six minutes on one core
 
-Both train the same encoder (two layers, 128 wide) from the same start on the same stretches of text, until each has
-spent the same number of floating-point operations; those of one step, forwards and backwards, are counted by torch.
-ELECTRA's generator, one layer, is paid for by ELECTRA. A quarter of the tokens are blanks for either, and logits are
-taken at every place for either, as the objectives do it.
+Both train the same encoder (two layers, 128 wide) from the same start on the same stretches of
+text, until each has spent the same number of floating-point operations; those of one step, forwards
+and backwards, are counted by torch. ELECTRA's generator, one layer, is paid for by ELECTRA. A
+quarter of the tokens are blanks for either, and logits are taken at every place for either, as the
+objectives do it.
 
 Two probes that neither was trained on, logistic regression on vectors that stay as they are:
 - has a word a capital? The vocabulary has none. Asked of words that are written both ways ("lord", "let", "king"),
   each at least one time in ten, where they do not begin a verse;
 - of a verse, by the mean over its tokens: is it from the Old Testament or the New?
 
-Beside them: the encoder before training, and what tokens give without any encoder (the commonest answer of each token;
-naive Bayes). Every sixth verse that was trained on fits the probes, all verses that were held out measure them.
+Beside them: the encoder before training, and what tokens give without any encoder (the commonest
+answer of each token; naive Bayes). Every sixth verse that was trained on fits the probes, all
+verses that were held out measure them.
 
-What came out: at this size ELECTRA does not win, and neither objective gives vectors that the probes read clearly
-better than those of the encoder before training. Counts of tokens are as good at capitals and better at Testaments,
-where ELECTRA is no better than always giving one answer. See the record.
+What came out: at this size ELECTRA does not win, and neither objective gives vectors that the
+probes read clearly better than those of the encoder before training. Counts of tokens are as good
+at capitals and better at Testaments, where ELECTRA is no better than always giving one answer. See
+the record.
 
-The discriminator is kept (`small_model("electra_kjv")`). Its card says how well it tells tokens that were replaced from
-those that were not, on held-out text; the replacements there are drawn by their frequency, since no generator is kept.
+The discriminator is kept (`small_model("electra_kjv")`). Its card says how well it tells tokens
+that were replaced from those that were not, on held-out text; the replacements there are drawn by
+their frequency, since no generator is kept.
 """
 
 import argparse
@@ -115,7 +120,9 @@ def for_replaced_tokens(tokens: Tensor) -> tuple[nn.Module, Electra]:
 
 
 def batches_of(tokens: Tensor) -> Callable[[int], Batch]:
-    """Random stretches with blanks, and the chances for the generator's guesses; batch i is a function of i alone."""
+    """Random stretches with blanks, and the chances for the generator's guesses; batch i is a
+    function of i alone.
+    """
     blanks = masking(SHARE)
 
     def batch(index: int) -> Batch:
@@ -152,10 +159,11 @@ def first_losses(count: int) -> list[float]:
 
 @torch.no_grad()
 def figures(model: ElectraForPreTraining, tokenizer: Tokenizer, every: int = 1) -> dict[str, float]:
-    """Over each so-manieth stretch of held-out text: the loss a token, and how well replaced tokens are told.
+    """Over each so-manieth stretch of held-out text: the loss a token, and how well replaced tokens
+    are told.
 
-    A quarter of the tokens is replaced by others, drawn by their frequency; `detected` is the share of them that the
-    model holds for replaced, `false_alarms` that of the tokens left alone.
+    A quarter of the tokens is replaced by others, drawn by their frequency; `detected` is the share
+    of them that the model holds for replaced, `false_alarms` that of the tokens left alone.
     """
     _, held_out = split(scripture())
     tokens = as_tokens(tokenizer, held_out)
@@ -174,7 +182,9 @@ def figures(model: ElectraForPreTraining, tokenizer: Tokenizer, every: int = 1) 
 
 
 def written_both_ways(text: str) -> set[str]:
-    """Words that have a capital in a tenth to nine tenths of their places, a verse's first word not counted."""
+    """Words that have a capital in a tenth to nine tenths of their places, a verse's first word not
+    counted.
+    """
     counts = Counter(
         word for verse in text.splitlines() for word in words_of(BERT, verse)[1:] if word.isalpha()
     )

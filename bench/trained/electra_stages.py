@@ -2,22 +2,25 @@
 
     python bench/trained/electra_stages.py [--steps 400]        after bert.py and electra.py; about five minutes on one core
 
-Trained together with its generator for as many operations as bench/trained/electra.py allows, a discriminator of this size
-learns the share of replaced tokens and nothing about which they are (`joint`, the model kept there). Clark et al. 2020,
-section 3.2, saw the same where a discriminator met a trained generator without a start of its own: "the majority class".
-Their cure is used here: the encoder starts with the weights of a masked language model.
+Trained together with its generator for as many operations as bench/trained/electra.py allows, a
+discriminator of this size learns the share of replaced tokens and nothing about which they are
+(`joint`, the model kept there). Clark et al. 2020, section 3.2, saw the same where a discriminator
+met a trained generator without a start of its own: "the majority class". Their cure is used here:
+the encoder starts with the weights of a masked language model.
 
 From there two ways go on with equal operations, three seeds each, on the same stretches:
 - replaced: replacements are drawn by their frequency in the text, 15 % of the places ("unigram" in the paper's figure 3; a
   generator that costs nothing);
 - masked: masked language modelling goes on, as before.
 
-Each discriminator is judged by three kinds of replacement in held-out text: by frequency, by the early BERT, by the finished
-one. 0.5 is chance: the chance that a replaced token looks more suspicious than one left alone.
+Each discriminator is judged by three kinds of replacement in held-out text: by frequency, by the
+early BERT, by the finished one. 0.5 is chance: the chance that a replaced token looks more
+suspicious than one left alone.
 
-And a probe that neither was trained on: in half of the held-out stretches two neighbours in the middle half were exchanged.
-Logistic regression on the mean of a stretch's vectors says which; the tokens of a stretch are the same either way, so
-counts are at chance. Three halvings of the stretches into those that fit and those that measure.
+And a probe that neither was trained on: in half of the held-out stretches two neighbours in the
+middle half were exchanged. Logistic regression on the mean of a stretch's vectors says which; the
+tokens of a stretch are the same either way, so counts are at chance. Three halvings of the
+stretches into those that fit and those that measure.
 
 The discriminator of the first seed is kept (`small_model("electra_kjv_stages")`).
 """

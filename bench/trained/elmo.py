@@ -1,15 +1,17 @@
-"""Train a small ELMo on the definitions of Open English WordNet, and ask what its layers and halves tell apart.
+"""Train a small ELMo on the definitions of Open English WordNet, and ask what its layers and halves
+tell apart.
 
     python bench/trained/elmo.py [--steps 1500] [--measure]        six minutes on one core
 
-One line is one text: a word and one of its definitions. The 10,000 most frequent words are predicted in both
-directions; all words are read, by their letters. One definition in fifty, chosen by a hash, is held out with all its
-synonyms. What is kept are the readers: the layer that says words has more than half of the numbers, and a task that
-mixes the layers does without it.
+One line is one text: a word and one of its definitions. The 10,000 most frequent words are
+predicted in both directions; all words are read, by their letters. One definition in fifty, chosen
+by a hash, is held out with all its synonyms. What is kept are the readers: the layer that says
+words has more than half of the numbers, and a task that mixes the layers does without it.
 
-Two words are then spelled alike, and a few labels sort the rest (`measure/senses.py`): *river* and *money*, and *river*
-and four words that take an article as it does. Beside the trained model stand untrained ones of the same shape, a bag
-of the other words, and models that read far more. The lines were among those trained on; none had the new spelling.
+Two words are then spelled alike, and a few labels sort the rest (`measure/senses.py`): *river* and
+*money*, and *river* and four words that take an article as it does. Beside the trained model stand
+untrained ones of the same shape, a bag of the other words, and models that read far more. The lines
+were among those trained on; none had the new spelling.
 """
 
 import argparse
@@ -62,7 +64,9 @@ DIRECTIONS = ("forward", "backward", "frequency alone")
 
 @cache
 def lines() -> tuple[list[list[str]], list[list[str]]]:
-    """The definitions to train on and those held out, as words; those of one word are left out, long ones cut."""
+    """The definitions to train on and those held out, as words; those of one word are left out,
+    long ones cut.
+    """
     parts: tuple[list[list[str]], list[list[str]]] = ([], [])
     for text in corpora.load("oewn_glosses"):
         words = tokenize(text)[:LONGEST]
@@ -91,7 +95,9 @@ def batch_of(texts: Sequence[Sequence[str]]) -> dict[str, Tensor]:
 
 
 def batches(number: int) -> dict[str, Tensor]:
-    """Batch `number`, and nothing else decides what is in it: lines of like length together, pools in random order."""
+    """Batch `number`, and nothing else decides what is in it: lines of like length together, pools
+    in random order.
+    """
     texts, pool = lines()[0], BATCH * POOL
     per_epoch = len(texts) // pool
     order = torch.randperm(
@@ -132,7 +138,9 @@ def first_losses(count: int) -> list[float]:
 
 @torch.no_grad()
 def nats(model: ELMo) -> dict[str, float]:
-    """Held-out nats a predicted word, in each direction, and what the words' own frequencies need for the same."""
+    """Held-out nats a predicted word, in each direction, and what the words' own frequencies need
+    for the same.
+    """
     texts = sorted(lines()[1], key=len)
     counts = torch.tensor(vocabulary().counts).double()
     alone = counts.sum().log() - counts.log()
@@ -156,7 +164,9 @@ def nats(model: ELMo) -> dict[str, float]:
 
 @torch.no_grad()
 def layers_of(model: ELMo, uses: Uses) -> Tensor:
-    """The layers' vectors at the places of the word, (L, N, 2 C); texts of like length are read together."""
+    """The layers' vectors at the places of the word, (L, N, 2 C); texts of like length are read
+    together.
+    """
     order = sorted(range(len(uses.lines)), key=lambda i: len(uses.lines[i]))
     found: dict[int, Tensor] = {}
     for first in range(0, len(order), 64):
@@ -168,7 +178,9 @@ def layers_of(model: ELMo, uses: Uses) -> Tensor:
 
 @torch.no_grad()
 def bag_of(model: ELMo, uses: Uses) -> Tensor:
-    """For each use the mean of the other words' vectors of layer 0: what the sentence gives without order."""
+    """For each use the mean of the other words' vectors of layer 0: what the sentence gives without
+    order.
+    """
     bags = []
     for line in uses.lines:
         words = model.words(
@@ -179,7 +191,9 @@ def bag_of(model: ELMo, uses: Uses) -> Tensor:
 
 
 def vectors_of(model: ELMo, uses: Uses) -> dict[str, Tensor]:
-    """Every kind of vector that an ELMo has for a use: each layer, whole and by halves, their mean, and the bag."""
+    """Every kind of vector that an ELMo has for a use: each layer, whole and by halves, their mean,
+    and the bag.
+    """
     layers = layers_of(model, uses)
     kinds = {"layer 0": layers[0]}
     for number in range(1, len(layers)):
@@ -198,7 +212,9 @@ def vectors_of(model: ELMo, uses: Uses) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def of_larger_models(uses: Uses) -> dict[str, Tensor]:
-    """The same uses by models that read far more: GloVe's mean of the other words, and MiniLM at the word itself."""
+    """The same uses by models that read far more: GloVe's mean of the other words, and MiniLM at
+    the word itself.
+    """
     glove, bert, tokenizer = (
         corpora.load(name) for name in ("glove_6b_50d", "minilm", "bert_tokenizer")
     )
@@ -227,7 +243,9 @@ def of_larger_models(uses: Uses) -> dict[str, Tensor]:
 
 
 def judged(vectors: dict[str, Tensor], labels: Tensor) -> dict[str, dict[str, float]]:
-    """For each kind the mean share sorted rightly, and the fifth and the 95th of a hundred draws of labels."""
+    """For each kind the mean share sorted rightly, and the fifth and the 95th of a hundred draws of
+    labels.
+    """
     found = {}
     for name, each in vectors.items():
         shares = by_centroids(each, labels, draws=100)
@@ -260,7 +278,9 @@ def senses(model: ELMo, which: str, untrained: int = 5) -> dict[str, dict[str, f
 
 
 def figures(model: ELMo, tokenizer: object, every: int = 1) -> dict[str, float]:
-    """The share of *river* and *money*, spelled alike, that the layers sort rightly, from each so-manieth use."""
+    """The share of *river* and *money*, spelled alike, that the layers sort rightly, from each
+    so-manieth use.
+    """
     uses = respelled(lines()[0] + lines()[1], SENSES["river, money"], SPELLING)
     some = Uses(uses.lines[::every], uses.places[::every], uses.labels[::every])
     return {

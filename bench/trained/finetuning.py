@@ -1,14 +1,17 @@
-"""Ways to fine-tune MiniLM on a tenth of the film snippets, five seeds each: what learns, the rate, warm-up, epochs.
+"""Ways to fine-tune MiniLM on a tenth of the film snippets, five seeds each: what learns, the rate,
+warm-up, epochs.
 
     python bench/trained/finetuning.py [--seconds 120]        about twenty minutes on one core, in pieces of your choice
 
-Data, network and rates by layer are those of `sentiment.py`. A seed draws which 17 of the blocks of 50 neighbours are
-trained on, the new head, the order and the dropout; the same seed gives every way the same blocks. All are asked for
-the same 1,055 snippets, every second of the blocks held out there. Beside them, over the same blocks: counts
-of words, and MiniLM's vectors without any label, by the cosine with sentences that name the two classes.
+Data, network and rates by layer are those of `sentiment.py`. A seed draws which 17 of the blocks of
+50 neighbours are trained on, the new head, the order and the dropout; the same seed gives every way
+the same blocks. All are asked for the same 1,055 snippets, every second of the blocks held out
+there. Beside them, over the same blocks: counts of words, and MiniLM's vectors without any label,
+by the cosine with sentences that name the two classes.
 
-Each run is written when it ends, and what the record has is not run again; `--anew` begins at nothing. An interval is
-that of Student's t over the five seeds: it covers the draw of the training blocks, not that of the snippets asked for.
+Each run is written when it ends, and what the record has is not run again; `--anew` begins at
+nothing. An interval is that of Student's t over the five seeds: it covers the draw of the training
+blocks, not that of the snippets asked for.
 """
 
 import argparse
@@ -63,7 +66,9 @@ NAMED = (
 
 @dataclass(frozen=True)
 class Way:
-    """How a run fine-tunes: the body's peak rate (the head has ten times as much), warm-up, epochs, where it starts."""
+    """How a run fine-tunes: the body's peak rate (the head has ten times as much), warm-up, epochs,
+    where it starts.
+    """
 
     rate: float = RATES.learning_rate
     warmup: float = 0.1
@@ -179,7 +184,9 @@ def readings(bert: Bert, some: list[dict[str, Tensor]]) -> dict[str, np.ndarray]
 
 
 def without_training(task: Task, bert: Bert) -> dict[str, Any]:
-    """What needs no step of the body: a head on frozen vectors, counts of words, sentences that name the classes."""
+    """What needs no step of the body: a head on frozen vectors, counts of words, sentences that
+    name the classes.
+    """
     frozen = {name: readings(bert, some) for name, some in task.data.items()}
     heads = {how: regression(frozen["train"][how], task.truth["train"]) for how in frozen["train"]}
     tokenizer, held = corpora.load("bert_tokenizer"), torch.tensor(frozen["held"]["mean"])
@@ -221,7 +228,9 @@ def interval(values: list[float]) -> dict[str, float]:
 
 
 def write(runs: dict[str, dict[str, Any]], untrained: dict[str, Any], task: Task) -> None:
-    """The record: each run, and intervals of what all seeds have, and of how much less that is than all layers reach."""
+    """The record: each run, and intervals of what all seeds have, and of how much less that is than
+    all layers reach.
+    """
     reached = {
         name: {seed: run["accuracy"] for seed, run in some.items()} for name, some in runs.items()
     }

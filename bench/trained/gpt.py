@@ -2,10 +2,11 @@
 
     python bench/trained/gpt.py [--steps 1200]        about four minutes on one core
 
-GPT-2's block with 0.94M parameters, a byte-level BPE of 1,024 tokens, 128 positions. Beside it stand n-gram models of
-the same tokens, trained on the same text (interpolated Kneser-Ney). Loss is compared in bits per byte, which do not
-depend on the vocabulary. In so short a training the GPT stays behind the 3-grams and 4-grams: see the record. The model
-is kept (`small_model("gpt_kjv")`), and other scripts go on from it.
+GPT-2's block with 0.94M parameters, a byte-level BPE of 1,024 tokens, 128 positions. Beside it
+stand n-gram models of the same tokens, trained on the same text (interpolated Kneser-Ney). Loss is
+compared in bits per byte, which do not depend on the vocabulary. In so short a training the GPT
+stays behind the 3-grams and 4-grams: see the record. The model is kept (`small_model("gpt_kjv")`),
+and other scripts go on from it.
 """
 
 import argparse
@@ -86,7 +87,9 @@ def first_losses(count: int) -> list[float]:
 
 
 def figures(model: GPT, tokenizer: ByteLevelBPE, every: int = 1) -> dict[str, float]:
-    """Bits a byte over the held-out text, or with `every` nats a token over each so-manieth of its chunks."""
+    """Bits a byte over the held-out text, or with `every` nats a token over each so-manieth of its
+    chunks.
+    """
     _, held_out = split(scripture())
     held = as_tokens(tokenizer, held_out)
     if every == 1:

@@ -1,19 +1,23 @@
-"""GPT-1's recipe in small: the GPT that has read scripture gets a linear layer and learns the sentiment of film snippets.
+"""GPT-1's recipe in small: the GPT that has read scripture gets a linear layer and learns the
+sentiment of film snippets.
 
     python bench/trained/gpt_head.py [--seconds 120]        after gpt.py and lstm.py; about three minutes on one core, in pieces
 
-The snippets and the seeds' draws are those of `finetuning.py`, the first three of them: 850 to learn from, the same 1,055 to be asked. A text is written as
-GPT-1 writes it, <s> text <e>, in the tokens of scripture, at most 126 of them; the head reads the last vector.
+The snippets and the seeds' draws are those of `finetuning.py`, the first three of them: 850 to
+learn from, the same 1,055 to be asked. A text is written as GPT-1 writes it, <s> text <e>, in the
+tokens of scripture, at most 126 of them; the head reads the last vector.
 
-- `pre-trained`: the kept GPT, everything learns, the joint loss with the language model's at one half (equation 5);
+- `pre-trained`: the kept GPT, everything learns, the joint loss with the language model's at one
+  half (equation 5);
 - `labels only`: the same without the language model's loss;
 - `random weights`: the same shape, drawn anew, with the joint loss;
-- `LSTM, pre-trained`: the kept LSTM, which has read as many tokens of the same text, with the joint loss;
+- `LSTM, pre-trained`: the kept LSTM, which has read as many tokens of the same text, with the joint
+  loss;
 - `GPT, frozen`: logistic regression on the last vectors, nothing else learns;
 - `naive Bayes` over counts of words, on the same snippets.
 
-One rate for all ways, tuned for none; two epochs.
-Each run is written when it ends, and what the record has is not run again; `--anew` begins at nothing.
+One rate for all ways, tuned for none; two epochs. Each run is written when it ends, and what the
+record has is not run again; `--anew` begins at nothing.
 """
 
 import argparse
@@ -164,7 +168,9 @@ def tuned(way: str, snippets: Snippets, seed: int) -> dict[str, Any]:
 
 @torch.no_grad()
 def frozen(snippets: Snippets) -> float:
-    """Logistic regression on the last vectors of the kept GPT; <e> is a row that nothing has trained, so the text's own last token is read."""
+    """Logistic regression on the last vectors of the kept GPT; <e> is a row that nothing has
+    trained, so the text's own last token is read.
+    """
     gpt, found = small_model(NAME).model, {}
     for name, some in snippets.data.items():
         rows = [

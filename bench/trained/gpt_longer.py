@@ -2,11 +2,12 @@
 
     python bench/trained/gpt_longer.py [--steps 6000] [--folder FOLDER]     after gpt.py; a quarter of an hour on one core
 
-Model, tokens, batches and rates are those of `gpt.py`; only the number of steps differs, and so the cosine's length.
-The text is then read nine times over, where `gpt.py` read it twice. Held-out text is measured as there, every chunk
-without context at its start; and once at the end with chunks that overlap by half, so that each token that counts has
-64 before it: an n-gram is never without its few. Nothing is kept but the record. With --folder a training that was
-stopped goes on from its last checkpoint; the record is written at each evaluation, and says how far it came.
+Model, tokens, batches and rates are those of `gpt.py`; only the number of steps differs, and so the
+cosine's length. The text is then read nine times over, where `gpt.py` read it twice. Held-out text
+is measured as there, every chunk without context at its start; and once at the end with chunks that
+overlap by half, so that each token that counts has 64 before it: an n-gram is never without its
+few. Nothing is kept but the record. With --folder a training that was stopped goes on from its last
+checkpoint; the record is written at each evaluation, and says how far it came.
 """
 
 import argparse
@@ -51,7 +52,9 @@ def nats(model: nn.Module, rows: Tensor) -> float:
 
 @torch.no_grad()
 def with_context(model: nn.Module, tokens: Tensor, num_bytes: int) -> float:
-    """Bits a byte where every token that counts has half a context before it; the text's first half chunk is left out."""
+    """Bits a byte where every token that counts has half a context before it; the text's first half
+    chunk is left out.
+    """
     half = CONTEXT // 2
     rows = tokens.unfold(0, CONTEXT + 1, half)
     total, count = 0.0, 0
@@ -69,7 +72,9 @@ class _EnoughError(Exception):
 def early_samples(
     tokens: Tensor, tokenizer: ByteLevelBPE, config: TrainingConfig
 ) -> dict[str, str]:
-    """What the model writes early on: its first steps once more, which come out as before, stopped at STAGES."""
+    """What the model writes early on: its first steps once more, which come out as before, stopped
+    at STAGES.
+    """
     torch.manual_seed(0)
     model, of_step, found = GPT(CONFIG), stretches_of(tokens, CONTEXT, BATCH), {}
 

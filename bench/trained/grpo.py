@@ -1,13 +1,15 @@
-"""GRPO with a reward that a program checks: the half-trained model of sums learns from right and wrong last digits alone.
+"""GRPO with a reward that a program checks: the half-trained model of sums learns from right and
+wrong last digits alone.
 
     python bench/trained/grpo.py [--seeds 5]        after sums.py; about four minutes on one core
 
-Every step samples GROUP chains of each of PROMPTS problems from `small_model("sums_early")` as it has become, rewards a right last
-digit with 1 (`corpora.sums.reward`), and learns from the batch twice: in the first pass every ratio is 1 and nothing can be clipped.
-No step of a chain is looked at, and no right chain is ever shown. Measured on held-out problems, over five seeds.
+Every step samples GROUP chains of each of PROMPTS problems from `small_model("sums_early")` as it
+has become, rewards a right last digit with 1 (`corpora.sums.reward`), and learns from the batch
+twice: in the first pass every ratio is 1 and nothing can be clipped. No step of a chain is looked
+at, and no right chain is ever shown. Measured on held-out problems, over five seeds.
 
-Controls: rewards shuffled among the answers of a group, which say nothing; and sums.py's own way on from there, chains that are shown,
-for as many rows.
+Controls: rewards shuffled among the answers of a group, which say nothing; and sums.py's own way on
+from there, chains that are shown, for as many rows.
 
 Seed 0 is kept (`small_model("sums_grpo")`). Writes bench/results/trained_grpo.json.
 """
@@ -62,9 +64,11 @@ def improve(
 ) -> list[dict[str, float]]:
     """Sample, reward, learn; what happened at each step.
 
-    `prompts_of(step)` are a step's prompts, `reward(prompt, answer)` says how good an answer is, both as ids. `alike` is the share of
-    groups whose answers were all as good, from which nothing is learned; `clipped` the share of tokens, in the last pass, whose ratio
-    has left the allowed range on the side where no gradient comes any more; `distance` the estimate k3 of the divergence from the reference.
+    `prompts_of(step)` are a step's prompts, `reward(prompt, answer)` says how good an answer is,
+    both as ids. `alike` is the share of groups whose answers were all as good, from which nothing
+    is learned; `clipped` the share of tokens, in the last pass, whose ratio has left the allowed
+    range on the side where no gradient comes any more; `distance` the estimate k3 of the divergence
+    from the reference.
     """
     optimizer = torch.optim.AdamW(policy.parameters(), lr=rate, weight_decay=0.0)
     history, chance = [], torch.Generator().manual_seed(seed)
@@ -137,7 +141,9 @@ def right(prompt: Sequence[int], answer: Sequence[int]) -> float:
 
 
 def steps_right(model: nn.Module) -> float:
-    """The share of steps, in sampled chains for held-out problems, that follow from what stands before them."""
+    """The share of steps, in sampled chains for held-out problems, that follow from what stands
+    before them.
+    """
     tests = sums.problems(1, TESTED, tests=True)
     found = [
         right

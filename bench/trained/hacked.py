@@ -2,11 +2,13 @@
 
     python bench/trained/hacked.py [--seeds 0 1 2] [--betas 0 0.5]        after gpt.py; six CPU seconds a run
 
-GRPO as in `grpo.py`, on the first tokens of verses. The reward of a continuation of LONGEST tokens is how often the token " LORD" stands
-in it: a program checks it, exactly, and it is not what anybody wants. Without a penalty for leaving the reference, and with one.
-Measured on prompts of held-out verses and held-out scripture: the reward, bits a byte, the share of distinct pairs of tokens
-among all pairs of a continuation, and the distance k3 from the reference. Writes bench/results/trained_hacked.json with samples, beside
-the runs of other seeds and penalties that are there; no model is kept.
+GRPO as in `grpo.py`, on the first tokens of verses. The reward of a continuation of LONGEST tokens
+is how often the token " LORD" stands in it: a program checks it, exactly, and it is not what
+anybody wants. Without a penalty for leaving the reference, and with one. Measured on prompts of
+held-out verses and held-out scripture: the reward, bits a byte, the share of distinct pairs of
+tokens among all pairs of a continuation, and the distance k3 from the reference. Writes
+bench/results/trained_hacked.json with samples, beside the runs of other seeds and penalties that
+are there; no model is kept.
 """
 
 import argparse

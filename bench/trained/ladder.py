@@ -1,20 +1,23 @@
-"""A ladder of nine small GPTs, each text read once; a law fitted to them; and the largest run, foretold before it is made.
+"""A ladder of nine small GPTs, each text read once; a law fitted to them; and the largest run,
+foretold before it is made.
 
     python bench/trained/ladder.py [--until rates|grid|law|largest] [--anew]     after gpt.py; ten minutes on one core
 
-Three sizes (two layers, 24, 48 and 96 wide) are trained on three lengths of scripture, three seeds each: a seed draws the
-weights and which of the text's chunks are read, and no chunk is read twice. All have the rate of `gpt.py`. The shortest trainings are
-tried with other rates as well, two seeds each, on a half of the held-out chunks that no other loss is taken from: the record has them.
-(At first each size had the best of these. The smallest then had four times the rate, and two seeds of its longest training ended
-0.27 nats apart; that was given up before any law was fitted.) A size is counted without the embedding and the positions; the
-record has the fit with them, too.
+Three sizes (two layers, 24, 48 and 96 wide) are trained on three lengths of scripture, three seeds
+each: a seed draws the weights and which of the text's chunks are read, and no chunk is read twice.
+All have the rate of `gpt.py`. The shortest trainings are tried with other rates as well, two seeds
+each, on a half of the held-out chunks that no other loss is taken from: the record has them. (At
+first each size had the best of these. The smallest then had four times the rate, and two seeds of
+its longest training ended 0.27 nats apart; that was given up before any law was fitted.) A size is
+counted without the embedding and the positions; the record has the fit with them, too.
 
-The order is the point. First the rates, then the nine, then the law with its errors and what it says of a run of
-four layers, 128 wide, over the whole text; that is written. Then the largest run is made. What the record has is
-not done again, so that the prediction cannot be mended afterwards; `--anew` begins at nothing.
+The order is the point. First the rates, then the nine, then the law with its errors and what it
+says of a run of four layers, 128 wide, over the whole text; that is written. Then the largest run
+is made. What the record has is not done again, so that the prediction cannot be mended afterwards;
+`--anew` begins at nothing.
 
-Errors of the law: each of the nine left out and foretold from the other eight; and 200 fits to runs drawn again, for each
-of the nine as many seeds as there are, with repetition.
+Errors of the law: each of the nine left out and foretold from the other eight; and 200 fits to runs
+drawn again, for each of the nine as many seeds as there are, with repetition.
 """
 
 import argparse

@@ -1,4 +1,5 @@
-"""Train a byte LLaMA on the King James Bible, and ask it far behind the length that it was trained on.
+"""Train a byte LLaMA on the King James Bible, and ask it far behind the length that it was trained
+on.
 
     python bench/trained/llama.py [--steps 900] [--seeds 3]        about two minutes on one core for a seed
 

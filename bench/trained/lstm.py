@@ -1,12 +1,14 @@
-"""Train a small LSTM on the King James Bible, in the tokens of the small GPT; hold it beside counts of the same tokens.
+"""Train a small LSTM on the King James Bible, in the tokens of the small GPT; hold it beside counts
+of the same tokens.
 
     python bench/trained/lstm.py [--steps 1200]        after gpt.py; about three minutes on one core
 
-It sees as many tokens as the GPT. The text is cut into parallel streams that are read on and on: a piece begins with the
-state that the piece before it ended with, and no gradient goes back over the border. Torch's compiled loop runs the
-training, on the model's own numbers. Held out, it is measured with its
-state carried through, and with the state forgotten after so many tokens; beside it stand Kneser-Ney counts of orders 1
-to 5 and, with half of the weight each, the mixture of LSTM and counts. The model is kept (`small_model("lstm_kjv")`).
+It sees as many tokens as the GPT. The text is cut into parallel streams that are read on and on: a
+piece begins with the state that the piece before it ended with, and no gradient goes back over the
+border. Torch's compiled loop runs the training, on the model's own numbers. Held out, it is
+measured with its state carried through, and with the state forgotten after so many tokens; beside
+it stand Kneser-Ney counts of orders 1 to 5 and, with half of the weight each, the mixture of LSTM
+and counts. The model is kept (`small_model("lstm_kjv")`).
 """
 
 import argparse
@@ -41,7 +43,8 @@ RESETS, ORDERS = (1, 2, 4, 8, 16, 32, 64, 128, 256), (1, 2, 3, 4, 5)
 
 
 class Compiled(nn.Module):
-    """A model's numbers in torch's own LSTM: the same equations, with a second bias that stays zero.
+    """A model's numbers in torch's own LSTM: the same equations, with a second bias that stays
+    zero.
 
     Its loop is compiled: a training step takes a quarter of the time of `models.lstm.run`.
     """
@@ -60,7 +63,9 @@ class Compiled(nn.Module):
 
 
 class CarriedStates:
-    """Cross-entropy over pieces that follow each other in the text: each begins where the one before it ended."""
+    """Cross-entropy over pieces that follow each other in the text: each begins where the one
+    before it ended.
+    """
 
     def __init__(self):
         self.states = None
@@ -73,7 +78,10 @@ class CarriedStates:
 
 
 def streams_of(tokens: Tensor):
-    """Batch i: the i-th piece of each stream. At its end a stream goes on with the beginning of the next."""
+    """Batch i: the i-th piece of each stream.
+
+    At its end a stream goes on with the beginning of the next.
+    """
     rows = tokens[: len(tokens) // STREAMS * STREAMS].reshape(STREAMS, -1)
     pieces = (rows.shape[1] - 1) // PIECE
 
@@ -108,7 +116,10 @@ def first_losses(count: int) -> list[float]:
 
 @torch.no_grad()
 def nats(model: LSTMLanguageModel, tokens: Tensor, piece: int | None) -> Tensor:
-    """-ln p of each token but a row's first. The state is forgotten after `piece` tokens, or carried through a stream."""
+    """-ln p of each token but a row's first.
+
+    The state is forgotten after `piece` tokens, or carried through a stream.
+    """
     if piece is None:
         rows = tokens[: len(tokens) // STREAMS * STREAMS].reshape(STREAMS, -1)
     else:
@@ -128,7 +139,9 @@ def bits_per_byte(
 
 
 def figures(model: LSTMLanguageModel, tokenizer: ByteLevelBPE, every: int = 1) -> dict[str, float]:
-    """Bits a byte over the held-out text, carried and cut; with `every` nats a token over each so-manieth of its chunks."""
+    """Bits a byte over the held-out text, carried and cut; with `every` nats a token over each
+    so-manieth of its chunks.
+    """
     _, held_out = split(scripture())
     held = as_tokens(tokenizer, held_out)
     if every == 1:
@@ -148,7 +161,8 @@ def figures(model: LSTMLanguageModel, tokenizer: ByteLevelBPE, every: int = 1) -
 def mixed_with_counts(
     model: LSTMLanguageModel, tokens: list[int], held: Tensor, num_bytes: int
 ) -> dict[str, float]:
-    """Bits a byte of counts of several orders, and of the half-and-half mixture of LSTM and the counts of order 4.
+    """Bits a byte of counts of several orders, and of the half-and-half mixture of LSTM and the
+    counts of order 4.
 
     All are taken over the same tokens: the first of each stream is not predicted.
     """

@@ -1,4 +1,5 @@
-"""Train a small ModernBERT on letters three times, alike but for who may look how far, and ask each in texts up to eight times as long.
+"""Train a small ModernBERT on letters three times, alike but for who may look how far, and ask each
+in texts up to eight times as long.
 
     python bench/trained/modernbert.py [--steps 1200] [--seeds 3]        about a minute and a half on one core for each of nine trainings
 
@@ -8,11 +9,13 @@ and begin with the same draw of the weights; a seed changes that draw. What diff
 - all global: every layer sees all, with base 160,000;
 - all global, base 10,000: the same with the other base, to tell the two changes apart.
 
-Asked are the same blanks of the same held-out letters each time: stretches of 768, read whole, or cut into pieces of 384,
-192 and 96. Blanks are 30 % of the letters in training and 15 % when measured, and every one is the blank's id.
+Asked are the same blanks of the same held-out letters each time: stretches of 768, read whole, or
+cut into pieces of 384, 192 and 96. Blanks are 30 % of the letters in training and 15 % when
+measured, and every one is the blank's id.
 
-Beside them stand counts that need no training: a letter by its frequency, and by its two neighbours where neither is blank.
-Kept are the first seed's alternating model ("modernbert_kjv") and its twin that is all global ("modernbert_kjv_global").
+Beside them stand counts that need no training: a letter by its frequency, and by its two neighbours
+where neither is blank. Kept are the first seed's alternating model ("modernbert_kjv") and its twin
+that is all global ("modernbert_kjv_global").
 """
 
 import argparse
@@ -134,7 +137,9 @@ def bits(model: ModernBertForMaskedLM, batch: Batch, length: int) -> dict[str, f
 
 
 def by_counts(ids: Tensor, batch: Batch) -> dict[str, dict[str, float]]:
-    """The same blanks from counts of the training letters: frequencies, and the pair of neighbours where both are seen."""
+    """The same blanks from counts of the training letters: frequencies, and the pair of neighbours
+    where both are seen.
+    """
     used, ids = ids.unique(
         return_inverse=True
     )  # the letters that occur, L of them, renamed 0 .. L - 1
@@ -174,7 +179,9 @@ def by_counts(ids: Tensor, batch: Batch) -> dict[str, dict[str, float]]:
 
 
 def first_losses(count: int) -> list[float]:
-    """The losses of the alternating model's first steps under the first seed, trained anew; nothing is kept."""
+    """The losses of the alternating model's first steps under the first seed, trained anew; nothing
+    is kept.
+    """
     ids = letters(train_byte_level_bpe([""], BLANK), split(scripture())[0])
     return losses_of_first_steps(
         count, new_model(ALTERNATING, ids, 0), at_blanks, batches_of(ids), settings(STEPS)

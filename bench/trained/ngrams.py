@@ -1,10 +1,12 @@
-"""Count the King James Bible in the tokens of the small GPT, and cut the counts to a table that a page can load.
+"""Count the King James Bible in the tokens of the small GPT, and cut the counts to a table that a
+page can load.
 
     python bench/trained/ngrams.py        after gpt.py; about six minutes on one core
 
-Interpolated Kneser-Ney of order 3 (`models/ngram.py`), without the runs that were seen less than MIN_COUNTS: what the
-cut costs stands in the record, in bits a byte on held-out text, beside the whole models. So do four ways to keep
-something back for the unseen, at every order, and what a longer text brings.
+Interpolated Kneser-Ney of order 3 (`models/ngram.py`), without the runs that were seen less than
+MIN_COUNTS: what the cut costs stands in the record, in bits a byte on held-out text, beside the
+whole models. So do four ways to keep something back for the unseen, at every order, and what a
+longer text brings.
 """
 
 import argparse
@@ -51,8 +53,9 @@ def figures(model: BackoffTable, tokenizer: ByteLevelBPE, every: int = 1) -> dic
 def smoothing(tokens: list[int], held: list[int], num_bytes: int) -> list[dict[str, float]]:
     """For each order, bits a byte under each rule.
 
-    "impossible" is the share of held-out tokens to which plain counts give 0, "new contexts" that of those whose
-    context training never saw, "runs" how many different runs of this length were counted.
+    "impossible" is the share of held-out tokens to which plain counts give 0, "new contexts" that
+    of those whose context training never saw, "runs" how many different runs of this length were
+    counted.
     """
     rows = []
     for order in range(1, 7):

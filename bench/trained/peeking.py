@@ -2,10 +2,11 @@
 
     python bench/trained/peeking.py [--steps 350]        five minutes on one core
 
-The King James Bible in the tokens of the small GPT, cut into stretches of 25: at each of 24 places the next token is
-asked for. Four models see the same batches: one or two layers, in one direction or in both. In both directions the
-token that is asked for has been read, save at the last place, where it is not part of what was given. So the last
-place is measured apart. Five seeds each; beside them the n-grams of the same tokens. No model is kept.
+The King James Bible in the tokens of the small GPT, cut into stretches of 25: at each of 24 places
+the next token is asked for. Four models see the same batches: one or two layers, in one direction
+or in both. In both directions the token that is asked for has been read, save at the last place,
+where it is not part of what was given. So the last place is measured apart. Five seeds each; beside
+them the n-grams of the same tokens. No model is kept.
 """
 
 import argparse
@@ -56,7 +57,9 @@ class Reader(nn.Module):
 
 
 def asked(rows: Tensor) -> dict[str, Tensor]:
-    """What is given, and at each place what comes next; the last of a row is asked for and never given."""
+    """What is given, and at each place what comes next; the last of a row is asked for and never
+    given.
+    """
     return {"ids": rows[:, :-1], "next": rows[:, 1:]}
 
 

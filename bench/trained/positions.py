@@ -1,15 +1,18 @@
-"""Train one small decoder with seven kinds of positions on short texts, and ask each in texts up to eight times as long.
+"""Train one small decoder with seven kinds of positions on short texts, and ask each in texts up to
+eight times as long.
 
     python bench/trained/positions.py [--steps 600] [--seeds 1]        about four minutes on one core for a seed
 
-The King James Bible in the first 512 tokens of the small GPT's vocabulary, read in stretches of 64. All kinds see the
-same batches and begin with the same draw of the weights that they share. They differ in what tells them where a token
-stands: nothing; a trained vector a place (those of places past 64 stay as they were drawn); sinusoids, at the size of
-the embeddings; T5's bias; ALiBi; rotary; Transformer-XL's four terms. All scores are scaled by 1 / sqrt(D), T5's too.
+The King James Bible in the first 512 tokens of the small GPT's vocabulary, read in stretches of 64.
+All kinds see the same batches and begin with the same draw of the weights that they share. They
+differ in what tells them where a token stands: nothing; a trained vector a place (those of places
+past 64 stay as they were drawn); sinusoids, at the size of the embeddings; T5's bias; ALiBi;
+rotary; Transformer-XL's four terms. All scores are scaled by 1 / sqrt(D), T5's too.
 
-Asked are the same held-out tokens each time: the last 32 of a stretch of 512, given the last 64, 128, 256 or all of it.
-And of the first layer, how far its mean score for a query and a key depends on their distance alone. Kept are those of
-the first seed that a page can run, all but Transformer-XL's (`small_model("positions_kjv")`).
+Asked are the same held-out tokens each time: the last 32 of a stretch of 512, given the last 64,
+128, 256 or all of it. And of the first layer, how far its mean score for a query and a key depends
+on their distance alone. Kept are those of the first seed that a page can run, all but
+Transformer-XL's (`small_model("positions_kjv")`).
 """
 
 import argparse
@@ -46,7 +49,9 @@ BATCH, STEPS = 16, 600
 
 @torch.no_grad()
 def nats(model: PlacedDecoder, chunks: Tensor) -> dict[str, float]:
-    """Nats a token of the last ASKED tokens of each chunk (513 ids), given so many ids before the end."""
+    """Nats a token of the last ASKED tokens of each chunk (513 ids), given so many ids before the
+    end.
+    """
     found = {}
     for length in LENGTHS:
         total, count = 0.0, 0
@@ -64,9 +69,11 @@ def nats(model: PlacedDecoder, chunks: Tensor) -> dict[str, float]:
 
 @torch.no_grad()
 def share_of_distance(model: PlacedDecoder, chunks: Tensor, farthest: int = 16) -> float:
-    """Of the variation of the first layer's mean scores over places 32 to 63 and distances below `farthest`: what distance explains.
+    """Of the variation of the first layer's mean scores over places 32 to 63 and distances below
+    `farthest`: what distance explains.
 
-    The mean is over texts; each head by itself, and the mean of the heads. 1: a query at any place treats a distance alike.
+    The mean is over texts; each head by itself, and the mean of the heads. 1: a query at any place
+    treats a distance alike.
     """
     mean = torch.stack(
         [model.first_scores(some).sum(0) for some in chunks[:, :TRAINED].split(16)]
@@ -126,7 +133,9 @@ def first_losses(count: int) -> list[float]:
 
 
 def figures(models: PlacedDecoders, tokenizer: ByteLevelBPE, every: int = 1) -> dict[str, float]:
-    """Nats a token of the kept kinds, given 64 tokens and 512, over every so many-th of the held-out stretches."""
+    """Nats a token of the kept kinds, given 64 tokens and 512, over every so many-th of the
+    held-out stretches.
+    """
     chunks = cut_chunks(as_tokens(tokenizer, split(scripture())[1]), max(LENGTHS))[::every]
     return {
         f"{kind}, {length}": found

@@ -1,4 +1,5 @@
-"""Finding text and code: one small encoder in BERT's form and in ModernBERT's, trained on pairs at equal operations.
+"""Finding text and code: one small encoder in BERT's form and in ModernBERT's, trained on pairs at
+equal operations.
 
     python bench/trained/retrieval.py [--steps 240]        about a quarter of an hour on one core
 
@@ -8,21 +9,26 @@ Two kinds of pairs, and a batch is of one kind:
 - text: a verse of the King James Bible is cut at its first colon or semicolon, and its beginning asks for the rest.
   Trained on all books but HELD_OUT; measured on verses of these.
 
-Nothing leaks: training has other packages and other books than the test, and of what is trained on a pair goes if its
-question is one of the test's or if it shares a run of words with a pair of the test: Kings and Chronicles tell the same
-story, and packages carry copies of the library. `dropped` counts them.
+Nothing leaks: training has other packages and other books than the test, and of what is trained on
+a pair goes if its question is one of the test's or if it shares a run of words with a pair of the
+test: Kings and Chronicles tell the same story, and packages carry copies of the library. `dropped`
+counts them.
 
-Both forms have three layers, 128 wide, and take the same batches in the same order; a batch is one packed row. BERT's has learned
-positions and a feed-forward of 512; ModernBERT's has rotary ones, a gated one of 344, norms first, no biases, and two
-of its three layers see 16 pieces to each side. torch counts the operations of a step, forwards and backwards, over some batches; the second
-form gets as many steps as cost what the first form's cost. The rate of each is the better of two in a short trial on
-pairs that are held back from training. The third that is trained is no encoder: the mean of its pieces' vectors, with four times the steps.
+Both forms have three layers, 128 wide, and take the same batches in the same order; a batch is one
+packed row. BERT's has learned positions and a feed-forward of 512; ModernBERT's has rotary ones, a
+gated one of 344, norms first, no biases, and two of its three layers see 16 pieces to each side.
+torch counts the operations of a step, forwards and backwards, over some batches; the second form
+gets as many steps as cost what the first form's cost. The rate of each is the better of two in a
+short trial on pairs that are held back from training. The third that is trained is no encoder: the
+mean of its pieces' vectors, with four times the steps.
 
-ModernBERT's form of the first seed is kept (`small_model("finder")`) for the page's figure; its figures are those of scripture, and the losses of its
-first steps are not on its card, since the packages take a minute to read.
+ModernBERT's form of the first seed is kept (`small_model("finder")`) for the page's figure; its
+figures are those of scripture, and the losses of its first steps are not on its card, since the
+packages take a minute to read.
 
-Beside them, over the same texts: the same encoders untrained, MiniLM (22.7 million numbers; its card counts CodeSearchNet among its
-thousand million pairs, so functions of the standard library may be among them), tf-idf over words and over runs of 3 to 5 letters.
+Beside them, over the same texts: the same encoders untrained, MiniLM (22.7 million numbers; its
+card counts CodeSearchNet among its thousand million pairs, so functions of the standard library may
+be among them), tf-idf over words and over runs of 3 to 5 letters.
 """
 
 import argparse
@@ -129,7 +135,9 @@ def end_to_end(rows: Sequence[Sequence[int]]) -> Batch:
 
 
 def both_ways(model: Encoder, batch: Batch) -> Terms:
-    """Each question, of the batch's first half, should find its answer in the second, and each answer its question."""
+    """Each question, of the batch's first half, should find its answer in the second, and each
+    answer its question.
+    """
     one, other = model(**batch).chunk(2)
     return in_batch_negatives(one, other).plus(in_batch_negatives(other, one))
 
@@ -168,7 +176,9 @@ def cut(tokenizer: Tokenizer, pairs: Sequence[Pair]) -> list[tuple[list[int], li
 
 
 def batches_of(rows: dict[str, list], seed: int) -> Callable[[int], Batch]:
-    """Batch i is of the kinds in turn; each goes through its pairs in an order of its own, again and again."""
+    """Batch i is of the kinds in turn; each goes through its pairs in an order of its own, again
+    and again.
+    """
     orders: dict[tuple[str, int], list[int]] = {}
 
     def batch(index: int) -> Batch:
@@ -249,7 +259,9 @@ def rivals(pairs: Sequence[Pair]) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def figures(model: ModernBert, tokenizer: Tokenizer, every: int = 1) -> dict[str, float]:
-    """nDCG@10 over each so-manieth pair of held-out scripture, among the answers of these; code depends on the Python that runs."""
+    """nDCG@10 over each so-manieth pair of held-out scripture, among the answers of these; code
+    depends on the Python that runs.
+    """
     encoder = Encoder(FORMS[1])
     encoder.body = model
     rows = cut(tokenizer, data(["text"]).test["text"][::every])
@@ -258,7 +270,9 @@ def figures(model: ModernBert, tokenizer: Tokenizer, every: int = 1) -> dict[str
 
 
 def shown(pairs: Sequence[Pair]) -> dict[str, list]:
-    """For the page's figure: pairs short enough to be read, and the first five of MiniLM's ranking among them."""
+    """For the page's figure: pairs short enough to be read, and the first five of MiniLM's ranking
+    among them.
+    """
     some = [
         pair
         for pair in pairs

@@ -1,4 +1,5 @@
-"""Pairs of a question and what it should find, of code and of text, with training and test kept apart.
+"""Pairs of a question and what it should find, of code and of text, with training and test kept
+apart.
 
     data().train["code"], data().test["text"]
 
@@ -115,7 +116,9 @@ def runs_of(text: str, length: int) -> set[tuple[str, ...]]:
 
 
 def once(pairs: Sequence[Pair]) -> list[Pair]:
-    """Pairs whose question and whose answer both stand once: a question with two answers has no one right place."""
+    """Pairs whose question and whose answer both stand once: a question with two answers has no one
+    right place.
+    """
     asks, answers = (
         Counter(" ".join(re.findall(r"\w+", side.lower())) for side in sides)
         for sides in zip(*pairs, strict=True)
@@ -129,7 +132,9 @@ def once(pairs: Sequence[Pair]) -> list[Pair]:
 
 
 def without_leaks(train_pairs: Sequence[Pair], test: Sequence[Pair], length: int) -> list[Pair]:
-    """Of the pairs to train on, those that share neither a question nor a run of `length` words with the test's."""
+    """Of the pairs to train on, those that share neither a question nor a run of `length` words
+    with the test's.
+    """
     asked = {pair.asks.lower() for pair in test}
     known = {run for pair in test for side in pair for run in runs_of(side, length)}
     return [
@@ -141,7 +146,9 @@ def without_leaks(train_pairs: Sequence[Pair], test: Sequence[Pair], length: int
 
 
 class Data(NamedTuple):
-    """By kind: pairs to train on, pairs held back for the trial of rates, pairs that measure, and counts."""
+    """By kind: pairs to train on, pairs held back for the trial of rates, pairs that measure, and
+    counts.
+    """
 
     train: dict[str, list[Pair]]
     held_back: dict[str, list[Pair]]
@@ -152,7 +159,9 @@ class Data(NamedTuple):
 def separated(
     kind: str, here: Sequence[Pair], there: Sequence[Pair], length: int, found: Data
 ) -> None:
-    """Put a kind's pairs into `found`: `here` is trained on, `there` measures, by a draw of `TESTED`."""
+    """Put a kind's pairs into `found`: `here` is trained on, `there` measures, by a draw of
+    `TESTED`.
+    """
     draw = random.Random(0)
     here, there = once(here), once(there)
     test = draw.sample(there, min(TESTED, len(there)))

@@ -1,11 +1,13 @@
-"""Write a string of letters backwards: with attention, and from one vector of fixed size, by length, over five seeds.
+"""Write a string of letters backwards: with attention, and from one vector of fixed size, by
+length, over five seeds.
 
     python bench/trained/reversing.py [--steps 250]        about four minutes on one core
 
-Both are the encoder-decoder of `models/seq2seq.py`, trained on the same strings in the same order. The one without
-attention is given the same vector at every step: what its two readers ended with (Cho et al. 2014). Strings in training
-have 2 to LONGEST letters, drawn at random; none of the test's strings can be expected among them but the shortest.
-Writes bench/results/trained_reversing.json; no model is kept.
+Both are the encoder-decoder of `models/seq2seq.py`, trained on the same strings in the same order.
+The one without attention is given the same vector at every step: what its two readers ended with
+(Cho et al. 2014). Strings in training have 2 to LONGEST letters, drawn at random; none of the
+test's strings can be expected among them but the shortest. Writes
+bench/results/trained_reversing.json; no model is kept.
 """
 
 import argparse
@@ -36,7 +38,9 @@ CONFIG = Seq2SeqConfig(
 
 
 class WhatWasRead(nn.Module):
-    """In the place of attention: at every step what the forward reader ended with, beside the backward reader's end."""
+    """In the place of attention: at every step what the forward reader ended with, beside the
+    backward reader's end.
+    """
 
     def __init__(self, size: int):
         super().__init__()

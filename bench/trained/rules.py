@@ -1,12 +1,14 @@
-"""Train a tiny GPT to find the rule of a prompt: examples of one of four rules on digits, with its name or without.
+"""Train a tiny GPT to find the rule of a prompt: examples of one of four rules on digits, with its
+name or without.
 
     python bench/trained/rules.py [--seeds 3]        about four minutes on one core
 
-The task is `corpora.rules`. A text has LONGEST examples, and after each ">" the answer is learned, nothing else. The model of
-seed 0 is kept (`small_model("rules")`). Writes bench/results/trained_rules.json: for every number of examples the share
-of answers that are right over TESTED prompts, the best that anybody can do (Bayes's rule, exact), the same with
-the rule's name, before training, and with examples of another rule after the name; and how far the model's beliefs in
-the rules are from Bayes's after one example.
+The task is `corpora.rules`. A text has LONGEST examples, and after each ">" the answer is learned,
+nothing else. The model of seed 0 is kept (`small_model("rules")`). Writes
+bench/results/trained_rules.json: for every number of examples the share of answers that are right
+over TESTED prompts, the best that anybody can do (Bayes's rule, exact), the same with the rule's
+name, before training, and with examples of another rule after the name; and how far the model's
+beliefs in the rules are from Bayes's after one example.
 """
 
 import argparse
@@ -48,7 +50,10 @@ CONFIG = GPTConfig(
 
 
 def new_model(seed: int = 0) -> GPT:
-    """An untrained model of 0.15 million numbers. Narrow: the usual deviation of 0.02 would leave it near zero for long."""
+    """An untrained model of 0.15 million numbers.
+
+    Narrow: the usual deviation of 0.02 would leave it near zero for long.
+    """
     torch.manual_seed(seed)
     model = GPT(CONFIG)
     start_normal(model, START)
@@ -84,7 +89,10 @@ def first_losses(count: int) -> list[float]:
 
 
 def prompts(count: int, how_many: int, named: bool, misled: bool = False) -> list[tuple[str, str]]:
-    """Prompts with their right answers. Where `misled`, the name is of another rule than the examples; the name counts."""
+    """Prompts with their right answers.
+
+    Where `misled`, the name is of another rule than the examples; the name counts.
+    """
     draw, found = random.Random(10_000 + count), []
     for _ in range(how_many):
         rule, digits = draw.choice([*rules.RULES]), [draw.randrange(10) for _ in range(count + 1)]
@@ -119,7 +127,9 @@ def by_count(
 
 
 def figures(model: GPT, tokenizer: Sequence[str], every: int = 1) -> dict[str, float]:
-    """Shares of right answers without example, after one, after four, and with the rule's name and no example."""
+    """Shares of right answers without example, after one, after four, and with the rule's name and
+    no example.
+    """
     tested = TESTED // every
     unnamed, named = by_count(model, tested=tested), by_count(model, named=True, tested=tested)
     return {"none": unnamed["0"], "one": unnamed["1"], "four": unnamed["4"], "name": named["0"]}
@@ -127,7 +137,9 @@ def figures(model: GPT, tokenizer: Sequence[str], every: int = 1) -> dict[str, f
 
 @torch.no_grad()
 def beliefs_apart(model: GPT) -> float:
-    """Mean distance (half the sum of differences) of the model's answers from Bayes's, over all prompts with one example."""
+    """Mean distance (half the sum of differences) of the model's answers from Bayes's, over all
+    prompts with one example.
+    """
     apart = []
     for rule in rules.RULES:
         for x in range(10):

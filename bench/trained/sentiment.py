@@ -1,16 +1,20 @@
-"""Fine-tune MiniLM on the sentiment of film snippets, beside what its frozen vectors and counts of words reach.
+"""Fine-tune MiniLM on the sentiment of film snippets, beside what its frozen vectors and counts of
+words reach.
 
     python bench/trained/sentiment.py [--epochs 1]        about six minutes on one core
 
-A snippet is positive if its mean rating is above zero. Neighbours in the file come from one review, so 50
-neighbours are held out together, every fifth time. All three ways see the same snippets:
+A snippet is positive if its mean rating is above zero. Neighbours in the file come from one review,
+so 50 neighbours are held out together, every fifth time. All three ways see the same snippets:
 
 - naive Bayes over counts of words;
-- logistic regression over the means of MiniLM's token vectors, its strength chosen within what is trained on;
-- the same mean under a linear layer, everything learning but the embeddings, lower layers at lower rates.
+- logistic regression over the means of MiniLM's token vectors, its strength chosen within what is
+  trained on;
+- the same mean under a linear layer, everything learning but the embeddings, lower layers at lower
+  rates.
 
-The classifier is not kept: what it learns is all of MiniLM but its embeddings, 10.6 million numbers or 21 MB in half
-precision, where a file of weights has 4 MB at most. Its record says what it reached.
+The classifier is not kept: what it learns is all of MiniLM but its embeddings, 10.6 million numbers
+or 21 MB in half precision, where a file of weights has 4 MB at most. Its record says what it
+reached.
 """
 
 import argparse
@@ -59,7 +63,10 @@ class MeanClassifier(nn.Module):
 
 
 def batches(rows: Sequence[list[int]], labels: Tensor, size: int) -> list[dict[str, Tensor]]:
-    """Rows of like length together, so that little is padding. `places` says which rows they were."""
+    """Rows of like length together, so that little is padding.
+
+    `places` says which rows they were.
+    """
     order = torch.tensor(sorted(range(len(rows)), key=lambda place: len(rows[place])))
     chosen = [(places, [rows[place] for place in places]) for places in order.split(size)]
     return [
@@ -93,7 +100,9 @@ def accuracy(model: nn.Module, some: list[dict[str, Tensor]]) -> float:
 
 
 def tokens_and_labels() -> tuple[list[str], list[list[int]], Tensor]:
-    """Texts, their token ids, and 1 for each that is positive; in the file's order, so that neighbours stay together."""
+    """Texts, their token ids, and 1 for each that is positive; in the file's order, so that
+    neighbours stay together.
+    """
     snippets, tokenizer = corpora.load("sentiment"), corpora.load("bert_tokenizer")
     texts = [snippet.text for snippet in snippets]
     rows = [tokenizer.encode(text, max_length=LENGTH, specials_in_text=False).ids for text in texts]

@@ -1,11 +1,13 @@
-"""Train a reader of spellings, letters to phonemes, on CMUdict; hold it beside two tables of letters.
+"""Train a reader of spellings, letters to phonemes, on CMUdict; hold it beside two tables of
+letters.
 
     python bench/trained/spelling.py [--steps 1500]
 
-An LSTM encoder-decoder with attention (`models/seq2seq.py`). One word in fifty, chosen by a hash of its spelling, is
-held out with all its ways to be spoken; an answer is exact if it is one of them, stress marks included. Writes
-bench/results/trained_spelling.json. The tables give each letter its most frequent phoneme, alone or between its two
-neighbours, counted on words with as many letters as phonemes, where the n-th belongs to the n-th.
+An LSTM encoder-decoder with attention (`models/seq2seq.py`). One word in fifty, chosen by a hash of
+its spelling, is held out with all its ways to be spoken; an answer is exact if it is one of them,
+stress marks included. Writes bench/results/trained_spelling.json. The tables give each letter its
+most frequent phoneme, alone or between its two neighbours, counted on words with as many letters as
+phonemes, where the n-th belongs to the n-th.
 """
 
 import argparse
@@ -227,7 +229,9 @@ def as_reader(model: Seq2Seq, phonemes: list[str]) -> Reader:
 
 
 def table(words: dict[str, list[Spoken]], reach: int) -> Reader:
-    """Each letter's most frequent phoneme, seen with `reach` neighbours to both sides; alone if those are new."""
+    """Each letter's most frequent phoneme, seen with `reach` neighbours to both sides; alone if
+    those are new.
+    """
     counts: dict[str, Counter[str]] = defaultdict(Counter)
 
     def keys(word: str) -> Iterator[tuple[str, str]]:

@@ -1,12 +1,13 @@
-"""Train a Transformer to read spellings, letters to phonemes, on the words and batches of the LSTM in `spelling.py`.
+"""Train a Transformer to read spellings, letters to phonemes, on the words and batches of the LSTM
+in `spelling.py`.
 
     python bench/trained/spelling_transformer.py [--steps 1500]        four minutes on one core
 
-The encoder-decoder of `models/transformer.py`, norms first, two blocks a side. One vocabulary holds letters and
-phonemes, since one table serves both sides and the output. Words, their order, held-out words, number of steps, batch
-and schedule are those of `spelling.py`, whose record must be there: bench/results/trained_spelling_transformer.json
-puts both side by side, with the operations that a training step costs each. The model is kept
-(`small_model("transformer_spelling")`).
+The encoder-decoder of `models/transformer.py`, norms first, two blocks a side. One vocabulary holds
+letters and phonemes, since one table serves both sides and the output. Words, their order, held-out
+words, number of steps, batch and schedule are those of `spelling.py`, whose record must be there:
+bench/results/trained_spelling_transformer.json puts both side by side, with the operations that a
+training step costs each. The model is kept (`small_model("transformer_spelling")`).
 """
 
 import argparse
@@ -171,7 +172,9 @@ def main() -> None:
 def both_on_one_batch(
     train: dict[str, list[Spoken]], phonemes: list[str]
 ) -> dict[str, dict[str, float]]:
-    """What a training step on the very first batch costs each model, in operations and in CPU seconds, in turn."""
+    """What a training step on the very first batch costs each model, in operations and in CPU
+    seconds, in turn.
+    """
     flops, seconds = {}, {"Transformer": [], "LSTM with attention": []}
     for name, model, first in (
         ("Transformer", new_model(phonemes), FIRST_PHONEME),
@@ -201,7 +204,9 @@ def first_batch(
 
 
 def agreement(reader: Reader, test: dict[str, list[Spoken]]) -> dict[str, float]:
-    """Of the held-out words, the share that both models read right, that only one does, and that neither does."""
+    """Of the held-out words, the share that both models read right, that only one does, and that
+    neither does.
+    """
     kept = small_model(spelling.NAME)
     other = spelling.as_reader(kept.model, kept.tokenizer["target"][2:])
     right = [

@@ -3,16 +3,18 @@
     python bench/trained/sums.py [--seeds 5] [--controls 3]        about four minutes on one core
     python bench/trained/sums.py --again                           the controls alone, into the record that is there
 
-The task is `corpora.sums`. In every batch half of the rows are answered at once and half by steps, other problems each.
-Every token of an answer counts the same, so both ways have as many examples, and an answer as much weight as a step's digit.
-The model of seed 0 is kept twice, at its end (`small_model("sums")`) and on its way (`small_model("sums_early")`): at
-the first of every ten steps after which a quarter of the sampled chains ends right.
+The task is `corpora.sums`. In every batch half of the rows are answered at once and half by steps,
+other problems each. Every token of an answer counts the same, so both ways have as many examples,
+and an answer as much weight as a step's digit. The model of seed 0 is kept twice, at its end
+(`small_model("sums")`) and on its way (`small_model("sums_early")`): at the first of every ten
+steps after which a quarter of the sampled chains ends right.
 
-Controls, for the question why a chain helps: the same model with answers at once in all rows; and with tokens that
-say nothing before the answer, beside answers at once: "+" nineteen times, so that the answer stands where a chain has it.
+Controls, for the question why a chain helps: the same model with answers at once in all rows; and
+with tokens that say nothing before the answer, beside answers at once: "+" nineteen times, so that
+the answer stands where a chain has it.
 
-Writes bench/results/trained_sums.json: accuracy on held-out problems by temperature, of one chain and of votes over
-five and fifteen, at the end and on the way; the curve; other seeds; controls.
+Writes bench/results/trained_sums.json: accuracy on held-out problems by temperature, of one chain
+and of votes over five and fifteen, at the end and on the way; the curve; other seeds; controls.
 """
 
 import argparse
@@ -80,7 +82,10 @@ def example(way: Way, digits: str) -> Example:
 
 
 def new_model(seed: int = 0) -> GPT:
-    """An untrained model of 0.10 million numbers. So narrow a model starts slowly from GPT's usual small matrices: they are LARGER."""
+    """An untrained model of 0.10 million numbers.
+
+    So narrow a model starts slowly from GPT's usual small matrices: they are LARGER.
+    """
     torch.manual_seed(seed)
     model = GPT(CONFIG)
     with torch.no_grad():
@@ -127,7 +132,9 @@ def written(
     each: int = 1,
     seed: int = 0,
 ) -> list[list[str]]:
-    """For each problem `each` answers, every prompt with a seed of its own; `mark` asks for one at once or for steps."""
+    """For each problem `each` answers, every prompt with a seed of its own; `mark` asks for one at
+    once or for steps.
+    """
     prompts = [sums.encode(digits + mark) for digits in problems]
     params = [
         SamplingParams(
@@ -163,7 +170,9 @@ def share_voted(problems: Sequence[str], said: Sequence[Sequence[str]], voters: 
 
 
 def figures(model: GPT, tokenizer: Sequence[str], every: int = 1) -> dict[str, float]:
-    """Shares of held-out problems that are right: at once, by the likeliest chain, by a sampled chain."""
+    """Shares of held-out problems that are right: at once, by the likeliest chain, by a sampled
+    chain.
+    """
     tests = sums.problems(1, TESTED, tests=True)[::every]
     return {
         "at_once": share_right(tests, written(model, tests, sums.AT_ONCE)),
@@ -190,7 +199,9 @@ def run(
     ways: Sequence[Way],
     watch: Callable[[int, GPT], None] = lambda step, model: None,
 ) -> tuple[GPT, list[float], float]:
-    """A trained model, the loss of each step, CPU seconds; `watch` sees the model after every EVERY steps from FROM on."""
+    """A trained model, the loss of each step, CPU seconds; `watch` sees the model after every EVERY
+    steps from FROM on.
+    """
     model, started = new_model(seed), time.process_time()
     batches, aside = batches_of(ways, seed), [0.0]
 

@@ -1,7 +1,9 @@
-"""The texts that small models are trained on, as tokens; and the losses of a training's first steps.
+"""The texts that small models are trained on, as tokens; and the losses of a training's first
+steps.
 
-A text is cut in two by pieces of about a hundredth, not line by line: what is held out is not the sentence after one
-that was trained on, save at the pieces' edges. The vocabulary, byte-level BPE, is trained on the first part only.
+A text is cut in two by pieces of about a hundredth, not line by line: what is held out is not the
+sentence after one that was trained on, save at the pieces' edges. The vocabulary, byte-level BPE,
+is trained on the first part only.
 """
 
 import contextlib
@@ -35,7 +37,9 @@ def definitions() -> str:
 
 
 def split(text: str) -> tuple[str, str]:
-    """What is trained on, and what is held out: of a hundred equal pieces, cut at lines, every twentieth."""
+    """What is trained on, and what is held out: of a hundred equal pieces, cut at lines, every
+    twentieth.
+    """
     size = -(-len(text) // 100)
     cuts = [
         0,
@@ -70,7 +74,9 @@ def as_tokens(bpe: ByteLevelBPE, text: str) -> torch.Tensor:
 def stretches_of(
     tokens: torch.Tensor, context: int, rows: int, seed: int = 0
 ) -> Callable[[int], dict[str, torch.Tensor]]:
-    """Batches of random stretches for a causal model, (rows, context) each; batch i is a function of i and the seed alone."""
+    """Batches of random stretches for a causal model, (rows, context) each; batch i is a function
+    of i and the seed alone.
+    """
 
     def batch(index: int) -> dict[str, torch.Tensor]:
         generator = torch.Generator().manual_seed(seed * 1_000_003 + index)

@@ -2,11 +2,12 @@
 
     python bench/trained/unmasked.py [--steps 400]        about four minutes on one core
 
-GPT-2's block with 0.17M parameters, on the King James Bible in the tokens of the small GPT, in stretches of 32 and the
-token after them. Both models start from the same numbers and see the same batches, under five seeds; they differ in the
-mask alone. Without it every token that is asked for has been read, save the one after the stretch. So the last place is
-measured apart, and so is writing: the token after 8, 16 or 32 tokens of held-out text, of which nothing more is given.
-The pair of seed 0 is kept (`small_model("gpt_kjv_unmasked")`, `small_model("gpt_kjv_masked")`).
+GPT-2's block with 0.17M parameters, on the King James Bible in the tokens of the small GPT, in
+stretches of 32 and the token after them. Both models start from the same numbers and see the same
+batches, under five seeds; they differ in the mask alone. Without it every token that is asked for
+has been read, save the one after the stretch. So the last place is measured apart, and so is
+writing: the token after 8, 16 or 32 tokens of held-out text, of which nothing more is given. The
+pair of seed 0 is kept (`small_model("gpt_kjv_unmasked")`, `small_model("gpt_kjv_masked")`).
 """
 
 import argparse
@@ -83,7 +84,9 @@ def held_out(every: int = 2) -> Tensor:
 
 @torch.no_grad()
 def measured(model: GPT, rows: Tensor) -> dict[str, float]:
-    """Nats a token: as training asks, before the last place and at it; and of the token after a shorter text."""
+    """Nats a token: as training asks, before the last place and at it; and of the token after a
+    shorter text.
+    """
     nats = cross_entropy(
         model(rows[:, :-1]).transpose(1, 2), rows[:, 1:], reduction="none"
     )  # (N, T)
@@ -107,7 +110,9 @@ def figures(model: GPT, tokenizer: ByteLevelBPE, every: int = 1) -> dict[str, fl
 
 
 def first_losses(count: int) -> list[float]:
-    """The losses of the first steps without the mask, of warm-up all of them, trained anew; nothing is kept."""
+    """The losses of the first steps without the mask, of warm-up all of them, trained anew; nothing
+    is kept.
+    """
     train_text, _ = split(scripture())
     tokens = as_tokens(tokenizer_for(TOKENS_OF, train_text, VOCAB_SIZE), train_text)
     torch.manual_seed(0)

@@ -1,13 +1,16 @@
-"""Word vectors that pages read: chapter 1's skip-gram vectors, cut to what a page can load, and counts of scripture.
+"""Word vectors that pages read: chapter 1's skip-gram vectors, cut to what a page can load, and
+counts of scripture.
 
     python bench/trained/vectors.py        a minute on one core if the vectors are not in the cache yet
 
-The first are those of `embeddings/trained.py`: 100 numbers a word, from the glosses of Open English WordNet. Kept are
-the 5,000 most frequent words that are letters only. Measured on WordSim-353: as kept, and the whole table on the same
-pairs, so that the record says what half precision costs apart from what the smaller vocabulary leaves out.
+The first are those of `embeddings/trained.py`: 100 numbers a word, from the glosses of Open English
+WordNet. Kept are the 5,000 most frequent words that are letters only. Measured on WordSim-353: as
+kept, and the whole table on the same pairs, so that the record says what half precision costs apart
+from what the smaller vocabulary leaves out.
 
-The second come from the King James Bible by counts, PPMI and SVD: the same method as `trained("svd")` on another book.
-The window and the vectors are shorter, since the book is. Both are kept in half precision.
+The second come from the King James Bible by counts, PPMI and SVD: the same method as
+`trained("svd")` on another book. The window and the vectors are shorter, since the book is. Both
+are kept in half precision.
 """
 
 import argparse

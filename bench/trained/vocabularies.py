@@ -1,14 +1,16 @@
-"""Train vocabularies of one size on one text, and one language model on vocabularies of several sizes.
+"""Train vocabularies of one size on one text, and one language model on vocabularies of several
+sizes.
 
     python bench/trained/vocabularies.py        two minutes on one core
 
 Two measurements for chapter 2, kept in bench/results/trained_vocabularies.json:
 
-- BPE, WordPiece by frequency and by the quoted score, and Unigram, 4,000 entries each, on the same words of the glosses,
-  all in a form from which the words can be had back (a sign before each word, or "##" inside): tokens a word on glosses
-  that none of them saw. The pieces of Unigram are kept in the record, for the page's lattice.
-- A trigram model with Kneser-Ney smoothing on scripture, in byte-level BPE of 256 to 8,192 tokens: perplexity a token
-  beside bits a byte of the same held-out text.
+- BPE, WordPiece by frequency and by the quoted score, and Unigram, 4,000 entries each, on the same
+  words of the glosses, all in a form from which the words can be had back (a sign before each word,
+  or "##" inside): tokens a word on glosses that none of them saw. The pieces of Unigram are kept in
+  the record, for the page's lattice.
+- A trigram model with Kneser-Ney smoothing on scripture, in byte-level BPE of 256 to 8,192 tokens:
+  perplexity a token beside bits a byte of the same held-out text.
 """
 
 import argparse
@@ -61,7 +63,9 @@ def tokens_a_word(
 def vocabularies(
     seen: Counter[str], unseen: Counter[str]
 ) -> tuple[list[dict], list[dict], list[list]]:
-    """A row for each method, a row for each size of BPE, and Unigram's pieces with their log probabilities."""
+    """A row for each method, a row for each size of BPE, and Unigram's pieces with their log
+    probabilities.
+    """
     marked, rows = {METASPACE + word: count for word, count in seen.items()}, []
 
     def row(method, entries, cut, unknown=None, first=()):

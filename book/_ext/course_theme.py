@@ -1,8 +1,10 @@
-"""The course's own look, as a Sphinx extension: theme, assets, MathJax from disk, executed-page cache.
+"""The course's own look, as a Sphinx extension: theme, assets, MathJax from disk, executed-page
+cache.
 
-bench/results/themes.json lays it beside a library's theme. The theme is one template (word2serve/layout.html) and the
-stylesheets in book/assets/. Everything a page loads is named here, so nothing else can slip in: scripts and
-stylesheets that other extensions add are dropped unless KEEP names them.
+bench/results/themes.json lays it beside a library's theme. The theme is one template
+(word2serve/layout.html) and the stylesheets in book/assets/. Everything a page loads is named here,
+so nothing else can slip in: scripts and stylesheets that other extensions add are dropped unless
+KEEP names them.
 """
 
 import importlib.util
@@ -24,12 +26,14 @@ from course.book.page_notebooks import glued_by, to_notebook
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 CURRENT = re.compile(r'<a class="current reference internal" (href="#">.*?</a>)')
-# A formula and the signs that touch it: a browser may end a line between the two, and begin the next with a colon.
+# A formula and the signs that touch it: a browser may end a line between the two, and begin the
+# next with a colon.
 TOUCHED = re.compile(
     r'([(\[“‘]*)(<span class="math notranslate nohighlight">[^<]*</span>)([)\]”’.,;:!?]*)'
 )
 MENDED = {  # docutils' markup that assistive technology cannot use, and what stands in its place
-    'role="doc-biblioentry"': 'role="listitem"',  # deprecated, and not allowed inside the role="list" around it
+    # deprecated, and not allowed inside the role="list" around it
+    'role="doc-biblioentry"': 'role="listitem"',
     '<th class="head"><p></p></th>': "<td></td>",  # the empty corner of a table is no heading
     '<th class="head text-right"><p></p></th>': "<td></td>",
     '<th class="head text-left"><p></p></th>': "<td></td>",
@@ -73,13 +77,17 @@ def pages_that_ran_again(app, env, added, changed, removed):
 
 
 def remember_citation_plugins(app):
-    """pybtex looks through all installed packages for its plugins at each citation; those that are registered it has."""
+    """pybtex looks through all installed packages for its plugins at each citation; those that are
+    registered it has.
+    """
     for name in ("plaintext", "docutils"):
         register_plugin("pybtex.backends", name, find_plugin("pybtex.backends", name), force=True)
 
 
 def use_own_search(app):
-    """Sphinx's own index has no sentences to show; search_texts.py writes what the search page looks through."""
+    """Sphinx's own index has no sentences to show; search_texts.py writes what the search page
+    looks through.
+    """
     app.builder.search = False
 
 
@@ -98,7 +106,9 @@ def keep_signs(body):
 
 
 def choose_assets(app, pagename, templatename, context, doctree):
-    """Put only the wanted scripts and stylesheets on a page; those of figures come from the extension `figures`."""
+    """Put only the wanted scripts and stylesheets on a page; those of figures come from the
+    extension `figures`.
+    """
     body = context.get("body", "")
     for wrong, right in MENDED.items():
         body = body.replace(wrong, right)
@@ -130,7 +140,9 @@ def _navigation(context):
 
 
 def _sections(toc):
-    """The page's sections as a list of links, without its title; empty when there are fewer than two."""
+    """The page's sections as a list of links, without its title; empty when there are fewer than
+    two.
+    """
     inner = (
         toc[toc.find("<ul>", 1) : toc.rfind("</ul>", 0, toc.rfind("</ul>")) + len("</ul>")]
         if toc.count("<ul>") > 1
@@ -140,7 +152,9 @@ def _sections(toc):
 
 
 def _report_address(app, pagename, context):
-    """Where an error on this page is reported: the setting with the page filled in, or how to do it by hand."""
+    """Where an error on this page is reported: the setting with the page filled in, or how to do it
+    by hand.
+    """
     address = app.config.w2s_report_address
     if address:
         return address.format(
@@ -171,7 +185,9 @@ def _notebook_name(app, pagename):
 
 
 def copy_mathjax(app):
-    """Copy the one MathJax file that pages load (TeX in, SVG out, fonts inside) from its pip package."""
+    """Copy the one MathJax file that pages load (TeX in, SVG out, fonts inside) from its pip
+    package.
+    """
     spec = importlib.util.find_spec("sphinx-mathjax-offline")
     target = Path(app.outdir, "_static", "mathjax", "tex-svg.js")
     source = Path(spec.origin).parent / "static" / "mathjax" / "tex-svg.js"
@@ -199,7 +215,9 @@ def write_notebooks(app):
 
 
 def finish(app, error):
-    """After an HTML build without an exception: MathJax, notebooks, and nothing that other extensions left behind."""
+    """After an HTML build without an exception: MathJax, notebooks, and nothing that other
+    extensions left behind.
+    """
     if error is None and app.builder.format == "html":
         copy_mathjax(app)
         write_notebooks(app)
@@ -208,7 +226,9 @@ def finish(app, error):
 
 
 def drop_leftovers(static):
-    """Delete what other extensions put into _static and no page loads: scripts that name CDNs among them."""
+    """Delete what other extensions put into _static and no page loads: scripts that name CDNs among
+    them.
+    """
     own = {
         path.relative_to(ROOT / "book" / "assets").as_posix()
         for path in (ROOT / "book" / "assets").rglob("*")
@@ -220,7 +240,9 @@ def drop_leftovers(static):
 
 
 def visit_admonition(self, node):
-    """An admonition with the class `dropdown` is a native <details>, so that it opens without a script."""
+    """An admonition with the class `dropdown` is a native <details>, so that it opens without a
+    script.
+    """
     if "dropdown" not in node["classes"]:
         HTML5Translator.visit_admonition(self, node)
         return

@@ -1,8 +1,11 @@
-"""Figures in the pages, as a Sphinx extension: their stills, their scripts, and the models that they load.
+"""Figures in the pages, as a Sphinx extension: their stills, their scripts, and the models that
+they load.
 
-The stills of the pages that were read anew are drawn by the figures' own scripts (see `course.book.stills`) before pages
-are written, in one browser. When a page is written, they are put in, what is missing is drawn, and the kit, the figure's script and, where a model answers in the page, the runtime are asked for, by that page alone. After
-the build the weights of the models that pages offer are written beside the runtime. It needs nothing of the theme.
+The stills of the pages that were read anew are drawn by the figures' own scripts (see
+`course.book.stills`) before pages are written, in one browser. When a page is written, they are put
+in, what is missing is drawn, and the kit, the figure's script and, where a model answers in the
+page, the runtime are asked for, by that page alone. After the build the weights of the models that
+pages offer are written beside the runtime. It needs nothing of the theme.
 """
 
 import re
@@ -33,7 +36,9 @@ def draw_stills(app, env):
 
 
 def add_stills_and_scripts(app, pagename, templatename, context, doctree):
-    """Fill the stills of a page and ask for the scripts of its figures, in the order in which they must run."""
+    """Fill the stills of a page and ask for the scripts of its figures, in the order in which they
+    must run.
+    """
     body = context.get("body", "")
     names = list(dict.fromkeys(name for _, name, *_ in stills.FIGURE.findall(body)))
     if not names:
@@ -65,7 +70,9 @@ def write_models(app, error):
 
 
 def setup(app):
-    """Register the events; a change of a figure's script writes the pages anew, without running them."""
+    """Register the events; a change of a figure's script writes the pages anew, without running
+    them.
+    """
     app.add_config_value("w2s_figures_key", stills.scripts_key(), "html", [str])
     app.w2s_figures = []
     app.connect("doctree-read", find_figures)

@@ -1,7 +1,8 @@
-"""What a link to a glossary entry or to a reference shows on hover and focus: notes.js, loaded by course.js when asked.
+"""What a link to a glossary entry or to a reference shows on hover and focus: notes.js, loaded by
+course.js when asked.
 
-The notes are taken from the built glossary and bibliography, so that they say what those pages say. It is a script
-because a browser that reads the book from disk refuses to fetch anything else.
+The notes are taken from the built glossary and bibliography, so that they say what those pages say.
+It is a script because a browser that reads the book from disk refuses to fetch anything else.
 """
 
 import json
@@ -13,7 +14,9 @@ FILE = "notes.js"
 
 
 def gather(page: str, text: str) -> dict[str, str]:
-    """Address of each glossary entry and reference on a built page -> its HTML, without links: a tooltip has none."""
+    """Address of each glossary entry and reference on a built page -> its HTML, without links: a
+    tooltip has none.
+    """
     soup = BeautifulSoup(text, "html.parser")
     notes = {}
     for term in soup.select("dl.glossary dt[id]"):

@@ -1,8 +1,10 @@
-"""Each section names the exercises that practise it, and each exercise the section: both from `see` in its checks.
+"""Each section names the exercises that practise it, and each exercise the section: both from `see`
+in its checks.
 
-`exercise("01.ppmi", ..., see="01-static-embeddings/counting#pmi-compare-with-chance")` puts a line at the end of that
-section, with a link to the exercise's row on the page `exercises` of the exercise's chapter. A `see` that leads to no section is a
-warning, so that renaming a heading cannot cut the thread. Nothing is typed on the page.
+`exercise("01.ppmi", ..., see="01-static-embeddings/counting#pmi-compare-with-chance")` puts a line
+at the end of that section, with a link to the exercise's row on the page `exercises` of the
+exercise's chapter. A `see` that leads to no section is a warning, so that renaming a heading cannot
+cut the thread. Nothing is typed on the page.
 """
 
 from docutils import nodes
@@ -12,7 +14,9 @@ log = logging.getLogger(__name__)
 
 
 def exercises_by_page() -> dict[str, list[tuple[str, str]]]:
-    """For each page, the (anchor, id) of the exercises that point at it; the anchor is "" for the page as a whole."""
+    """For each page, the (anchor, id) of the exercises that point at it; the anchor is "" for the
+    page as a whole.
+    """
     from autograder.authoring.catalogue import assignments
 
     found: dict[str, list[tuple[str, str]]] = {}

@@ -9,12 +9,14 @@
     revealed("pairs-at-width-one", pairs, "pairs")
     ```
 
-With `:choose: it rises | it falls` the reader picks one of the options. The cell that ends in `revealed(...)` of the same
-name is the one whose output waits; it stands below the directive on the same page (course/book/predictions.py).
+With `:choose: it rises | it falls` the reader picks one of the options. The cell that ends in
+`revealed(...)` of the same name is the one whose output waits; it stands below the directive on the
+same page (course/book/predictions.py).
 
-Without scripts, and in print, question and output are both simply there. With assets/predict.js the output is shown
-once the reader has answered or asked to see it, beside the answer and how far off it was. Answers are kept in the
-reader's browser. {calibration}, on the last page of a chapter, lists all predictions of the chapter's folder.
+Without scripts, and in print, question and output are both simply there. With assets/predict.js the
+output is shown once the reader has answered or asked to see it, beside the answer and how far off
+it was. Answers are kept in the reader's browser. {calibration}, on the last page of a chapter,
+lists all predictions of the chapter's folder.
 """
 
 import html
@@ -155,7 +157,9 @@ def _reading_order(env):
 
 
 def add_assets(app, pagename, templatename, context, doctree):
-    """Script and style on pages that ask; a warning for a question without its cell, and the other way round."""
+    """Script and style on pages that ask; a warning for a question without its cell, and the other
+    way round.
+    """
     body = context.get("body") or ""
     if "data-w2s-predict" in body:
         app.add_js_file("predict.js", loading_method="defer")

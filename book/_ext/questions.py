@@ -4,10 +4,12 @@
     :only: counting
     ```
 
-`only` takes the entries whose id begins with that word and a hyphen; without it all entries are shown.
+`only` takes the entries whose id begins with that word and a hyphen; without it all entries are
+shown.
 
-Without scripts a quiz is readable: each question is a fieldset, its answer lies in a <details>. With
-assets/questions.js the reader is told at once why the chosen option is right or wrong, and the score in words.
+Without scripts a quiz is readable: each question is a fieldset, its answer lies in a <details>.
+With assets/questions.js the reader is told at once why the chosen option is right or wrong, and the
+score in words.
 """
 
 import hashlib

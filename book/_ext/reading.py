@@ -1,4 +1,5 @@
-"""Numbers that a page would otherwise type: the roles {minutes} and {counted}, and the minutes at the head of each page.
+"""Numbers that a page would otherwise type: the roles {minutes} and {counted}, and the minutes at
+the head of each page.
 
 {minutes}`counting`           minutes of the page beside this one
 {counted}`exercises 01`       see course/book/reading.py

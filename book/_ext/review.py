@@ -4,9 +4,10 @@
     {deck}        a place for spaced repetition, and links to all flashcards as an Anki package, Markdown and TSV
     {what-next}   a place where the reader's own answers from all pages are gathered
 
-Pages load _static/review-bank.js: questions and cards as HTML, taken from the built pages, so that they say what those
-say. It is a script, because a browser that reads the book from disk refuses to fetch anything else. What the reader
-answers is kept in the reader's browser (exam.js, repeat.js, next.js).
+Pages load _static/review-bank.js: questions and cards as HTML, taken from the built pages, so that
+they say what those say. It is a script, because a browser that reads the book from disk refuses to
+fetch anything else. What the reader answers is kept in the reader's browser (exam.js, repeat.js,
+next.js).
 """
 
 import hashlib
@@ -42,7 +43,9 @@ class _Review(SphinxDirective):
     has_content = False
 
     def files(self):
-        """Every chapter's folder with its questions, in order; the page is read again when one changes."""
+        """Every chapter's folder with its questions, in order; the page is read again when one
+        changes.
+        """
         for path in sorted(Path(self.env.srcdir).glob("[0-9][0-9]-*/questions.yml")):
             self.env.note_dependency(str(path))
             try:
@@ -51,7 +54,9 @@ class _Review(SphinxDirective):
                 raise self.error(str(error)) from None
 
     def inline(self, text, names=None):
-        """The nodes of a line of Markdown; numbers that are drawn become elements that a script can fill anew."""
+        """The nodes of a line of Markdown; numbers that are drawn become elements that a script can
+        fill anew.
+        """
         if names:
             formulas = FORMULA.findall(text)
             parts = [
@@ -208,7 +213,9 @@ def write_files(app, error):
 
 
 def gather(app, book, out):
-    """All that the review's scripts need: items in the order of `exam_bank`, cards, chapters, the plan and the pass mark."""
+    """All that the review's scripts need: items in the order of `exam_bank`, cards, chapters, the
+    plan and the pass mark.
+    """
     bank = exam.exam_bank(book)
     shown_at, cards, chapters = {}, [], []
     for folder, questions in _folders(book):
@@ -304,7 +311,9 @@ def _card(folder, docname, found):
 
 
 def _entry(app, item, folder, question, page, field):
-    """One item with its texts as HTML; options in the order of questions.yml, which a draw's order means."""
+    """One item with its texts as HTML; options in the order of questions.yml, which a draw's order
+    means.
+    """
     soup = BeautifulSoup(field, "html.parser")
     nodes_shown = soup.select(".w2s-option")
     ranked = sorted(question.options, key=lambda one: place(question, one))
@@ -358,7 +367,9 @@ def _exercises(chapter):
 
 
 def setup(app):
-    """Register directives and events; files are written after the theme has cleared what nobody loads."""
+    """Register directives and events; files are written after the theme has cleared what nobody
+    loads.
+    """
     for name, directive in (("exam", Exam), ("deck", Deck), ("what-next", WhatNext)):
         app.add_directive(name, directive)
     app.connect("builder-inited", check_lengths)

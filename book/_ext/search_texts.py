@@ -1,8 +1,10 @@
-"""What the book's search looks through: search-texts.js, one entry a section and one a glossary term.
+"""What the book's search looks through: search-texts.js, one entry a section and one a glossary
+term.
 
-It is a script and not JSON, because a browser that reads the book from disk loads scripts and refuses fetches. An
-entry holds the words of its own section, without code, outputs, formulas on lines of their own, and subsections.
-Sphinx's searchindex.js holds words but no sentences, so that it could show no excerpt.
+It is a script and not JSON, because a browser that reads the book from disk loads scripts and
+refuses fetches. An entry holds the words of its own section, without code, outputs, formulas on
+lines of their own, and subsections. Sphinx's searchindex.js holds words but no sentences, so that
+it could show no excerpt.
 """
 
 import json

@@ -1,8 +1,10 @@
-"""A model before it was adapted and after, on the same prompts: the data of the figure before-after.
+"""A model before it was adapted and after, on the same prompts: the data of the figure
+before-after.
 
     before_after([one("before", "as it was", "gpt_kjv", stop=198), ...], ["The river"])
 
-What the models wrote here stands in the figure before a reader loads them; then they answer in the page.
+What the models wrote here stands in the figure before a reader loads them; then they answer in the
+page.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +25,9 @@ def one(
     after: Sequence[int] = (),
     strength: bool = False,
 ) -> dict[str, Any]:
-    """A kept model, the ids around the prompt's own, the id that ends an answer, and whether it is an update to be weakened."""
+    """A kept model, the ids around the prompt's own, the id that ends an answer, and whether it is
+    an update to be weakened.
+    """
     return {
         "key": key,
         "label": label,

@@ -1,6 +1,7 @@
 """Build the book: execute pages side by side into the cache, run Jupyter Book, check what came out.
 
-`jupyter-book build book -W --keep-going -n` alone gives the same pages, one after another; the cache is shared.
+`jupyter-book build book -W --keep-going -n` alone gives the same pages, one after another; the
+cache is shared.
 """
 
 import json
@@ -29,7 +30,8 @@ def build_book(
 ) -> Path:
     """The landing page of the book, built if anything that it depends on has changed.
 
-    strict: warnings are errors. Raises CourseError with what is wrong: a page that failed, a warning, a finding.
+    strict: warnings are errors. Raises CourseError with what is wrong: a page that failed, a
+    warning, a finding.
     """
     from filelock import FileLock
 
@@ -65,7 +67,9 @@ def _build(root, jobs, strict, say):
 
 
 def input_hash(root: Path) -> str:
-    """A hash of all that the book is made from: pages, configuration, code, records, the solutions to keep out."""
+    """A hash of all that the book is made from: pages, configuration, code, records, the solutions
+    to keep out.
+    """
     paths = book_cache.files_below(root, ("book", "exercises", *book_cache.CODE))
     return book_cache.hash_of(
         root,
@@ -77,10 +81,12 @@ def input_hash(root: Path) -> str:
 
 
 def execute_pages(root: Path, jobs: int, say: Callable[[str], None]) -> list[str]:
-    """Run every page whose output is not in the cache or not true, `jobs` at a time, and put the outputs there.
+    """Run every page whose output is not in the cache or not true, `jobs` at a time, and put the
+    outputs there.
 
-    This is what jupyter-cache's parallel executor does, with a limit on processes, a line for each page, and a list of
-    the files that the page read. Returns a line for each page that failed or warned: its name and the error of its first failing cell, or the warning.
+    This is what jupyter-cache's parallel executor does, with a limit on processes, a line for each
+    page, and a list of the files that the page read. Returns a line for each page that failed or
+    warned: its name and the error of its first failing cell, or the warning.
     """
     from jupyter_cache import get_cache
     from jupyter_cache.base import CacheBundleIn
@@ -148,7 +154,9 @@ def execute_pages(root: Path, jobs: int, say: Callable[[str], None]) -> list[str
 
 @contextmanager
 def _kernel_source(many, say):
-    """Settings of nbclient by which kernels start: warm where that is possible and more pages wait than run at once."""
+    """Settings of nbclient by which kernels start: warm where that is possible and more pages wait
+    than run at once.
+    """
     if not (many and kernels.POSSIBLE):
         yield {}
         return
@@ -158,10 +166,11 @@ def _kernel_source(many, say):
 
 
 def _run_page(root, path, notebook, notes, settings):
-    """Run one page in a kernel of its own; what jupyter-cache says of the run, and what is kept with its outputs.
+    """Run one page in a kernel of its own; what jupyter-cache says of the run, and what is kept
+    with its outputs.
 
-    That is the files which it read with their fingerprints, and the CPU seconds of its kernel: with the imports of
-    libraries in a kernel that starts cold, without them in one that starts warm.
+    That is the files which it read with their fingerprints, and the CPU seconds of its kernel: with
+    the imports of libraries in a kernel that starts cold, without them in one that starts warm.
     """
     from jupyter_cache.executors.utils import ExecutionResult, single_nb_execution
     from nbclient.exceptions import DeadKernelError
@@ -218,7 +227,9 @@ def read_page(path: Path):
 
 
 def plain_command(strict: bool) -> list[str]:
-    """`jupyter-book build book --keep-going`, with -W -n if `strict`, by this interpreter whatever PATH says."""
+    """`jupyter-book build book --keep-going`, with -W -n if `strict`, by this interpreter whatever
+    PATH says.
+    """
     program = "import sys; from jupyter_book.cli.main import main; sys.exit(main())"
     return [
         sys.executable,
@@ -232,7 +243,10 @@ def plain_command(strict: bool) -> list[str]:
 
 
 def run_jupyter_book(root: Path, strict: bool, say: Callable[[str], None]) -> None:
-    """`jupyter-book build book`, with its warnings gathered. Raises CourseError with them if `strict`."""
+    """`jupyter-book build book`, with its warnings gathered.
+
+    Raises CourseError with them if `strict`.
+    """
     started = time.monotonic()
     done = subprocess.run(
         plain_command(strict),

@@ -1,9 +1,9 @@
 """Where executed pages are kept, and whether each is still true.
 
-jupyter-cache keeps a page's outputs by its code cells. A page that imports reference_impl would then keep its old
-output when reference_impl changes. So each executed page carries the files that it read when it ran
-(course/book/trace.py) with their hashes. It is true as long as all of them are as they were; a change in one
-chapter's modules asks for that chapter's pages only.
+jupyter-cache keeps a page's outputs by its code cells. A page that imports reference_impl would
+then keep its old output when reference_impl changes. So each executed page carries the files that
+it read when it ran (course/book/trace.py) with their hashes. It is true as long as all of them are
+as they were; a change in one chapter's modules asks for that chapter's pages only.
 """
 
 import hashlib
@@ -40,7 +40,8 @@ def _hash_of_file(path: Path, changed: int, size: int) -> str:
 
 
 def fingerprint(root: Path, name: str) -> str:
-    """Sixteen digits for what `name` is at this moment: a file, a listed folder ("bench/results/"), or EVERYTHING.
+    """Sixteen digits for what `name` is at this moment: a file, a listed folder ("bench/results/"),
+    or EVERYTHING.
 
     A file or folder that does not exist has the fingerprint "missing".
     """
@@ -59,7 +60,8 @@ def fingerprint(root: Path, name: str) -> str:
 
 
 def fingerprints(root: Path, names: Iterable[str], since: float) -> dict[str, str]:
-    """Each of `names`, and of ALWAYS, with its fingerprint; "changed" if it was written to after the time `since`.
+    """Each of `names`, and of ALWAYS, with its fingerprint; "changed" if it was written to after
+    the time `since`.
 
     The page that read it may have met the older state, so that it has to run again.
     """
@@ -75,7 +77,9 @@ def fingerprints(root: Path, names: Iterable[str], since: float) -> dict[str, st
 
 
 def changed(root: Path, read: dict[str, str] | None) -> list[str]:
-    """Which of the files that a page read are no longer as they were; all is unknown (`["?"]`) without a list."""
+    """Which of the files that a page read are no longer as they were; all is unknown (`["?"]`)
+    without a list.
+    """
     if not read:
         return ["?"]
     return [name for name, before in read.items() if fingerprint(root, name) != before]
@@ -103,9 +107,11 @@ def hash_of(root: Path, paths: Iterable[Path]) -> str:
 
 
 def drop_untrue(root: Path) -> dict[str, list[str]]:
-    """Remove every executed page that read something which has changed; page file -> what changed, by name.
+    """Remove every executed page that read something which has changed; page file -> what changed,
+    by name.
 
-    A page whose file was deleted by hand, or never written to its end, is removed from the list too.
+    A page whose file was deleted by hand, or never written to its end, is removed from the list
+    too.
     """
     if not cache_path(root).is_dir():
         return {}
@@ -125,7 +131,10 @@ def drop_untrue(root: Path) -> dict[str, list[str]]:
 
 
 def runs(root: Path) -> dict[str, str]:
-    """Page file -> when the run that is shown of it took place. A page that has not run is not there."""
+    """Page file -> when the run that is shown of it took place.
+
+    A page that has not run is not there.
+    """
     if not cache_path(root).is_dir():
         return {}
     from jupyter_cache import get_cache
@@ -137,7 +146,9 @@ def runs(root: Path) -> dict[str, str]:
 
 
 def read_by_pages(root: Path) -> dict[str, list[str]]:
-    """Page, as a path below `root` -> the files that its last run read, without those that all pages read."""
+    """Page, as a path below `root` -> the files that its last run read, without those that all
+    pages read.
+    """
     from jupyter_cache import get_cache
 
     records = sorted(

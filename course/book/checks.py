@@ -1,7 +1,9 @@
-"""What `jupyter-book build -W` does not notice: checks of the book's sources and of the pages that were built.
+"""What `jupyter-book build -W` does not notice: checks of the book's sources and of the pages that
+were built.
 
-Each check takes paths and returns findings, one sentence each, with the file at its head; none when all is well.
-`course book` runs them after every build. The browser tests look at what only a browser can see (tests/book/).
+Each check takes paths and returns findings, one sentence each, with the file at its head; none when
+all is well. `course book` runs them after every build. The browser tests look at what only a
+browser can see (tests/book/).
 """
 
 import re
@@ -36,7 +38,8 @@ REMOTE_IN_CSS = re.compile(
 )
 REMOTE_IN_JS = re.compile(r"""['"`](\s*(?:https?:|wss?:)?//[a-z0-9-]+\.[^'"`\s]+)['"`]""", re.I)
 NAMESPACES = ("http://www.w3.org/",)
-# MathJax names CDNs for parts that these pages do not use; tests/book/ shows in a browser that it asks for nothing.
+# MathJax names CDNs for parts that these pages do not use; tests/book/ shows in a browser that it
+# asks for nothing.
 SCRIPTS_NOT_READ = ("_static/mathjax/tex-svg.js",)
 IMAGE_NAME = re.compile(r"\.(?:png|svg|jpe?g|gif|webp)$", re.I)
 TEXT_FILES = {".html", ".md", ".ipynb", ".txt", ".js", ".json", ".py", ".log"}
@@ -104,7 +107,10 @@ def pages(html: Path) -> Iterator[tuple[Path, PageFacts]]:
 
 
 def unknown_keys(config: Path) -> list[str]:
-    """Keys of _config.yml that Jupyter Book does not read. What stands below sphinx.config Sphinx checks itself."""
+    """Keys of _config.yml that Jupyter Book does not read.
+
+    What stands below sphinx.config Sphinx checks itself.
+    """
     import json
 
     import jupyter_book
@@ -185,7 +191,9 @@ def orphans(book: Path, config: Path) -> list[str]:
 
 
 def hidden_for_good(book: Path) -> list[str]:
-    """Cells whose code or output no reader can open: evidence is folded (hide-input), never removed."""
+    """Cells whose code or output no reader can open: evidence is folded (hide-input), never
+    removed.
+    """
     return [
         f"book/{path.relative_to(book).as_posix()}:{number}: {found[0]} hides evidence for good; use hide-{found[1]}"
         for path in sorted(book.rglob("*.md"))
@@ -213,7 +221,10 @@ def without_alt(html: Path) -> list[str]:
 
 
 def outside_requests(html: Path) -> list[str]:
-    """Anything that a page, stylesheet or script would fetch from another host. Ordinary links are no requests."""
+    """Anything that a page, stylesheet or script would fetch from another host.
+
+    Ordinary links are no requests.
+    """
     found = []
 
     def add(path, line, url):
@@ -280,8 +291,9 @@ def repeated_ids(html: Path) -> list[str]:
 def leaked_solutions(html: Path, secret: set[str]) -> list[str]:
     """Solution lines in any file of the output: pages, downloads, sources, search index, logs.
 
-    secret: bare lines (autograder.authoring.catalogue.Assignment.secret_lines). A line counts by itself when it is long enough
-    not to be a coincidence (ten words and signs); shorter ones count when two stand one below the other.
+    secret: bare lines (autograder.authoring.catalogue.Assignment.secret_lines). A line counts by
+    itself when it is long enough not to be a coincidence (ten words and signs); shorter ones count
+    when two stand one below the other.
     """
     from autograder.authoring.catalogue import bare
 
@@ -308,7 +320,9 @@ def leaked_solutions(html: Path, secret: set[str]) -> list[str]:
 
 
 def _shown_lines(path):
-    """The lines of a file as a reader sees code in it: without tags in HTML, without quoting in a notebook."""
+    """The lines of a file as a reader sees code in it: without tags in HTML, without quoting in a
+    notebook.
+    """
     import html as entities
     import json
 
@@ -321,7 +335,9 @@ def _shown_lines(path):
 
 
 def check_sources(root: Path) -> list[str]:
-    """Findings that need no build: the configuration, the contents, hidden evidence, figures in prose without support."""
+    """Findings that need no build: the configuration, the contents, hidden evidence, figures in
+    prose without support.
+    """
     config = root / "_config.yml"
     book = root / "book"
     return (

@@ -4,9 +4,10 @@
     write_package(cards, "word2serve.apkg")      for Anki (genanki); a deck, and one below it for each chapter
     as_table(cards), as_notes(cards)             tab-separated values; and Markdown, `front -?- back`, as note programs take it
 
-Ids come from the chapter's number and the card's id in questions.yml, never from texts or time: whoever learns the cards
-keeps the history of one when its text is mended, and two builds give the same bytes. The moment at which notes were last
-changed is made from the texts: by an equal moment Anki would leave a mended note as it was, even if told to update always.
+Ids come from the chapter's number and the card's id in questions.yml, never from texts or time:
+whoever learns the cards keeps the history of one when its text is mended, and two builds give the
+same bytes. The moment at which notes were last changed is made from the texts: by an equal moment
+Anki would leave a mended note as it was, even if told to update always.
 """
 
 import hashlib
@@ -21,7 +22,8 @@ from pathlib import Path
 
 from course.book.questions import load_questions
 
-TIME = 1_700_000_000  # seconds; to it comes a number from the texts: Anki takes a note over when its moment is another
+# seconds; to it comes a number from the texts: Anki takes a note over when its moment is another
+TIME = 1_700_000_000
 ZIP_TIME = (2023, 11, 14, 0, 0, 0)
 MODEL, DECK = 1_607_392_319, 2_059_400_110  # never change: learners' collections know them
 STYLE = (
@@ -75,7 +77,9 @@ def _markdown():
 
 
 def to_html(text: str) -> str:
-    r"""A card's Markdown as HTML, with formulas as \( \), which Anki sets; $ it would show as it is."""
+    r"""A card's Markdown as HTML, with formulas as \( \), which Anki sets; $ it would show as it
+    is.
+    """
     return _markdown().renderInline(text)
 
 
@@ -133,7 +137,9 @@ def write_package(cards: Sequence[DeckCard], path: Path) -> None:
 
 
 def as_table(cards: Sequence[DeckCard]) -> str:
-    """Tab-separated values with the head that Anki reads: key, front, back, tags; texts as HTML, one card a line."""
+    """Tab-separated values with the head that Anki reads: key, front, back, tags; texts as HTML,
+    one card a line.
+    """
     lines = [
         f"{card.key}\t{to_html(card.front)}\t{to_html(card.back)}\tchapter-{card.chapter:02d}"
         for card in cards
@@ -153,7 +159,8 @@ def as_table(cards: Sequence[DeckCard]) -> str:
 def as_notes(cards: Sequence[DeckCard]) -> str:
     """Markdown: a title a chapter, and each card as one paragraph `front -?- back`.
 
-    The program that schedules them writes its comment `<!--SR:!2026-12-01,3,250-->` behind a card; ours has none, so every card is new.
+    The program that schedules them writes its comment `<!--SR:!2026-12-01,3,250-->` behind a card;
+    ours has none, so every card is new.
     """
     parts, before = ["# word2serve: all flashcards", "#flashcards/word2serve"], None
     for card in cards:

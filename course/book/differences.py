@@ -1,9 +1,11 @@
-"""Two pieces of the reference's code as the lines in which they differ: what a paper changed, beside what it changed it from.
+"""Two pieces of the reference's code as the lines in which they differ: what a paper changed,
+beside what it changed it from.
 
     print(difference(Bert.forward, Albert.forward))
 
-Docstrings, comments and the shapes in signatures are left out, so that what is left is code. Lines that only one of the two
-has begin with "-" (the first) or "+" (the second); a line of context stands around them, and "..." where more was left out.
+Docstrings, comments and the shapes in signatures are left out, so that what is left is code. Lines
+that only one of the two has begin with "-" (the first) or "+" (the second); a line of context
+stands around them, and "..." where more was left out.
 """
 
 import ast

@@ -4,9 +4,10 @@
     let: {pairs: d * r}                        numbers on the way, in order, for the worked answer
     answer: 2 * pairs
 
-gives six variants of one question, each a dict of all names with their values, `answer` among them. The expressions are
-arithmetic of a few functions, read with Python's parser and never run as Python: a file of questions is data.
-Not here: the files themselves (questions.py) and which variant somebody gets (exam.py).
+gives six variants of one question, each a dict of all names with their values, `answer` among them.
+The expressions are arithmetic of a few functions, read with Python's parser and never run as
+Python: a file of questions is data. Not here: the files themselves (questions.py) and which variant
+somebody gets (exam.py).
 """
 
 import ast
@@ -43,7 +44,10 @@ class DrawnError(ValueError):
 
 
 def value(expression: str | int | float, names: Mapping[str, float]) -> int | float:
-    """What an arithmetic expression over `names` is. Raises DrawnError for anything that is no arithmetic."""
+    """What an arithmetic expression over `names` is.
+
+    Raises DrawnError for anything that is no arithmetic.
+    """
 
     def walk(node):
         if (
@@ -92,7 +96,9 @@ def value(expression: str | int | float, names: Mapping[str, float]) -> int | fl
 def variants(
     draw: Mapping[str, Sequence[float]], let: Mapping[str, str], answer: str | int | float
 ) -> list[dict[str, int | float]]:
-    """Every combination of the drawn values, with what `let` makes of it and the `answer`, in the order of the lists."""
+    """Every combination of the drawn values, with what `let` makes of it and the `answer`, in the
+    order of the lists.
+    """
     many = math.prod(len(values) for values in draw.values())
     if not 1 <= many <= MOST:
         raise DrawnError(f"there are {many} variants; let there be 1 to {MOST}")

@@ -1,12 +1,14 @@
-"""The mock exam: which questions it may ask, how many of each chapter, and what one number draws from them.
+"""The mock exam: which questions it may ask, how many of each chapter, and what one number draws
+from them.
 
     bank = exam_bank(book)                                 every question, in the order of the chapters
     draw_exam(bank, blueprint(bank, 30), seed=4711)        the sheet that number 4711 gives, everywhere the same
 
-book/assets/exam.js draws the same sheet from the same number in the reader's browser; a test holds the two together.
-In the quizzes the right option is the longest far too often. Who always ticks the longest shall gain nothing here: of
-such questions the bank takes so many that the right option is the longest no more often than by chance (`fair`).
-Not here: texts (questions.py), and what stands on the page (book/_ext/review.py).
+book/assets/exam.js draws the same sheet from the same number in the reader's browser; a test holds
+the two together. In the quizzes the right option is the longest far too often. Who always ticks the
+longest shall gain nothing here: of such questions the bank takes so many that the right option is
+the longest no more often than by chance (`fair`). Not here: texts (questions.py), and what stands
+on the page (book/_ext/review.py).
 """
 
 import hashlib
@@ -25,7 +27,9 @@ QUESTIONS, MINUTES = 30, 45
 
 @dataclass(frozen=True)
 class Item:
-    """What can be asked: `key` is chapter and id, `written` for the exam or else taken from a quiz; sizes are all that a draw needs."""
+    """What can be asked: `key` is chapter and id, `written` for the exam or else taken from a quiz;
+    sizes are all that a draw needs.
+    """
 
     key: str
     chapter: int
@@ -44,7 +48,9 @@ class Asked:
 
 
 def exam_bank(book: Path) -> list[Item]:
-    """All items of the chapters below `book`, the exam's own questions first in each, and of the quizzes those that `fair` keeps."""
+    """All items of the chapters below `book`, the exam's own questions first in each, and of the
+    quizzes those that `fair` keeps.
+    """
     bank = []
     for path in sorted(book.glob("[0-9][0-9]-*/questions.yml")):
         questions = load_questions(path)
@@ -69,7 +75,9 @@ def longest_is_right(item: Item) -> bool:
 
 
 def fair(items: Sequence[Item]) -> list[Item]:
-    """`items` without so many of those whose right option is the longest that their share is at most chance; which ones stay, a hash says."""
+    """`items` without so many of those whose right option is the longest that their share is at
+    most chance; which ones stay, a hash says.
+    """
     telling = sorted(
         (one for one in items if longest_is_right(one)),
         key=lambda one: hashlib.sha256(one.key.encode()).digest(),
@@ -85,7 +93,9 @@ def fair(items: Sequence[Item]) -> list[Item]:
 
 
 def blueprint(bank: Sequence[Item], questions: int = QUESTIONS) -> dict[int, int]:
-    """How many questions each chapter gets: one after another to the chapter that has fewest so far, while it has items left."""
+    """How many questions each chapter gets: one after another to the chapter that has fewest so
+    far, while it has items left.
+    """
     sizes = Counter(item.chapter for item in bank)
     plan = dict.fromkeys(sorted(sizes), 0)
     for _ in range(min(questions, len(bank))):
@@ -99,7 +109,9 @@ def blueprint(bank: Sequence[Item], questions: int = QUESTIONS) -> dict[int, int
 
 
 class Numbers:
-    """Random numbers that Python and JavaScript draw alike: 32 bits of state, one multiplication at a time."""
+    """Random numbers that Python and JavaScript draw alike: 32 bits of state, one multiplication at
+    a time.
+    """
 
     def __init__(self, seed: int):
         self.state = seed & 0xFFFFFFFF
@@ -122,7 +134,9 @@ class Numbers:
 
 
 def draw_exam(bank: Sequence[Item], plan: dict[int, int], seed: int) -> list[Asked]:
-    """The sheet of number `seed`: of each chapter its share, half of it written for the exam (rounded up), in mixed order."""
+    """The sheet of number `seed`: of each chapter its share, half of it written for the exam
+    (rounded up), in mixed order.
+    """
     numbers, chosen = Numbers(seed), []
     for chapter, many in sorted(plan.items()):
         here = [item for item in bank if item.chapter == chapter]
@@ -157,7 +171,9 @@ def pass_mark(chances: Sequence[float], deviations: float = 3) -> int:
 
 
 def telling_lengths(bank: Sequence[Item]) -> str | None:
-    """What is wrong if the right option is the longest more often than by chance, all items together; None if all is well."""
+    """What is wrong if the right option is the longest more often than by chance, all items
+    together; None if all is well.
+    """
     choices = [item for item in bank if item.options]
     found, expected = sum(map(longest_is_right, choices)), sum(map(chance, choices))
     if found <= expected + 1e-9:

@@ -1,6 +1,8 @@
-"""The table on a chapter's page of exercises: what each asks, the section that explains it, minutes and points.
+"""The table on a chapter's page of exercises: what each asks, the section that explains it, minutes
+and points.
 
-Everything comes from the assignment and from the headings of the pages, so that the page types none of it.
+Everything comes from the assignment and from the headings of the pages, so that the page types none
+of it.
 """
 
 import re
@@ -39,7 +41,9 @@ def exercise_table(chapter: Assignment) -> HTML:
 
 
 def section_title(see: str) -> str:
-    """The words of a link to "01-static-embeddings/counting#fewer-the": the titles of page and section."""
+    """The words of a link to "01-static-embeddings/counting#fewer-the": the titles of page and
+    section.
+    """
     page, _, anchor = see.partition("#")
     titles = [
         plain(title)

@@ -3,11 +3,11 @@
     from course.book.figures import figure
     figure("window-counts", data, caption="...", alt="...")
 
-The drawing is book/assets/figures/NAME.js, on the kit beside it; the format of `data` stands at the top of that file.
-In a page of the book the call gives a <figure> with the data as inert JSON and the caption; when the page is written,
-the same script draws the still picture (see `stills`), and in a browser it takes over. In a live notebook the call
-gives an anywidget that wraps the same script. A model that answers in the page comes with `data["model"]`
-(see `page_models`).
+The drawing is book/assets/figures/NAME.js, on the kit beside it; the format of `data` stands at the
+top of that file. In a page of the book the call gives a <figure> with the data as inert JSON and
+the caption; when the page is written, the same script draws the still picture (see `stills`), and
+in a browser it takes over. In a live notebook the call gives an anywidget that wraps the same
+script. A model that answers in the page comes with `data["model"]` (see `page_models`).
 """
 
 import html
@@ -172,7 +172,10 @@ class Figure:
         return f"<figure><p>{html.escape(self.alt)}</p><figcaption>{inline(self.caption)}</figcaption></figure>"
 
     def to_widget(self):
-        """The live form: an anywidget that runs the same script. Needs a notebook front end to be of use."""
+        """The live form: an anywidget that runs the same script.
+
+        Needs a notebook front end to be of use.
+        """
         import anywidget
         import traitlets
 
@@ -200,10 +203,11 @@ class Figure:
 def figure(name: str, data: dict, caption: str, alt: str, id: str | None = None) -> Figure:
     """A moving figure, ready to be the last value of a cell.
 
-    name: one of KEYS. data: JSON-serialisable, finite numbers only. caption: one or two sentences; `code` and
-    *emphasis* are understood. alt: what the still picture shows, for those who cannot see it. id: the figure's own
-    name in the book, for links and for its still; `name` unless told, and so needed where a name is used twice.
-    Raises FigureError for an unknown name, missing data, or an empty caption or alt.
+    name: one of KEYS. data: JSON-serialisable, finite numbers only. caption: one or two sentences;
+    `code` and *emphasis* are understood. alt: what the still picture shows, for those who cannot
+    see it. id: the figure's own name in the book, for links and for its still; `name` unless told,
+    and so needed where a name is used twice. Raises FigureError for an unknown name, missing data,
+    or an empty caption or alt.
     """
     if name not in KEYS:
         raise FigureError(f"there is no figure {name!r}; choose one of {', '.join(sorted(KEYS))}")
@@ -224,7 +228,10 @@ def scripts_of(name: str, with_models: bool) -> list[str]:
 
 
 def widget_module(name: str) -> str:
-    """The figure's scripts as one ES module that anywidget can load. Models come from the kernel when asked for."""
+    """The figure's scripts as one ES module that anywidget can load.
+
+    Models come from the kernel when asked for.
+    """
     text = "\n".join(_asset(file) for file in scripts_of(name, bool(ANSWERS & KEYS[name])))
     return f"""{text}
 export default {{

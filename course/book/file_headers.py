@@ -1,9 +1,11 @@
-"""Files of weights as the figure file-header shows them: each tensor's place, its line in the header, and its first bytes.
+"""Files of weights as the figure file-header shows them: each tensor's place, its line in the
+header, and its first bytes.
 
     safetensors_file("one file", path, names, ours)        gguf_file("GGUF", path, names, ours)
 
-`names` are the tensors that are shown, `ours` gives the name of each in our model. The headers are read by
-`reference_impl.weights`, which refuses what cannot be true; this module only words what is there.
+`names` are the tensors that are shown, `ours` gives the name of each in our model. The headers are
+read by `reference_impl.weights`, which refuses what cannot be true; this module only words what is
+there.
 """
 
 import json
@@ -67,7 +69,9 @@ def safetensors_file(
 def gguf_file(
     label: str, path: Path, names: Iterable[str], ours: Callable[[str], str]
 ) -> dict[str, Any]:
-    """Values first, then an entry a tensor, then the tensors, each at a multiple of 32 bytes; places count from the first."""
+    """Values first, then an entry a tensor, then the tensors, each at a multiple of 32 bytes;
+    places count from the first.
+    """
     file = read_gguf(path)
     begin = min(place.start for place in file.places.values())
     number = {one.name: key for key, one in BLOCK_TYPES.items()}
@@ -101,7 +105,9 @@ def gguf_file(
 
 
 def _first_block(path: Path, place: Any) -> list[dict[str, str]]:
-    """The fields of the first block, four bytes of whole numbers at most; of plain numbers the first four."""
+    """The fields of the first block, four bytes of whole numbers at most; of plain numbers the
+    first four.
+    """
     kind = place.block_type
     blocks = np.fromfile(path, kind.layout, SHOWN if kind.numbers == 1 else 1, offset=place.start)
     if kind.numbers == 1:

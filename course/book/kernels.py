@@ -1,14 +1,16 @@
-"""Kernels that start warm: the libraries that pages import are loaded once, and each page's kernel is a fork of that.
+"""Kernels that start warm: the libraries that pages import are loaded once, and each page's kernel
+is a fork of that.
 
     with Nursery() as nursery:
         single_nb_execution(notebook, ..., kernel_manager_class=nursery.manager)
 
-Loading torch and what it brings costs more than most pages compute. The nursery is a process that has loaded LIBRARIES
-and nothing of this repository, so that a page still imports our modules itself and the list of what it read stays
-whole. A fork shares the loaded pages of memory, and no value that a page makes: each kernel is a process of its own.
+Loading torch and what it brings costs more than most pages compute. The nursery is a process that
+has loaded LIBRARIES and nothing of this repository, so that a page still imports our modules itself
+and the list of what it read stays whole. A fork shares the loaded pages of memory, and no value
+that a page makes: each kernel is a process of its own.
 
-This file is also the nursery's program, started by its path so that no package of ours is loaded in it. It has one
-thread, as a process that forks must.
+This file is also the nursery's program, started by its path so that no package of ours is loaded in
+it. It has one thread, as a process that forks must.
 """
 
 import json
@@ -78,16 +80,19 @@ class Fork:
 
 
 class Nursery:
-    """The process from which kernels are forked, and `manager`, a class for nbclient that starts kernels so.
+    """The process from which kernels are forked, and `manager`, a class for nbclient that starts
+    kernels so.
 
-    `cpu_seconds` is what loading the libraries took. Leaving the context ends the process and every kernel of it.
+    `cpu_seconds` is what loading the libraries took. Leaving the context ends the process and every
+    kernel of it.
     """
 
     def __enter__(self) -> "Nursery":
         self.folder = tempfile.TemporaryDirectory()
         self.address = str(Path(self.folder.name, "line"))
-        # torch brings Triton, which reads when it is loaded whether it interprets. No page has a GPU, and a page that runs
-        # a kernel sets the variable itself before it imports Triton, as it must where nothing was loaded before.
+        # torch brings Triton, which reads when it is loaded whether it interprets. No page has a
+        # GPU, and a page that runs a kernel sets the variable itself before it imports Triton, as
+        # it must where nothing was loaded before.
         self.process = subprocess.Popen(
             [sys.executable, "-P", __file__, self.address],
             stdin=subprocess.PIPE,
@@ -141,7 +146,8 @@ def _nursery(address):
 
     os.environ.pop("JPY_PARENT_PID", None)  # its kernels have another parent: this process
     os.environ["MPLBACKEND"] = (
-        "module://matplotlib_inline.backend_inline"  # as a kernel sets it, before matplotlib is loaded
+        # as a kernel sets it, before matplotlib is loaded
+        "module://matplotlib_inline.backend_inline"
     )
     for name in LIBRARIES:
         importlib.import_module(name)
@@ -165,7 +171,10 @@ def _nursery(address):
 
 
 def _kernel(line, arguments, cwd, env):
-    """Become the kernel of a page. Never returns; `line` stays open until the process ends, and so tells of its end."""
+    """Become the kernel of a page.
+
+    Never returns; `line` stays open until the process ends, and so tells of its end.
+    """
     from ipykernel.kernelapp import IPKernelApp
 
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -1,11 +1,12 @@
-"""The ledger: every claim that a page judged, as the built page says it, with the code that gave the verdict.
+"""The ledger: every claim that a page judged, as the built page says it, with the code that gave
+the verdict.
 
     python -m course.book.ledger        after `course book build`: writes book/16-review/verdicts.json anew
     verdicts()                          what stands there: a list of Judged, in the order of the book
 
-A claim is judged where it arises, in a box of class `claim`; its verdict comes out of a cell there, or of a paper. No
-page repeats a verdict by hand: chapter 16 reads this file, and a test compares it with the built pages
-(tests/book/test_review.py).
+A claim is judged where it arises, in a box of class `claim`; its verdict comes out of a cell there,
+or of a paper. No page repeats a verdict by hand: chapter 16 reads this file, and a test compares it
+with the built pages (tests/book/test_review.py).
 """
 
 import json
@@ -26,7 +27,9 @@ NUMBER = re.compile(r"Claim (\d+)")
 
 @dataclass(frozen=True)
 class Judged:
-    """One box: `number` in the ledger or None, the sentence as told, its verdicts, what the box says of them, where it stands."""
+    """One box: `number` in the ledger or None, the sentence as told, its verdicts, what the box
+    says of them, where it stands.
+    """
 
     number: int | None
     told: str
@@ -66,7 +69,10 @@ def by_number() -> dict[int, list[Judged]]:
 
 
 def collect(html: Path, book: Path) -> list[Judged]:
-    """All boxes of the built pages below `html`, whose sources lie below `book`. ValueError for a box with no verdict of the four."""
+    """All boxes of the built pages below `html`, whose sources lie below `book`.
+
+    ValueError for a box with no verdict of the four.
+    """
     from bs4 import BeautifulSoup
 
     rows = []
@@ -106,12 +112,16 @@ def collect(html: Path, book: Path) -> list[Judged]:
 
 
 def _words(node):
-    """The words of a node, a citation without its brackets' links, and formulas as they are written."""
+    """The words of a node, a citation without its brackets' links, and formulas as they are
+    written.
+    """
     return " ".join(node.get_text().split())
 
 
 def _codes(source):
-    """For each box of a page's source, the expression that its first glued verdict comes from, or an empty text."""
+    """For each box of a page's source, the expression that its first glued verdict comes from, or
+    an empty text.
+    """
     expressions = dict(re.findall(r'^glue\("(verdict\w*)", (.+), display=False\)$', source, re.M))
     boxes = re.findall(r"^:::\{admonition\}[^\n]*\n:class: claim\n(.*?)^:::", source, re.S | re.M)
     names = [re.search(r"\{glue:text\}`(verdict\w*)`", box) for box in boxes]

@@ -1,4 +1,5 @@
-"""What small encoders of letters put into blanks, computed here: what the figure letter-blanks shows before they are loaded.
+"""What small encoders of letters put into blanks, computed here: what the figure letter-blanks
+shows before they are loaded.
 
     blanked({"alternating": "modernbert_kjv"}, before, [("The bank", "b")], (0, 96))
 
@@ -21,8 +22,10 @@ def blanked(
     shifts: Iterable[int],
     most: int = 4,
 ) -> list[dict[str, Any]]:
-    """For each line with the places of its blanks, by how many letters stand before it and by model: at each blank the
-    likeliest letters, and the share that the letter gets which stood there."""
+    """For each line with the places of its blanks, by how many letters stand before it and by
+    model: at each blank the likeliest letters, and the share that the letter gets which stood
+    there.
+    """
     kept, shifts = {key: small_model(name) for key, name in names.items()}, list(shifts)
     tokenizer = next(iter(kept.values())).tokenizer
     blank, found = len(tokenizer.vocabulary.tokens) - 1, []

@@ -1,12 +1,13 @@
-"""Trained models as scripts that a page can load from disk, and what a figure says of a model before it is loaded.
+"""Trained models as scripts that a page can load from disk, and what a figure says of a model
+before it is loaded.
 
     page_model("gpt_kjv")                what a figure's data holds: name, size on disk, parameters
     page_vocabulary("gpt2")              the same for the vocabulary of a published tokenizer
     write_scripts(folder, names)         NAME.js for each and for what it updates, for `book/assets/models/runtime.js`
 
-A page opened from file:// may not fetch anything, but it may add a script. So a model's safetensors file travels in
-base64 inside a call of `w2s.models.deliver`, with its card and its tokenizer. The scripts are made when the book is
-built; only the weights are committed.
+A page opened from file:// may not fetch anything, but it may add a script. So a model's safetensors
+file travels in base64 inside a call of `w2s.models.deliver`, with its card and its tokenizer. The
+scripts are made when the book is built; only the weights are committed.
 """
 
 import base64
@@ -27,7 +28,9 @@ TOKENIZER_FILES = {
 
 
 def page_model(name: str) -> dict[str, Any]:
-    """What a figure needs to offer a model: its name, the size of its script in MB, and how many numbers it has."""
+    """What a figure needs to offer a model: its name, the size of its script in MB, and how many
+    numbers it has.
+    """
     from reference_impl.corpora import (
         small_models,
     )  # it brings torch, which a page without a model does not need
@@ -50,7 +53,9 @@ def page_vocabulary(name: str) -> dict[str, Any]:
 
 
 def base_of(name: str) -> list[str]:
-    """The model that an update of kind "lora" is for, which a page needs beside it; nothing for other models."""
+    """The model that an update of kind "lora" is for, which a page needs beside it; nothing for
+    other models.
+    """
     from reference_impl.corpora import small_models
 
     if name in page_vocabularies.READERS or small_models.card(name)["kind"] != "lora":
@@ -59,7 +64,9 @@ def base_of(name: str) -> list[str]:
 
 
 def archive(name: str) -> dict[str, Any]:
-    """A kept model as its card, its tokenizer and the bytes of its weights; a published vocabulary has no weights."""
+    """A kept model as its card, its tokenizer and the bytes of its weights; a published vocabulary
+    has no weights.
+    """
     if name in page_vocabularies.READERS:
         return {
             "card": {"name": name, "kind": "vocabulary"},
@@ -90,7 +97,9 @@ def weights_script(name: str) -> str:
 
 
 def write_scripts(folder: Path, names: Iterable[str]) -> None:
-    """Write NAME.js for each of these models into `folder`, unless it is there as it should be; delete all others."""
+    """Write NAME.js for each of these models into `folder`, unless it is there as it should be;
+    delete all others.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     wanted = dict.fromkeys(part for name in names for part in (name, *base_of(name)))
     texts = {f"{name}.js": weights_script(name) for name in wanted}

@@ -1,8 +1,10 @@
-"""A page of the book as a notebook that any notebook program opens: plain Markdown in place of MyST.
+"""A page of the book as a notebook that any notebook program opens: plain Markdown in place of
+MyST.
 
-Directives and roles mean nothing to JupyterLab, VS Code or Colab. Each becomes what a reader of plain Markdown would
-write: an admonition a quotation, included code a code block, a citation author and year with the references at the
-end, a picture an attachment. What has no such form (a quiz) becomes a sentence that says where it is.
+Directives and roles mean nothing to JupyterLab, VS Code or Colab. Each becomes what a reader of
+plain Markdown would write: an admonition a quotation, included code a code block, a citation author
+and year with the references at the end, a picture an attachment. What has no such form (a quiz)
+becomes a sentence that says where it is.
 """
 
 import base64
@@ -39,9 +41,12 @@ OPTION = re.compile(r":([\w-]+):\s*(.*)")
 
 
 def to_notebook(source: Path, book: Path, glued: dict[str, str] | None = None):
-    """The page `source` of the folder `book` as a notebook without outputs. Ids of cells depend on their number only.
+    """The page `source` of the folder `book` as a notebook without outputs.
 
-    glued: the values that the page's run glued, by name, as text; they take the place of `{glue:text}` roles.
+    Ids of cells depend on their number only.
+
+    glued: the values that the page's run glued, by name, as text; they take the place of
+    `{glue:text}` roles.
     """
     import jupytext
     from nbformat.v4 import new_markdown_cell
@@ -191,7 +196,9 @@ class _Page:
         return reader.read()[0].rstrip("\n") + "\n"
 
     def inline(self, text: str) -> str:
-        """Roles, links between pages, pictures and attributes of running text; code spans stay as they are."""
+        """Roles, links between pages, pictures and attributes of running text; code spans stay as
+        they are.
+        """
         out, at = [], 0
         for found in ROLE_OR_CODE.finditer(text):
             out += [
@@ -242,7 +249,9 @@ class _Page:
         return f"`{content}`"
 
     def link(self, match) -> str:
-        """A link to another page or place of the book: its words, for the notebook may lie anywhere."""
+        """A link to another page or place of the book: its words, for the notebook may lie
+        anywhere.
+        """
         words = match[1] or self.title(
             (self.source.parent / f"{match[2]}.md") if match[2] else self.source
         )

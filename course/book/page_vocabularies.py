@@ -1,11 +1,13 @@
-"""Vocabularies of published tokenizers, small enough for a page to load: the reader's own text is cut by the real ones.
+"""Vocabularies of published tokenizers, small enough for a page to load: the reader's own text is
+cut by the real ones.
 
     tokenizer("gpt2")        {"kind": "byte-level", "content": {...}}, for `book/assets/models/tokenizers.js`
     size("gpt2")             50,257
 
-The files come from the cache of `reference_impl.corpora`. Merges are not written out: a merge makes one token, the
-tokens stand in the order of the merges, so the length of the left part is all that a merge adds. That makes GPT-2's
-1.5 MB less than half a megabyte; a vocabulary that breaks this rule is refused.
+The files come from the cache of `reference_impl.corpora`. Merges are not written out: a merge makes
+one token, the tokens stand in the order of the merges, so the length of the left part is all that a
+merge adds. That makes GPT-2's 1.5 MB less than half a megabyte; a vocabulary that breaks this rule
+is refused.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +24,10 @@ BARRED = -1e8  # a score below this puts a piece after all others
 
 @cache
 def tokenizer(name: str) -> dict[str, Any]:
-    """The kind and content of a vocabulary, as the page's tokenizers read it. KeyError for an unknown name."""
+    """The kind and content of a vocabulary, as the page's tokenizers read it.
+
+    KeyError for an unknown name.
+    """
     return READERS[name]()
 
 
@@ -52,8 +57,12 @@ def _smollm2() -> dict[str, Any]:
 
 
 def packed(tokens: Sequence[str], merges: Sequence[Pair], digits: str) -> dict[str, Any]:
-    """A byte-level BPE. `digits`: "grouped" is GPT-2's expression, with one special token after the merges; "single"
-    is SmolLM2's, with the special tokens in front. CorpusError if the merges do not make the tokens in their order."""
+    """A byte-level BPE.
+
+    `digits`: "grouped" is GPT-2's expression, with one special token after the merges; "single" is
+    SmolLM2's, with the special tokens in front. CorpusError if the merges do not make the tokens in
+    their order.
+    """
     first = len(tokens) - len(merges) - (digits == "grouped")
     if any(left + right != tokens[first + i] for i, (left, right) in enumerate(merges)):
         raise CorpusError(

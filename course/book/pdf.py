@@ -1,7 +1,8 @@
 """The whole book as one PDF: the built pages joined into one document, printed by Chromium.
 
-One document and not one PDF a page, so that links between pages stay links, pages are numbered through, and the PDF
-has an outline, without a library that joins files. Pictures are the stills; what opens on a click is printed open.
+One document and not one PDF a page, so that links between pages stay links, pages are numbered
+through, and the PDF has an outline, without a library that joins files. Pictures are the stills;
+what opens on a click is printed open.
 """
 
 import os
@@ -30,7 +31,10 @@ SECONDS = 600  # for the browser to lay out and print all pages
 
 
 def print_book(root: Path, html: Path) -> Path:
-    """Print the built book in `html` into _build/word2serve.pdf. Raises CourseError if there is no browser or no PDF."""
+    """Print the built book in `html` into _build/word2serve.pdf.
+
+    Raises CourseError if there is no browser or no PDF.
+    """
     browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     if browser is None:
         raise CourseError(f"no {BROWSERS[0]} on PATH; install Chromium or Chrome to print the book")
@@ -61,7 +65,9 @@ def print_book(root: Path, html: Path) -> Path:
 
 
 def joined(root: Path, html: Path) -> str:
-    """All pages of the contents as one document whose ids are unique and whose links stay inside where they can."""
+    """All pages of the contents as one document whose ids are unique and whose links stay inside
+    where they can.
+    """
     order = [
         name for name in contents(root / "book" / "_toc.yml") if (html / f"{name}.html").is_file()
     ]
@@ -120,7 +126,9 @@ def mark(page: str, name: str = "") -> str:
 
 
 def settled(tag: str, page: str, pages: set[str]) -> str:
-    """One tag of `page` with its ids, references and addresses made to fit the joined document, and opened."""
+    """One tag of `page` with its ids, references and addresses made to fit the joined document, and
+    opened.
+    """
 
     def one(found):
         key, value = found[1], found[2]

@@ -4,8 +4,9 @@
         ...
     picture(drawing, caption="...", alt="...")
 
-Colours are the palette's variables with the light value as fallback, so that one picture suits a light page, a dark
-page, and a notebook that knows neither. Figures that move are drawn by the kit in book/assets/figures/ (see `figures`).
+Colours are the palette's variables with the light value as fallback, so that one picture suits a
+light page, a dark page, and a notebook that knows neither. Figures that move are drawn by the kit
+in book/assets/figures/ (see `figures`).
 """
 
 import hashlib
@@ -15,7 +16,8 @@ import re
 
 from course.book.captions import checked_words, inline
 
-LIGHT = {  # the light values of book/assets/palette.css; tests/book/test_palette.py keeps the two equal
+# the light values of book/assets/palette.css; tests/book/test_palette.py keeps the two equal
+LIGHT = {
     "paper": "#fcfbf8",
     "panel": "#f3f1ea",
     "line": "#dedacf",
@@ -38,7 +40,9 @@ def colour(name: str) -> str:
 
 
 def course_style() -> dict:
-    """matplotlib settings for a picture in the course's manner: `with plt.rc_context(course_style()): ...`."""
+    """matplotlib settings for a picture in the course's manner: `with
+    plt.rc_context(course_style()): ...`.
+    """
     from cycler import cycler
 
     ink, soft, line = LIGHT["ink"], LIGHT["ink-soft"], LIGHT["line"]
@@ -70,9 +74,11 @@ def course_style() -> dict:
 
 
 def to_svg(figure, name: str) -> str:
-    """A matplotlib figure as inline SVG: palette variables for its colours, the page's font, ids made unique.
+    """A matplotlib figure as inline SVG: palette variables for its colours, the page's font, ids
+    made unique.
 
-    name: put before each id, because two pictures on a page must not share one. The figure is closed.
+    name: put before each id, because two pictures on a page must not share one. The figure is
+    closed.
     """
     import matplotlib.pyplot as plt
 
@@ -122,10 +128,13 @@ class Picture:
 
 
 def picture(drawing, caption: str, alt: str) -> Picture:
-    """A still picture from a matplotlib figure drawn under `course_style()`, as the last value of a cell.
+    """A still picture from a matplotlib figure drawn under `course_style()`, as the last value of a
+    cell.
 
-    alt: what the picture shows, for those who cannot see it. Raises FigureError if caption or alt is empty.
+    alt: what the picture shows, for those who cannot see it. Raises FigureError if caption or alt
+    is empty.
     """
     caption, alt = checked_words("picture", caption, alt)
-    mark = f"picture-{hashlib.sha256(alt.encode()).hexdigest()[:8]}"  # ids must differ between pictures of a page
+    # ids must differ between pictures of a page
+    mark = f"picture-{hashlib.sha256(alt.encode()).hexdigest()[:8]}"
     return Picture(to_svg(drawing, mark), caption, alt)

@@ -2,8 +2,9 @@
 
     revealed("pairs-at-width-one", pairs, "pairs")
 
-as the last value of a cell that stands below a {predict} directive with the same name (book/_ext/predictions.py). In
-the book the output of that cell stays behind a curtain until the reader has answered; in a notebook it is simply shown.
+as the last value of a cell that stands below a {predict} directive with the same name
+(book/_ext/predictions.py). In the book the output of that cell stays behind a curtain until the
+reader has answered; in a notebook it is simply shown.
 """
 
 import html
@@ -41,8 +42,8 @@ class Revealed:
 def revealed(name: str, value: object, unit: str = "") -> Revealed:
     """The answer to the prediction `name`: a finite number, or the text of one of the options.
 
-    Tensors and numpy numbers with one element are taken as numbers. Raises ClaimError for anything else, since the
-    page would compare the reader's answer with nothing.
+    Tensors and numpy numbers with one element are taken as numbers. Raises ClaimError for anything
+    else, since the page would compare the reader's answer with nothing.
     """
     value = value.item() if hasattr(value, "item") else value
     number = isinstance(value, (int, float)) and not isinstance(value, bool)

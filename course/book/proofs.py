@@ -1,12 +1,14 @@
-"""Comparison tables in which every cell has a proof: book/16-review/tables.yml, read, computed and checked.
+"""Comparison tables in which every cell has a proof: book/16-review/tables.yml, read, computed and
+checked.
 
     tables()                            all of them; ProofError for a cell without a proof, or with one that fails
     shown("norms")                      one as HTML: each cell links its proof
     for_figure()                        the data of the figure proof-table
     kinds()                             how many cells are counted, measured, judged and cited
 
-A proof is an expression over the models of reference_impl that is computed here, a value of a record, a claim of the
-ledger, or a paper with the place in it. The text of a cell takes the value; no number of ours is typed into a table.
+A proof is an expression over the models of reference_impl that is computed here, a value of a
+record, a claim of the ledger, or a paper with the place in it. The text of a cell takes the value;
+no number of ours is typed into a table.
 """
 
 import re
@@ -121,7 +123,10 @@ def _table(one):
 
 
 def cell(given: dict[str, Any], where: str) -> Cell:
-    """A cell from its entry. ProofError if it says nothing, has no proof, or the proof gives no value."""
+    """A cell from its entry.
+
+    ProofError if it says nothing, has no proof, or the proof gives no value.
+    """
     if not given.get("text"):
         raise ProofError(f"{where}: the cell has no text")
     if not any(key in given for key in ONE_OF):
@@ -204,7 +209,9 @@ def shown(name: str) -> HTML:
 
 
 def for_figure() -> list[dict[str, Any]]:
-    """The tables as data: id, title, columns, rows of cells with text, kind, proof, address and the numbers in the text."""
+    """The tables as data: id, title, columns, rows of cells with text, kind, proof, address and the
+    numbers in the text.
+    """
     return [
         {
             "id": table.id,

@@ -1,17 +1,21 @@
 """Every figure in the prose of a page has something behind it.
 
-A sentence that names a number, a share, a comparison or a trend passes if one of these stands behind it:
+A sentence that names a number, a share, a comparison or a trend passes if one of these stands
+behind it:
 
-- a claim: `claim("...", condition)` in a cell of the page quotes it, or a part of it (`course.book.claims`);
+- a claim: `claim("...", condition)` in a cell of the page quotes it, or a part of it
+  (`course.book.claims`);
 - a computed value: the sentence holds `{glue:text}` or `{counted}`;
 - a source: the sentence cites;
-- the page's own choice: the paragraph stands below a comment line `% given`, or `% given: WORDS` for the sentences
-  with these words. Use it for what a worked case sets, for names and for definitions, never for what was found out.
+- the page's own choice: the paragraph stands below a comment line `% given`, or `% given: WORDS`
+  for the sentences with these words. Use it for what a worked case sets, for names and for
+  definitions, never for what was found out.
 
-The converse holds too: a claim that quotes nothing of its page is a finding, so the two cannot drift apart.
+The converse holds too: a claim that quotes nothing of its page is a finding, so the two cannot
+drift apart.
 
-Read are paragraphs, list items, admonitions, tables, and the captions and texts of figures in code cells. Not read:
-headings, code, quizzes, and pages whose front matter says `prose: unchecked`.
+Read are paragraphs, list items, admonitions, tables, and the captions and texts of figures in code
+cells. Not read: headings, code, quizzes, and pages whose front matter says `prose: unchecked`.
 """
 
 import ast
@@ -56,7 +60,9 @@ ROLE = re.compile(r"\{[\w:]+\}`[^`]*`")
 
 @dataclass
 class Paragraph:
-    """One paragraph, list item, table or caption: its text on one line, where it begins, and what was declared given."""
+    """One paragraph, list item, table or caption: its text on one line, where it begins, and what
+    was declared given.
+    """
 
     text: str
     line: int
@@ -73,7 +79,9 @@ class Page:
 
 
 def prose_findings(book: Path) -> list[str]:
-    """For each page below `book`, its sentences with a figure and nothing behind it, and its claims without a sentence."""
+    """For each page below `book`, its sentences with a figure and nothing behind it, and its claims
+    without a sentence.
+    """
     return [
         finding
         for path in sorted(book.rglob("*.md"))
@@ -218,7 +226,9 @@ def _literal(node):
 
 
 def plain(text: str) -> str:
-    """Text without emphasis, links' targets and line breaks: what a claim and its sentence are compared by."""
+    """Text without emphasis, links' targets and line breaks: what a claim and its sentence are
+    compared by.
+    """
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
     pieces = re.split(r"(\$\$.*?\$\$|\$[^$]*\$|`[^`]*`)", " ".join(text.split()))
     return "".join(

@@ -1,4 +1,5 @@
-"""Read a chapter's questions.yml: the quiz, the flashcards and the exam's questions, checked entry by entry.
+"""Read a chapter's questions.yml: the quiz, the flashcards and the exam's questions, checked entry
+by entry.
 
 One file per chapter feeds the book's pages, the mock exam and the export of flashcards:
 
@@ -19,7 +20,8 @@ One file per chapter feeds the book's pages, the mock exam and the export of fla
         worked: "Each neighbour is one pair, so there are 2 times {n}, which is {answer}."
 
 `why` is asked of every option: a reader who chose wrongly learns most from it. Text is Markdown.
-Not here: how it looks (book/_ext/questions.py) and what the reader answered (the reader's own browser).
+Not here: how it looks (book/_ext/questions.py) and what the reader answered (the reader's own
+browser).
 """
 
 import re
@@ -43,7 +45,10 @@ SLOT = re.compile(
 
 
 class QuestionError(Exception):
-    """A questions file that cannot be used. The message names the file, the entry and the remedy."""
+    """A questions file that cannot be used.
+
+    The message names the file, the entry and the remedy.
+    """
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,9 @@ class Card:
 
 @dataclass(frozen=True)
 class ExamQuestion:
-    """A question of the mock exam: with options, or (`variants`) with drawn numbers and a number to type, right `within` a share of it."""
+    """A question of the mock exam: with options, or (`variants`) with drawn numbers and a number to
+    type, right `within` a share of it.
+    """
 
     id: str
     page: str
@@ -89,7 +96,9 @@ class ExamQuestion:
 
 @dataclass(frozen=True)
 class Questions:
-    """Everything in one questions file; `chapter` is the number at the head of its folder's name, None elsewhere."""
+    """Everything in one questions file; `chapter` is the number at the head of its folder's name,
+    None elsewhere.
+    """
 
     quiz: tuple[Question, ...]
     flashcards: tuple[Card, ...]
@@ -98,9 +107,12 @@ class Questions:
 
 
 def load_questions(path: str | Path) -> Questions:
-    """The checked content of `path`. Raises QuestionError, which names the file and the entry at fault.
+    """The checked content of `path`.
 
-    A file is read once until it changes: each page of a chapter asks for the chapter's questions several times.
+    Raises QuestionError, which names the file and the entry at fault.
+
+    A file is read once until it changes: each page of a chapter asks for the chapter's questions
+    several times.
     """
     path = Path(path)
     try:

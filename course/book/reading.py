@@ -1,8 +1,9 @@
-"""How long a page takes, and how much of everything there is: counted from the sources, never typed.
+"""How long a page takes, and how much of everything there is: counted from the sources, never
+typed.
 
-A reader of English reads some 240 words a minute (Brysbaert 2019); of a text like this one, with a formula here and
-there, count 180. On top of the words a page has code to follow, figures to move, predictions and questions to answer.
-The seconds below are a rule of thumb, the same for every page.
+A reader of English reads some 240 words a minute (Brysbaert 2019); of a text like this one, with a
+formula here and there, count 180. On top of the words a page has code to follow, figures to move,
+predictions and questions to answer. The seconds below are a rule of thumb, the same for every page.
 """
 
 import re
@@ -20,7 +21,9 @@ SECONDS = {
 
 
 def minutes(page: Path) -> int:
-    """Minutes that a page of MyST Markdown takes, at least 1: its words, lines of visible code, figures and questions."""
+    """Minutes that a page of MyST Markdown takes, at least 1: its words, lines of visible code,
+    figures and questions.
+    """
     parts = amounts(page)
     seconds = parts.pop("word") * 60 / WORDS_A_MINUTE + sum(
         SECONDS[kind] * count for kind, count in parts.items()
@@ -72,9 +75,11 @@ def _count_questions(counted, page, kind, body):
 
 
 def counted(what: str, folder: Path) -> int | float:
-    """A number of the course, by name: "exercises 01", "points 01", "exercise-minutes 01", "questions", "cards".
+    """A number of the course, by name: "exercises 01", "points 01", "exercise-minutes 01",
+    "questions", "cards".
 
-    The first three are of an assignment; the last two of the questions.yml in `folder`. Raises ValueError for another name.
+    The first three are of an assignment; the last two of the questions.yml in `folder`. Raises
+    ValueError for another name.
     """
     kind, _, number = what.partition(" ")
     if kind in ("exercises", "points", "exercise-minutes") and number:

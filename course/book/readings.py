@@ -1,4 +1,5 @@
-"""What trained models of scripture's tokens say of a text, computed here: what figures show before a model is loaded.
+"""What trained models of scripture's tokens say of a text, computed here: what figures show before
+a model is loaded.
 
     judged({"ngram": "ngram_kjv", "lstm": "lstm_kjv"}, ["The bank lends money"])      for the figure text-judged
     gates("lstm_kjv", ["The bank lends money"])                                       for the figure lstm-gates
@@ -12,7 +13,8 @@
     endings("gpt_kjv", [("And God said,", ("Let there be light.", "The light"))])     for the figure two-endings
     asked("finder", texts, questions, 32, 80)                                         for the figure asked-texts
 
-A line feed stands before each text of scripture, which in these models' text ends a verse. It is read and not judged.
+A line feed stands before each text of scripture, which in these models' text ends a verse. It is
+read and not judged.
 """
 
 import base64
@@ -31,7 +33,9 @@ Shares = Callable[[list[int]], np.ndarray]
 
 
 def next_shares(kept: SmallModel) -> Shares:
-    """From the ids so far to the probability of every next token, of a model of kind ngram, lstm or gpt."""
+    """From the ids so far to the probability of every next token, of a model of kind ngram, lstm or
+    gpt.
+    """
     if kept.card["kind"] == "ngram":
         return kept.model.distribution
 
@@ -45,7 +49,9 @@ def next_shares(kept: SmallModel) -> Shares:
 def judged(
     models: dict[str, str], texts: Iterable[str], most: int = 3, seed: int = 0
 ) -> list[dict[str, Any]]:
-    """For each text its pieces; by model nats and best guesses for each piece; and what each model writes after it."""
+    """For each text its pieces; by model nats and best guesses for each piece; and what each model
+    writes after it.
+    """
     kept = {key: small_model(name) for key, name in models.items()}
     tokenizer = next(iter(kept.values())).tokenizer
     found = []
@@ -75,8 +81,9 @@ def judged(
 def continued(
     models: dict[str, str], texts: Iterable[str], most: int = 7, written: int = 12
 ) -> list[dict[str, Any]]:
-    """For each text its pieces; by model the nats of each when all but the last are read in one pass, what comes after the
-    text, and so many tokens of the likeliest, each with its share."""
+    """For each text its pieces; by model the nats of each when all but the last are read in one
+    pass, what comes after the text, and so many tokens of the likeliest, each with its share.
+    """
     kept = {key: small_model(name) for key, name in models.items()}
     tokenizer = next(iter(kept.values())).tokenizer
     found = []
@@ -132,7 +139,9 @@ def write(
 
 @torch.no_grad()
 def gates(name: str, texts: Iterable[str], most: int = 8) -> list[dict[str, Any]]:
-    """For each text, token by token: the gates, their mean over the units; the likeliest next tokens; its bits."""
+    """For each text, token by token: the gates, their mean over the units; the likeliest next
+    tokens; its bits.
+    """
     kept = small_model(name)
     found = []
     for text in texts:
@@ -156,7 +165,9 @@ def gates(name: str, texts: Iterable[str], most: int = 8) -> list[dict[str, Any]
 
 @torch.no_grad()
 def gate_values(model: Any, ids: torch.Tensor) -> dict[str, torch.Tensor]:
-    """How far write, keep and show of a model of one layer stand open at each token of one text (1, T): (T, H) each."""
+    """How far write, keep and show of a model of one layer stand open at each token of one text (1,
+    T): (T, H) each.
+    """
     if len(model.lstm.layers) != 1:
         raise ValueError(f"{len(model.lstm.layers)} layers: the gates of one are read here")
     x, (shown, _) = model.embedding(ids), model.hidden(ids)
@@ -168,7 +179,9 @@ def gate_values(model: Any, ids: torch.Tensor) -> dict[str, torch.Tensor]:
 
 @torch.no_grad()
 def spelled(name: str, words: Iterable[str]) -> list[dict[str, Any]]:
-    """For each word its sounds, as a kept Transformer writes them, and the weights of all its attentions."""
+    """For each word its sounds, as a kept Transformer writes them, and the weights of all its
+    attentions.
+    """
     from reference_impl.generation.encoder_decoder import translate
 
     kept = small_model(name)
@@ -196,8 +209,10 @@ def spelled(name: str, words: Iterable[str]) -> list[dict[str, Any]]:
 def placed(
     name: str, before: Sequence[int], texts: Iterable[str], shifts: Iterable[int], most: int = 12
 ) -> list[dict[str, Any]]:
-    """For each text, after so many of the last tokens of `before` and a line feed, by kind of positions: the nats of its
-    tokens, and how the last token's heads in the first layer share their weight out over the last `most` tokens."""
+    """For each text, after so many of the last tokens of `before` and a line feed, by kind of
+    positions: the nats of its tokens, and how the last token's heads in the first layer share their
+    weight out over the last `most` tokens.
+    """
     kept = small_model(name)
     found = []
     for text in texts:
@@ -234,8 +249,10 @@ def placed(
 def attention_maps(
     model: nn.Module, source: Tensor, target: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """A Transformer's weights for one pair (1, S), (1, T): of the encoder (L, S, H, S), of the decoder to itself
-    (L, T, H, T) and to the source (L, T, H, S). They are computed beside the model, from what each layer is given."""
+    """A Transformer's weights for one pair (1, S), (1, T): of the encoder (L, S, H, S), of the
+    decoder to itself (L, T, H, T) and to the source (L, T, H, S). They are computed beside the
+    model, from what each layer is given.
+    """
     from reference_impl.layers.attention import MultiHeadAttention, attention_weights, split_heads
     from reference_impl.layers.masks import causal_mask
 
@@ -264,9 +281,11 @@ def attention_maps(
 
 @torch.no_grad()
 def filled(name: str, texts: Iterable[str], most: int = 7) -> list[dict[str, Any]]:
-    """For each text with a blank its tokens and the blank's place; and by side what fills it and what it looks at (L, H, T).
+    """For each text with a blank its tokens and the blank's place; and by side what fills it and
+    what it looks at (L, H, T).
 
-    `left` and `right` are texts whose left or right side was cut off: a stretch of training begins and ends anywhere.
+    `left` and `right` are texts whose left or right side was cut off: a stretch of training begins
+    and ends anywhere.
     """
     kept, found = small_model(name), []
     mask = kept.tokenizer.vocabulary.id("[MASK]")
@@ -318,7 +337,9 @@ def encoder_weights(bert: nn.Module, ids: Tensor) -> Tensor:
 def queries_keys_values(
     bert: nn.Module, ids: Tensor, layer: int = 0
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """What the heads of one layer of a BERT make of one text (1, T): queries, keys and values, (H, T, D) each."""
+    """What the heads of one layer of a BERT make of one text (1, T): queries, keys and values, (H,
+    T, D) each.
+    """
     from reference_impl.layers.attention import split_heads
 
     own, seen = bert.blocks[layer].attention, []
@@ -349,7 +370,9 @@ def suspected(name: str, texts: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def turns(name: str, texts: Iterable[str], count: int = 8, most: int = 6) -> list[dict[str, Any]]:
-    """For each text its pieces, and what a GPT finds likeliest and takes, turn by turn, always the likeliest."""
+    """For each text its pieces, and what a GPT finds likeliest and takes, turn by turn, always the
+    likeliest.
+    """
     kept, found = small_model(name), []
     shares = next_shares(kept)
     for text in texts:
@@ -367,7 +390,9 @@ def turns(name: str, texts: Iterable[str], count: int = 8, most: int = 6) -> lis
 
 @torch.no_grad()
 def cached(name: str, texts: Iterable[str], count: int = 24) -> list[dict[str, Any]]:
-    """For each text what a LLaMA of bytes writes with a cache, and how its newest byte's queries share their look among all keys, by block."""
+    """For each text what a LLaMA of bytes writes with a cache, and how its newest byte's queries
+    share their look among all keys, by block.
+    """
     from reference_impl.generation.cache import GrowingCache
     from reference_impl.layers.attention import attention_weights
 
@@ -419,7 +444,9 @@ def raw(name: str, texts: Iterable[str]) -> list[dict[str, Any]]:
 
 @torch.no_grad()
 def endings(name: str, cases: Iterable[tuple[str, Iterable[str]]]) -> list[dict[str, Any]]:
-    """For each beginning its endings, each with a space before it: pieces, and the nats of each after the beginning and those before it."""
+    """For each beginning its endings, each with a space before it: pieces, and the nats of each
+    after the beginning and those before it.
+    """
     kept, found = small_model(name), []
     for prompt, texts in cases:
         before, rows = [*kept.tokenizer.encode("\n"), *kept.tokenizer.encode(prompt)], []
@@ -462,7 +489,9 @@ def asked(
     longest_text: int,
     most: int = 5,
 ) -> dict[str, Any]:
-    """The texts' vectors as signed bytes times `step`, and for each question its best texts with their cosines."""
+    """The texts' vectors as signed bytes times `step`, and for each question its best texts with
+    their cosines.
+    """
     kept = small_model(name)
     vectors = means_of_rows(kept, texts, longest_text)
     found = search(means_of_rows(kept, asks, longest_ask), vectors, most)

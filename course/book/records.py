@@ -4,7 +4,8 @@
     interval(run["nats"] for run in runs)                their mean, and half the width of its 95 % interval
     beside("02-tokenization/article_1.yml")              its path, wherever the page runs as a notebook
 
-Paths go from the repository and not from the page, because a page is also a notebook that is downloaded and run elsewhere.
+Paths go from the repository and not from the page, because a page is also a notebook that is
+downloaded and run elsewhere.
 """
 
 import json
@@ -28,7 +29,10 @@ def record(name: str) -> dict[str, Any]:
 
 
 def interval(values: Iterable[float]) -> tuple[float, float]:
-    """The mean of some runs' values, and half the width of its 95 % interval by Student's t. ValueError for fewer than two."""
+    """The mean of some runs' values, and half the width of its 95 % interval by Student's t.
+
+    ValueError for fewer than two.
+    """
     values = [float(value) for value in values]
     if len(values) < 2:
         raise ValueError(

@@ -1,12 +1,14 @@
-"""What chapter 16 goes over: the statements of the study notes and the rows of the syllabus, each with its place in the book.
+"""What chapter 16 goes over: the statements of the study notes and the rows of the syllabus, each
+with its place in the book.
 
     statements()                        book/16-review/statements.yml, one entry a statement
     statement_table(0)                  those of the first set of notes, as a table with links
     ledger_table()                      the claims of the ledger, from course.book.ledger
     listed(rows)                        rows for the figure judged-sentences
 
-An entry has the sentence as told, and either the number of a claim, whose verdict the page that judged it computed, or
-a verdict of its own; then the page, its section, and words that stand in that section (tests/book/test_review.py looks).
+An entry has the sentence as told, and either the number of a claim, whose verdict the page that
+judged it computed, or a verdict of its own; then the page, its section, and words that stand in
+that section (tests/book/test_review.py looks).
 """
 
 import re
@@ -35,7 +37,10 @@ HUES = {
 
 @dataclass(frozen=True)
 class Statement:
-    """One sentence of one set of notes, and what became of it. A claim's number stands in the place of a verdict."""
+    """One sentence of one set of notes, and what became of it.
+
+    A claim's number stands in the place of a verdict.
+    """
 
     notes: int  # which of the five sets, from 0
     line: int
@@ -67,7 +72,10 @@ def address(page: str, section: str) -> str:
 
 @lru_cache
 def statements() -> list[Statement]:
-    """All of them, in the order of the notes. ValueError for an entry with no verdict, or with one that there is not."""
+    """All of them, in the order of the notes.
+
+    ValueError for an entry with no verdict, or with one that there is not.
+    """
     rows = [
         Statement(**row)
         for row in yaml.load(
@@ -110,7 +118,9 @@ def ledger_table() -> HTML:
 
 
 def listed(rows: Iterable[Statement | Judged]) -> list[dict[str, Any]]:
-    """Rows for the figure judged-sentences, shortest form: what is told, its verdict, its chapter, and what is unfolded."""
+    """Rows for the figure judged-sentences, shortest form: what is told, its verdict, its chapter,
+    and what is unfolded.
+    """
     found = []
     for row in rows:
         box = isinstance(row, Judged)
@@ -169,7 +179,9 @@ def _mark(verdict):
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the course that is done at one go: a page to read, or all exercises of a chapter; its minutes."""
+    """A part of the course that is done at one go: a page to read, or all exercises of a chapter;
+    its minutes.
+    """
 
     chapter: int
     name: str
@@ -178,7 +190,9 @@ class Part:
 
 
 def parts(chapters: Iterable[int]) -> list[Part]:
-    """The pages of each chapter in the order of the contents, and its exercises, with the minutes that book and cards say."""
+    """The pages of each chapter in the order of the contents, and its exercises, with the minutes
+    that book and cards say.
+    """
     from autograder.authoring.catalogue import assignment
     from course.book.reading import exercise_minutes, minutes
 
@@ -206,7 +220,9 @@ def parts(chapters: Iterable[int]) -> list[Part]:
 
 
 def weeks(given: list[Part], count: int) -> list[list[Part]]:
-    """The parts in their order, cut into so many weeks that the longest week is as short as it can be."""
+    """The parts in their order, cut into so many weeks that the longest week is as short as it can
+    be.
+    """
     longest = max(part.minutes for part in given)
     total = sum(part.minutes for part in given)
     while longest < total and len(_filled(given, longest)) > count:

@@ -1,10 +1,12 @@
-"""When a flashcard comes again: the intervals of the cards' page, in the manner of SM-2 (Wozniak 1990).
+"""When a flashcard comes again: the intervals of the cards' page, in the manner of SM-2 (Wozniak
+1990).
 
     card = review(NEW, "good", today=0)          due in one day
     card = review(card, "good", today=1)         then in 2.5 days, rounded; then in 6.25; then in 15.6
 
-An answer that came well multiplies the interval by the card's ease, one that did not come brings the card back today.
-book/assets/repeat.js keeps the same rule in the reader's browser; a test holds the two together.
+An answer that came well multiplies the interval by the card's ease, one that did not come brings
+the card back today. book/assets/repeat.js keeps the same rule in the reader's browser; a test holds
+the two together.
 """
 
 import math
@@ -16,7 +18,9 @@ LEAST_EASE = 1.3
 
 @dataclass(frozen=True)
 class Card:
-    """Where one card stands: its interval in days (0: not learned), its ease, the day on which it is due, answers and lapses."""
+    """Where one card stands: its interval in days (0: not learned), its ease, the day on which it
+    is due, answers and lapses.
+    """
 
     interval: float = 0.0
     ease: float = 2.5

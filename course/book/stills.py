@@ -2,8 +2,9 @@
 
     still("window-counts", "window-counts", data, root)
 
-It stands on the page before scripts run, in print, and for readers without scripts. Drawn ones are kept in
-_build/stills by a hash of scripts and data; `draw_ahead` draws those of many pages by starting the browser once. Where there is no Chromium, the still that is committed in book/stills is
+It stands on the page before scripts run, in print, and for readers without scripts. Drawn ones are
+kept in _build/stills by a hash of scripts and data; `draw_ahead` draws those of many pages by
+starting the browser once. Where there is no Chromium, the still that is committed in book/stills is
 taken, by the figure's id; `python -m course.book.stills` puts those of the built book there.
 """
 
@@ -61,7 +62,8 @@ addEventListener("error", (event) => failed({names}.join(", "), event.message));
 def still(name: str, id: str, data: str, root: Path) -> str:
     """The still as HTML. `data` is the JSON that stands on the page.
 
-    Raises FigureError if the script fails on the data, or if there is neither a Chromium nor a committed still.
+    Raises FigureError if the script fails on the data, or if there is neither a Chromium nor a
+    committed still.
     """
     kept = _kept(root, key(name, data))
     if kept.is_file():
@@ -83,7 +85,8 @@ def still(name: str, id: str, data: str, root: Path) -> str:
 def draw_ahead(bodies: Iterable[str], root: Path) -> int:
     """Draw the stills that figures in some HTML have not yet, and keep them for `still`; how many.
 
-    None where there is no Chromium or a script fails: then `still` takes the committed one or names the figure.
+    None where there is no Chromium or a script fails: then `still` takes the committed one or names
+    the figure.
     """
     wanted = {
         key(name, data): (name, data)
@@ -134,7 +137,8 @@ def scripts_key() -> str:
 
 
 def draw(chromium: str, figures: list[tuple[str, str]]) -> list[str] | None:
-    """The stills of figures (name, data), drawn now in one browser; None if the browser itself does not run.
+    """The stills of figures (name, data), drawn now in one browser; None if the browser itself does
+    not run.
 
     FigureError if a figure's script fails.
     """
@@ -183,7 +187,9 @@ def draw(chromium: str, figures: list[tuple[str, str]]) -> list[str] | None:
 
 
 def keep_stills(root: Path) -> list[Path]:
-    """Commit-ready copies in book/stills of the stills of the built book; those of no figure are deleted."""
+    """Commit-ready copies in book/stills of the stills of the built book; those of no figure are
+    deleted.
+    """
     folder = root / "book" / "stills"
     folder.mkdir(exist_ok=True)
     found = {

@@ -1,9 +1,9 @@
 """Note which files of the repository a page reads while it runs: its modules, records, weights.
 
-The kernel of a page calls `watch` before its first cell. Python announces each file that it opens and each folder that
-it lists (PEP 578's audit events); those below the repository go, one a line, into a file of notes. What another
-program reads is not seen: when a page starts a Python process or a shell, it is noted as reading everything.
-Asking only whether a file exists is not seen either.
+The kernel of a page calls `watch` before its first cell. Python announces each file that it opens
+and each folder that it lists (PEP 578's audit events); those below the repository go, one a line,
+into a file of notes. What another program reads is not seen: when a page starts a Python process or
+a shell, it is noted as reading everything. Asking only whether a file exists is not seen either.
 """
 
 import importlib.util
@@ -28,7 +28,9 @@ SPAWNED = {
 
 
 def relative(path, root: Path) -> str | None:
-    """`path` below `root` with its source in the place of compiled code; None if it lies outside or is made here."""
+    """`path` below `root` with its source in the place of compiled code; None if it lies outside or
+    is made here.
+    """
     try:
         path = Path(os.path.abspath(os.fsdecode(path))).relative_to(root)
     except (TypeError, ValueError):  # a descriptor, or another folder
@@ -49,7 +51,9 @@ def kernel_line(notes: Path, root: Path) -> str:
 
 
 def watch(notes: str, root: str) -> None:
-    """Note what this process and its forks read below `root` from here on, at the end of the file `notes`."""
+    """Note what this process and its forks read below `root` from here on, at the end of the file
+    `notes`.
+    """
     root = Path(root)
     out = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     seen = set()

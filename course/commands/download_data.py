@@ -1,4 +1,6 @@
-"""`course download-data`: bring the pinned corpora and vectors into the cache, or check what is there."""
+"""`course download-data`: bring the pinned corpora and vectors into the cache, or check what is
+there.
+"""
 
 import argparse
 import json
@@ -27,7 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 when all is in the cache; 1 when --verify finds a missing or damaged file; 2 when a fetch fails."""
+    """0 when all is in the cache; 1 when --verify finds a missing or damaged file; 2 when a fetch
+    fails.
+    """
     from reference_impl import corpora
 
     try:

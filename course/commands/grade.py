@@ -135,7 +135,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    # nbformat's validator would import it, and compile a grammar for IRIs for 1 s. No notebook is checked for IRIs.
+    # nbformat's validator would import it, and compile a grammar for IRIs for 1 s. No notebook is
+    # checked for IRIs.
     sys.modules.setdefault("rfc3987_syntax", None)
     from autograder.classroom.hand_ins import set_rule
     from autograder.classroom.handed_over import refuse_inside
@@ -238,7 +239,9 @@ def _assignments(args: argparse.Namespace, course_root: Path) -> str:
 
 
 def _refuse_beside_sample(args: argparse.Namespace) -> None:
-    """Raise CourseError for what says whose work is judged, or how, when the sample class was asked for, which has its own of it."""
+    """Raise CourseError for what says whose work is judged, or how, when the sample class was asked
+    for, which has its own of it.
+    """
     from autograder.errors import CourseError
 
     beside = {

@@ -1,4 +1,6 @@
-"""`course make`: the whole course, step by step; each step does only what changed since the last run."""
+"""`course make`: the whole course, step by step; each step does only what changed since the last
+run.
+"""
 
 import argparse
 import contextlib
@@ -36,7 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run every step in order, print what each made and where; stop at the first that fails."""
-    # A process a core, a thread a process: torch's own threads would fight each other for the cores.
+    # A process a core, a thread a process: torch's own threads would fight each other for the
+    # cores.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     if args.json:
@@ -118,7 +121,10 @@ def make_book(jobs: int) -> Results:
 
 
 def grade_sample(jobs: int) -> Results:
-    """Grade the sample class. It is ours, so a machine without isolation may grade it, with a warning."""
+    """Grade the sample class.
+
+    It is ours, so a machine without isolation may grade it, with a warning.
+    """
     from autograder.grading.telling import Telling
     from course.sample_class.graded import grade_sample_class
 

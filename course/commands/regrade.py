@@ -1,4 +1,6 @@
-"""`course regrade`: judge again what is by older checks, show what changes, and write it when asked to."""
+"""`course regrade`: judge again what is by older checks, show what changes, and write it when asked
+to.
+"""
 
 import argparse
 import json

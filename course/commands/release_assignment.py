@@ -1,4 +1,6 @@
-"""`course release-assignment`: what students get of an assignment, as one archive, and through nbgrader's exchange."""
+"""`course release-assignment`: what students get of an assignment, as one archive, and through
+nbgrader's exchange.
+"""
 
 import argparse
 import json

@@ -49,7 +49,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def platform_of(root: Path, assignment: str) -> str:
-    """The platform whose download the submissions came in. Raises CourseError if they do not tell."""
+    """The platform whose download the submissions came in.
+
+    Raises CourseError if they do not tell.
+    """
     from autograder.classroom.whole_class import records
     from autograder.errors import CourseError
     from autograder.grading.layouts import MOODLE, canvas

@@ -217,7 +217,8 @@ def run(args: argparse.Namespace) -> int:
         raise CourseError(
             f"--trace {args.trace}: there is no folder {args.trace.absolute().parent}"
         )
-    # Before the model is loaded: it takes seconds to hear of a taken port. Of several ranks the first serves.
+    # Before the model is loaded: it takes seconds to hear of a taken port. Of several ranks the
+    # first serves.
     listening = (
         _listen(args.host, args.port) if os.environ.get("RANK", "0") == "0" else socket.socket()
     )
@@ -272,7 +273,10 @@ def _listen(host: str, port: int) -> socket.socket:
 
 @contextlib.contextmanager
 def _ranks(args: argparse.Namespace):
-    """The processes that hold the model's slices; None if it is in one piece. CourseError if it can't be cut so."""
+    """The processes that hold the model's slices; None if it is in one piece.
+
+    CourseError if it can't be cut so.
+    """
     started = int(os.environ.get("WORLD_SIZE", 1))
     size = started if args.tensor_parallel_size is None else args.tensor_parallel_size
     if size < 1:
@@ -478,7 +482,10 @@ def _adapters(args: argparse.Namespace, model_name: str) -> dict[str, Path]:
 
 
 def _device(args: argparse.Namespace):
-    """The device that was asked for. CourseError if it is not there, or if graphs are asked for without a GPU."""
+    """The device that was asked for.
+
+    CourseError if it is not there, or if graphs are asked for without a GPU.
+    """
     import torch
 
     try:

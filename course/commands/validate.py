@@ -59,7 +59,10 @@ def run(args) -> int:
 
 
 def _backend():
-    """The strongest here. Without walls it is as safe as in Jupyter, since it is your own code; None: in this process."""
+    """The strongest here.
+
+    Without walls it is as safe as in Jupyter, since it is your own code; None: in this process.
+    """
     import os
 
     from autograder.errors import CourseError

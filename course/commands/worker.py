@@ -63,7 +63,8 @@ def run(args: argparse.Namespace) -> int:
         else f"isolation {backend.name}; {args.jobs} at a time for {args.scheduler}",
         flush=True,
     )
-    # Its limit on memory would pause a worker for what the judging process beside it takes, which has a limit of its own.
+    # Its limit on memory would pause a worker for what the judging process beside it takes, which
+    # has a limit of its own.
     os.execv(
         sys.executable,
         [

@@ -1,7 +1,9 @@
-"""A class of made-up students, honest and hostile, whose points are known: the grader's own examination.
+"""A class of made-up students, honest and hostile, whose points are known: the grader's own
+examination.
 
-`make_sample_class(folder)` writes `submitted/` (nbgrader's layout, one zip among it) from the real release notebook and
-the reference solutions, and `expected.json` beside it: for each student one sentence and the points by exercise.
+`make_sample_class(folder)` writes `submitted/` (nbgrader's layout, one zip among it) from the real
+release notebook and the reference solutions, and `expected.json` beside it: for each student one
+sentence and the points by exercise.
 """
 
 import json
@@ -11,7 +13,8 @@ from pathlib import Path
 from course.sample_class.handed_in import Sample
 
 ASSIGNMENT = "01"
-EXPECTED = "expected.json"  # beside `submitted`: what each submission deserves, and which of them wait for a person
+# beside `submitted`: what each submission deserves, and which of them wait for a person
+EXPECTED = "expected.json"
 
 
 def samples(number: str = ASSIGNMENT) -> list[Sample]:
@@ -27,10 +30,12 @@ def samples(number: str = ASSIGNMENT) -> list[Sample]:
 def make_sample_class(
     folder: Path, harmless_only: bool = False, traps: dict[str, str] | None = None
 ) -> Path:
-    """Write the class and return its `submitted` folder; a file that would not change is not touched.
+    """Write the class and return its `submitted` folder; a file that would not change is not
+    touched.
 
-    traps: what the hostile ones aim at ("listener": a port on this machine, "canary": a file that they try to write,
-    "course": the course root); defaults aim at nothing that exists. harmless_only: leave out those that need walls.
+    traps: what the hostile ones aim at ("listener": a port on this machine, "canary": a file that
+    they try to write, "course": the course root); defaults aim at nothing that exists.
+    harmless_only: leave out those that need walls.
     """
     from autograder.grading.assignment import load_assignment
 

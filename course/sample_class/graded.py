@@ -1,4 +1,6 @@
-"""The sample class graded: what `course make` and `course grade --sample` do, and the tests look at."""
+"""The sample class graded: what `course make` and `course grade --sample` do, and the tests look
+at.
+"""
 
 import shutil
 from collections.abc import Callable
@@ -31,9 +33,12 @@ def grade_sample_class(
     report: Path = REPORT,
     progress: Callable[[int, int, Verdict], None] | None = None,
 ) -> Summary:
-    """Make the sample class and grade it. Raises CourseError unless each submission gets what it deserves.
+    """Make the sample class and grade it.
 
-    allow_unsafe: where nothing can isolate, grade it as a plain process, without the submissions that would do harm.
+    Raises CourseError unless each submission gets what it deserves.
+
+    allow_unsafe: where nothing can isolate, grade it as a plain process, without the submissions
+    that would do harm.
     """
     try:
         backend = choose_backend()
@@ -52,10 +57,11 @@ def grade_sample_class(
 
 
 def forget_older_sample(course_root: Path, assignment: Assignment) -> None:
-    """Remove the course root of a sample class if the exercises have changed since, or its secret is lost; nothing else is ever removed.
+    """Remove the course root of a sample class if the exercises have changed since, or its secret
+    is lost; nothing else is ever removed.
 
-    nbgrader keeps the cells of an assignment as they are once there are submissions. For a real class that is right;
-    the sample class is made anew.
+    nbgrader keeps the cells of an assignment as they are once there are submissions. For a real
+    class that is right; the sample class is made anew.
     """
     source = course_layout.source_notebook(course_root, assignment.name)
     if (course_root / SAMPLE_MARK).exists() and source.exists():

@@ -14,10 +14,10 @@ from autograder.authoring.student_notebook import Notebook
 class Sample:
     """make: from a fresh Notebook and the traps to the notebook's bytes (or None for no file).
 
-    loses: points lost by grade id; "*": everything that is not named in `keeps`. human: nothing can be decided without
-    a person; undecided: only these exercises.
-    harmful: must only ever run behind walls. files: other files of the folder, by name. link: the notebook is a
-    symbolic link to this path. links: further links in the folder. zipped: handed in as STUDENT.zip.
+    loses: points lost by grade id; "*": everything that is not named in `keeps`. human: nothing can
+    be decided without a person; undecided: only these exercises. harmful: must only ever run behind
+    walls. files: other files of the folder, by name. link: the notebook is a symbolic link to this
+    path. links: further links in the folder. zipped: handed in as STUDENT.zip.
     """
 
     student: str

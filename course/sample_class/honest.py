@@ -1,4 +1,6 @@
-"""Honest students: right in several ways, wrong in the known ways, half done, and untidy without meaning harm."""
+"""Honest students: right in several ways, wrong in the known ways, half done, and untidy without
+meaning harm.
+"""
 
 from collections.abc import Callable
 
@@ -11,7 +13,9 @@ OTHER_WAYS = 2
 
 
 def honest_samples(assignment) -> list[Sample]:
-    """All of them; the number of students with mistakes is that of the exercise with the most known mistakes."""
+    """All of them; the number of students with mistakes is that of the exercise with the most known
+    mistakes.
+    """
     return [
         Sample(
             "perfect",

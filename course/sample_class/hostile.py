@@ -1,7 +1,7 @@
 """Students who attack the grader, and files that no grader should trip over.
 
-Most attacks come with empty solutions, so that any point they get would show. Each aims at a trap that a test sets:
-a canary file, a listening port, the course root.
+Most attacks come with empty solutions, so that any point they get would show. Each aims at a trap
+that a test sets: a canary file, a listening port, the course root.
 """
 
 import json

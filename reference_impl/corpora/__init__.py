@@ -1,13 +1,14 @@
-"""Real text, word pairs and vectors that the course works on, pinned by version and hash.
+"""Real text, word pairs and vectors that the course works on, pinned by version and
+hash.
 
     available()              what there is, with licence and size
     fetch(["kjv"])           bring it into the cache; needs the package index, once
     load("kjv")              read it from the cache; never opens a connection
     path("kjv")              the folder in the cache that holds its files
 
-Everything but Python's own library comes inside packages of the Python index, because a reader's machine is sure to
-have pip.
-A package is only a box here: its files are read as data, its code is never imported.
+Everything but Python's own library comes inside packages of the Python index, because a
+reader's machine is sure to have pip. A package is only a box here: its files are read
+as data, its code is never imported.
 """
 
 from reference_impl.corpora.cache import CorpusError, cache_dir

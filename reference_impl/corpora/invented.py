@@ -1,12 +1,16 @@
-"""Labelled sentences that nobody had to label: real names put into sentences of the course's own.
+"""Labelled sentences that nobody had to label: real names put into sentences of the
+course's own.
 
-For tagged names and for answers in a text no data set came with a package, so these are made: places and surnames are
-entries of Open English WordNet, told apart by their definitions; first names, the kinds of firms and the sentences were
-written for the course. The truth is known by construction. So is how easy they are: a share that a model reaches here
-says nothing of CoNLL or SQuAD, whose sentences people wrote for other purposes.
+For tagged names and for answers in a text no data set came with a package, so these are
+made: places and surnames are entries of Open English WordNet, told apart by their
+definitions; first names, the kinds of firms and the sentences were written for the
+course. The truth is known by construction. So is how easy they are: a share that a
+model reaches here says nothing of CoNLL or SQuAD, whose sentences people wrote for
+other purposes.
 
-Names are divided *before* any sentence is made (`names(seed)`), or a model would be tested on names that it has met.
-All is in small letters, and words are what stands between spaces; a full stop of a text is a word of its own.
+Names are divided *before* any sentence is made (`names(seed)`), or a model would be
+tested on names that it has met. All is in small letters, and words are what stands
+between spaces; a full stop of a text is a word of its own.
 """
 
 import random
@@ -109,9 +113,11 @@ class Names(NamedTuple):
 
 @cache
 def _real() -> tuple[list[str], list[str]]:
-    """Places and surnames of the dictionary; a word that is both, or has another meaning, is neither.
+    """Places and surnames of the dictionary; a word that is both, or has another
+    meaning, is neither.
 
-    Nor is a first name, or a word of the sentences: *Born* was a physicist, and here people are born.
+    Nor is a first name, or a word of the sentences: *Born* was a physicist, and here
+    people are born.
     """
     forms = [
         *SEEN,
@@ -138,7 +144,9 @@ def _real() -> tuple[list[str], list[str]]:
 
 
 def names(seed: int) -> tuple[Names, Names]:
-    """Two halves of all names, divided anew for each seed: one to train with, one to be tested with."""
+    """Two halves of all names, divided anew for each seed: one to train with, one to be
+    tested with.
+    """
     chance, halves = random.Random(seed), []
     places, last = _real()
     for some in (FIRST, last, places):
@@ -161,7 +169,9 @@ def tagged(some: Names, forms: Sequence[str], count: int, seed: int) -> list[Tag
 
 
 class Asked(NamedTuple):
-    """A question and a text; words `start` to `end` of the text, both included, answer it. `people` are named in it."""
+    """A question and a text; words `start` to `end` of the text, both included, answer
+    it. `people` are named in it.
+    """
 
     question: list[str]
     text: list[str]
@@ -175,7 +185,8 @@ class Asked(NamedTuple):
         return " ".join(self.text[self.start : self.end + 1])
 
 
-# What is said of a person P and of X, in two ways, and what is asked: first for X, then for P.
+# What is said of a person P and of X, in two ways, and what is asked: first for X, then
+# for P.
 RELATIONS = {
     "work": (
         "ORG",
@@ -196,9 +207,11 @@ RELATIONS = {
 
 
 def asked(some: Names, count: int, seed: int, people: int = 2) -> list[Asked]:
-    """Questions on texts in which all persons stand in the same two relations, so that others do what is asked for, too.
+    """Questions on texts in which all persons stand in the same two relations, so that
+    others do what is asked for, too.
 
-    Sentences come in any order, each with a full stop. Neither the kind of the answer nor the name in the question singles one out.
+    Sentences come in any order, each with a full stop. Neither the kind of the answer
+    nor the name in the question singles one out.
     """
     chance, made = random.Random(seed), []
     while len(made) < count:

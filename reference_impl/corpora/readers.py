@@ -31,29 +31,37 @@ class Analogy(NamedTuple):
 
 
 class Pronunciation(NamedTuple):
-    """A word and how it is spoken: "bank", ("B", "AE1", "NG", "K"). The digit is a vowel's stress."""
+    """A word and how it is spoken: "bank", ("B", "AE1", "NG", "K").
+
+    The digit is a vowel's stress.
+    """
 
     word: str
     phonemes: tuple[str, ...]
 
 
 class RatedSnippet(NamedTuple):
-    """A sentence of a review, and the mean of people's ratings from -4 (bad) to 4 (good)."""
+    """A sentence of a review, and the mean of people's ratings from -4 (bad) to 4
+    (good).
+    """
 
     text: str
     rating: float
 
 
 def load(name: str) -> Any:
-    """Read a corpus from the cache. Opens no connection; CorpusError says how to fetch what is missing.
+    """Read a corpus from the cache.
 
-    "oewn_glosses" gives list[str], one "lemma gloss" a line; "kjv" a str, one verse a line;
-    "glove_6b_50d" a Vectors; "wordsim353" and "simlex999" list[(word, word, score)];
-    "google_analogies" list[Analogy]; "gpt2_tokenizer" and "bert_tokenizer" a
-    Tokenizer; "mistral_tokenizer" a SentencePieceTokenizer; "minilm" a Bert and "smollm2" a Llama, both in
-    evaluation mode; "cmudict" list[Pronunciation], a word once for each way to say it; "sentiment"
-    list[RatedSnippet], neighbours often of one review, so hold out neighbours together; "python_library"
-    dict[str, str] from file to text.
+    Opens no connection; CorpusError says how to fetch what is missing.
+
+    "oewn_glosses" gives list[str], one "lemma gloss" a line; "kjv" a str, one verse a
+    line; "glove_6b_50d" a Vectors; "wordsim353" and "simlex999" list[(word, word,
+    score)]; "google_analogies" list[Analogy]; "gpt2_tokenizer" and "bert_tokenizer" a
+    Tokenizer; "mistral_tokenizer" a SentencePieceTokenizer; "minilm" a Bert and
+    "smollm2" a Llama, both in evaluation mode; "cmudict" list[Pronunciation], a word
+    once for each way to say it; "sentiment" list[RatedSnippet], neighbours often of one
+    review, so hold out neighbours together; "python_library" dict[str, str] from file
+    to text.
     """
     item = entry(name)
     check_stamps(name)
@@ -61,7 +69,8 @@ def load(name: str) -> Any:
 
 
 def _glosses(file: Path) -> list[str]:
-    # A line is "lemma<TAB>gloss of sense 1 | gloss of sense 2 | ...": one sentence for each sense.
+    # A line is "lemma<TAB>gloss of sense 1 | gloss of sense 2 | ...": one sentence for
+    # each sense.
     sentences = []
     with gzip.open(file, "rt", encoding="utf-8") as lines:
         for line in lines:
@@ -71,7 +80,8 @@ def _glosses(file: Path) -> list[str]:
 
 
 def _verses(file: Path) -> str:
-    # The text is a string literal in a Python module. Parsed, not imported: the module's own code never runs.
+    # The text is a string literal in a Python module. Parsed, not imported: the
+    # module's own code never runs.
     tree = ast.parse(file.read_text(encoding="utf-8"))
     literals = [
         node.value
@@ -79,8 +89,9 @@ def _verses(file: Path) -> str:
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     ]
     text = max(literals, key=len)
-    # "2. And the earth was without form, and void; and darkness [was] upon": the number goes, and so do the
-    # brackets around words that the translators added; those words themselves stay.
+    # "2. And the earth was without form, and void; and darkness [was] upon": the number
+    # goes, and so do the brackets around words that the translators added; those words
+    # themselves stay.
     verses = re.split(
         r"\d+\.\s*", text.replace("[", "").replace("]", "").replace("’", "'")
     )
@@ -150,7 +161,8 @@ def _smollm2(file: Path) -> "Llama":
 
 
 def _pronunciations(file: Path) -> list[Pronunciation]:
-    # "aalto AA1 L T OW2 # name, finnish"; a second way to say a word is called "aaron(2)".
+    # "aalto AA1 L T OW2 # name, finnish"; a second way to say a word is called
+    # "aaron(2)".
     spoken = []
     for line in file.read_text(encoding="utf-8").splitlines():
         word, *phonemes = line.partition("#")[0].split()
@@ -159,7 +171,8 @@ def _pronunciations(file: Path) -> list[Pronunciation]:
 
 
 def _film_snippets(file: Path) -> list[RatedSnippet]:
-    # An archive with the paper and four data sets; a line of them is "number<TAB>mean rating<TAB>text".
+    # An archive with the paper and four data sets; a line of them is "number<TAB>mean
+    # rating<TAB>text".
     with tarfile.open(file) as archive:
         content = archive.extractfile(
             "hutto_ICWSM_2014/movieReviewSnippets_GroundTruth.txt"
@@ -172,7 +185,8 @@ def _film_snippets(file: Path) -> list[RatedSnippet]:
 
 
 def _python_library() -> dict[str, str]:
-    # Not what was installed beside it, nor its tests; nor the tables in the form of code (of encodings, of help).
+    # Not what was installed beside it, nor its tests; nor the tables in the form of
+    # code (of encodings, of help).
     left = {
         "site-packages",
         "dist-packages",

@@ -1,11 +1,13 @@
-"""A task that must be learned from the prompt: which of four rules on digits do the examples follow?
+"""A task that must be learned from the prompt: which of four rules on digits do the
+examples follow?
 
     _3>4,7>8,5>6,          no name, two examples, then 5 and its answer
     +3>4,7>8,              the rule's name stands first
 
-The rules: the same digit, one more (after 9 comes 0), one less (before 0 comes 9), and 9 less the digit. Examples may
-leave several rules open: after 4>5 it can be "one more" or "9 less the digit", after 2>3 only "one more". Since the
-rule, the digits and the order are drawn evenly, the best that anybody can do is known: `belief` is Bayes's rule.
+The rules: the same digit, one more (after 9 comes 0), one less (before 0 comes 9), and
+9 less the digit. Examples may leave several rules open: after 4>5 it can be "one more"
+or "9 less the digit", after 2>3 only "one more". Since the rule, the digits and the
+order are drawn evenly, the best that anybody can do is known: `belief` is Bayes's rule.
 
 One symbol is one token. Every answer in a text is one to learn.
 """
@@ -57,19 +59,24 @@ def text(draw: random.Random, count: int) -> str:
 
 
 def belief(shown: Sequence[tuple[int, int]]) -> dict[str, float]:
-    """How likely each rule is after these examples, all four being as likely before (Bayes); all zero if none fits."""
+    """How likely each rule is after these examples, all four being as likely before
+    (Bayes); all zero if none fits.
+    """
     fits = {rule: all(says(x) == y for x, y in shown) for rule, says in RULES.items()}
     return {rule: fit / max(sum(fits.values()), 1) for rule, fit in fits.items()}
 
 
 def best_share(count: int) -> float:
-    """The share of right answers of whoever answers best after so many examples, over all digits and rules; exact.
+    """The share of right answers of whoever answers best after so many examples, over
+    all digits and rules; exact.
 
-    Only which examples were seen matters, not their order, so sequences are walked as trees of digits.
+    Only which examples were seen matters, not their order, so sequences are walked as
+    trees of digits.
     """
 
     def walk(open_rules: tuple[str, ...], left: int) -> float:
-        # of the open rules, all as likely, one is true: the mean over true rules and digits
+        # of the open rules, all as likely, one is true: the mean over true rules and
+        # digits
         if left == 0:
             return sum(
                 max(sum(RULES[r](x) == y for r in open_rules) for y in range(10))

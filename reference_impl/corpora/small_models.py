@@ -1,14 +1,17 @@
-"""The small models that were trained here and travel with the code: weights, tokenizer, and a card for each.
+"""The small models that were trained here and travel with the code: weights, tokenizer,
+and a card for each.
 
     names()                         what there is
     small_model("gpt_kjv")          the model in evaluation mode, its tokenizer, its card
     keep("gpt_kjv", ...)            what a script of bench/trained does at its end
 
-A model's folder, beside this module, holds `model.safetensors` (float16, under our own names), its tokenizer's file,
-and `card.json`: the script that trains it, seed, hash of the corpus, configuration, what was measured from the very
-numbers in the file, and the losses of the first twenty steps. So anybody can measure again, and train again.
+A model's folder, beside this module, holds `model.safetensors` (float16, under our own
+names), its tokenizer's file, and `card.json`: the script that trains it, seed, hash of
+the corpus, configuration, what was measured from the very numbers in the file, and the
+losses of the first twenty steps. So anybody can measure again, and train again.
 
-Numbers are stored in half precision and computed in single precision. Whole numbers keep their type.
+Numbers are stored in half precision and computed in single precision. Whole numbers
+keep their type.
 """
 
 import dataclasses
@@ -32,7 +35,10 @@ LARGEST = 4_000_000
 
 @dataclass(frozen=True)
 class SmallModel:
-    """A trained model with all that is needed to use it. `tokenizer` is what its kind reads: see `small_model`."""
+    """A trained model with all that is needed to use it.
+
+    `tokenizer` is what its kind reads: see `small_model`.
+    """
 
     name: str
     model: Any
@@ -46,7 +52,10 @@ def names() -> tuple[str, ...]:
 
 
 def card(name: str) -> dict[str, Any]:
-    """What is known of a model without loading it. CorpusError lists the names that exist."""
+    """What is known of a model without loading it.
+
+    CorpusError lists the names that exist.
+    """
     file = FOLDER / name / "card.json"
     if name not in names():
         raise CorpusError(
@@ -58,11 +67,13 @@ def card(name: str) -> dict[str, Any]:
 def small_model(name: str) -> SmallModel:
     """Load a model with its tokenizer; a module comes in evaluation mode, in float32.
 
-    "gpt", "llama", "unmasked", "lstm", "ngram", "modernbert" and "placed" have a ByteLevelBPE, "bert", "electra" and "encoder" a Tokenizer, "seq2seq" and "transformer" the symbols of both
-    sides as a dict of lists; "vectors" are a Vectors, and their words are the tokenizer; "lora" is the model that it was trained on,
-    with the update beside its matrices, and that model's tokenizer; "elmo" has the function from texts as lists of words to
-    characters and mask. Raises CorpusError if a file is missing
-    or its tensors are not those of the model.
+    "gpt", "llama", "unmasked", "lstm", "ngram", "modernbert" and "placed" have a
+    ByteLevelBPE, "bert", "electra" and "encoder" a Tokenizer, "seq2seq" and
+    "transformer" the symbols of both sides as a dict of lists; "vectors" are a Vectors,
+    and their words are the tokenizer; "lora" is the model that it was trained on, with
+    the update beside its matrices, and that model's tokenizer; "elmo" has the function
+    from texts as lists of words to characters and mask. Raises CorpusError if a file is
+    missing or its tensors are not those of the model.
     """
     found = card(name)
     kind, config = found["kind"], found["config"]
@@ -151,9 +162,11 @@ def keep(
     first_losses: Iterable[float],
     **more: Any,
 ) -> None:
-    """Write weights in float16 and a card without figures; `add_figures` says what was measured from the file.
+    """Write weights in float16 and a card without figures; `add_figures` says what was
+    measured from the file.
 
-    `config` is a dataclass or a dict of what builds the model. Raises CorpusError above LARGEST bytes.
+    `config` is a dataclass or a dict of what builds the model. Raises CorpusError above
+    LARGEST bytes.
     """
     from reference_impl.weights.safetensors_files import write_weights
 
@@ -192,12 +205,16 @@ def keep(
 
 
 def add_figures(name: str, figures: dict[str, Any], of_slice: dict[str, Any]) -> None:
-    """Put what was measured from the kept file into its card: over all held-out text, and over a fixed slice of it."""
+    """Put what was measured from the kept file into its card: over all held-out text,
+    and over a fixed slice of it.
+    """
     _write_card(name, {**card(name), "figures": figures, "figures_of_slice": of_slice})
 
 
 def own_state(model: nn.Module) -> dict[str, Tensor]:
-    """A model's tensors under its own names, each once: of shared ones the first name only."""
+    """A model's tensors under its own names, each once: of shared ones the first name
+    only.
+    """
     state: dict[str, Tensor] = {}
     seen: set[int] = set()
     for key, tensor in model.state_dict().items():
@@ -247,7 +264,9 @@ def _model(kind: str, config: dict[str, Any]) -> nn.Module:
 
 
 def _without_lists(value: Any) -> Any:
-    """A setting as its configuration has it: JSON has no tuples, and no configuration has lists."""
+    """A setting as its configuration has it: JSON has no tuples, and no configuration
+    has lists.
+    """
     return tuple(map(_without_lists, value)) if isinstance(value, list) else value
 
 

@@ -1,12 +1,13 @@
-"""A task that a program can check: the last digit of the sum of six digits, at once or by steps.
+"""A task that a program can check: the last digit of the sum of six digits, at once or
+by steps.
 
 Asked at once, "381904?" is answered "5.". Asked for the steps, "381904:" is answered
 
     +8=1+1=2+9=1+0=1+4=5.
 
-After the first digit, 3, each step adds the next one and keeps the last digit of the sum: 3 + 8 = 11, so 1. Twenty
-tokens and the end, in place of one and the end. Each step is easy (a table of a hundred sums); all six digits at once
-are a table of a million.
+After the first digit, 3, each step adds the next one and keeps the last digit of the
+sum: 3 + 8 = 11, so 1. Twenty tokens and the end, in place of one and the end. Each step
+is easy (a table of a hundred sums); all six digits at once are a table of a million.
 
 Problems are drawn, answers are known by construction. One symbol is one token.
 """
@@ -40,7 +41,9 @@ def problem(draw: random.Random) -> str:
 
 
 def held_out(digits: str) -> bool:
-    """Whether a problem is kept for tests: one in eleven, by the remainder of its number."""
+    """Whether a problem is kept for tests: one in eleven, by the remainder of its
+    number.
+    """
     return int(digits) % 11 == 7
 
 
@@ -69,7 +72,9 @@ def chain(digits: str) -> str:
 
 
 def steps_that_follow(digits: str, written: str) -> list[bool]:
-    """Of each of the steps of a chain: does it add the problem's next digit to what the chain itself had before?"""
+    """Of each of the steps of a chain: does it add the problem's next digit to what the
+    chain itself had before?
+    """
     before, found = digits[0], []
     for place, digit in enumerate(digits[1:]):
         step = written[4 * place : 4 * place + 4]
@@ -81,7 +86,9 @@ def steps_that_follow(digits: str, written: str) -> list[bool]:
 
 
 def answer_of(written: str) -> str | None:
-    """The digit before the end of what was written, at once or by steps; None if it does not end so."""
+    """The digit before the end of what was written, at once or by steps; None if it
+    does not end so.
+    """
     return (
         written[-2]
         if len(written) > 1 and written[-1] == END and written[-2].isdigit()

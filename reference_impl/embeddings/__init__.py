@@ -1,4 +1,6 @@
-"""One fixed vector for each word: by counting, by predicting, and how to judge the result.
+"""One fixed vector for each word: by counting, by predicting, and how to judge the
+result.
 
-Read in this order: vocabulary, counts, skipgram, softmax, hierarchical, cbow, glove, subwords, vectors, evaluation, trained.
+Read in this order: vocabulary, counts, skipgram, softmax, hierarchical, cbow, glove,
+subwords, vectors, evaluation, trained.
 """

@@ -1,14 +1,18 @@
-"""word2vec's continuous bag of words: predict a word from the mean of the words around it.
+"""word2vec's continuous bag of words: predict a word from the mean of the words around
+it.
 
-Mikolov et al. 2013a, "Efficient Estimation of Word Representations in Vector Space", section 3.1, with the
-negative sampling of 2013b. The roles are skip-gram's turned round: the context words are the input, the word in
-the middle is the output. There is one prediction a place, not one a pair.
+Mikolov et al. 2013a, "Efficient Estimation of Word Representations in Vector Space",
+section 3.1, with the negative sampling of 2013b. The roles are skip-gram's turned
+round: the context words are the input, the word in the middle is the output. There is
+one prediction a place, not one a pair.
 
-The mean hands each context word its share of the gradient. The released program, and gensim after it, take the
-mean but hand each the whole gradient (Irsoy, Benton and Stratos 2021, "Corrected CBOW Performs as well as
-Skip-gram"). The steps here are the true ones, smaller by the number of contexts, and so want a higher learning rate.
+The mean hands each context word its share of the gradient. The released program, and
+gensim after it, take the mean but hand each the whole gradient (Irsoy, Benton and
+Stratos 2021, "Corrected CBOW Performs as well as Skip-gram"). The steps here are the
+true ones, smaller by the number of contexts, and so want a higher learning rate.
 
-`cbow_loss` states the objective for autograd, `batch_gradients` is its gradient by hand for a whole batch.
+`cbow_loss` states the objective for autograd, `batch_gradients` is its gradient by hand
+for a whole batch.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,10 +42,13 @@ def cbow_loss(
     center: Float[Tensor, "B D"],
     negatives: Float[Tensor, "B K D"],
 ) -> Float[Tensor, ""]:
-    """The mean over B predictions of -log s(h . center) - sum of log s(-h . negative), h the mean of the contexts.
+    """The mean over B predictions of -log s(h .
 
-    `contexts` are input vectors, `center` and `negatives` output vectors. `present` marks the contexts that exist:
-    near the end of a sentence there are fewer. Every prediction needs at least one.
+    center) - sum of log s(-h . negative), h the mean of the contexts.
+
+    `contexts` are input vectors, `center` and `negatives` output vectors. `present`
+    marks the contexts that exist: near the end of a sentence there are fewer. Every
+    prediction needs at least one.
     """
     share = present / present.sum(1, keepdim=True)  # (B, C)
     h = torch.einsum("bc,bcd->bd", share.to(contexts.dtype), contexts)
@@ -57,10 +64,12 @@ def batch_gradients(
     noise: Float[Tensor, "N D"],
     negatives: int,
 ) -> tuple[Float[Tensor, "R T D"], Float[Tensor, "R T D"], Float[Tensor, "N D"]]:
-    """The gradients of `cbow_loss`, summed over all places of a batch that share N noise words.
+    """The gradients of `cbow_loss`, summed over all places of a batch that share N
+    noise words.
 
-    `context` and `center` are the input and output vectors at each place. A place without any context predicts
-    nothing. Each noise word counts negatives/N times, as in skip-gram.
+    `context` and `center` are the input and output vectors at each place. A place
+    without any context predicts nothing. Each noise word counts negatives/N times, as
+    in skip-gram.
     """
     size = mask.sum(2, keepdim=True)  # (R, T, 1), how many words each place sees
     share = mask.to(context.dtype) / size.clamp(min=1)  # (R, T, T)
@@ -91,7 +100,9 @@ def train_cbow(
     seed: int = 0,
     observe: Callable[[Step], None] | None = None,
 ) -> Vectors:
-    """Train on encoded sentences and return the input vectors; the settings are those of `train_skipgram`."""
+    """Train on encoded sentences and return the input vectors; the settings are those
+    of `train_skipgram`.
+    """
     generator = torch.Generator().manual_seed(seed)
     counts = torch.from_numpy(vocabulary.counts)
     cumulative = noise_distribution(counts).cumsum(0)

@@ -1,8 +1,10 @@
-"""Vectors by counting: which words stand near which, how much more often than by chance, in few dimensions.
+"""Vectors by counting: which words stand near which, how much more often than by
+chance, in few dimensions.
 
-Church and Hanks 1990 (pointwise mutual information); Levy and Goldberg 2014a, sections 3 and 4 (positive PMI,
-its truncated SVD, and why this is what skip-gram does in disguise); Levy, Goldberg and Dagan 2015 (smoothing of
-contexts, the power of the singular values).
+Church and Hanks 1990 (pointwise mutual information); Levy and Goldberg 2014a, sections
+3 and 4 (positive PMI, its truncated SVD, and why this is what skip-gram does in
+disguise); Levy, Goldberg and Dagan 2015 (smoothing of contexts, the power of the
+singular values).
 """
 
 from collections import Counter
@@ -21,7 +23,9 @@ from reference_impl.embeddings.vocabulary import Sentence, flatten
 def window_counts_plain(
     sentences: Sequence[Sentence], vocab_size: int, window: int
 ) -> scipy.sparse.csr_matrix:
-    """How often word w has word c at most `window` places away, in the same sentence; entry [w, c]."""
+    """How often word w has word c at most `window` places away, in the same sentence;
+    entry [w, c].
+    """
     counts: Counter[tuple[int, int]] = Counter()
     for sentence in sentences:
         for i, word in enumerate(sentence):
@@ -38,10 +42,12 @@ def window_counts_plain(
 def window_counts(
     sentences: Sequence[Sentence], vocab_size: int, window: int, weighting: str = "flat"
 ) -> scipy.sparse.csr_matrix:
-    """The same counts as `window_counts_plain`, one distance at a time for all sentences at once.
+    """The same counts as `window_counts_plain`, one distance at a time for all
+    sentences at once.
 
-    A pair counts once in each direction, so the matrix is symmetric. With `weighting="harmonic"` a pair d places
-    apart counts 1/d, as in GloVe (Pennington, Socher and Manning 2014, section 4.2).
+    A pair counts once in each direction, so the matrix is symmetric. With
+    `weighting="harmonic"` a pair d places apart counts 1/d, as in GloVe (Pennington,
+    Socher and Manning 2014, section 4.2).
     """
     if window < 1:
         raise ValueError(
@@ -65,8 +71,9 @@ def window_counts(
 def pmi(counts: Float[Tensor, "W C"]) -> Float[Tensor, "W C"]:
     """Pointwise mutual information: log of P(w, c) / (P(w) P(c)), natural logarithm.
 
-    0 where word and context are independent, positive where they meet more often than by chance, and minus
-    infinity where they never meet. The three probabilities share one total, the sum of all counts.
+    0 where word and context are independent, positive where they meet more often than
+    by chance, and minus infinity where they never meet. The three probabilities share
+    one total, the sum of all counts.
     """
     total = counts.sum()
     p_joint = counts / total  # (W, C)
@@ -78,18 +85,22 @@ def pmi(counts: Float[Tensor, "W C"]) -> Float[Tensor, "W C"]:
 
 
 def ppmi(counts: Float[Tensor, "W C"]) -> Float[Tensor, "W C"]:
-    """Positive PMI: what is below zero, and the minus infinity of pairs that never meet, becomes 0."""
+    """Positive PMI: what is below zero, and the minus infinity of pairs that never
+    meet, becomes 0.
+    """
     return pmi(counts).clamp(min=0)
 
 
 def sparse_ppmi(
     counts: scipy.sparse.csr_matrix, smoothing: float = 1.0, shift: float = 0.0
 ) -> scipy.sparse.csr_matrix:
-    """Positive PMI of a count matrix that is too large to hold densely; pairs that never meet stay absent.
+    """Positive PMI of a count matrix that is too large to hold densely; pairs that
+    never meet stay absent.
 
-    `smoothing` raises the context counts to a power before they become P(c); 0.75 keeps rare contexts from
-    winning (Levy, Goldberg and Dagan 2015, section 3.2). `shift` is subtracted before clipping: log k stands for
-    k negative samples (Levy and Goldberg 2014a, section 3.1). With both left alone this equals `ppmi`.
+    `smoothing` raises the context counts to a power before they become P(c); 0.75 keeps
+    rare contexts from winning (Levy, Goldberg and Dagan 2015, section 3.2). `shift` is
+    subtracted before clipping: log k stands for k negative samples (Levy and Goldberg
+    2014a, section 3.1). With both left alone this equals `ppmi`.
     """
     counts = scipy.sparse.coo_matrix(counts)
     words = np.asarray(counts.sum(1)).ravel()  # (W,)
@@ -106,11 +117,13 @@ def sparse_ppmi(
 def svd_vectors(
     matrix: Float[Tensor, "W C"] | scipy.sparse.spmatrix, dim: int, power: float = 0.5
 ) -> Float[Tensor, "W D"]:
-    """The first `dim` left singular vectors, each times its singular value to the `power`.
+    """The first `dim` left singular vectors, each times its singular value to the
+    `power`.
 
-    Power 1 keeps the distances of the matrix as well as `dim` numbers can; 0.5 and 0 give all directions a more
-    equal say and judge better on word pairs (Levy, Goldberg and Dagan 2015, section 3.3). The sign of a singular
-    vector is free: here the entry of largest size in each column is positive.
+    Power 1 keeps the distances of the matrix as well as `dim` numbers can; 0.5 and 0
+    give all directions a more equal say and judge better on word pairs (Levy, Goldberg
+    and Dagan 2015, section 3.3). The sign of a singular vector is free: here the entry
+    of largest size in each column is positive.
     """
     if not 1 <= dim <= min(matrix.shape):
         raise ValueError(
@@ -129,7 +142,8 @@ def svd_vectors(
 def _sparse_svd(
     matrix: scipy.sparse.spmatrix, dim: int
 ) -> tuple[Float[Tensor, "W D"], Float[Tensor, "D"]]:
-    # Lanczos iterations touch the matrix only by products with vectors. The start vector is fixed, and so the result.
+    # Lanczos iterations touch the matrix only by products with vectors. The start
+    # vector is fixed, and so the result.
     start = np.random.default_rng(0).standard_normal(min(matrix.shape))
     u, s, _ = scipy.sparse.linalg.svds(matrix.astype(np.float64), k=dim, v0=start)
     order = np.argsort(-s)

@@ -1,9 +1,12 @@
-"""Judging vectors: do cosines order word pairs as people do, and do differences carry relations?
+"""Judging vectors: do cosines order word pairs as people do, and do differences carry
+relations?
 
-WordSim-353 (Finkelstein et al. 2002) and SimLex-999 (Hill, Reichart and Korhonen 2015) by Spearman's rho; Google's
-analogies (Mikolov et al. 2013) by 3CosAdd and 3CosMul (Levy and Goldberg 2014b, sections 3 and 6).
+WordSim-353 (Finkelstein et al. 2002) and SimLex-999 (Hill, Reichart and Korhonen 2015)
+by Spearman's rho; Google's analogies (Mikolov et al. 2013) by 3CosAdd and 3CosMul (Levy
+and Goldberg 2014b, sections 3 and 6).
 
-A score means little without the pairs that could not be asked: every result says how many were out of vocabulary.
+A score means little without the pairs that could not be asked: every result says how
+many were out of vocabulary.
 """
 
 from collections.abc import Sequence
@@ -18,7 +21,9 @@ from reference_impl.embeddings.vectors import Vectors
 
 
 class Similarity(NamedTuple):
-    """Spearman's `rho` on the pairs `used`; `out_of_vocabulary` pairs could not be asked; `total` is both."""
+    """Spearman's `rho` on the pairs `used`; `out_of_vocabulary` pairs could not be
+    asked; `total` is both.
+    """
 
     rho: float
     used: int
@@ -40,23 +45,30 @@ class AnalogyAccuracy(NamedTuple):
 def cosine_similarity(
     a: Float[Tensor, "... D"], b: Float[Tensor, "... D"]
 ) -> Float[Tensor, "..."]:
-    """The cosine of the angle between vectors: their dot product over the product of their lengths.
+    """The cosine of the angle between vectors: their dot product over the product of
+    their lengths.
 
-    It does not see lengths, which in trained vectors grow with frequency. With a zero vector it is 0.
+    It does not see lengths, which in trained vectors grow with frequency. With a zero
+    vector it is 0.
     """
     lengths = a.norm(dim=-1) * b.norm(dim=-1)
     return (a * b).sum(-1) / lengths.clamp(min=torch.finfo(lengths.dtype).tiny)
 
 
 def ranks(values: Float[Tensor, "N"]) -> Float[Tensor, "N"]:
-    """1 for the smallest value, N for the largest; equal values share the mean of their places."""
+    """1 for the smallest value, N for the largest; equal values share the mean of their
+    places.
+    """
     _, group, size = values.unique(sorted=True, return_inverse=True, return_counts=True)
     last = size.cumsum(0)  # the highest place in each group of equals
     return (last - (size - 1) / 2.0)[group].to(values.dtype)
 
 
 def spearman(x: Float[Tensor, "N"], y: Float[Tensor, "N"]) -> float:
-    """Spearman's rho: Pearson's correlation of the ranks. Only the order of the values counts."""
+    """Spearman's rho: Pearson's correlation of the ranks.
+
+    Only the order of the values counts.
+    """
     rank_x, rank_y = ranks(x), ranks(y)
     return float(cosine_similarity(rank_x - rank_x.mean(), rank_y - rank_y.mean()))
 
@@ -64,7 +76,10 @@ def spearman(x: Float[Tensor, "N"], y: Float[Tensor, "N"]) -> float:
 def word_similarity(
     vectors: Vectors, pairs: Sequence[tuple[str, str, float]]
 ) -> Similarity:
-    """How well cosines order the pairs as people did. Words are looked up in lower case."""
+    """How well cosines order the pairs as people did.
+
+    Words are looked up in lower case.
+    """
     known = [
         (vectors.index[a], vectors.index[b], score)
         for a, b, score in _lower(pairs)
@@ -90,10 +105,12 @@ def analogy_scores(
     c: Int[Tensor, "Q"],
     method: str = "3cosadd",
 ) -> Float[Tensor, "Q V"]:
-    """How well each word answers "a is to b as c is to ?"; the three words of a question score minus infinity.
+    """How well each word answers "a is to b as c is to ?"; the three words of a
+    question score minus infinity.
 
-    `unit` has rows of length 1. 3CosAdd: cos(d, b) - cos(d, a) + cos(d, c). 3CosMul: cos(d, b) cos(d, c) / cos(d, a),
-    cosines moved to [0, 1] first so that none is negative; one small cosine then counts for more than in a sum.
+    `unit` has rows of length 1. 3CosAdd: cos(d, b) - cos(d, a) + cos(d, c). 3CosMul:
+    cos(d, b) cos(d, c) / cos(d, a), cosines moved to [0, 1] first so that none is
+    negative; one small cosine then counts for more than in a sum.
     """
     if method == "3cosadd":
         scores = (
@@ -116,7 +133,9 @@ def analogy_scores(
 def analogy(
     matrix: Float[Tensor, "V D"], a: int, b: int, c: int, method: str = "3cosadd"
 ) -> int:
-    """The row d for which "row a is to row b as row c is to row d" holds best; never a, b or c themselves."""
+    """The row d for which "row a is to row b as row c is to row d" holds best; never a,
+    b or c themselves.
+    """
     unit = torch.nn.functional.normalize(matrix, dim=1)
     question = (torch.tensor([word]) for word in (a, b, c))
     return int(analogy_scores(unit, *question, method=method).argmax())
@@ -128,11 +147,14 @@ def analogy_accuracy(
     method: str = "3cosadd",
     batch: int = 64,
 ) -> AnalogyAccuracy:
-    """The share of questions whose best answer is the expected word. Words are looked up in lower case.
+    """The share of questions whose best answer is the expected word.
 
-    A question with a word outside the table is not used, and counted. Answers come from all words of the table:
-    a larger table makes the questions harder. `batch` questions are scored at once: few, so that scores stay near the
-    processor while they are compared.
+    Words are looked up in lower case.
+
+    A question with a word outside the table is not used, and counted. Answers come from
+    all words of the table: a larger table makes the questions harder. `batch` questions
+    are scored at once: few, so that scores stay near the processor while they are
+    compared.
     """
     asked = [
         (q[0], [vectors.index[w.lower()] for w in q[1:]])

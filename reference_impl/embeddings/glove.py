@@ -1,10 +1,13 @@
-"""GloVe: vectors whose dot products are the logarithms of the counts, the frequent pairs weighing more.
+"""GloVe: vectors whose dot products are the logarithms of the counts, the frequent
+pairs weighing more.
 
-Pennington, Socher and Manning 2014, "GloVe: Global Vectors for Word Representation", sections 3 and 4.2.
+Pennington, Socher and Manning 2014, "GloVe: Global Vectors for Word Representation",
+sections 3 and 4.2.
 
-The counts are made once; after that the text is not read again. Every pair (w, c) that occurs asks for
-w . c + bias_w + bias_c = log count, and `glove_weight` says how much it matters. As the counts are symmetric, the
-two tables learn the same thing from different starts; their sum averages the accidents out, and is what is kept.
+The counts are made once; after that the text is not read again. Every pair (w, c) that
+occurs asks for w . c + bias_w + bias_c = log count, and `glove_weight` says how much it
+matters. As the counts are symmetric, the two tables learn the same thing from different
+starts; their sum averages the accidents out, and is what is kept.
 """
 
 from collections.abc import Callable
@@ -23,9 +26,11 @@ from reference_impl.embeddings.vocabulary import Vocabulary
 def glove_weight(
     counts: Float[Tensor, "..."], x_max: float = 100.0, alpha: float = 0.75
 ) -> Float[Tensor, "..."]:
-    """How much a pair that was counted x times matters: (x / x_max)^alpha, and 1 from x_max on (equation 9).
+    """How much a pair that was counted x times matters: (x / x_max)^alpha, and 1 from
+    x_max on (equation 9).
 
-    A pair that never occurs has weight 0: its log count does not exist and is never asked for.
+    A pair that never occurs has weight 0: its log count does not exist and is never
+    asked for.
     """
     return (counts / x_max).clamp(max=1) ** alpha
 
@@ -39,7 +44,10 @@ def glove_loss(
     x_max: float = 100.0,
     alpha: float = 0.75,
 ) -> Float[Tensor, ""]:
-    """The mean over B pairs of weight * (word . context + both biases - log count)^2 (equation 8); counts above 0."""
+    """The mean over B pairs of weight * (word .
+
+    context + both biases - log count)^2 (equation 8); counts above 0.
+    """
     miss = (word * context).sum(-1) + word_bias + context_bias - counts.log()
     return (glove_weight(counts, x_max, alpha) * miss**2).mean()
 
@@ -55,7 +63,9 @@ def glove_gradients(
 ) -> tuple[
     Float[Tensor, ""], Float[Tensor, "B D"], Float[Tensor, "B D"], Float[Tensor, "B"]
 ]:
-    """The loss and its gradient by word, by context and by either bias (the same for both), written out."""
+    """The loss and its gradient by word, by context and by either bias (the same for
+    both), written out.
+    """
     miss = (word * context).sum(-1) + word_bias + context_bias - counts.log()
     weighted = glove_weight(counts, x_max, alpha) * miss
     pull = 2 * weighted / len(counts)  # (B,)
@@ -82,7 +92,9 @@ class GloveTables(NamedTuple):
 
 
 class GloveStep(NamedTuple):
-    """What `observe` is shown after each epoch: share of the work done, mean loss of the epoch, the tables."""
+    """What `observe` is shown after each epoch: share of the work done, mean loss of
+    the epoch, the tables.
+    """
 
     done: float
     loss: float
@@ -96,10 +108,12 @@ def adagrad(
     gradient: Tensor,
     rate: float,
 ) -> None:
-    """One AdaGrad step in place on the named rows: each number has its own rate, falling with what it has received.
+    """One AdaGrad step in place on the named rows: each number has its own rate,
+    falling with what it has received.
 
-    Duchi, Hazan and Singer 2011. `squares` sums the squared gradients and starts at 1, as in the released program,
-    so that the first steps are small. A row that is named twice receives both gradients, at the later rate.
+    Duchi, Hazan and Singer 2011. `squares` sums the squared gradients and starts at 1,
+    as in the released program, so that the first steps are small. A row that is named
+    twice receives both gradients, at the later rate.
     """
     index = rows if table.dim() == 1 else rows[:, None].expand(-1, table.shape[1])
     squares.scatter_add_(0, index, gradient.square())
@@ -121,9 +135,11 @@ def train_glove(
     seed: int = 0,
     observe: Callable[[GloveStep], None] | None = None,
 ) -> Vectors:
-    """Train on a count matrix (see `window_counts` with harmonic weighting) and return w + w~.
+    """Train on a count matrix (see `window_counts` with harmonic weighting) and return
+    w + w~.
 
-    Pairs come in random order, `batch` at a time, each batch one AdaGrad step with the sum of its gradients.
+    Pairs come in random order, `batch` at a time, each batch one AdaGrad step with the
+    sum of its gradients.
     """
     generator = torch.Generator().manual_seed(seed)
     pairs = scipy.sparse.coo_matrix(counts)
@@ -147,7 +163,8 @@ def train_glove(
                 x_max,
                 alpha,
             )
-            # The gradient of the mean, times the number of pairs: the sum, one step for all.
+            # The gradient of the mean, times the number of pairs: the sum, one step for
+            # all.
             d_word, d_context, d_bias = (
                 gradient.mul_(len(chosen)) for gradient in gradients
             )

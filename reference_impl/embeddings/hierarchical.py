@@ -1,12 +1,16 @@
-"""Hierarchical softmax: a word is a path of yes-or-no turns down a tree, so its probability costs log2 V products.
+"""Hierarchical softmax: a word is a path of yes-or-no turns down a tree, so its
+probability costs log2 V products.
 
-Morin and Bengio 2005 (the tree); Mikolov et al. 2013b, section 2.1 (Huffman's tree: frequent words near the root).
+Morin and Bengio 2005 (the tree); Mikolov et al. 2013b, section 2.1 (Huffman's tree:
+frequent words near the root).
 
-Every inner node has a vector. At a node the walk turns left with probability s(center . node), s the logistic
-function, and right with what is left; the probability of a word is the product along its path. At each node the two
-turns sum to 1, so all words together do too: no sum over the vocabulary is ever taken.
+Every inner node has a vector. At a node the walk turns left with probability s(center .
+node), s the logistic function, and right with what is left; the probability of a word
+is the product along its path. At each node the two turns sum to 1, so all words
+together do too: no sum over the vocabulary is ever taken.
 
-Not here: the training on a whole corpus. On a GPU one matrix product with all V words is quicker than V short paths.
+Not here: the training on a whole corpus. On a GPU one matrix product with all V words
+is quicker than V short paths.
 """
 
 import heapq
@@ -19,7 +23,9 @@ from torch.nn.functional import logsigmoid
 
 
 class Tree(NamedTuple):
-    """The paths of V words through V - 1 inner nodes, the root first, padded to the longest with node 0."""
+    """The paths of V words through V - 1 inner nodes, the root first, padded to the
+    longest with node 0.
+    """
 
     nodes: Int[Tensor, "V L"]
     right: Bool[Tensor, "V L"]  # at this node the path turns right
@@ -32,10 +38,12 @@ class Tree(NamedTuple):
 
 
 def huffman_tree(counts: Int[Tensor, "V"]) -> Tree:
-    """Join the two rarest until one is left: the tree whose mean path, weighed by counts, is the shortest there is.
+    """Join the two rarest until one is left: the tree whose mean path, weighed by
+    counts, is the shortest there is.
 
-    Nodes are numbered in the order in which they were joined, so the root is node V - 2. Of equal counts the smaller
-    number comes first. Raises ValueError for fewer than two words: a path needs a turn.
+    Nodes are numbered in the order in which they were joined, so the root is node V -
+    2. Of equal counts the smaller number comes first. Raises ValueError for fewer than
+    two words: a path needs a turn.
     """
     size = len(counts)
     if size < 2:
@@ -79,7 +87,9 @@ def path_log_probability(
     tree: Tree,
     words: Int[Tensor, "B"],
 ) -> Float[Tensor, "B"]:
-    """log P(word | center): the sum of log s(center . node) over left turns and log s(-center . node) over right ones.
+    """log P(word | center): the sum of log s(center .
+
+    node) over left turns and log s(-center . node) over right ones.
 
     `table` has the vectors of the V - 1 inner nodes.
     """
@@ -105,10 +115,12 @@ def hierarchical_gradients(
     tree: Tree,
     words: Int[Tensor, "B"],
 ) -> tuple[Float[Tensor, "B D"], Float[Tensor, "B L D"]]:
-    """The gradients of the loss by the centres and by the node vectors along each path, written out.
+    """The gradients of the loss by the centres and by the node vectors along each path,
+    written out.
 
-    A turn is a guess as in skip-gram with negatives: its error is s(center . node), less 1 if the path turns left.
-    Only the nodes of the path move; those of the padding receive 0.
+    A turn is a guess as in skip-gram with negatives: its error is s(center . node),
+    less 1 if the path turns left. Only the nodes of the path move; those of the padding
+    receive 0.
     """
     along = table[tree.nodes[words]]  # (B, L, D)
     said = torch.einsum("bd,bld->bl", center, along).sigmoid()
@@ -121,5 +133,8 @@ def hierarchical_gradients(
 
 
 def mean_path(tree: Tree, counts: Int[Tensor, "V"]) -> float:
-    """Turns a word of running text takes on average. At least the entropy of the counts in bits, at most one more."""
+    """Turns a word of running text takes on average.
+
+    At least the entropy of the counts in bits, at most one more.
+    """
     return float((tree.lengths * counts).sum() / counts.sum())

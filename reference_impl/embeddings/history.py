@@ -1,7 +1,9 @@
-"""A film of the training: where chosen words stand, and what is being learnt from, at some twenty moments.
+"""A film of the training: where chosen words stand, and what is being learnt from, at
+some twenty moments.
 
-The vectors have a hundred numbers, a picture has two. The two directions are the first principal components of
-the chosen words at the end of training, and are the same for every picture, so that what moves is the words.
+The vectors have a hundred numbers, a picture has two. The two directions are the first
+principal components of the chosen words at the end of training, and are the same for
+every picture, so that what moves is the words.
 """
 
 from collections.abc import Sequence
@@ -60,7 +62,9 @@ WORDS = (
 
 
 class Recorder:
-    """Pass it as `observe` to a training, then ask `film()` for the snapshots as plain JSON values."""
+    """Pass it as `observe` to a training, then ask `film()` for the snapshots as plain
+    JSON values.
+    """
 
     def __init__(
         self,
@@ -78,7 +82,9 @@ class Recorder:
         self.last: Step | None = None
 
     def __call__(self, step: Step) -> None:
-        """Take a picture when the next one is due: at the first batch that learns something about a chosen word."""
+        """Take a picture when the next one is due: at the first batch that learns
+        something about a chosen word.
+        """
         self.last = step
         place = len(self.taken)
         if step.done >= place / self.snapshots:
@@ -87,10 +93,12 @@ class Recorder:
                 self.taken.append({**self._frame(step), **example})
 
     def film(self) -> dict[str, Any]:
-        """{"words", "dim", "snapshots": [{"done", "loss", "positions", "center", "contexts", "negatives"}]}, the last at the end.
+        """{"words", "dim", "snapshots": [{"done", "loss", "positions", "center",
+        "contexts", "negatives"}]}, the last at the end.
 
-        `positions[i]` are x and y of `words[i]`; `center`, `contexts` and `negatives` are an example of what was learnt
-        from at that moment: a chosen word, its neighbours in the text, and the first noise words as they were drawn.
+        `positions[i]` are x and y of `words[i]`; `center`, `contexts` and `negatives`
+        are an example of what was learnt from at that moment: a chosen word, its
+        neighbours in the text, and the first noise words as they were drawn.
         """
         if self.last is None:
             raise ValueError(
@@ -126,7 +134,9 @@ class Recorder:
         }
 
     def _loss(self, step: Step) -> float:
-        """The loss of the batch's pairs as it stands now, each pair with the batch's shared noise words."""
+        """The loss of the batch's pairs as it stands now, each pair with the batch's
+        shared noise words.
+        """
         row, i, j = step.batch.mask.nonzero(as_tuple=True)
         center = step.tables.input[step.batch.words[row, i]]  # (P, D)
         met = softplus(-(center * step.tables.output[step.batch.words[row, j]]).sum(1))
@@ -153,7 +163,9 @@ class Recorder:
 def principal_axes(
     vectors: Float[Tensor, "N D"],
 ) -> tuple[Float[Tensor, "D"], Float[Tensor, "D 2"]]:
-    """The mean, and the two directions in which the vectors differ most; the largest entry of each is positive."""
+    """The mean, and the two directions in which the vectors differ most; the largest
+    entry of each is positive.
+    """
     middle = vectors.mean(0)
     _, _, directions = torch.linalg.svd(vectors - middle, full_matrices=False)
     axes = directions[:2].T  # (D, 2)

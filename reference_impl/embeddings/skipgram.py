@@ -1,11 +1,14 @@
-"""word2vec's skip-gram with negative sampling: predict the words around a word, and tell them from noise.
+"""word2vec's skip-gram with negative sampling: predict the words around a word, and
+tell them from noise.
 
-Mikolov et al. 2013b, "Distributed Representations of Words and Phrases and their Compositionality", sections 2.2
-(negative sampling) and 2.3 (subsampling); the released C program for what the paper leaves open.
+Mikolov et al. 2013b, "Distributed Representations of Words and Phrases and their
+Compositionality", sections 2.2 (negative sampling) and 2.3 (subsampling); the released
+C program for what the paper leaves open.
 
-Two tables of vectors are trained: one for a word as centre, one for a word as context. The first is kept.
-`sgns_loss` says what is minimised and lets autograd find the gradient; `sgns_gradients` is the same gradient by
-hand; `train_skipgram` uses it on batches of pairs that share their negatives, which is what makes it fast.
+Two tables of vectors are trained: one for a word as centre, one for a word as context.
+The first is kept. `sgns_loss` says what is minimised and lets autograd find the
+gradient; `sgns_gradients` is the same gradient by hand; `train_skipgram` uses it on
+batches of pairs that share their negatives, which is what makes it fast.
 
 Not here: phrases, the hierarchical softmax.
 """
@@ -26,9 +29,11 @@ from reference_impl.embeddings.windows import Batch, walk
 def noise_distribution(
     counts: Float[Tensor, "V"] | Int[Tensor, "V"], power: float = 0.75
 ) -> Float[Tensor, "V"]:
-    """The probability of each word as a negative: its count to the `power`, over the sum.
+    """The probability of each word as a negative: its count to the `power`, over the
+    sum.
 
-    Power 1 draws words as the text does, 0 draws all alike; 3/4 was found best (section 2.2).
+    Power 1 draws words as the text does, 0 draws all alike; 3/4 was found best (section
+    2.2).
     """
     weights = counts.double() ** power
     return weights / weights.sum()
@@ -37,9 +42,11 @@ def noise_distribution(
 def sample_noise(
     cumulative: Float[Tensor, "V"], shape: Sequence[int], generator: torch.Generator
 ) -> Int[Tensor, "..."]:
-    """Draw word ids from a distribution, given by its cumulative sums: a uniform number, and the first sum above it.
+    """Draw word ids from a distribution, given by its cumulative sums: a uniform
+    number, and the first sum above it.
 
-    The search takes log2(V) steps; an alias table (Walker 1977) takes one, but here the search is one call for all.
+    The search takes log2(V) steps; an alias table (Walker 1977) takes one, but here the
+    search is one call for all.
     """
     uniform = (
         torch.rand(tuple(shape), generator=generator, dtype=cumulative.dtype)
@@ -56,10 +63,12 @@ def keep_probability(
     threshold: float = 1e-3,
     released: bool = False,
 ) -> Float[Tensor, "V"]:
-    """With which probability an occurrence of each word stays in the text: min(1, sqrt(threshold / frequency)).
+    """With which probability an occurrence of each word stays in the text: min(1,
+    sqrt(threshold / frequency)).
 
-    So a word more frequent than the threshold is thinned (section 2.3). The released program, and gensim with it,
-    adds threshold / frequency, which keeps a little more: `released=True`.
+    So a word more frequent than the threshold is thinned (section 2.3). The released
+    program, and gensim with it, adds threshold / frequency, which keeps a little more:
+    `released=True`.
     """
     ratio = threshold / (counts.double() / counts.sum())
     keep = ratio.sqrt() + ratio if released else ratio.sqrt()
@@ -71,9 +80,12 @@ def sgns_loss(
     context: Float[Tensor, "B D"],
     negatives: Float[Tensor, "B K D"],
 ) -> Float[Tensor, ""]:
-    """The mean over pairs of -log s(center . context) - sum over negatives of log s(-center . negative).
+    """The mean over pairs of -log s(center .
 
-    s is the logistic function. Section 2.2, equation 4, with its sign turned so that less is better.
+    context) - sum over negatives of log s(-center . negative).
+
+    s is the logistic function. Section 2.2, equation 4, with its sign turned so that
+    less is better.
     """
     positive = (center * context).sum(-1)  # (B,)
     negative = torch.einsum("bd,bkd->bk", center, negatives)  # (B, K)
@@ -90,9 +102,11 @@ def sgns_gradients(
     Float[Tensor, "B D"],
     Float[Tensor, "B K D"],
 ]:
-    """The loss of `sgns_loss` and its gradient with respect to each of the three, written out.
+    """The loss of `sgns_loss` and its gradient with respect to each of the three,
+    written out.
 
-    The derivative of -log s(x) is s(x) - 1, that of -log s(-x) is s(x): how wrong the model is about the pair.
+    The derivative of -log s(x) is s(x) - 1, that of -log s(-x) is s(x): how wrong the
+    model is about the pair.
     """
     positive = (center * context).sum(-1)  # (B,)
     negative = torch.einsum("bd,bkd->bk", center, negatives)  # (B, K)
@@ -110,14 +124,18 @@ def sgns_gradients(
 
 
 class Tables(NamedTuple):
-    """The two tables in training: `input` has a word's vector as centre, `output` its vector as context."""
+    """The two tables in training: `input` has a word's vector as centre, `output` its
+    vector as context.
+    """
 
     input: Float[Tensor, "V D"]
     output: Float[Tensor, "V D"]
 
     @classmethod
     def start(cls, vocab_size: int, dim: int, generator: torch.Generator) -> "Tables":
-        """Small random numbers in one, zeros in the other, as the released program starts."""
+        """Small random numbers in one, zeros in the other, as the released program
+        starts.
+        """
         return cls(
             (torch.rand(vocab_size, dim, generator=generator) - 0.5) / dim,
             torch.zeros(vocab_size, dim),
@@ -125,7 +143,9 @@ class Tables(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What `observe` is shown after each batch: share of the work done, the batch, its negatives, the tables."""
+    """What `observe` is shown after each batch: share of the work done, the batch, its
+    negatives, the tables.
+    """
 
     done: float
     batch: Batch
@@ -140,12 +160,15 @@ def batch_gradients(
     noise: Float[Tensor, "N D"],
     negatives: int,
 ) -> tuple[Float[Tensor, "R T D"], Float[Tensor, "R T D"], Float[Tensor, "N D"]]:
-    """The gradients of `sgns_loss`, summed over all pairs of a batch that share N noise words.
+    """The gradients of `sgns_loss`, summed over all pairs of a batch that share N noise
+    words.
 
-    `center` and `context` are the input and output vectors at each place, `mask` says which pairs there are.
-    A pair counts each of the N noise words negatives/N times: in expectation that is `negatives` words drawn for
-    this pair alone, and it turns thousands of small products into one large one. So trained, with a window of 10,
-    skip-gram takes in 1.5 times as many words a second as gensim with one worker (bench/results/skipgram.json).
+    `center` and `context` are the input and output vectors at each place, `mask` says
+    which pairs there are. A pair counts each of the N noise words negatives/N times: in
+    expectation that is `negatives` words drawn for this pair alone, and it turns
+    thousands of small products into one large one. So trained, with a window of 10,
+    skip-gram takes in 1.5 times as many words a second as gensim with one worker
+    (bench/results/skipgram.json).
     """
     error = (
         torch.bmm(center, context.transpose(1, 2)).sigmoid_().sub_(1).mul_(mask)
@@ -170,7 +193,9 @@ def add_rows(
 def trained_vectors(
     vocabulary: Vocabulary, tables: Tables, learning_rate: float, rows: int
 ) -> Vectors:
-    """The input table as Vectors; ValueError if the steps were so large that the numbers left all bounds."""
+    """The input table as Vectors; ValueError if the steps were so large that the
+    numbers left all bounds.
+    """
     if not bool(tables.input.isfinite().all()):
         raise ValueError(
             f"the training diverged: a batch of {rows} rows is one step of all its pairs, too large a one "
@@ -195,11 +220,13 @@ def train_skipgram(
     seed: int = 0,
     observe: Callable[[Step], None] | None = None,
 ) -> Vectors:
-    """Train on encoded sentences and return the input vectors, in the order of the vocabulary.
+    """Train on encoded sentences and return the input vectors, in the order of the
+    vocabulary.
 
-    The learning rate falls in a straight line to a ten-thousandth of itself. Frequent words are thinned anew in
-    each epoch. `rows` rows of `row_length` words are one batch: one step of all their pairs at once, with
-    `shared_noise` noise words. `observe` is called after each batch and must not change what it is shown.
+    The learning rate falls in a straight line to a ten-thousandth of itself. Frequent
+    words are thinned anew in each epoch. `rows` rows of `row_length` words are one
+    batch: one step of all their pairs at once, with `shared_noise` noise words.
+    `observe` is called after each batch and must not change what it is shown.
     """
     generator = torch.Generator().manual_seed(seed)
     counts = torch.from_numpy(vocabulary.counts)

@@ -1,13 +1,18 @@
-"""fastText's subwords: a word's vector is the mean of the vectors of its pieces, so a word never seen has one too.
+"""fastText's subwords: a word's vector is the mean of the vectors of its pieces, so a
+word never seen has one too.
 
-Bojanowski, Grave, Joulin and Mikolov 2017, "Enriching Word Vectors with Subword Information", section 3. A word is
-put between < and > and cut into all runs of 3 to 6 letters; a word of the vocabulary has a row of its own besides. Runs are not kept
-in a dictionary: a hash sends each to one of `buckets` rows, and two runs may share one (section 3.2).
+Bojanowski, Grave, Joulin and Mikolov 2017, "Enriching Word Vectors with Subword
+Information", section 3. A word is put between < and > and cut into all runs of 3 to 6
+letters; a word of the vocabulary has a row of its own besides. Runs are not kept in a
+dictionary: a hash sends each to one of `buckets` rows, and two runs may share one
+(section 3.2).
 
-As in the released program, and unlike the paper's sum, the pieces are averaged, and each piece receives the whole
-gradient of the word: the word then moves as far as in plain skip-gram, however many pieces it has.
+As in the released program, and unlike the paper's sum, the pieces are averaged, and
+each piece receives the whole gradient of the word: the word then moves as far as in
+plain skip-gram, however many pieces it has.
 
-Here all else is skip-gram with shared negatives, as in `skipgram`. Not here: fastText's classifier.
+Here all else is skip-gram with shared negatives, as in `skipgram`. Not here: fastText's
+classifier.
 """
 
 import json
@@ -36,9 +41,11 @@ from reference_impl.embeddings.windows import walk
 
 
 def ngrams(word: str, shortest: int = 3, longest: int = 6) -> list[str]:
-    """All runs of `shortest` to `longest` letters of "<word>", at each place the shorter first.
+    """All runs of `shortest` to `longest` letters of "<word>", at each place the
+    shorter first.
 
-    The marks tell a word from the same letters inside another: *her* gives "<her>", *where* gives "her".
+    The marks tell a word from the same letters inside another: *her* gives "<her>",
+    *where* gives "her".
     """
     marked = f"<{word}>"
     return [
@@ -50,9 +57,11 @@ def ngrams(word: str, shortest: int = 3, longest: int = 6) -> list[str]:
 
 
 def bucket(run: str, buckets: int) -> int:
-    """The row of a run: the 32-bit FNV-1a hash of its UTF-8 bytes, over the number of buckets the remainder.
+    """The row of a run: the 32-bit FNV-1a hash of its UTF-8 bytes, over the number of
+    buckets the remainder.
 
-    The released program takes each byte as a signed number, so that bytes from 128 up are extended by ones.
+    The released program takes each byte as a signed number, so that bytes from 128 up
+    are extended by ones.
     """
     value = 2_166_136_261
     for byte in run.encode():
@@ -62,7 +71,9 @@ def bucket(run: str, buckets: int) -> int:
 
 
 class SubwordVectors:
-    """A table with a row for each word of the vocabulary and, behind them, a row for each of the `buckets`."""
+    """A table with a row for each word of the vocabulary and, behind them, a row for
+    each of the `buckets`.
+    """
 
     def __init__(
         self,
@@ -81,7 +92,9 @@ class SubwordVectors:
         self.buckets = table.shape[0] - len(self.words)
 
     def rows(self, word: str) -> list[int]:
-        """The rows whose mean is the word's vector: its own, if it has one, and those of its runs of letters."""
+        """The rows whose mean is the word's vector: its own, if it has one, and those
+        of its runs of letters.
+        """
         own = [self.index[word]] if word in self.index else []
         return own + [
             len(self.words) + bucket(run, self.buckets)
@@ -156,7 +169,9 @@ def train_subwords(
     seed: int = 0,
     observe: Callable[[Step], None] | None = None,
 ) -> SubwordVectors:
-    """Train on encoded sentences; all settings but the last three of the second line are those of `train_skipgram`."""
+    """Train on encoded sentences; all settings but the last three of the second line
+    are those of `train_skipgram`.
+    """
     generator = torch.Generator().manual_seed(seed)
     counts = torch.from_numpy(vocabulary.counts)
     cumulative = noise_distribution(counts).cumsum(0)
@@ -209,7 +224,9 @@ def train_subwords(
 def _row_lists(
     rows: Sequence[Sequence[int]],
 ) -> tuple[Int[Tensor, "P"], Int[Tensor, " ends"]]:
-    """All lists in one tensor, and where each begins; one more start says where the last one ends."""
+    """All lists in one tensor, and where each begins; one more start says where the
+    last one ends.
+    """
     return (
         torch.tensor([row for some in rows for row in some]),
         torch.tensor([0, *map(len, rows)]).cumsum(0),
@@ -219,7 +236,9 @@ def _row_lists(
 def _rows_of(
     words: Int[Tensor, "W"], flat: Int[Tensor, "P"], starts: Int[Tensor, " ends"]
 ) -> tuple[Int[Tensor, "R"], Int[Tensor, "W"], Int[Tensor, "R"]]:
-    """The rows of these words one after the other, where each word's begin, and which word each row is for."""
+    """The rows of these words one after the other, where each word's begin, and which
+    word each row is for.
+    """
     sizes = starts[words + 1] - starts[words]
     first = sizes.cumsum(0) - sizes
     of_word = torch.repeat_interleave(torch.arange(len(words)), sizes)

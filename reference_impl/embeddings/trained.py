@@ -1,8 +1,10 @@
-"""Vectors trained here, once: every page, exercise and figure that needs them asks this module.
+"""Vectors trained here, once: every page, exercise and figure that needs them asks this
+module.
 
-`trained("skipgram")` trains on the glosses of Open English WordNet with the settings below and keeps the result
-in the cache. The key is the settings, the corpus and the code of the modules that train (comments apart): change one
-of them and the vectors are made anew; change nothing and the file is read.
+`trained("skipgram")` trains on the glosses of Open English WordNet with the settings
+below and keeps the result in the cache. The key is the settings, the corpus and the
+code of the modules that train (comments apart): change one of them and the vectors are
+made anew; change nothing and the file is read.
 """
 
 import ast
@@ -35,9 +37,10 @@ from reference_impl.embeddings.vocabulary import Vocabulary, encode, tokenize
 CORPUS = "oewn_glosses"
 MIN_COUNT = 2
 
-# Equal conditions: one text, one window, one length, as many passes, and frequent words thinned alike where text is read
-# more than once. SVD needs no thinning, since PPMI takes chance out; near neighbours count more in all but SVD: word2vec
-# draws a smaller window now and then, GloVe adds 1/d. The learning rates are each method's own.
+# Equal conditions: one text, one window, one length, as many passes, and frequent words
+# thinned alike where text is read more than once. SVD needs no thinning, since PPMI
+# takes chance out; near neighbours count more in all but SVD: word2vec draws a smaller
+# window now and then, GloVe adds 1/d. The learning rates are each method's own.
 _COMMON = {"window": 10, "dim": 100}
 _LEARNED = {**_COMMON, "threshold": 1e-3, "epochs": 8, "seed": 1}
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -71,7 +74,9 @@ _MODULES = {
 
 
 def trained(method: str, progress: bool = True) -> Vectors:
-    """The vectors of one method, a key of SETTINGS: from the cache, or trained now and kept."""
+    """The vectors of one method, a key of SETTINGS: from the cache, or trained now and
+    kept.
+    """
     if method not in SETTINGS:
         raise ValueError(
             f"there is no method {method!r}; there are: {', '.join(SETTINGS)}"
@@ -85,22 +90,28 @@ def trained(method: str, progress: bool = True) -> Vectors:
 
 
 def trained_history(method: str = "skipgram", progress: bool = True) -> dict[str, Any]:
-    """The film of that training, as `history.Recorder.film` describes it: small, plain values, ready for JSON."""
+    """The film of that training, as `history.Recorder.film` describes it: small, plain
+    values, ready for JSON.
+    """
     if method != "skipgram":
         raise ValueError(f'there is a history of "skipgram" only, not of {method!r}')
     file = trained_path(method).with_suffix(".history.json")
     if not file.is_file():
-        # The film is taken during the training, so that vectors without one are trained again.
+        # The film is taken during the training, so that vectors without one are trained
+        # again.
         trained_path(method).unlink(missing_ok=True)
         trained(method, progress)
     return read_json(file)
 
 
 def trained_subwords(progress: bool = True) -> subwords.SubwordVectors:
-    """The pieces behind `trained("subwords")`, which give a vector to words that were never seen as well."""
+    """The pieces behind `trained("subwords")`, which give a vector to words that were
+    never seen as well.
+    """
     file = trained_path("subwords").with_suffix(".pieces.safetensors")
     if not file.is_file():
-        # They are kept during the training, so that vectors without them are trained again.
+        # They are kept during the training, so that vectors without them are trained
+        # again.
         trained_path("subwords").unlink(missing_ok=True)
         trained("subwords", progress)
     return subwords.SubwordVectors.load(file)
@@ -112,7 +123,9 @@ def trained_path(method: str) -> Path:
 
 
 def corpus_words() -> tuple[list, Vocabulary]:
-    """The encoded sentences that all methods train on, and their vocabulary: from the cache, or cut now and kept."""
+    """The encoded sentences that all methods train on, and their vocabulary: from the
+    cache, or cut now and kept.
+    """
     file = cache_dir() / "trained" / f"words-{_words_key()}.npz"
     if not file.is_file():
         sentences = [tokenize(line) for line in corpora.load(CORPUS)]
@@ -149,7 +162,9 @@ def _key(method: str) -> str:
 
 
 def _code(source: str) -> str:
-    """What a module does, without comments, docstrings, shapes and layout: rewording one must not train everything anew."""
+    """What a module does, without comments, docstrings, shapes and layout: rewording
+    one must not train everything anew.
+    """
     tree = ast.parse(source)
     tree.body = [
         node for node in tree.body if not isinstance(node, (ast.Import, ast.ImportFrom))
@@ -214,7 +229,9 @@ def _train(method: str, progress: bool) -> Vectors:
 
 
 class _Progress:
-    """A bar on a terminal; elsewhere (a log, a build) a line at the start and one at the end."""
+    """A bar on a terminal; elsewhere (a log, a build) a line at the start and one at
+    the end.
+    """
 
     def __init__(self, title: str, enabled: bool):
         self.title = title
@@ -234,7 +251,9 @@ class _Progress:
         return self
 
     def at(self, done: float) -> None:
-        """Move to this share of the work; moves of less than one hundredth are not drawn."""
+        """Move to this share of the work; moves of less than one hundredth are not
+        drawn.
+        """
         if done * 100 - self.bar.n >= 1:
             self.bar.update(done * 100 - self.bar.n)
 

@@ -1,4 +1,6 @@
-"""A table of words and their vectors: look one up, find its neighbours, keep it in a file."""
+"""A table of words and their vectors: look one up, find its neighbours, keep it in a
+file.
+"""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -42,16 +44,20 @@ class Vectors:
 
     @cached_property
     def unit(self) -> Float[Tensor, "V D"]:
-        """Every vector scaled to length 1, so that a dot product is a cosine. A zero vector stays zero."""
+        """Every vector scaled to length 1, so that a dot product is a cosine.
+
+        A zero vector stays zero.
+        """
         return torch.nn.functional.normalize(self.matrix, dim=1)
 
     def neighbours(
         self, word: str, k: int = 10, among: int | None = None
     ) -> list[tuple[str, float]]:
-        """The k words of highest cosine with `word`, itself left out, the nearest first.
+        """The k words of highest cosine with `word`, itself left out, the nearest
+        first.
 
-        `among` keeps to the first so many words of the table, which here are the most frequent: the vectors of rare
-        words have seen little, and land anywhere.
+        `among` keeps to the first so many words of the table, which here are the most
+        frequent: the vectors of rare words have seen little, and land anywhere.
         """
         cosines = self.unit[:among] @ self.unit[self._id(word)]  # (V,)
         if self._id(word) < len(cosines):

@@ -1,7 +1,9 @@
-"""From lines of text to numbers: words, how often each occurs, and sentences as arrays of ids.
+"""From lines of text to numbers: words, how often each occurs, and sentences as arrays
+of ids.
 
-A word here is a run of the letters a to z, in lower case, with at most one apostrophe inside. Digits, other
-alphabets and punctuation are dropped. Chapter 2 shows better ways to cut text.
+A word here is a run of the letters a to z, in lower case, with at most one apostrophe
+inside. Digits, other alphabets and punctuation are dropped. Chapter 2 shows better ways
+to cut text.
 """
 
 import re
@@ -18,14 +20,18 @@ _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 
 
 def tokenize(line: str) -> list[str]:
-    """The words of a line, in lower case: "The bank's 2 doors" gives ["the", "bank's", "doors"]."""
+    """The words of a line, in lower case: "The bank's 2 doors" gives ["the", "bank's",
+    "doors"].
+    """
     return _WORD.findall(line.lower())
 
 
 class Vocabulary:
-    """The words that get a vector, the most frequent first, and how often each was seen.
+    """The words that get a vector, the most frequent first, and how often each was
+    seen.
 
-    `words[i]` is the word with id i, `counts[i]` how often it occurs, `index[word]` its id.
+    `words[i]` is the word with id i, `counts[i]` how often it occurs, `index[word]` its
+    id.
     """
 
     def __init__(self, words: Sequence[str], counts: Sequence[int]):
@@ -45,9 +51,11 @@ class Vocabulary:
     def from_sentences(
         cls, sentences: Iterable[Sequence[str]], min_count: int = 1
     ) -> "Vocabulary":
-        """Count the words of tokenized sentences and keep those seen at least `min_count` times.
+        """Count the words of tokenized sentences and keep those seen at least
+        `min_count` times.
 
-        Words of equal count are ordered by spelling, so that the ids do not depend on the order of the sentences.
+        Words of equal count are ordered by spelling, so that the ids do not depend on
+        the order of the sentences.
         """
         counts = Counter(word for sentence in sentences for word in sentence)
         kept = sorted(
@@ -66,7 +74,10 @@ class Vocabulary:
 def encode(
     sentences: Iterable[Sequence[str]], vocabulary: Vocabulary
 ) -> list[Int[np.ndarray, " _"]]:
-    """Each tokenized sentence as an array of ids. Words outside the vocabulary are dropped, and neighbours close up."""
+    """Each tokenized sentence as an array of ids.
+
+    Words outside the vocabulary are dropped, and neighbours close up.
+    """
     index = vocabulary.index
     return [
         np.array([index[word] for word in sentence if word in index], dtype=np.int64)
@@ -77,7 +88,9 @@ def encode(
 def flatten(
     sentences: Sequence[Sentence],
 ) -> tuple[Int[np.ndarray, "T"], Int[np.ndarray, "T"]]:
-    """All ids in one array, and beside it the number of the sentence that each came from."""
+    """All ids in one array, and beside it the number of the sentence that each came
+    from.
+    """
     lengths = [len(sentence) for sentence in sentences]
     ids = (
         np.concatenate([np.asarray(s, dtype=np.int64) for s in sentences])

@@ -1,7 +1,9 @@
-"""Windows over text, many sentences at once: thin out frequent words, pack sentences into rows, say who sees whom.
+"""Windows over text, many sentences at once: thin out frequent words, pack sentences
+into rows, say who sees whom.
 
-Skip-gram and CBOW both walk over the text with a window. Done word by word, Python spends its time on the walking.
-Packed into rows of equal length, all windows of a batch are one matrix product, masked by who may see whom.
+Skip-gram and CBOW both walk over the text with a window. Done word by word, Python
+spends its time on the walking. Packed into rows of equal length, all windows of a batch
+are one matrix product, masked by who may see whom.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,14 +20,19 @@ PADDING = -1
 
 
 class Batch(NamedTuple):
-    """R rows of T places. Padding has word 0, no neighbours, and is nobody's neighbour: it changes nothing."""
+    """R rows of T places.
+
+    Padding has word 0, no neighbours, and is nobody's neighbour: it changes nothing.
+    """
 
     words: Int[Tensor, "R T"]
     mask: Bool[Tensor, "R T T"]  # mask[r, i, j]: place i has place j in its window
 
 
 def pairs_plain(sentence: Sentence, radius: Sequence[int]) -> list[tuple[int, int]]:
-    """The (centre, context) pairs of one sentence, the word at place i looking radius[i] places each way."""
+    """The (centre, context) pairs of one sentence, the word at place i looking
+    radius[i] places each way.
+    """
     return [
         (int(sentence[i]), int(sentence[j]))
         for i in range(len(sentence))
@@ -37,7 +44,9 @@ def pairs_plain(sentence: Sentence, radius: Sequence[int]) -> list[tuple[int, in
 def subsample(
     sentences: Sequence[Sentence], keep: Float[Tensor, "V"], generator: torch.Generator
 ) -> list[Int[np.ndarray, " _"]]:
-    """Keep each occurrence of word w with probability keep[w]; what stays closes up, so that windows reach farther."""
+    """Keep each occurrence of word w with probability keep[w]; what stays closes up, so
+    that windows reach farther.
+    """
     ids, sentence_of = flatten(sentences)
     kept = (
         torch.rand(len(ids), generator=generator, dtype=torch.float64).numpy()
@@ -50,10 +59,11 @@ def subsample(
 def pack(
     sentences: Sequence[Sentence], length: int
 ) -> tuple[Int[Tensor, "R T"], Int[Tensor, "R T"]]:
-    """Lay sentences one after the other into rows of `length` places: the words, and which sentence each is from.
+    """Lay sentences one after the other into rows of `length` places: the words, and
+    which sentence each is from.
 
-    A sentence that does not fit into what is left of a row starts the next; one longer than a row is cut. Empty
-    places hold PADDING in both.
+    A sentence that does not fit into what is left of a row starts the next; one longer
+    than a row is cut. Empty places hold PADDING in both.
     """
     starts, place = [], 0
     pieces = [s[i : i + length] for s in sentences for i in range(0, len(s), length)]
@@ -78,7 +88,9 @@ def pack(
 def window_mask(
     owner: Int[Tensor, "R T"], radius: Int[Tensor, "R T"]
 ) -> Bool[Tensor, "R T T"]:
-    """mask[r, i, j]: places i and j of row r are in one sentence, not the same, and at most radius[r, i] apart."""
+    """mask[r, i, j]: places i and j of row r are in one sentence, not the same, and at
+    most radius[r, i] apart.
+    """
     place = torch.arange(owner.shape[1])
     distance = (place[:, None] - place[None, :]).abs()  # (T, T)
     near = distance <= radius[:, :, None]  # (R, T, T)
@@ -96,10 +108,12 @@ def walk(
     rows: int,
     generator: torch.Generator,
 ) -> Iterator[tuple[float, Batch]]:
-    """All windows of the text, `rows` rows at a time, `epochs` times over; with each batch the share of work done.
+    """All windows of the text, `rows` rows at a time, `epochs` times over; with each
+    batch the share of work done.
 
-    Each epoch thins the text anew, shuffles the sentences, and lets every centre draw its own radius from 1 to
-    `window`: near neighbours are seen more often than far ones (Mikolov et al. 2013a, section 3.2).
+    Each epoch thins the text anew, shuffles the sentences, and lets every centre draw
+    its own radius from 1 to `window`: near neighbours are seen more often than far ones
+    (Mikolov et al. 2013a, section 3.2).
     """
     for epoch in range(epochs):
         kept = subsample(sentences, keep, generator)

@@ -1,4 +1,6 @@
-"""An engine that serves many requests at once, and an HTTP server on it. One request goes through the files in order:
+"""An engine that serves many requests at once, and an HTTP server on it.
+
+One request goes through the files in order:
 
     server             the HTTP body, its checks, the answer and its stream
       connections        below HTTP: timers for clients that are slow or silent

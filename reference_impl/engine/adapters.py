@@ -1,13 +1,17 @@
-"""Several LoRA adapters on one model, each sequence of a batch with its own or with none.
+"""Several LoRA adapters on one model, each sequence of a batch with its own or with
+none.
 
-Hu et al. 2021, section 4.1: W x + (alpha / r) B A x. All rows of a step go through W together; what A and B add is
-computed for the rows of one adapter at a time and added there (Chen et al. 2023, "Punica", section 4, does all of them
-in one kernel). So n adapters cost their own few numbers and not n models.
+Hu et al. 2021, section 4.1: W x + (alpha / r) B A x. All rows of a step go through W
+together; what A and B add is computed for the rows of one adapter at a time and added
+there (Chen et al. 2023, "Punica", section 4, does all of them in one kernel). So n
+adapters cost their own few numbers and not n models.
 
-Adapters are read as peft saves them: adapter_config.json and adapter_model.safetensors. Every setting that is not
-followed here is refused by name, and so is every tensor without a place.
+Adapters are read as peft saves them: adapter_config.json and adapter_model.safetensors.
+Every setting that is not followed here is refused by name, and so is every tensor
+without a place.
 
-Not here: training one (see `layers.lora`), adapters of embeddings, loading while requests are served.
+Not here: training one (see `layers.lora`), adapters of embeddings, loading while
+requests are served.
 """
 
 import math
@@ -48,7 +52,9 @@ class Update(tuple[Tensor, Tensor]):
 
 @dataclass
 class Chosen:
-    """Which rows of what passes through the model belong to which adapter; rows of none are in no group."""
+    """Which rows of what passes through the model belong to which adapter; rows of none
+    are in no group.
+    """
 
     groups: Ids[tuple[str, Int[Tensor, "N"]]] = ()
 
@@ -75,7 +81,10 @@ class AdaptedLinear(nn.Module):
 
 
 class Adapters:
-    """The adapters of one model, by name. Layers that one of them changes are replaced in the model."""
+    """The adapters of one model, by name.
+
+    Layers that one of them changes are replaced in the model.
+    """
 
     def __init__(self, model: nn.Module, paths: Mapping[str, Path | str]):
         self._chosen = Chosen()
@@ -96,7 +105,9 @@ class Adapters:
     def choose(
         self, names: Ids[str | None], counts: Ids[int], device: torch.device
     ) -> None:
-        """The next rows that pass are `counts` of each of these, None for the base model."""
+        """The next rows that pass are `counts` of each of these, None for the base
+        model.
+        """
         rows: dict[str, list[int]] = {}
         start = 0
         for name, count in zip(names, counts, strict=True):
@@ -111,7 +122,10 @@ class Adapters:
 
 
 def _linear_layers(model: nn.Module) -> dict[str, str]:
-    """What published files call each linear layer, to our name. One whose matrix is the embedding's too is left out."""
+    """What published files call each linear layer, to our name.
+
+    One whose matrix is the embedding's too is left out.
+    """
     shared = model.embedding.weight
     return {
         model.names.module_to_theirs(name): name
@@ -126,7 +140,8 @@ def read_adapter(
 ) -> dict[str, Update]:
     """The updates of peft's adapter in a folder, by our names of the model's layers.
 
-    Raises WeightsError for a setting that is not followed, and for a tensor without a place or of another shape.
+    Raises WeightsError for a setting that is not followed, and for a tensor without a
+    place or of another shape.
     """
     folder, layers = Path(path), _linear_layers(model) if layers is None else layers
     config = read_json(folder / CONFIG)
@@ -154,7 +169,9 @@ def read_adapter(
 
 
 def _is_base(name: str, tensor: Tensor, model: nn.Module) -> bool:
-    """Whether a file repeats this parameter of the model, with the same numbers: peft saves embeddings along."""
+    """Whether a file repeats this parameter of the model, with the same numbers: peft
+    saves embeddings along.
+    """
     try:
         [place] = model.names.to_ours({name: tensor}, model.config)
         ours = model.get_parameter(place.ours)

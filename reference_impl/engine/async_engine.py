@@ -1,11 +1,13 @@
 """The engine in a thread of its own, and requests from an event loop.
 
-A step of the model takes milliseconds to seconds and would stop every other connection. So one thread owns the
-engine: it takes orders (add, abort) from a queue, computes steps, and hands outputs back to the loop, where each
-request has a queue that its handler reads.
+A step of the model takes milliseconds to seconds and would stop every other connection.
+So one thread owns the engine: it takes orders (add, abort) from a queue, computes
+steps, and hands outputs back to the loop, where each request has a queue that its
+handler reads.
 
-A handler that goes away, because its client hung up or its time is over, leaves `stream` by an exception; the
-request is aborted on that way, and its blocks are free before the next step.
+A handler that goes away, because its client hung up or its time is over, leaves
+`stream` by an exception; the request is aborted on that way, and its blocks are free
+before the next step.
 
 Not here: limits on requests (see `limits`), several engines.
 """
@@ -26,7 +28,9 @@ class EngineStopped(RuntimeError):
 
 
 class AsyncEngine:
-    """`async with AsyncEngine(engine) as serving: async for output in serving.stream(...)`."""
+    """`async with AsyncEngine(engine) as serving: async for output in
+    serving.stream(...)`.
+    """
 
     def __init__(
         self,
@@ -74,10 +78,12 @@ class AsyncEngine:
         cache_salt: bytes = b"",
         adapter: str | None = None,
     ) -> AsyncIterator[Output]:
-        """Outputs of a request as they come, until all its n continuations are finished.
+        """Outputs of a request as they come, until all its n continuations are
+        finished.
 
-        Raises ValueError if the engine refuses it, TimeoutError after `seconds`, EngineStopped if the engine fails.
-        Whoever does not read it to the end must close it.
+        Raises ValueError if the engine refuses it, TimeoutError after `seconds`,
+        EngineStopped if the engine fails. Whoever does not read it to the end must
+        close it.
         """
         if self._stopped is not None:
             raise EngineStopped(
@@ -137,7 +143,8 @@ class AsyncEngine:
         except BaseException:  # whatever it is, those who wait must hear of it
             logging.getLogger(__name__).exception("the engine stopped")
             reason = EngineStopped("the engine stopped; the server's log says why")
-        # In this order nobody is forgotten: who comes now is refused, who came before stands in the list.
+        # In this order nobody is forgotten: who comes now is refused, who came before
+        # stands in the list.
         self._stopped = reason
         self._loop.call_soon_threadsafe(
             lambda: self._deliver([(name, reason) for name in self._streams])
@@ -147,7 +154,10 @@ class AsyncEngine:
         self._loop.call_soon_threadsafe(self._deliver, outputs)
 
     def _obey(self) -> bool:
-        """Carry out all orders; wait for one if there is nothing to compute. False: stop."""
+        """Carry out all orders; wait for one if there is nothing to compute.
+
+        False: stop.
+        """
         while True:
             try:
                 order = self._orders.get(block=not self.engine.has_work)

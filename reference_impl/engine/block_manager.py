@@ -1,19 +1,26 @@
-"""Keys and values in blocks of a fixed number of tokens, as an operating system keeps memory in pages.
+"""Keys and values in blocks of a fixed number of tokens, as an operating system keeps
+memory in pages.
 
-Kwon et al. 2023 (PagedAttention), section 4. A sequence's cache needs no contiguous memory: its block table says
-which block holds tokens 0 to 15, which 16 to 31, and so on. Blocks are taken when they are needed, so that at most
-the last one of a sequence is partly empty.
+Kwon et al. 2023 (PagedAttention), section 4. A sequence's cache needs no contiguous
+memory: its block table says which block holds tokens 0 to 15, which 16 to 31, and so
+on. Blocks are taken when they are needed, so that at most the last one of a sequence is
+partly empty.
 
-- Blocks are counted: a fork shares all of its parent's, and who first writes into a shared one copies it.
-- A full block is known by a hash of its tokens and of all before it. A sequence that begins with the same tokens takes
-  the same blocks, also after their first owner has gone (vLLM's automatic prefix caching).
-- A model with a sliding window never looks further back: a block behind the window is given up while its sequence runs.
-- What the first block's hash begins with is the sequence's salt: who sends another salt finds nothing of mine, and
-  cannot tell by the time it takes whether a guess at my text was right. With it goes the name of the adapter, whose
-  keys and values are others.
-- A block that nobody holds keeps its content until it is needed. The one that was given up longest ago goes first.
+- Blocks are counted: a fork shares all of its parent's, and who first writes into a
+  shared one copies it.
+- A full block is known by a hash of its tokens and of all before it. A sequence that
+  begins with the same tokens takes the same blocks, also after their first owner has
+  gone (vLLM's automatic prefix caching).
+- A model with a sliding window never looks further back: a block behind the window is
+  given up while its sequence runs.
+- What the first block's hash begins with is the sequence's salt: who sends another salt
+  finds nothing of mine, and cannot tell by the time it takes whether a guess at my text
+  was right. With it goes the name of the adapter, whose keys and values are others.
+- A block that nobody holds keeps its content until it is needed. The one that was given
+  up longest ago goes first.
 
-This module moves no numbers. It says which block, and for a copy from which to which: the model runner does it.
+This module moves no numbers. It says which block, and for a copy from which to which:
+the model runner does it.
 """
 
 import hashlib
@@ -31,9 +38,11 @@ class OutOfBlocks(Exception):
 
 
 def chain_hash(before: bytes, ids: Ids[int]) -> bytes:
-    """Of a full block: its tokens and the hash of the block before, so that equal hashes mean equal prefixes.
+    """Of a full block: its tokens and the hash of the block before, so that equal
+    hashes mean equal prefixes.
 
-    sha256, not Python's hash: who could make two prompts collide would read another's answer.
+    sha256, not Python's hash: who could make two prompts collide would read another's
+    answer.
     """
     return hashlib.sha256(before + array("q", ids).tobytes()).digest()
 
@@ -43,10 +52,12 @@ def _root(salt: bytes, adapter: str | None) -> bytes:
 
 
 class BlockManager:
-    """Who holds which of `num_blocks` blocks of `block_size` tokens. `window`: the model's, None if it sees everything.
+    """Who holds which of `num_blocks` blocks of `block_size` tokens.
 
-    `watermark` is the share of blocks that stays free when a new sequence is admitted, so that those that run can
-    grow for a while before one must be preempted.
+    `window`: the model's, None if it sees everything.
+
+    `watermark` is the share of blocks that stays free when a new sequence is admitted,
+    so that those that run can grow for a while before one must be preempted.
     """
 
     def __init__(
@@ -86,9 +97,12 @@ class BlockManager:
     def find_prefix(
         self, ids: Ids[int], salt: bytes = b"", adapter: str | None = None
     ) -> list[int]:
-        """The longest run of known blocks that `ids` begins with. Its last token is never in it.
+        """The longest run of known blocks that `ids` begins with.
 
-        That token must be computed, found or not: its logits are what the next one is sampled from.
+        Its last token is never in it.
+
+        That token must be computed, found or not: its logits are what the next one is
+        sampled from.
         """
         found: list[int] = []
         if self.prefix_caching:
@@ -110,7 +124,9 @@ class BlockManager:
         )
 
     def blocks_needed(self, sequence: Sequence, num_tokens: int) -> int:
-        """New blocks that must be taken before the next `num_tokens` tokens can be written, a copy counted too."""
+        """New blocks that must be taken before the next `num_tokens` tokens can be
+        written, a copy counted too.
+        """
         total = -(-(sequence.num_computed_tokens + num_tokens) // self.block_size)
         return (
             total
@@ -119,7 +135,9 @@ class BlockManager:
         )
 
     def has_room(self, sequence: Sequence) -> bool:
-        """Whether the next token has a slot already, in a block of the sequence's own: nothing need be taken."""
+        """Whether the next token has a slot already, in a block of the sequence's own:
+        nothing need be taken.
+        """
         entry, table = (
             sequence.num_computed_tokens // self.block_size,
             sequence.block_table,
@@ -127,7 +145,9 @@ class BlockManager:
         return entry < len(table) and self.ref_counts[table[entry]] == 1
 
     def _shared_block(self, sequence: Sequence) -> int | None:
-        """Which entry of the block table would be written although another sequence holds the block too."""
+        """Which entry of the block table would be written although another sequence
+        holds the block too.
+        """
         entry = sequence.num_computed_tokens // self.block_size
         table = sequence.block_table
         return (
@@ -135,14 +155,18 @@ class BlockManager:
         )
 
     def can_admit(self, sequence: Sequence, budget: int, spare: int) -> bool:
-        """Whether `spare` blocks are left after admission and a first chunk of at most `budget` tokens."""
+        """Whether `spare` blocks are left after admission and a first chunk of at most
+        `budget` tokens.
+        """
         prefix = self._prefix_of(sequence)
         revived = sum(self.ref_counts[block] == 0 for block in prefix)
         chunk = min(budget, sequence.num_tokens - len(prefix) * self.block_size)
         return self.num_free_blocks - revived - -(-chunk // self.block_size) >= spare
 
     def admit(self, sequence: Sequence) -> None:
-        """Start the block table with the prefix that is known already; these tokens count as computed."""
+        """Start the block table with the prefix that is known already; these tokens
+        count as computed.
+        """
         assert not sequence.block_table
         prefix = self._prefix_of(sequence)
         self.num_prefix_queries += sequence.num_tokens
@@ -156,7 +180,9 @@ class BlockManager:
         )
 
     def grow(self, sequence: Sequence, num_tokens: int) -> list[tuple[int, int]]:
-        """Take the blocks for the next `num_tokens` tokens. Returns the copies to be made, (from, to), before writing.
+        """Take the blocks for the next `num_tokens` tokens.
+
+        Returns the copies to be made, (from, to), before writing.
 
         OutOfBlocks, with nothing changed, if there are too few.
         """
@@ -179,7 +205,9 @@ class BlockManager:
         return copies
 
     def commit(self, sequence: Sequence, num_tokens: int) -> None:
-        """The next `num_tokens` tokens are computed: make the blocks that they filled known by their hash."""
+        """The next `num_tokens` tokens are computed: make the blocks that they filled
+        known by their hash.
+        """
         before = sequence.num_computed_tokens
         sequence.num_computed_tokens = before + num_tokens
         if before % self.block_size + num_tokens >= self.block_size:  # a block is full
@@ -187,8 +215,9 @@ class BlockManager:
             self._give_up_behind_window(sequence)
 
     def _give_up_behind_window(self, sequence: Sequence) -> None:
-        """Let go of blocks that the next token cannot see, and so no later one; the last full block stays, because
-        the next one's hash begins with its own."""
+        """Let go of blocks that the next token cannot see, and so no later one; the
+        last full block stays, because the next one's hash begins with its own.
+        """
         if self.window is None:
             return
         computed = sequence.num_computed_tokens
@@ -203,7 +232,9 @@ class BlockManager:
             sequence.table_version += 1
 
     def blocks_for(self, num_tokens: int, chunk: int) -> int:
-        """The most blocks that a sequence of `num_tokens` holds at once, if a step computes at most `chunk` of them."""
+        """The most blocks that a sequence of `num_tokens` holds at once, if a step
+        computes at most `chunk` of them.
+        """
         if self.window is not None:
             num_tokens = min(num_tokens, self.window + chunk + 2 * self.block_size)
         return -(-num_tokens // self.block_size)
@@ -224,7 +255,8 @@ class BlockManager:
                 above, ids[entry * self.block_size : (entry + 1) * self.block_size]
             )
             self._hash_of[block] = key
-            # Two that computed the same prefix side by side: the first block stays the known one.
+            # Two that computed the same prefix side by side: the first block stays the
+            # known one.
             self._block_of.setdefault(key, block)
 
     def fork(self, parent: Sequence, child: Sequence) -> None:
@@ -235,7 +267,9 @@ class BlockManager:
             self.ref_counts[block] += 1
 
     def free(self, sequence: Sequence) -> None:
-        """Give up all blocks, the last first: a long prefix loses its end before its beginning."""
+        """Give up all blocks, the last first: a long prefix loses its end before its
+        beginning.
+        """
         for block in reversed(sequence.block_table[sequence.num_given_up :]):
             self._let_go(block)
         sequence.block_table = []
@@ -243,14 +277,18 @@ class BlockManager:
         sequence.num_computed_tokens = sequence.num_given_up = 0
 
     def shrink(self, sequence: Sequence) -> None:
-        """Give up the blocks behind the computed tokens: those of drafts that were refused."""
+        """Give up the blocks behind the computed tokens: those of drafts that were
+        refused.
+        """
         keep = -(-sequence.num_computed_tokens // self.block_size)
         while len(sequence.block_table) > keep:
             self._let_go(sequence.block_table.pop())
             sequence.table_version += 1
 
     def restore(self, sequence: Sequence, count: int) -> None:
-        """Take `count` blocks for a sequence that comes back from the host with its computed tokens."""
+        """Take `count` blocks for a sequence that comes back from the host with its
+        computed tokens.
+        """
         if count > self.num_free_blocks:
             raise OutOfBlocks(
                 f"{sequence.id} needs {count} blocks, {self.num_free_blocks} are free"
@@ -287,7 +325,9 @@ class BlockManager:
         return block
 
     def check(self, sequences: Ids[Sequence]) -> None:
-        """AssertionError unless the counts are what these sequences hold, and every other block is free."""
+        """AssertionError unless the counts are what these sequences hold, and every
+        other block is free.
+        """
         held = [0] * self.num_blocks
         for sequence in sequences:
             table = sequence.block_table[sequence.num_given_up :]

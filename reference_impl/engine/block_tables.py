@@ -1,8 +1,9 @@
-"""The block tables of a step as one padded array, most of which is what it was in the step before.
+"""The block tables of a step as one padded array, most of which is what it was in the
+step before.
 
-A sequence takes a block every `block_size` tokens, so that of 256 tables about 16 change in a step. Each table has a
-row here, and the number of its last change that was written into it: one that did not change costs the same at any
-length.
+A sequence takes a block every `block_size` tokens, so that of 256 tables about 16
+change in a step. Each table has a row here, and the number of its last change that was
+written into it: one that did not change costs the same at any length.
 
 Not here: which block is whose (see `block_manager`).
 """
@@ -14,7 +15,10 @@ from reference_impl.engine.sequence import Sequence
 
 
 class BlockTables:
-    """Rows for the sequences that were last seen. A finished one is forgotten when its room is wanted."""
+    """Rows for the sequences that were last seen.
+
+    A finished one is forgotten when its room is wanted.
+    """
 
     def __init__(self) -> None:
         self._rows: Int[np.ndarray, "R M"] = np.full((0, 0), -1, dtype=np.int32)
@@ -22,7 +26,10 @@ class BlockTables:
         self._written: list[int] = []
 
     def padded(self, sequences: list[Sequence]) -> Int[np.ndarray, "B M"]:
-        """Each sequence's table, filled up with -1 to the longest. Entries behind the window name a block within it."""
+        """Each sequence's table, filled up with -1 to the longest.
+
+        Entries behind the window name a block within it.
+        """
         widest = max([len(sequence.block_table) for sequence in sequences])
         if widest > self._rows.shape[1] or len(self._row_of) + len(sequences) > len(
             self._rows

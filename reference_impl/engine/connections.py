@@ -1,8 +1,10 @@
-"""Below HTTP: connections that say nothing, say it slowly, or do not listen; and an end that waits for answers.
+"""Below HTTP: connections that say nothing, say it slowly, or do not listen; and an end
+that waits for answers.
 
-uvicorn closes a connection that is idle after an answer, but waits for ever for a first request, for the rest of a
-request's headers (the attack called Slowloris), and for a reader who does not read. Thousands of such connections
-would use up a process's file descriptors. Here each wait has a timer.
+uvicorn closes a connection that is idle after an answer, but waits for ever for a first
+request, for the rest of a request's headers (the attack called Slowloris), and for a
+reader who does not read. Thousands of such connections would use up a process's file
+descriptors. Here each wait has a timer.
 
 Not here: TLS, HTTP/2, several processes.
 """
@@ -28,7 +30,9 @@ OTHER_DESCRIPTORS = 64
 
 
 class PatientConnection(H11Protocol):
-    """uvicorn's connection with two more timers: one for a request's headers, one for a reader."""
+    """uvicorn's connection with two more timers: one for a request's headers, one for a
+    reader.
+    """
 
     def __init__(self, limits: Limits, **arguments):
         super().__init__(**arguments)
@@ -39,13 +43,15 @@ class PatientConnection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Start to wait for the first request."""
         super().connection_made(transport)
-        # A small piece is sent at once. asyncio sees to that only for sockets that were made with the protocol's number, and
-        # uvicorn makes its own without; then a second piece waits for the first one's receipt, which Linux delays by 40 ms.
+        # A small piece is sent at once. asyncio sees to that only for sockets that were
+        # made with the protocol's number, and uvicorn makes its own without; then a
+        # second piece waits for the first one's receipt, which Linux delays by 40 ms.
         if (
             connected := transport.get_extra_info("socket")
         ) is not None and connected.family in (socket.AF_INET, socket.AF_INET6):
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # Without a buffer of our own, "writing is paused" means that the reader's side is full.
+        # Without a buffer of our own, "writing is paused" means that the reader's side
+        # is full.
         transport.set_write_buffer_limits(high=0)
         if len(self.connections) > self.limits.num_connections:
             transport.abort()
@@ -58,7 +64,9 @@ class PatientConnection(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """The timer runs from the first byte of a request to the end of its headers, however many pieces come."""
+        """The timer runs from the first byte of a request to the end of its headers,
+        however many pieces come.
+        """
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
             self._stop_timers(header=True)
@@ -119,7 +127,9 @@ class PatientConnection(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, which when it ends gives answers under way a little time; then `on_late` is called."""
+    """uvicorn's server, which when it ends gives answers under way a little time; then
+    `on_late` is called.
+    """
 
     def __init__(
         self, config: uvicorn.Config, seconds: float, on_late: Callable[[], None]
@@ -157,7 +167,9 @@ def make_server(
 
 
 def allow_connections(count: int) -> int:
-    """Raise this process's limit of open files as far as it may go; how many connections fit into it, at most count."""
+    """Raise this process's limit of open files as far as it may go; how many
+    connections fit into it, at most count.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = count + OTHER_DESCRIPTORS
     if soft != resource.RLIM_INFINITY and soft < wanted:

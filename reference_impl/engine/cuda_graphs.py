@@ -1,19 +1,25 @@
-"""CUDA graphs: the launches of a step in which all sequences decode, recorded once and sent to the GPU as one.
+"""CUDA graphs: the launches of a step in which all sequences decode, recorded once and
+sent to the GPU as one.
 
-NVIDIA, CUDA C++ Programming Guide, chapter "CUDA Graphs". A decoding step launches many small kernels in each layer,
-and where the processor takes longer to launch them than the GPU to run them, the GPU waits. A graph repeats the same
-kernels with the same shapes on the same addresses, so:
+NVIDIA, CUDA C++ Programming Guide, chapter "CUDA Graphs". A decoding step launches many
+small kernels in each layer, and where the processor takes longer to launch them than
+the GPU to run them, the GPU waits. A graph repeats the same kernels with the same
+shapes on the same addresses, so:
 
 - inputs are copied into buffers that stay where they are;
-- there is a graph for each of some batch sizes, and a batch is padded to the next of them. A padded row has slot -1, so
-  its keys and values are not written, and a context of 0, so it reads none; its result is not used;
-- nothing between the first and the last kernel may look at a number on the GPU: how many sequences there are, how many
-  blocks a table can name and into how many shares a context is split are known from shapes.
+- there is a graph for each of some batch sizes, and a batch is padded to the next of
+  them. A padded row has slot -1, so its keys and values are not written, and a context
+  of 0, so it reads none; its result is not used;
+- nothing between the first and the last kernel may look at a number on the GPU: how
+  many sequences there are, how many blocks a table can name and into how many shares a
+  context is split are known from shapes.
 
-The recording and the replay were written without a GPU at hand and have not run; a test for them waits for one. What
-runs in them is `decode`, and its padding is tested on a CPU.
+The recording and the replay were written without a GPU at hand and have not run; a test
+for them waits for one. What runs in them is `decode`, and its padding is tested on a
+CPU.
 
-Not here: steps with prompts or drafts, whose shapes vary too much; the output layer and sampling, which follow.
+Not here: steps with prompts or drafts, whose shapes vary too much; the output layer and
+sampling, which follow.
 """
 
 from dataclasses import dataclass
@@ -29,7 +35,10 @@ from reference_impl.models.llama import Llama
 
 
 def batch_sizes(max_num_seqs: int) -> list[int]:
-    """1, 2, 4, 8, 16, 24, ... and the largest: padding costs little, and so do few graphs."""
+    """1, 2, 4, 8, 16, 24, ...
+
+    and the largest: padding costs little, and so do few graphs.
+    """
     return [
         size for size in (1, 2, 4, *range(8, max_num_seqs, 8)) if size < max_num_seqs
     ] + [max_num_seqs]
@@ -37,7 +46,9 @@ def batch_sizes(max_num_seqs: int) -> list[int]:
 
 @dataclass
 class DecodeBuffers:
-    """What a decoding step of S sequences reads: one token of each, and where its context is."""
+    """What a decoding step of S sequences reads: one token of each, and where its
+    context is.
+    """
 
     ids: Int[Tensor, "S"]
     positions: Int[Tensor, "S"]
@@ -60,7 +71,9 @@ class DecodeBuffers:
         )
 
     def first(self, size: int) -> "DecodeBuffers":
-        """The first rows of the same memory: all graphs read the same buffers, each as many rows as it has."""
+        """The first rows of the same memory: all graphs read the same buffers, each as
+        many rows as it has.
+        """
         return DecodeBuffers(
             self.ids[:size],
             self.positions[:size],
@@ -72,9 +85,11 @@ class DecodeBuffers:
     def fill(
         self, ids: Int[Tensor, "N"], positions: Int[Tensor, "N"], layout: Layout
     ) -> None:
-        """Put N sequences into the first rows; what the last step left in the others becomes padding.
+        """Put N sequences into the first rows; what the last step left in the others
+        becomes padding.
 
-        Block tables are left as they were where nobody reads them: past a sequence's blocks, and without a context.
+        Block tables are left as they were where nobody reads them: past a sequence's
+        blocks, and without a context.
         """
         n, num_blocks = layout.block_tables.shape
         self.block_tables[:n, :num_blocks] = layout.block_tables
@@ -91,7 +106,9 @@ class DecodeBuffers:
 def decode(
     model: GPT | Llama, cache: PagedCache, buffers: DecodeBuffers, window: int | None
 ) -> Float[Tensor, "S C"]:
-    """The last layer's vector for each row; keys and values of rows with a slot are written. It never waits."""
+    """The last layer's vector for each row; keys and values of rows with a slot are
+    written. It never waits.
+    """
     layout = Layout(
         buffers.slot_mapping,
         buffers.block_tables,
@@ -106,7 +123,9 @@ def decode(
 
 
 class CudaGraphs:
-    """`decode` for every batch size up to `max_num_seqs`, recorded when this is made. ValueError on a CPU.
+    """`decode` for every batch size up to `max_num_seqs`, recorded when this is made.
+
+    ValueError on a CPU.
 
     max_blocks is the most blocks that one sequence has.
     """
@@ -125,7 +144,8 @@ class CudaGraphs:
             max_num_seqs, max_blocks, cache.pool.device
         )
         self._graphs: dict[int, tuple[torch.cuda.CUDAGraph, Tensor]] = {}
-        self._memory = None  # one pool for what is between the kernels: only one graph runs at a time
+        # one pool for what is between the kernels: only one graph runs at a time
+        self._memory = None
         for size in reversed(
             self.sizes
         ):  # the largest first: the others find room in what it took
@@ -134,14 +154,20 @@ class CudaGraphs:
     def run(
         self, ids: Int[Tensor, "N"], positions: Int[Tensor, "N"], layout: Layout
     ) -> Float[Tensor, "N C"]:
-        """What the model's `hidden` gives for these N sequences. To be read before the next step writes over it."""
+        """What the model's `hidden` gives for these N sequences.
+
+        To be read before the next step writes over it.
+        """
         size = next(size for size in self.sizes if size >= len(ids))
         self.buffers.first(size).fill(ids, positions, layout)
         return self.replay(size)[: len(ids)]
 
     @torch.inference_mode()
     def capture(self, size: int) -> None:
-        """Record `decode` for a batch of this size. The buffers hold padding only: nothing is written to the cache."""
+        """Record `decode` for a batch of this size.
+
+        The buffers hold padding only: nothing is written to the cache.
+        """
         device = self.cache.pool.device
         if device.type != "cuda":
             raise ValueError(

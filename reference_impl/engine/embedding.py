@@ -1,6 +1,7 @@
 """Sentence vectors for /v1/embeddings: a real encoder, mean over tokens, length one.
 
-Reimers and Gurevych 2019, section 3 (mean pooling). MiniLM was trained with it, and to be compared by cosine.
+Reimers and Gurevych 2019, section 3 (mean pooling). MiniLM was trained with it, and to
+be compared by cosine.
 """
 
 import base64
@@ -51,7 +52,9 @@ class Encoder:
 def embed(
     encoder: Encoder, texts: Sequence[str], encoding_format: str, model: str
 ) -> dict:
-    """The answer in OpenAI's shape; "base64" holds little-endian float32, as OpenAI's own client asks for."""
+    """The answer in OpenAI's shape; "base64" holds little-endian float32, as OpenAI's
+    own client asks for.
+    """
     vectors, num_tokens = encoder(texts)
     numbers = [
         base64.b64encode(row.numpy().astype("<f4").tobytes()).decode()

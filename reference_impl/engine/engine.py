@@ -6,12 +6,13 @@
         for output in engine.step():
             print(output.text, end="")
 
-A step: the scheduler says what to compute, the runner gives logits, each sequence that has reached its last token
-samples the next, blocks are made known, and who is done leaves (Kwon et al. 2023, section 4 and figure 4).
+A step: the scheduler says what to compute, the runner gives logits, each sequence that
+has reached its last token samples the next, blocks are made known, and who is done
+leaves (Kwon et al. 2023, section 4 and figure 4).
 
-What comes out does not depend on who else is served: every sequence has its own random numbers, its own penalties and
-its own stop strings. (With guesses that holds for greedy answers; sampled ones keep their distribution, see
-`speculative`.)
+What comes out does not depend on who else is served: every sequence has its own random
+numbers, its own penalties and its own stop strings. (With guesses that holds for greedy
+answers; sampled ones keep their distribution, see `speculative`.)
 
 Not here: how several processes compute one model (see `ranks`), pictures.
 """
@@ -58,12 +59,15 @@ class EngineConfig(Settings):
     cuda_graphs: bool = (
         False  # on a GPU: replay recorded launches where all sequences decode
     )
-    async_scheduling: bool = False  # schedule the next step while one is computed; none ahead of guesses and grammars
+    # schedule the next step while one is computed; none ahead of guesses and grammars
+    async_scheduling: bool = False
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
 
 
 class Flight(NamedTuple):
-    """A step on its way through the model: whose tokens it says, and what waits for these, and for prompts' scores."""
+    """A step on its way through the model: whose tokens it says, and what waits for
+    these, and for prompts' scores.
+    """
 
     step: Step
     sequences: list[Sequence]
@@ -101,8 +105,9 @@ class Completion:
 class Engine:
     """A model, its cache, its queues. Not to be shared by threads: see `async_engine`.
 
-    `adapters` are folders by the names that requests choose them by (see `adapters`). `ranks` are the processes that hold
-    the model's other slices, of which this one is the first.
+    `adapters` are folders by the names that requests choose them by (see `adapters`).
+    `ranks` are the processes that hold the model's other slices, of which this one is
+    the first.
     """
 
     def __init__(
@@ -150,7 +155,8 @@ class Engine:
         if config.cuda_graphs:
             self.runner.record_graphs(limits.max_num_seqs, limits.max_model_len)
         self.sampling, self.trace = Sampling(self.eos_ids), Trace(config.trace_steps)
-        # With one thread steps are computed in order, and while one is, the next is scheduled here.
+        # With one thread steps are computed in order, and while one is, the next is
+        # scheduled here.
         self._worker = (
             ThreadPoolExecutor(1, "model", self.runner.use_device)
             if config.async_scheduling
@@ -174,7 +180,10 @@ class Engine:
 
     @cached_property
     def structures(self) -> StructuredOutput:
-        """The grammars of requests that ask for a form. ValueError without a tokenizer or an end token."""
+        """The grammars of requests that ask for a form.
+
+        ValueError without a tokenizer or an end token.
+        """
         if self.tokenizer is None:
             raise ValueError(
                 "an answer of a given form is checked as text, and the engine has no tokenizer"
@@ -219,9 +228,12 @@ class Engine:
         cache_salt: bytes = b"",
         adapter: str | None = None,
     ) -> str:
-        """Queue a prompt, as text or ids, and return its id. ValueError says why it can't be served.
+        """Queue a prompt, as text or ids, and return its id.
 
-        Computed prefixes are shared among requests of one `cache_salt` and one adapter only.
+        ValueError says why it can't be served.
+
+        Computed prefixes are shared among requests of one `cache_salt` and one adapter
+        only.
         """
         known = self.adapters.names if self.adapters else []
         if adapter is not None and adapter not in known:
@@ -256,7 +268,10 @@ class Engine:
         return request_id
 
     def abort(self, request_id: str) -> None:
-        """Stop a request and give up its blocks. One that has just ended is no error."""
+        """Stop a request and give up its blocks.
+
+        One that has just ended is no error.
+        """
         for sequence in self.scheduler.abort(request_id):
             self._forget(sequence)
         self._left.pop(request_id, None)
@@ -306,7 +321,9 @@ class Engine:
         return outputs
 
     def _start(self, step: Step, prepared: Prepared | None = None) -> "Flight":
-        """Count the step's tokens as computed and, if steps overlap, begin to compute them."""
+        """Count the step's tokens as computed and, if steps overlap, begin to compute
+        them.
+        """
         prepared = self.runner.prepare(step) if prepared is None else prepared
         for place, sequence in prepared.unknown:
             prepared.ids[place] = sequence.ids[-1]
@@ -349,10 +366,12 @@ class Engine:
         )
 
     def _schedule_ahead(self, flight: "Flight") -> tuple[Step, Prepared] | None:
-        """The step after the one that is being computed, with its tokens still to come; None if it must wait for them.
+        """The step after the one that is being computed, with its tokens still to come;
+        None if it must wait for them.
 
-        Who reaches max_tokens takes no part. Who ends otherwise does, for nothing: that is found when the step after is
-        on its way. A guess or a grammar needs the token itself.
+        Who reaches max_tokens takes no part. Who ends otherwise does, for nothing: that
+        is found when the step after is on its way. A guess or a grammar needs the token
+        itself.
         """
         if (
             self._worker is None
@@ -381,7 +400,9 @@ class Engine:
         span: range,
         scored: list[tuple[Sequence, range, range]],
     ) -> range:
-        """Note which rows tell of which of the prompt's tokens; the rows that are left are those to sample from."""
+        """Note which rows tell of which of the prompt's tokens; the rows that are left
+        are those to sample from.
+        """
         first, known, ids = (
             sequence.num_computed_tokens,
             sequence.num_scored + 1,
@@ -416,7 +437,8 @@ class Engine:
         if self.proposer is None:
             return
         for sequence in self.scheduler.running:
-            # The last token is never a draft: after it the model still says one of its own.
+            # The last token is never a draft: after it the model still says one of its
+            # own.
             left = sequence.params.max_tokens - len(sequence.output_ids) - 1
             count = min(self.config.num_speculative_tokens, left)
             if sequence.num_uncomputed == 1 and sequence.output_ids and count > 0:
@@ -431,7 +453,9 @@ class Engine:
     def _advance(
         self, sequence: Sequence, tokens: list[SampledToken], appended: bool
     ) -> Output:
-        """Append what was said, up to where the sequence ends, unless its one token is there already."""
+        """Append what was said, up to where the sequence ends, unless its one token is
+        there already.
+        """
         if sequence.params.structure is not None:
             self.structures.advance(sequence, [token.id for token in tokens])
         if len(tokens) == 1 and not sequence.draft_ids:  # most
@@ -457,7 +481,9 @@ class Engine:
     def _advance_by_guesses(
         self, sequence: Sequence, tokens: list[SampledToken], appended: bool
     ) -> tuple[list[SampledToken], str, str | None]:
-        """The same for several tokens or none; which are said, their text, and why the sequence ended if it did."""
+        """The same for several tokens or none; which are said, their text, and why the
+        sequence ended if it did.
+        """
         stopping, text, reason = (
             self._stopping[sequence],
             "",
@@ -476,7 +502,8 @@ class Engine:
             self.num_drafted += len(sequence.draft_ids)
             self.num_accepted += num_accepted
             sequence.draft_ids = []
-            # Accepted drafts are in the cache already; what was written for refused ones will be written over.
+            # Accepted drafts are in the cache already; what was written for refused
+            # ones will be written over.
             self.blocks.commit(sequence, min(num_accepted, max(len(tokens) - 1, 0)))
             self.blocks.shrink(sequence)
         return tokens, text, reason

@@ -1,9 +1,12 @@
-"""What a client may ask for and how long it may take, and the three places where a handler holds it to that.
+"""What a client may ask for and how long it may take, and the three places where a
+handler holds it to that.
 
-Whoever can reach the port is a stranger. It may send a body that never ends, hang up while the model computes, or read
-its answer a byte a minute. Each of these would keep something for ever: memory, blocks of the cache, a task.
+Whoever can reach the port is a stranger. It may send a body that never ends, hang up
+while the model computes, or read its answer a byte a minute. Each of these would keep
+something for ever: memory, blocks of the cache, a task.
 
-Not here: what a field of a request may be (see `protocol`), timers below HTTP (see `connections`).
+Not here: what a field of a request may be (see `protocol`), timers below HTTP (see
+`connections`).
 """
 
 import asyncio
@@ -29,7 +32,8 @@ class Limits:
 
     body_bytes: int = 1_000_000
     body_seconds: float = 30.0  # to send the body in
-    header_seconds: float = 15.0  # from the connection, or a request's first byte, to the end of its headers
+    # from the connection, or a request's first byte, to the end of its headers
+    header_seconds: float = 15.0
     write_seconds: float = (
         30.0  # in which a reader must take at least something of what waits for it
     )
@@ -45,9 +49,12 @@ class Limits:
 
 
 async def read_body(request: Request, limits: Limits) -> bytes:
-    """The body of a request. ApiError 413 if it is too long, 408 if it is too slow, 415 if it does not say JSON.
+    """The body of a request.
 
-    A page in a browser can send other types to this machine's own ports without being asked, and JSON not.
+    ApiError 413 if it is too long, 408 if it is too slow, 415 if it does not say JSON.
+
+    A page in a browser can send other types to this machine's own ports without being
+    asked, and JSON not.
     """
     if (
         request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -82,7 +89,9 @@ async def read_body(request: Request, limits: Limits) -> bytes:
 
 
 async def unless_hung_up(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
-    """The result of `work`, which is cancelled if the client closes the connection: nothing else tells a handler."""
+    """The result of `work`, which is cancelled if the client closes the connection:
+    nothing else tells a handler.
+    """
     task, gone = asyncio.ensure_future(work), asyncio.ensure_future(_hung_up(request))
     try:
         await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
@@ -101,9 +110,11 @@ async def _hung_up(request: Request) -> None:
 
 
 class EventStream(StreamingResponse):
-    """Server-sent events from an async generator, which is closed however the response ends.
+    """Server-sent events from an async generator, which is closed however the response
+    ends.
 
-    Starlette leaves one that was cancelled while it wrote, or before it began, to the garbage collector.
+    Starlette leaves one that was cancelled while it wrote, or before it began, to the
+    garbage collector.
     """
 
     media_type = "text/event-stream"

@@ -1,4 +1,5 @@
-"""From a path to what is served: model, tokenizer, the ids that end a text, chat template, name.
+"""From a path to what is served: model, tokenizer, the ids that end a text, chat
+template, name.
 
     a .gguf file                                     everything is inside
     a folder with config.json, weights, tokenizer    GPT-2, LLaMA, Mistral, Qwen; the tokenizer as tokenizer.json, as
@@ -6,10 +7,12 @@
                                                      which is taken before a tokenizer.json
     no path                                          SmolLM2-135M-Instruct, from the cache of `corpora`
 
-Which ids end a text is told in up to three files of a folder. generation_config.json comes first, as in
-`transformers`: a chat model stops at the end of its turn there, while config.json may know only the end of a document.
+Which ids end a text is told in up to three files of a folder. generation_config.json
+comes first, as in `transformers`: a chat model stops at the end of its turn there,
+while config.json may know only the end of a document.
 
-Not here: downloading (see `corpora`), the formats themselves (see `weights` and `tokenizers`).
+Not here: downloading (see `corpora`), the formats themselves (see `weights` and
+`tokenizers`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -90,11 +93,12 @@ def load(
     join: bool = True,
     shard: Shard | None = None,
 ) -> Loaded:
-    """What lies at `path`, or SmolLM2, its weights on `device`, or in eight bits on a CPU (see `layers.int8`).
+    """What lies at `path`, or SmolLM2, its weights on `device`, or in eight bits on a
+    CPU (see `layers.int8`).
 
-    On a GPU projections of the same vector are joined, unless adapters are to change them one by one (`join=False`).
-    With a `shard` only its slices are kept, after the whole was read into the host's memory.
-    LoadingError says what is missing.
+    On a GPU projections of the same vector are joined, unless adapters are to change
+    them one by one (`join=False`). With a `shard` only its slices are kept, after the
+    whole was read into the host's memory. LoadingError says what is missing.
     """
     loaded = _load(path, dtype)
     if shard is not None:
@@ -273,7 +277,10 @@ def _chat_template(folder: Path, settings: Mapping[str, Any]) -> str | None:
 
 
 def load_encoder(path: Path | str | None = None) -> Encoder:
-    """A BERT for sentence vectors from a folder, or MiniLM from the cache. LoadingError says what is missing."""
+    """A BERT for sentence vectors from a folder, or MiniLM from the cache.
+
+    LoadingError says what is missing.
+    """
     try:
         if path is None:
             check_stamps(DEFAULT_ENCODER)

@@ -1,8 +1,10 @@
-"""From the scheduler's step to logits: tokens laid end to end, slots, block tables, one pass of the model.
+"""From the scheduler's step to logits: tokens laid end to end, slots, block tables, one
+pass of the model.
 
-Our GPT and LLaMA (Mistral, Qwen) run as they are: they take a `cache` for each layer and the positions of the tokens.
-Only the rows from which something is sampled go through the output layer, the widest of all.
-On a GPU a step in which every sequence brings one token can be replayed from a recording (see `cuda_graphs`).
+Our GPT and LLaMA (Mistral, Qwen) run as they are: they take a `cache` for each layer
+and the positions of the tokens. Only the rows from which something is sampled go
+through the output layer, the widest of all. On a GPU a step in which every sequence
+brings one token can be replayed from a recording (see `cuda_graphs`).
 
 Not here: what is computed (see `scheduler`), the choice of tokens (see `sampling`).
 """
@@ -29,9 +31,11 @@ from reference_impl.models.llama import Llama
 
 @dataclass
 class Prepared:
-    """A step as the model takes it: B sequences bring T tokens, R rows of what comes out go through the output layer.
+    """A step as the model takes it: B sequences bring T tokens, R rows of what comes
+    out go through the output layer.
 
-    `spans` say for each scheduled sequence, in the step's order, which of the R rows are its own.
+    `spans` say for each scheduled sequence, in the step's order, which of the R rows
+    are its own.
     """
 
     step: Step
@@ -53,15 +57,19 @@ class Prepared:
 
 @lru_cache(maxsize=8)
 def _rows(count: int) -> list[range]:
-    """A row for each of `count` sequences. Not to be changed: the next step of as many has the same list."""
+    """A row for each of `count` sequences.
+
+    Not to be changed: the next step of as many has the same list.
+    """
     return [range(row, row + 1) for row in range(count)]
 
 
 class ModelRunner:
     """A model and its paged cache.
 
-    With `num_shards` it is one of so many slices of a model (see `layers.tensor_parallel`), and its cache holds the keys
-    and values of its own heads. `tell` is called with each step before it is computed.
+    With `num_shards` it is one of so many slices of a model (see
+    `layers.tensor_parallel`), and its cache holds the keys and values of its own heads.
+    `tell` is called with each step before it is computed.
     """
 
     def __init__(
@@ -104,7 +112,10 @@ class ModelRunner:
         self.graphs: CudaGraphs | None = None
 
     def record_graphs(self, max_num_seqs: int, max_model_len: int) -> None:
-        """From now on replay steps in which all of up to max_num_seqs sequences decode. ValueError on a CPU."""
+        """From now on replay steps in which all of up to max_num_seqs sequences decode.
+
+        ValueError on a CPU.
+        """
         max_blocks = -(-max_model_len // self.block_size)
         self.graphs = CudaGraphs(
             self.model, self.cache, self.window, max_num_seqs, max_blocks
@@ -116,10 +127,13 @@ class ModelRunner:
             torch.cuda.set_device(self.device)
 
     def prepare(self, step: Step) -> Prepared:
-        """What the model reads in a step, before the step's tokens count as computed. It computes nothing.
+        """What the model reads in a step, before the step's tokens count as computed.
 
-        No row, an empty range, for a sequence whose prompt is not finished; else one for the last token and one for
-        each draft. A sequence that scores its prompt has a row for every token of the prompt too.
+        It computes nothing.
+
+        No row, an empty range, for a sequence whose prompt is not finished; else one
+        for the last token and one for each draft. A sequence that scores its prompt has
+        a row for every token of the prompt too.
         """
         prepared = Prepared(step)
         if not step.scheduled:
@@ -182,7 +196,10 @@ class ModelRunner:
 
     @torch.inference_mode()
     def compute(self, prepared: Prepared) -> Float[Tensor, "R V"]:
-        """Move blocks, pass the step's tokens through the model, and return logits. All tokens must be known."""
+        """Move blocks, pass the step's tokens through the model, and return logits.
+
+        All tokens must be known.
+        """
         if self._tell is not None and (prepared.ids or prepared.step.moves):
             self._tell(prepared)
         self.cache.move(prepared.step.moves)
@@ -235,7 +252,9 @@ class ModelRunner:
         firsts: Int[np.ndarray, "B"],
         prepared: Prepared,
     ) -> None:
-        """Positions of the step's tokens, so many of each sequence, and where their keys and values go."""
+        """Positions of the step's tokens, so many of each sequence, and where their
+        keys and values go.
+        """
         rows = np.repeat(np.arange(len(counts)), counts)  # (T,), whose token it is
         positions = (
             np.arange(len(rows))

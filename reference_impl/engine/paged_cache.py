@@ -1,9 +1,12 @@
-"""The numbers behind the block tables: one pool of blocks for keys and one for values in every layer.
+"""The numbers behind the block tables: one pool of blocks for keys and one for values
+in every layer.
 
-Kwon et al. 2023, sections 4.1 to 4.3. `BlockManager` decides which block holds what; here blocks are written, copied
-and attended to. The tokens of all sequences of a step come end to end as one row, so no token is padding.
+Kwon et al. 2023, sections 4.1 to 4.3. `BlockManager` decides which block holds what;
+here blocks are written, copied and attended to. The tokens of all sequences of a step
+come end to end as one row, so no token is padding.
 
-Not here: the attention itself, which is in `kernels.paged_decode` and `kernels.paged_prefill`, and the decisions.
+Not here: the attention itself, which is in `kernels.paged_decode` and
+`kernels.paged_prefill`, and the decisions.
 """
 
 from dataclasses import dataclass
@@ -21,10 +24,13 @@ from reference_impl.layers.attention import LayerCache
 
 @dataclass
 class Layout:
-    """Where the tokens of one step belong; the same for all layers. B sequences bring T tokens together.
+    """Where the tokens of one step belong; the same for all layers.
 
-    Those that bring one token come first: for them attention has a quicker form. Counts are plain numbers: to ask a
-    GPU for one would mean to wait for all that is queued there.
+    B sequences bring T tokens together.
+
+    Those that bring one token come first: for them attention has a quicker form. Counts
+    are plain numbers: to ask a GPU for one would mean to wait for all that is queued
+    there.
     """
 
     slot_mapping: Int[
@@ -42,7 +48,9 @@ class Layout:
 
 
 class PagedCache:
-    """Keys and values of all layers, (layers, 2, num_blocks, block_size, K, D), on the device, and room on the host."""
+    """Keys and values of all layers, (layers, 2, num_blocks, block_size, K, D), on the
+    device, and room on the host.
+    """
 
     def __init__(
         self,
@@ -68,7 +76,9 @@ class PagedCache:
         return self.pool[:, :, 0].numel() * self.pool.element_size()
 
     def move(self, moves: list[Move]) -> None:
-        """Copy blocks, one after the other: a block may be given up by one move and filled by the next."""
+        """Copy blocks, one after the other: a block may be given up by one move and
+        filled by the next.
+        """
         for kind, source, target in moves:
             from_pool = self.host_pool if kind == "in" else self.pool
             to_pool = self.host_pool if kind == "out" else self.pool
@@ -80,7 +90,9 @@ class PagedCache:
 
 
 class PagedLayerCache(LayerCache):
-    """One layer's pools in one step. Who may see whom is known here and not to the model: it makes no masks.
+    """One layer's pools in one step.
+
+    Who may see whom is known here and not to the model: it makes no masks.
 
     `length` stays 0: positions are given by the caller.
     """
@@ -112,7 +124,9 @@ class PagedLayerCache(LayerCache):
         mask: None = None,
         dropout: float = 0.0,
     ) -> Float[Tensor, "1 H T D"]:
-        """Write keys and values into their slots; then every query sees its own sequence up to itself."""
+        """Write keys and values into their slots; then every query sees its own
+        sequence up to itself.
+        """
         layout = self.layout
         q, k, v = (x[0].transpose(0, 1) for x in (q, k, v))  # (T, H, D), (T, K, D)
         store_kv(k, v, self.k_cache, self.v_cache, layout.slot_mapping)

@@ -1,11 +1,15 @@
-"""The requests of OpenAI's API that the server understands, and the shape in which it refuses one.
+"""The requests of OpenAI's API that the server understands, and the shape in which it
+refuses one.
 
-Fields have OpenAI's names; those that vLLM adds (top_k, min_p, repetition_penalty, priority ...) have vLLM's. A field
-that is not known is refused rather than ignored: who misspells `temperature` should be told. Types are strict ("1" is
-no number), every number has bounds, and NaN and infinity, which Python's JSON would let through, are none.
+Fields have OpenAI's names; those that vLLM adds (top_k, min_p, repetition_penalty,
+priority ...) have vLLM's. A field that is not known is refused rather than ignored: who
+misspells `temperature` should be told. Types are strict ("1" is no number), every
+number has bounds, and NaN and infinity, which Python's JSON would let through, are
+none.
 
-Fields of OpenAI's clients that could only ask for what happens anyway (`store`, `tool_choice: "none"`, `best_of` equal
-to `n`, an empty list of tools ...) are taken and change nothing.
+Fields of OpenAI's clients that could only ask for what happens anyway (`store`,
+`tool_choice: "none"`, `best_of` equal to `n`, an empty list of tools ...) are taken and
+change nothing.
 
 Not here: tools, pictures, audio.
 """
@@ -27,7 +31,9 @@ NEARLY_GREEDY = 1e-5
 
 
 class ApiError(Exception):
-    """A request that is refused: the HTTP status and what OpenAI's clients expect to read."""
+    """A request that is refused: the HTTP status and what OpenAI's clients expect to
+    read.
+    """
 
     def __init__(
         self,
@@ -293,7 +299,8 @@ class Message(Part):
     content: str | Annotated[list[TextPart], Field(fail_fast=True)]
     name: str | None = None
     type: Literal["text"] = "text"  # as lm-evaluation-harness sends it
-    tool_calls: Nothing = []  # these two as servers put them into the answers that clients send back
+    # these two as servers put them into the answers that clients send back
+    tool_calls: Nothing = []
     annotations: Nothing = []
 
     def plain(self) -> dict[str, str]:
@@ -354,7 +361,8 @@ def parse(kind: type[Kind], body: bytes) -> Kind:
         and (word := first["msg"].removeprefix("Value error, ").split()[0])
         in kind.model_fields
     ):
-        name = word  # two fields that don't go together: the sentence begins with the one to change
+        # two fields that don't go together: the sentence begins with the one to change
+        name = word
     if first["type"] == "json_invalid":
         raise ApiError(400, f"the body is not JSON: {first['msg']}")
     if first["type"] == "extra_forbidden":

@@ -1,15 +1,19 @@
-"""Ranks of a tensor-parallel engine: how they meet, and what tells them the next step (over torch.distributed).
+"""Ranks of a tensor-parallel engine: how they meet, and what tells them the next step
+(over torch.distributed).
 
-Rank 0 has the server, the scheduler and the choice of tokens. The others hold their slice of the model and of the cache
-(see `layers.tensor_parallel`) and do nothing but compute: before each step rank 0 sends all that a model reads of it to
-everybody, as whole numbers. No text, no parameter of a request, and no pickle is sent.
+Rank 0 has the server, the scheduler and the choice of tokens. The others hold their
+slice of the model and of the cache (see `layers.tensor_parallel`) and do nothing but
+compute: before each step rank 0 sends all that a model reads of it to everybody, as
+whole numbers. No text, no parameter of a request, and no pickle is sent.
 
     with Ranks.start(2, path, "float32", "cpu") as ranks:   starts one more process on this machine
     ranks = Ranks.join(device)                              under torchrun, which has started all of them
 
-Sums go over NCCL between GPUs and over gloo between CPUs; steps are told over gloo, so that no GPU has to be asked.
+Sums go over NCCL between GPUs and over gloo between CPUs; steps are told over gloo, so
+that no GPU has to be asked.
 
-A rank that ends is noticed: who waits for it gets `RankLost`, and `on_loss` is called in the process that started it.
+A rank that ends is noticed: who waits for it gets `RankLost`, and `on_loss` is called
+in the process that started it.
 
 Not here: several machines other than by torchrun, pipeline or expert parallelism.
 """
@@ -44,7 +48,10 @@ END = -1
 
 
 class RankLost(RuntimeError):
-    """A process of a tensor-parallel engine has ended. The message says which, if that is known."""
+    """A process of a tensor-parallel engine has ended.
+
+    The message says which, if that is known.
+    """
 
 
 def pack(prepared: Prepared) -> Int[Tensor, "N"]:
@@ -81,7 +88,10 @@ def pack(prepared: Prepared) -> Int[Tensor, "N"]:
 
 
 def unpack(numbers: Int[Tensor, "N"], device: torch.device) -> Prepared:
-    """A step as the runner takes it. It has no rows: what they say is rank 0's to know."""
+    """A step as the runner takes it.
+
+    It has no rows: what they say is rank 0's to know.
+    """
     num_moves, num_tokens, num_seqs, width, num_decodes, num_prefills, longest = (
         numbers[:7].tolist()
     )
@@ -159,7 +169,9 @@ class Ranks:
     def start(
         cls, size: int, path: str | None, dtype: str, device: str
     ) -> Iterator["Ranks"]:
-        """Start the other ranks on this machine, each to load its slices of the same model, and end them at the end."""
+        """Start the other ranks on this machine, each to load its slices of the same
+        model, and end them at the end.
+        """
         threads = os.environ.get(
             "OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // size))
         )
@@ -249,7 +261,10 @@ class Ranks:
             dist.broadcast(numbers, 0, group=self._steps)
 
     def begin(self, num_blocks: int, block_size: int, num_host_blocks: int) -> None:
-        """As rank 0: say how large everybody's cache is, and wait until all have one. RankLost if one can't."""
+        """As rank 0: say how large everybody's cache is, and wait until all have one.
+
+        RankLost if one can't.
+        """
         self._send(torch.tensor([num_blocks, block_size, num_host_blocks]))
         with self._words():
             dist.barrier(group=self._steps)
@@ -261,7 +276,9 @@ class Ranks:
         self._send(numbers)
 
     def work(self, model: GPT | Llama) -> None:
-        """As any other rank: compute what rank 0 tells, until it says that this is the end. RankLost if it is gone."""
+        """As any other rank: compute what rank 0 tells, until it says that this is the
+        end. RankLost if it is gone.
+        """
         sizes, length = torch.zeros(3, dtype=torch.int64), torch.tensor([0])
         self._send(sizes)  # which receives, in all ranks but 0
         runner = ModelRunner(model, *sizes.tolist(), num_shards=self.size)
@@ -308,7 +325,10 @@ def local_device(device: str, rank: int) -> torch.device:
 
 
 def leave_signals_to_rank_0() -> None:
-    """A terminal's Ctrl-C reaches all ranks. Rank 0 finishes its answers, for which it needs the others, and ends them."""
+    """A terminal's Ctrl-C reaches all ranks.
+
+    Rank 0 finishes its answers, for which it needs the others, and ends them.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 

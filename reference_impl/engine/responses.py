@@ -1,6 +1,7 @@
 """Answers in the shapes of OpenAI's API: whole ones, and the pieces of a stream.
 
-A stream is server-sent events: lines "data: {json}" with an empty line after each, the last "data: [DONE]".
+A stream is server-sent events: lines "data: {json}" with an empty line after each, the
+last "data: [DONE]".
 
 Not here: when a piece comes, and what a refusal looks like (`protocol.ApiError`).
 """
@@ -24,7 +25,9 @@ DONE = "data: [DONE]\n\n"
 
 @dataclass
 class Answer:
-    """One answer while it comes: what all its pieces share, and where each of its continuations is."""
+    """One answer while it comes: what all its pieces share, and where each of its
+    continuations is.
+    """
 
     id: str
     model: str
@@ -81,8 +84,9 @@ class Answer:
     def usage(self) -> dict[str, Any]:
         """What the request has cost so far.
 
-        Cached tokens, those of the prompt that were not computed anew, are told only where the server was started to:
-        they say to a stranger whether somebody has sent this prompt before.
+        Cached tokens, those of the prompt that were not computed anew, are told only
+        where the server was started to: they say to a stranger whether somebody has
+        sent this prompt before.
         """
         num_prompt_tokens = sum(map(len, self.prompts))
         usage = {
@@ -181,7 +185,9 @@ class Answer:
         }
 
     def _likeliest(self, token: SampledToken) -> dict[str, float]:
-        """The likeliest tokens and, as in OpenAI's completions, the one that was said, if it is none of them."""
+        """The likeliest tokens and, as in OpenAI's completions, the one that was said,
+        if it is none of them.
+        """
         found = {id: value for id, value in [*token.top, (token.id, token.logprob)]}
         return {
             token_text(self.tokenizer, id): max(value, LEAST_LOGPROB)
@@ -189,11 +195,14 @@ class Answer:
         }
 
     def _offset(self, index: int, id: int) -> int:
-        """Where in the continuation's text the next token begins; for a part of a character, where that begins."""
+        """Where in the continuation's text the next token begins; for a part of a
+        character, where that begins.
+        """
         before, own = self._lengths.get(index, 0), token_text(self.tokenizer, id)
         new = self._texts.setdefault(index, TextStream(self.tokenizer)).add(id)
         self._lengths[index] = before + len(new)
-        # What is new may start with bytes of earlier tokens that proved to be no character.
+        # What is new may start with bytes of earlier tokens that proved to be no
+        # character.
         return before + (len(new) - len(own) if new.endswith(own) else 0)
 
     def _entry(self, id: int, logprob: float) -> dict[str, Any]:

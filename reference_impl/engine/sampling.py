@@ -1,7 +1,9 @@
-"""The next tokens of all sequences of a step, each by its own request's parameters and random numbers.
+"""The next tokens of all sequences of a step, each by its own request's parameters and
+random numbers.
 
-Sequences without drafts are processed together, one row each. One with drafts is verified by itself: its rows are
-distributions over the same request's next tokens (see `speculative`).
+Sequences without drafts are processed together, one row each. One with drafts is
+verified by itself: its rows are distributions over the same request's next tokens (see
+`speculative`).
 
 Not here: what the parameters do (see `generation.processors`).
 """
@@ -28,7 +30,9 @@ from reference_impl.generation.sampling_params import GenerationError, SamplingP
 
 
 class SampledToken(NamedTuple):
-    """A token and, if the request asked for them, its log-probability and the likeliest tokens with theirs."""
+    """A token and, if the request asked for them, its log-probability and the likeliest
+    tokens with theirs.
+    """
 
     id: int
     logprob: float | None = None
@@ -69,10 +73,11 @@ class Sampling:
         rows: list[tuple[Sequence, range]],
         drafts: Mapping[Sequence, Draft],
     ) -> list[list[SampledToken]]:
-        """For each sequence, with the rows of `logits` that are its own, the tokens that are said: one, or with drafts
-        one to as many as it has rows.
+        """For each sequence, with the rows of `logits` that are its own, the tokens
+        that are said: one, or with drafts one to as many as it has rows.
 
-        None are said, an empty list, where logits allow no choice: they are no numbers, or all is forbidden.
+        None are said, an empty list, where logits allow no choice: they are no numbers,
+        or all is forbidden.
         """
         plain = [(sequence, span.start) for sequence, span in rows if len(span) == 1]
         said = self._plain(logits, plain)
@@ -91,7 +96,9 @@ class Sampling:
     def check_first_token(
         self, params: SamplingParams, prompt: Ids[int], vocab_size: int
     ) -> None:
-        """GenerationError if these parameters together leave no token to begin an answer with."""
+        """GenerationError if these parameters together leave no token to begin an
+        answer with.
+        """
         first = Sequence("", list(prompt), params)
         try:
             logits = self._of_the_form(torch.zeros(1, vocab_size), [first])
@@ -103,7 +110,10 @@ class Sampling:
     def _plain(
         self, logits: Float[Tensor, "R V"], rows: list[tuple[Sequence, int]]
     ) -> dict[Sequence, list[SampledToken]]:
-        """One token for each, all together. If one has no choice, each alone: nothing was drawn yet."""
+        """One token for each, all together.
+
+        If one has no choice, each alone: nothing was drawn yet.
+        """
         if not rows:
             return {}
         sequences, places = zip(*rows, strict=True)
@@ -188,7 +198,9 @@ class Sampling:
     def probabilities(
         self, sequence: Sequence, logits: Float[Tensor, "R V"], outputs: Ids[Ids[int]]
     ) -> Float[Tensor, "R V"]:
-        """What the request samples from after each of these outputs; all on one token if it is greedy."""
+        """What the request samples from after each of these outputs; all on one token
+        if it is greedy.
+        """
         logits = self._processed(logits, [sequence] * len(logits), outputs)
         check_logits(logits)
         if sequence.params.greedy:
@@ -224,7 +236,9 @@ class Sampling:
 def report(
     logits: Float[Tensor, "R V"], ids: Ids[int], num_top: int
 ) -> list[SampledToken]:
-    """Tokens with the model's own log-probabilities, before any parameter changed them, and the likeliest instead."""
+    """Tokens with the model's own log-probabilities, before any parameter changed them,
+    and the likeliest instead.
+    """
     found = logprobs_of(logits, torch.tensor(ids, device=logits.device), num_top)
     tops = [
         list(zip(a, b, strict=True))

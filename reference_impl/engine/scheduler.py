@@ -1,9 +1,11 @@
-"""What the model computes in the next step: which sequences, and how many tokens of each.
+"""What the model computes in the next step: which sequences, and how many tokens of
+each.
 
-Continuous batching (Yu et al. 2022, Orca): the batch is made anew for every step, so a sequence that ends leaves at
-once and another takes its place. Chunked prefill (Agrawal et al. 2024, Sarathi-Serve): a step has a budget of tokens;
-every sequence that is past its prompt gets one first, what is left is filled with pieces of prompts. So a long prompt
-does not hold up those who wait for their next token.
+Continuous batching (Yu et al. 2022, Orca): the batch is made anew for every step, so a
+sequence that ends leaves at once and another takes its place. Chunked prefill (Agrawal
+et al. 2024, Sarathi-Serve): a step has a budget of tokens; every sequence that is past
+its prompt gets one first, what is left is filled with pieces of prompts. So a long
+prompt does not hold up those who wait for their next token.
 
 The policy, all of it:
 1. Sequences have a rank: priority, raised by one for every `patience` steps of waiting; then who came first.
@@ -32,7 +34,8 @@ class SchedulerConfig(Settings):
     max_num_seqs: Count = 64  # sequences that run at the same time
     max_num_batched_tokens: Count = 512  # tokens in one step
     max_model_len: Count = 2048  # tokens of one sequence, prompt and output
-    num_host_blocks: CountOrZero = 0  # blocks on the host for those that are swapped out; 0: they are computed again
+    # blocks on the host for those that are swapped out; 0: they are computed again
+    num_host_blocks: CountOrZero = 0
     patience: Count = 200  # steps of waiting that are worth one level of priority
 
     def check_together(self) -> None:
@@ -45,7 +48,9 @@ class SchedulerConfig(Settings):
 
 
 class Move(NamedTuple):
-    """A block to be copied before the step is computed, in the order given: on the device, or to or from the host."""
+    """A block to be copied before the step is computed, in the order given: on the
+    device, or to or from the host.
+    """
 
     kind: Literal["copy", "out", "in"]
     source: int
@@ -53,7 +58,9 @@ class Move(NamedTuple):
 
 
 class Scheduled(NamedTuple):
-    """A sequence and how many of its next tokens this step computes; the drafts among them come last."""
+    """A sequence and how many of its next tokens this step computes; the drafts among
+    them come last.
+    """
 
     sequence: Sequence
     num_tokens: int
@@ -61,7 +68,9 @@ class Scheduled(NamedTuple):
 
     @property
     def samples(self) -> bool:
-        """Whether this reaches the sequence's last token, so that a next one can be sampled."""
+        """Whether this reaches the sequence's last token, so that a next one can be
+        sampled.
+        """
         return self.num_tokens - self.num_drafts == self.sequence.num_uncomputed
 
 
@@ -89,7 +98,8 @@ class Scheduler:
         self.running: list[Sequence] = []
         self._free_host_blocks = list(range(config.num_host_blocks))
         self._arrivals = 0
-        self._came = False  # whether a sequence began to run since those that run were put in order
+        # whether a sequence began to run since those that run were put in order
+        self._came = False
 
     @property
     def has_work(self) -> bool:
@@ -144,7 +154,11 @@ class Scheduler:
         return step
 
     def _rank(self, sequence: Sequence) -> tuple[int, int, int]:
-        """Smaller is sooner. Waiting that was rewarded once is kept, or an old request would be preempted at once."""
+        """Smaller is sooner.
+
+        Waiting that was rewarded once is kept, or an old request would be preempted at
+        once.
+        """
         return (
             -(sequence.priority + sequence.steps_waited // self.config.patience),
             sequence.arrival,
@@ -191,7 +205,9 @@ class Scheduler:
             position += 1
 
     def _affordable_drafts(self, sequence: Sequence, budget: int) -> int:
-        """As many drafts as the budget and the free blocks allow: guessing preempts nobody."""
+        """As many drafts as the budget and the free blocks allow: guessing preempts
+        nobody.
+        """
         count = min(len(sequence.draft_ids), budget)
         while (
             count > 0
@@ -210,7 +226,11 @@ class Scheduler:
         step.scheduled.append(Scheduled(sequence, num_tokens + num_drafts, num_drafts))
 
     def _preempt(self, sequence: Sequence, step: Step) -> None:
-        """Give up its blocks. Its tokens are kept: it goes on where it was, after computing them again or a swap."""
+        """Give up its blocks.
+
+        Its tokens are kept: it goes on where it was, after computing them again or a
+        swap.
+        """
         self.running.remove(sequence)
         sequence.num_preemptions += 1
         sequence.draft_ids.clear()
@@ -259,7 +279,9 @@ class Scheduler:
             budget -= num_tokens
 
     def _start(self, sequence: Sequence, budget: int, step: Step) -> bool:
-        """Take the blocks that hold what is computed already: from the host, or those of a known prefix."""
+        """Take the blocks that hold what is computed already: from the host, or those
+        of a known prefix.
+        """
         spare = self.blocks.watermark_blocks if self.running else 0
         if sequence.status is Status.WAITING:
             if not self.blocks.can_admit(sequence, budget, spare):
@@ -301,7 +323,9 @@ class Scheduler:
         sequence.status, sequence.finish_reason = Status.FINISHED, reason
 
     def abort(self, request_id: str) -> list[Sequence]:
-        """Finish every continuation of a request; a request that is not here is no error, it may just have ended."""
+        """Finish every continuation of a request; a request that is not here is no
+        error, it may just have ended.
+        """
         gone = [s for s in [*self.waiting, *self.running] if s.request_id == request_id]
         for sequence in gone:
             self.finish(sequence, "abort")

@@ -1,14 +1,16 @@
-"""One continuation of one request: its tokens, how many of them are in the cache, and which blocks hold those.
+"""One continuation of one request: its tokens, how many of them are in the cache, and
+which blocks hold those.
 
-A request for n continuations starts as one sequence; when its prompt is computed it is forked into n, which share the
-prompt's blocks (Kwon et al. 2023, section 4.4).
+A request for n continuations starts as one sequence; when its prompt is computed it is
+forked into n, which share the prompt's blocks (Kwon et al. 2023, section 4.4).
 
     WAITING --admit--> RUNNING --last token--> FINISHED
        ^                  |
        +-----preempt------+      recompute: its blocks are given up; swap: they are moved to the host and back
 
-There is no state for prefill and none for decode. A sequence has `num_uncomputed` tokens that are not in the cache
-yet: many in a prompt, one after each sampled token. The scheduler gives it as many of them as fit into a step.
+There is no state for prefill and none for decode. A sequence has `num_uncomputed`
+tokens that are not in the cache yet: many in a prompt, one after each sampled token.
+The scheduler gives it as many of them as fit into a step.
 """
 
 import enum
@@ -32,7 +34,10 @@ class Status(enum.Enum):
 
 @dataclass(eq=False)
 class Sequence:
-    """Tokens, blocks and state of one continuation. Identity is equality: two equal prompts are two sequences."""
+    """Tokens, blocks and state of one continuation.
+
+    Identity is equality: two equal prompts are two sequences.
+    """
 
     request_id: str
     prompt_ids: list[int]
@@ -72,7 +77,9 @@ class Sequence:
     finish_reason: str | None = None  # "stop", "length", "abort" or "error"
     cache_salt: bytes = b""  # only sequences of one salt share computed prefixes
     adapter: str | None = (
-        None  # whose update is added to the model's layers; prefixes are not shared with others
+        # whose update is added to the model's layers; prefixes are not shared with
+        # others
+        None
     )
     num_scored: int = 0  # of these tokens, how many have been computed
     prompt_logprobs: list = field(
@@ -106,12 +113,16 @@ class Sequence:
 
     @property
     def num_uncomputed(self) -> int:
-        """Tokens that the model must still read before the next one can be sampled, drafts not counted."""
+        """Tokens that the model must still read before the next one can be sampled,
+        drafts not counted.
+        """
         return len(self.ids) - self.num_computed_tokens
 
     @property
     def scores_prompt(self) -> bool:
-        """Whether logits are wanted for the prompt's own tokens: then none of them may be found computed."""
+        """Whether logits are wanted for the prompt's own tokens: then none of them may
+        be found computed.
+        """
         return self.params.prompt_logprobs is not None
 
     @property
@@ -120,7 +131,10 @@ class Sequence:
         return self.status is Status.FINISHED
 
     def fork(self, index: int) -> "Sequence":
-        """Another continuation of what is there so far. Its block table is made by `BlockManager.fork`."""
+        """Another continuation of what is there so far.
+
+        Its block table is made by `BlockManager.fork`.
+        """
         return Sequence(
             self.request_id,
             self.prompt_ids,

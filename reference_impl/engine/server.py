@@ -1,11 +1,12 @@
-"""An HTTP server with OpenAI's API: what a client of the big ones says, this one understands.
+"""An HTTP server with OpenAI's API: what a client of the big ones says, this one
+understands.
 
     POST /v1/completions, /v1/chat/completions   whole or as a stream of server-sent events
     POST /v1/embeddings                          vectors of an encoder
     GET  /v1/models, /v1/models/NAME, /health, /metrics
 
-Whoever can reach the port is a stranger: what is over a limit gets an error in OpenAI's shape, and a client that hangs
-up gives its blocks back.
+Whoever can reach the port is a stranger: what is over a limit gets an error in OpenAI's
+shape, and a client that hangs up gives its blocks back.
 
 Not here: TLS, accounts, fairness between clients. A proxy in front does these better.
 """
@@ -59,7 +60,8 @@ class Served:
         False  # whether usages say how much of a prompt was found computed
     )
     limits: Limits = field(default_factory=Limits)
-    # Without a key, the host names by which a client may ask; None: any. See `_check_host`.
+    # Without a key, the host names by which a client may ask; None: any. See
+    # `_check_host`.
     host_names: tuple[str, ...] | None = ("localhost",)
 
     @property
@@ -74,7 +76,10 @@ class Served:
 
 
 def create_app(served: Served) -> FastAPI:
-    """The application, ready for uvicorn. The engine's thread starts and ends with it."""
+    """The application, ready for uvicorn.
+
+    The engine's thread starts and ends with it.
+    """
     metrics = ServingMetrics(served.model_name)
     handler = Handler(served, AsyncEngine(served.engine, metrics.after_step), metrics)
 
@@ -128,11 +133,15 @@ def create_app(served: Served) -> FastAPI:
 
 
 class Handler:
-    """One method a route. Nothing of a request outlives its method, or the stream that it returned."""
+    """One method a route.
+
+    Nothing of a request outlives its method, or the stream that it returned.
+    """
 
     def __init__(self, served: Served, serving: AsyncEngine, metrics: ServingMetrics):
         self.served, self.serving, self.metrics = served, serving, metrics
-        # Long texts take time; each of these threads does one after the other, and the event loop goes on.
+        # Long texts take time; each of these threads does one after the other, and the
+        # event loop goes on.
         self._tokenizing, self._embedding = (
             ThreadPoolExecutor(1, "tokenizer"),
             ThreadPoolExecutor(1, "encoder"),
@@ -184,7 +193,9 @@ class Handler:
         ]
 
     async def models(self, request: Request) -> dict[str, Any]:
-        """The names that a request's `model` may have; an adapter's `parent` is the model that it changes."""
+        """The names that a request's `model` may have; an adapter's `parent` is the
+        model that it changes.
+        """
         self._authorise(request)
         return {"object": "list", "data": self._models()}
 
@@ -285,9 +296,11 @@ class Handler:
             self._num_embedded -= 1
 
     def _check_host(self, request: Request) -> None:
-        """Refuse a page on the web that has pointed its own name at this machine (DNS rebinding).
+        """Refuse a page on the web that has pointed its own name at this machine (DNS
+        rebinding).
 
-        A browser sends the page's host name, so an address or one of our own names is safe.
+        A browser sends the page's host name, so an address or one of our own names is
+        safe.
         """
         if self.served.host_names is None:
             return
@@ -308,7 +321,8 @@ class Handler:
             self._check_host(request)
         expected, given = self.served.api_key, request.headers.get("authorization", "")
         scheme, _, key = given.partition(" ")
-        # Headers are bytes; starlette reads them as Latin-1. A scheme's name may be in any case (RFC 9110, 11.1).
+        # Headers are bytes; starlette reads them as Latin-1. A scheme's name may be in
+        # any case (RFC 9110, 11.1).
         if expected is not None and not (
             scheme.lower() == "bearer"
             and secrets.compare_digest(key.strip().encode("latin-1"), expected.encode())
@@ -437,14 +451,17 @@ class Handler:
             return JSONResponse(
                 answer.whole(await unless_hung_up(request, _all(outputs)))
             )
-        # The status line is sent after the first output: until then an error is still a status.
+        # The status line is sent after the first output: until then an error is still a
+        # status.
         first = await unless_hung_up(request, _first(outputs))
         return EventStream(
             self._events(answer, first, outputs), headers={"Cache-Control": "no-store"}
         )
 
     def _salt(self, asked: SamplingRequest) -> bytes:
-        """Of the request's prefixes: those of one API key and one `cache_salt` find each other's."""
+        """Of the request's prefixes: those of one API key and one `cache_salt` find
+        each other's.
+        """
         return hashlib.sha256(
             repr((self.served.api_key, asked.cache_salt)).encode()
         ).digest()
@@ -457,8 +474,12 @@ class Handler:
         params: SamplingParams,
         first_index: int,
     ) -> AsyncIterator[Output]:
-        """Outputs, timed and counted, until the last or until the request's time is over."""
-        self._check_room()  # others may have come since; nothing awaits between this and the request's being counted
+        """Outputs, timed and counted, until the last or until the request's time is
+        over.
+        """
+        # others may have come since; nothing awaits between this and the request's
+        # being counted
+        self._check_room()
         self.metrics.prompt_tokens.inc(len(ids))
         watches = [Stopwatch(self.metrics) for _ in range(params.n)]
         seconds = self.served.limits.request_seconds
@@ -519,7 +540,10 @@ async def _first(outputs: AsyncIterator[Output]) -> Output:
 
 
 async def merged(parts: list[AsyncIterator[Output]]) -> AsyncIterator[Output]:
-    """Outputs of several requests as they come. If one fails, or whoever reads goes away, all are ended."""
+    """Outputs of several requests as they come.
+
+    If one fails, or whoever reads goes away, all are ended.
+    """
     arrived: asyncio.Queue[Output | Exception | None] = asyncio.Queue()
 
     async def read(part: AsyncIterator[Output]) -> None:

@@ -1,7 +1,8 @@
-"""Numbers for /metrics, in Prometheus's text format and, where vLLM has the same, under its names.
+"""Numbers for /metrics, in Prometheus's text format and, where vLLM has the same, under
+its names.
 
-Time to first token is what a user waits before anything happens, time per output token is how fast the answer then
-comes. Throughput alone hides both.
+Time to first token is what a user waits before anything happens, time per output token
+is how fast the answer then comes. Throughput alone hides both.
 """
 
 import time
@@ -21,7 +22,9 @@ SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 
 
 
 class ServingMetrics:
-    """Counters of one server, each labelled with the model's name, in a registry of their own."""
+    """Counters of one server, each labelled with the model's name, in a registry of
+    their own.
+    """
 
     def __init__(self, model_name: str):
         self.registry, self._model = CollectorRegistry(), model_name

@@ -1,17 +1,19 @@
-"""Guess several tokens cheaply, let the model read them all in one pass, keep those that it might have said itself.
+"""Guess several tokens cheaply, let the model read them all in one pass, keep those
+that it might have said itself.
 
-Leviathan et al. 2023, section 2.3 and appendix A.1; Chen et al. 2023, theorem 1. A pass over k + 1 tokens costs little
-more than one over a single token where reading the weights is what takes the time. The distribution of what is said
-does not change:
+Leviathan et al. 2023, section 2.3 and appendix A.1; Chen et al. 2023, theorem 1. A pass
+over k + 1 tokens costs little more than one over a single token where reading the
+weights is what takes the time. The distribution of what is said does not change:
 
     keep guess x, drawn from q, with probability min(1, p(x) / q(x));
     at the first one refused draw from max(p - q, 0), made to sum to one, and stop;
     if all are kept draw one more from p after the last.
 
-Greedy sampling is the case in which p is all on one token: a guess is kept if it is that token.
+Greedy sampling is the case in which p is all on one token: a guess is kept if it is
+that token.
 
-Here: the rule, and two that guess. `NgramProposer` looks where the last tokens stood before; `DraftProposer` asks a
-smaller model.
+Here: the rule, and two that guess. `NgramProposer` looks where the last tokens stood
+before; `DraftProposer` asks a smaller model.
 """
 
 from collections.abc import Callable
@@ -37,7 +39,9 @@ Probabilities = Callable[
 
 @dataclass(frozen=True)
 class Draft:
-    """Guessed ids, and the distribution that each was drawn from; None if they were not drawn, but certain."""
+    """Guessed ids, and the distribution that each was drawn from; None if they were not
+    drawn, but certain.
+    """
 
     ids: list[int]
     q: Float[Tensor, "R V"] | None = None
@@ -65,10 +69,12 @@ class Proposer(Protocol):
 def verify(
     p: Float[Tensor, "R V"], draft: Draft, generator: torch.Generator | None
 ) -> list[int]:
-    """The tokens that are said: guesses up to the first refused one, then one of the model's own.
+    """The tokens that are said: guesses up to the first refused one, then one of the
+    model's own.
 
-    p[i] is the model's distribution after i guesses, so there is one row more than guesses. Without q each guess
-    counts as drawn with certainty. Without a generator every p is all on one token, and nothing is drawn.
+    p[i] is the model's distribution after i guesses, so there is one row more than
+    guesses. Without q each guess counts as drawn with certainty. Without a generator
+    every p is all on one token, and nothing is drawn.
     """
     p = p.cpu()  # generators of requests are the CPU's, wherever the model is
     if generator is None:
@@ -99,10 +105,12 @@ def verify(
 
 
 class NgramProposer:
-    """Find the last tokens earlier in the text and guess that what followed then follows now (prompt lookup).
+    """Find the last tokens earlier in the text and guess that what followed then
+    follows now (prompt lookup).
 
-    No model is asked, and it is right where an answer repeats its prompt: summaries, code, corrections. Where each
-    run of tokens stood last is kept for every sequence, so that a new token costs the same after a long text.
+    No model is asked, and it is right where an answer repeats its prompt: summaries,
+    code, corrections. Where each run of tokens stood last is kept for every sequence,
+    so that a new token costs the same after a long text.
     """
 
     def __init__(self, longest: int = 3, shortest: int = 1):
@@ -148,7 +156,9 @@ class NgramProposer:
 
 
 class DraftProposer:
-    """A smaller model with the same vocabulary, each sequence with a contiguous cache of its own."""
+    """A smaller model with the same vocabulary, each sequence with a contiguous cache
+    of its own.
+    """
 
     def __init__(self, model: GPT | Llama):
         self.model = model.eval()
@@ -162,7 +172,9 @@ class DraftProposer:
         probabilities: Probabilities | None,
         generator: torch.Generator | None,
     ) -> Draft:
-        """Sample `count` tokens, one after the other, with the request's own sampling parameters."""
+        """Sample `count` tokens, one after the other, with the request's own sampling
+        parameters.
+        """
         ids = list(sequence.ids)
         longest = self.model.config.max_position_embeddings
         count = min(count, longest - len(ids))
@@ -173,7 +185,8 @@ class DraftProposer:
                 PreallocatedCache(longest) for _ in self.model.blocks
             ]
         cache = self._caches[sequence]
-        # The cache may end with guesses that were refused: what is kept is what the text begins with.
+        # The cache may end with guesses that were refused: what is kept is what the
+        # text begins with.
         known = min(cache[0].length, sequence.num_tokens - 1)
         drawn = []
         for _ in range(count):

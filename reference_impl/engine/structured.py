@@ -1,13 +1,17 @@
-"""Answers of a given form: of a JSON schema, of a regular expression, or one of some choices.
+"""Answers of a given form: of a JSON schema, of a regular expression, or one of some
+choices.
 
-A grammar says after every token which tokens may follow; all others get -inf before one is chosen. So each answer that
-ends by itself has the form, whatever the model would have liked to say. One that is cut off by max_tokens has not.
+A grammar says after every token which tokens may follow; all others get -inf before one
+is chosen. So each answer that ends by itself has the form, whatever the model would
+have liked to say. One that is cut off by max_tokens has not.
 
-The automaton is llguidance's (https://github.com/guidance-ai/llguidance, MIT), which finds the allowed tokens of a
-vocabulary of 50,000 in well under a millisecond. Here is what an engine needs around it: grammars made once and copied
-for each sequence, masks as tensors, guesses of a drafter tried and taken back.
+The automaton is llguidance's (https://github.com/guidance-ai/llguidance, MIT), which
+finds the allowed tokens of a vocabulary of 50,000 in well under a millisecond. Here is
+what an engine needs around it: grammars made once and copied for each sequence, masks
+as tensors, guesses of a drafter tried and taken back.
 
-Not here: whether the form helps or hurts what is said; grammars of programming languages.
+Not here: whether the form helps or hurts what is said; grammars of programming
+languages.
 """
 
 import json
@@ -50,7 +54,8 @@ class _Vocabulary:
             eos_id
         }
         self.special_token_ids = sorted(specials)
-        # Two tokens must not look alike to the automaton: a special one is its own name behind a byte no text has.
+        # Two tokens must not look alike to the automaton: a special one is its own name
+        # behind a byte no text has.
         self.tokens = [
             b"\xff" + tokenizer.vocabulary.token(id).encode()
             if id in specials
@@ -66,7 +71,10 @@ class _Vocabulary:
 
 
 class StructuredOutput:
-    """The grammars of an engine's sequences. Made on first use: it looks at every token of the vocabulary."""
+    """The grammars of an engine's sequences.
+
+    Made on first use: it looks at every token of the vocabulary.
+    """
 
     def __init__(self, tokenizer: Tokenizer, eos_ids: Iterable[int], vocab_size: int):
         eos_ids = list(eos_ids)
@@ -89,7 +97,11 @@ class StructuredOutput:
         self._matchers: dict[Sequence, LLMatcher] = {}
 
     def compile(self, structure: Structure) -> LLMatcher:
-        """The grammar at its start. ValueError with llguidance's word if it is none, is too large, or accepts no answer."""
+        """The grammar at its start.
+
+        ValueError with llguidance's word if it is none, is too large, or accepts no
+        answer.
+        """
         with self._one_at_a_time:
             found = self._compiled.get(structure)
             if found is None:
@@ -123,7 +135,10 @@ class StructuredOutput:
         return made
 
     def allowed(self, sequence: Sequence) -> Bool[Tensor, "V"] | None:
-        """Which tokens may follow; None if the sequence has no grammar. GenerationError if the grammar gave up."""
+        """Which tokens may follow; None if the sequence has no grammar.
+
+        GenerationError if the grammar gave up.
+        """
         if sequence.params.structure is None:
             return None
         return self._mask(self._matcher(sequence))
@@ -131,7 +146,9 @@ class StructuredOutput:
     def allowed_after(
         self, sequence: Sequence, guesses: Ids[int]
     ) -> list[Bool[Tensor, "V"]]:
-        """Which tokens may follow before the first guess and after each one, up to the first that the grammar refuses."""
+        """Which tokens may follow before the first guess and after each one, up to the
+        first that the grammar refuses.
+        """
         matcher = self._matcher(sequence).deep_copy()
         masks = [self._mask(matcher)]
         for guess in guesses:

@@ -1,4 +1,6 @@
-"""What one token stands for by itself, as bytes: log-probabilities report it, and grammars are checked against it."""
+"""What one token stands for by itself, as bytes: log-probabilities report it, and
+grammars are checked against it.
+"""
 
 from reference_impl.tokenizers.byte_level import ByteLevelBPE
 from reference_impl.tokenizers.pretokenizers import METASPACE
@@ -27,7 +29,9 @@ def token_bytes(tokenizer: Tokenizer, id: int) -> bytes:
 
 
 def token_text(tokenizer: Tokenizer, id: int) -> str:
-    """A token's text; a part of a character is written as bytes, so that no two tokens look the same."""
+    """A token's text; a part of a character is written as bytes, so that no two tokens
+    look the same.
+    """
     data = token_bytes(tokenizer, id)
     try:
         return data.decode()

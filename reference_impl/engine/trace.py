@@ -1,12 +1,13 @@
-"""What each step of the engine did: a record for tests, pages and figures, and a drawing of it in text.
+"""What each step of the engine did: a record for tests, pages and figures, and a
+drawing of it in text.
 
     step       0         1
                0123456789012345
     a/0        PPddddddddd.
     b/0        -PPdddx--Pddd.
 
-P a piece of a prompt (or tokens computed again), d one token, s a token and drafts, - waiting, x preempted,
-w waiting although it runs (the budget was spent), . finished.
+P a piece of a prompt (or tokens computed again), d one token, s a token and drafts, -
+waiting, x preempted, w waiting although it runs (the budget was spent), . finished.
 """
 
 import json
@@ -21,9 +22,12 @@ from reference_impl.engine.sequence import Sequence
 
 
 def wasted_slots(blocks: BlockManager, running: Ids[Sequence]) -> tuple[int, int]:
-    """Slots of the blocks that are held, and how many of these hold no token yet. A shared block counts once.
+    """Slots of the blocks that are held, and how many of these hold no token yet.
 
-    Only the blocks from a sequence's next slot on can have empty ones, so that nothing here grows with its length.
+    A shared block counts once.
+
+    Only the blocks from a sequence's next slot on can have empty ones, so that nothing
+    here grows with its length.
     """
     size = blocks.block_size
     held = (blocks.num_blocks - blocks.num_free_blocks) * size
@@ -57,7 +61,10 @@ class Trace:
 
     @property
     def rows(self) -> list[dict]:
-        """What is remembered, a row a step. They are made when asked for: a step only keeps what they need."""
+        """What is remembered, a row a step.
+
+        They are made when asked for: a step only keeps what they need.
+        """
         return [self._row(kept) for kept in self._kept]
 
     @property

@@ -1,10 +1,13 @@
-"""Beam search: keep the few likeliest beginnings, lengthen each by every token, keep the few likeliest again.
+"""Beam search: keep the few likeliest beginnings, lengthen each by every token, keep
+the few likeliest again.
 
-Greedy decoding can't take back a token; num_beams hypotheses can. Still nothing is promised: the likeliest sequence is
-missed if one of its beginnings is not among the likeliest of its length.
+Greedy decoding can't take back a token; num_beams hypotheses can. Still nothing is
+promised: the likeliest sequence is missed if one of its beginnings is not among the
+likeliest of its length.
 
-Scores are sums of log-probabilities divided by length ** length_penalty (Wu et al. 2016, section 7, has a variant):
-a sum alone falls with every token, so that short sequences would win. Rules of ending are those of transformers'
+Scores are sums of log-probabilities divided by length ** length_penalty (Wu et al.
+2016, section 7, has a variant): a sum alone falls with every token, so that short
+sequences would win. Rules of ending are those of transformers'
 `generate(num_beams=...)`.
 
 Not here: sampling in beams, diverse beams.
@@ -24,7 +27,9 @@ EarlyStopping = bool | Literal["never"]
 
 
 class Hypothesis(NamedTuple):
-    """A finished sequence after the prompt, its end token included, and its score: larger is better."""
+    """A finished sequence after the prompt, its end token included, and its score:
+    larger is better.
+    """
 
     ids: list[int]
     score: float
@@ -40,8 +45,9 @@ def _can_improve(
 ) -> bool:
     """Whether a hypothesis that is not finished may still beat the worst that is.
 
-    False guesses that its score will stay what it is at its present length; with a penalty above 0 a longer sequence
-    may do better, and "never" counts with the longest.
+    False guesses that its score will stay what it is at its present length; with a
+    penalty above 0 a longer sequence may do better, and "never" counts with the
+    longest.
     """
     hopeful = early_stopping == "never" and length_penalty > 0
     return best_running / (max_tokens if hopeful else length) ** length_penalty > worst
@@ -58,11 +64,13 @@ def beam_search(
     early_stopping: EarlyStopping = False,
     cache: bool = True,
 ) -> list[Hypothesis]:
-    """The num_beams best finished hypotheses, best first; those that reach max_tokens count as finished.
+    """The num_beams best finished hypotheses, best first; those that reach max_tokens
+    count as finished.
 
-    early_stopping=True ends as soon as num_beams are finished, False when the best running one scores no better at
-    its present length than the worst finished, "never" when it could not at any length. Call it on a model in
-    evaluation mode. Raises GenerationError as `generate` does, and for fewer than one beam.
+    early_stopping=True ends as soon as num_beams are finished, False when the best
+    running one scores no better at its present length than the worst finished, "never"
+    when it could not at any length. Call it on a model in evaluation mode. Raises
+    GenerationError as `generate` does, and for fewer than one beam.
     """
     if num_beams < 1:
         raise GenerationError(f"num_beams is {num_beams}: give 1 or more")

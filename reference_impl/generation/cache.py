@@ -1,8 +1,10 @@
-"""Keys and values of the tokens so far, so that each token passes through the model once.
+"""Keys and values of the tokens so far, so that each token passes through the model
+once.
 
-Without a cache the T-th token costs a pass over all T; with one, a pass over itself. What is stored is read again
-each step: 2 * layers * key heads * head_dim numbers a token. Mistral (Jiang et al. 2023, section 2) needs those of the
-last `sliding_window` tokens alone.
+Without a cache the T-th token costs a pass over all T; with one, a pass over itself.
+What is stored is read again each step: 2 * layers * key heads * head_dim numbers a
+token. Mistral (Jiang et al. 2023, section 2) needs those of the last `sliding_window`
+tokens alone.
 
 A model's cache is a list of these, one a layer: see `layers.attention.LayerCache`.
 
@@ -45,10 +47,11 @@ class GrowingCache(LayerCache):
 
 
 class PreallocatedCache(LayerCache):
-    """The fast one: room for `max_length` tokens, of which a step writes its own and copies none.
+    """The fast one: room for `max_length` tokens, of which a step writes its own and
+    copies none.
 
-    What is returned are views, which later steps change only behind their end. `length` may be lowered to forget the
-    last tokens.
+    What is returned are views, which later steps change only behind their end. `length`
+    may be lowered to forget the last tokens.
     """
 
     def __init__(self, max_length: int):
@@ -58,7 +61,10 @@ class PreallocatedCache(LayerCache):
     def append(
         self, k: Kept, v: Kept
     ) -> tuple[Float[Tensor, "B K S D"], Float[Tensor, "B K S D"]]:
-        """Keep these and return all so far, these last. GenerationError if there is no room."""
+        """Keep these and return all so far, these last.
+
+        GenerationError if there is no room.
+        """
         end = self.length + k.shape[2]
         if end > self.max_length:
             raise GenerationError(
@@ -80,8 +86,8 @@ class PreallocatedCache(LayerCache):
 class SlidingCache(LayerCache):
     """Mistral's: the last window - 1 tokens and no more, however long the text.
 
-    `length` counts what is kept, so that the model's mask fits what `append` returns. Positions must be given to the
-    model: they go on where `length` stands still.
+    `length` counts what is kept, so that the model's mask fits what `append` returns.
+    Positions must be given to the model: they go on where `length` stands still.
     """
 
     def __init__(self, window: int):
@@ -95,7 +101,9 @@ class SlidingCache(LayerCache):
     def append(
         self, k: Kept, v: Kept
     ) -> tuple[Float[Tensor, "B K S D"], Float[Tensor, "B K S D"]]:
-        """Return what was kept and these behind it, then keep what the next token will see besides itself."""
+        """Return what was kept and these behind it, then keep what the next token will
+        see besides itself.
+        """
         keys = (
             k if self.keys is None else torch.cat((self.keys, k), dim=2)
         )  # (B, K, S, D)
@@ -120,7 +128,9 @@ LayersCache = list[GrowingCache] | list[PreallocatedCache] | list[SlidingCache]
 
 
 def cache_for(model: nn.Module, max_length: int) -> LayersCache:
-    """Sliding for a model with a sliding window that the text will outgrow, else preallocated."""
+    """Sliding for a model with a sliding window that the text will outgrow, else
+    preallocated.
+    """
     window = getattr(model.config, "sliding_window", None)
     make: Callable = (
         (lambda: SlidingCache(window))

@@ -1,9 +1,12 @@
-"""A choice among given answers: after each token only those may follow that lead to one of them.
+"""A choice among given answers: after each token only those may follow that lead to one
+of them.
 
-The model can't say anything else, whatever its logits; among the answers it chooses as it likes. Not the same as the
-likeliest answer (see `scoring`): token by token a good beginning may lead to a bad end.
+The model can't say anything else, whatever its logits; among the answers it chooses as
+it likes. Not the same as the likeliest answer (see `scoring`): token by token a good
+beginning may lead to a bad end.
 
-Willard and Louf 2023, section 3, do the same for regular expressions, with an automaton in the place of the trie.
+Willard and Louf 2023, section 3, do the same for regular expressions, with an automaton
+in the place of the trie.
 
 Not here: regular expressions, JSON.
 """
@@ -18,7 +21,9 @@ from reference_impl.generation.sampling_params import GenerationError, SamplingP
 
 
 class Trie:
-    """Answers as paths of ids, each ended by `end_id`, which lets one answer begin another."""
+    """Answers as paths of ids, each ended by `end_id`, which lets one answer begin
+    another.
+    """
 
     def __init__(self, choices: Iterable[Sequence[int]], end_id: int):
         self.end_id, self._root = end_id, {}
@@ -35,7 +40,10 @@ class Trie:
             raise GenerationError("there are no choices: give at least one list of ids")
 
     def allowed(self, output: Sequence[int]) -> list[int]:
-        """The ids that may follow. After the end token comes the end token; GenerationError off every path."""
+        """The ids that may follow.
+
+        After the end token comes the end token; GenerationError off every path.
+        """
         node = self._root
         for place, token in enumerate(output):
             if token == self.end_id and place and not node.get(token, {None: None}):
@@ -55,7 +63,10 @@ def choose(
     end_id: int,
     params: SamplingParams = SamplingParams(temperature=0),
 ) -> int:
-    """Which of the choices the model writes after the prompt: its index. Of `params`, lengths and ends are set here."""
+    """Which of the choices the model writes after the prompt: its index.
+
+    Of `params`, lengths and ends are set here.
+    """
     trie = Trie(choices, end_id)
     free = replace(
         params,

@@ -1,8 +1,11 @@
-"""Greedy decoding with an encoder-decoder: the source is read once, the target written token by token.
+"""Greedy decoding with an encoder-decoder: the source is read once, the target written
+token by token.
 
-Sutskever et al. 2014, section 3.2, began so; T5 (Raffel et al. 2020, section 3.1.2) tests with it.
+Sutskever et al. 2014, section 3.2, began so; T5 (Raffel et al. 2020, section 3.1.2)
+tests with it.
 
-With a cache, keys and values of the source are made once, those of the target token by token.
+With a cache, keys and values of the source are made once, those of the target token by
+token.
 
 Not here: sampling, beams (see `sampler`, `beam`: for decoders alone).
 """
@@ -31,10 +34,12 @@ def translate(
     *,
     cache: bool = True,
 ) -> list[list[int]]:
-    """The likeliest token after the likeliest token, until an end token, which is included, or max_tokens.
+    """The likeliest token after the likeliest token, until an end token, which is
+    included, or max_tokens.
 
-    `mask` is True for the tokens of the source. Call it on a model in evaluation mode. A Transformer takes no cache.
-    Raises GenerationError for an empty source or logits that are no numbers.
+    `mask` is True for the tokens of the source. Call it on a model in evaluation mode.
+    A Transformer takes no cache. Raises GenerationError for an empty source or logits
+    that are no numbers.
     """
     if cache and isinstance(model, Transformer):
         raise GenerationError(

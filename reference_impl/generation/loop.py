@@ -1,9 +1,12 @@
-"""Generating: a pass over the prompts, then one token after the other, each chosen from what the model says next.
+"""Generating: a pass over the prompts, then one token after the other, each chosen from
+what the model says next.
 
-`stream` gives each token as it is chosen, `generate` the whole. Prompts of different length are padded on the left, so
-that the next token of every row is at the same place; a mask hides the padding and each row counts its own positions.
+`stream` gives each token as it is chosen, `generate` the whole. Prompts of different
+length are padded on the left, so that the next token of every row is at the same place;
+a mask hides the padding and each row counts its own positions.
 
-Not here: rows that leave and others that join (see `engine`), several hypotheses a row (see `beam`).
+Not here: rows that leave and others that join (see `engine`), several hypotheses a row
+(see `beam`).
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -30,7 +33,10 @@ Allowed = Callable[[Sequence[int]], Collection[int]]
 
 
 class Chosen(NamedTuple):
-    """One token of one row. `top` has alternatives by falling log-probability, if they were asked for."""
+    """One token of one row.
+
+    `top` has alternatives by falling log-probability, if they were asked for.
+    """
 
     row: int
     token: int
@@ -42,7 +48,9 @@ class Chosen(NamedTuple):
 
 @dataclass
 class Continuation:
-    """What came after a prompt; `ids` end with the end token, if there was one, and `text` before it."""
+    """What came after a prompt; `ids` end with the end token, if there was one, and
+    `text` before it.
+    """
 
     ids: list[int] = field(default_factory=list)
     text: str = ""
@@ -72,10 +80,12 @@ def check_prompts(
 
 
 class Decoding:
-    """A model that has read the prompts and goes on by one token a row and step; with a cache or without.
+    """A model that has read the prompts and goes on by one token a row and step; with a
+    cache or without.
 
-    `num_processed` counts the tokens that passed through the model, padding too, `num_seen` those of a row so far.
-    `ids` are the prompts, and without a cache, when all must be read again, what came after them.
+    `num_processed` counts the tokens that passed through the model, padding too,
+    `num_seen` those of a row so far. `ids` are the prompts, and without a cache, when
+    all must be read again, what came after them.
     """
 
     def __init__(
@@ -93,7 +103,8 @@ class Decoding:
         self.ids = torch.tensor(
             [[0] * (width - len(prompt)) + list(prompt) for prompt in prompts]
         )  # (B, T)
-        self.mask = None  # without padding every key is a token, and attention is faster without a mask
+        # without padding every key is a token, and attention is faster without a mask
+        self.mask = None
         if int(lengths.min()) < width:
             self.mask = torch.arange(width) >= (width - lengths)[:, None]
         device = next(model.parameters()).device
@@ -180,10 +191,13 @@ def stream(
     eos_ids: Collection[int] = (),
     allowed: Allowed | None = None,
 ) -> Iterator[Chosen]:
-    """Each token as it is chosen, row by row. `params` is one for all or one a prompt; n > 1 makes n rows.
+    """Each token as it is chosen, row by row.
 
-    Takes the model out of training (its dropout) while it runs. Raises GenerationError for a prompt that is empty or
-    too long, stop strings without a tokenizer, and logits that are no numbers.
+    `params` is one for all or one a prompt; n > 1 makes n rows.
+
+    Takes the model out of training (its dropout) while it runs. Raises GenerationError
+    for a prompt that is empty or too long, stop strings without a tokenizer, and logits
+    that are no numbers.
     """
     each = (
         [params] * len(prompts) if isinstance(params, SamplingParams) else list(params)
@@ -229,7 +243,8 @@ def _run(
     try:
         chosen = None
         while any(live):
-            # Around each pass alone: a generator's caller would find the mode switched between its steps.
+            # Around each pass alone: a generator's caller would find the mode switched
+            # between its steps.
             with torch.inference_mode():
                 raw = decoding.start() if chosen is None else decoding.advance(chosen)
                 check_logits(raw)
@@ -278,7 +293,10 @@ def generate(
     eos_ids: Collection[int] = (),
     allowed: Allowed | None = None,
 ) -> list[Continuation]:
-    """The continuation of each prompt, n of them one after the other. Arguments and errors are those of `stream`."""
+    """The continuation of each prompt, n of them one after the other.
+
+    Arguments and errors are those of `stream`.
+    """
     count = (
         [params.n] * len(prompts)
         if isinstance(params, SamplingParams)

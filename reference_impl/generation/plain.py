@@ -1,10 +1,13 @@
-"""The generating loop on one screen: score the text, choose a token, put it behind the text, and again.
+"""The generating loop on one screen: score the text, choose a token, put it behind the
+text, and again.
 
-Radford et al. 2019, section 2, for the model; Holtzman et al. 2020, section 3.1, for what a temperature does.
+Radford et al. 2019, section 2, for the model; Holtzman et al. 2020, section 3.1, for
+what a temperature does.
 
-What `loop.generate` gives for one prompt, token for token (a test holds them together). But: the whole text passes
-through the model at every step, so T new tokens cost T passes over a text that grows (`cache` saves that), there is one
-prompt, and a token ends nothing but the loop.
+What `loop.generate` gives for one prompt, token for token (a test holds them together).
+But: the whole text passes through the model at every step, so T new tokens cost T
+passes over a text that grows (`cache` saves that), there is one prompt, and a token
+ends nothing but the loop.
 """
 
 from collections.abc import Collection, Sequence
@@ -23,9 +26,11 @@ def generate_plain(
     seed: int = 0,
     eos_ids: Collection[int] = (),
 ) -> list[int]:
-    """What the model (in evaluation mode) writes behind a prompt, its end token included.
+    """What the model (in evaluation mode) writes behind a prompt, its end token
+    included.
 
-    A temperature of 0 takes the likeliest token; of 1 draws from the model's own probabilities; less sharpens them.
+    A temperature of 0 takes the likeliest token; of 1 draws from the model's own
+    probabilities; less sharpens them.
     """
     text, generator = list(prompt), torch.Generator().manual_seed(seed)
     for _ in range(max_tokens):

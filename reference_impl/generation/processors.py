@@ -1,11 +1,14 @@
-"""What changes logits (B, V) before a token is chosen; a token that may not be chosen gets -inf.
+"""What changes logits (B, V) before a token is chosen; a token that may not be chosen
+gets -inf.
 
-Fan et al. 2018 (top-k); Holtzman et al. 2020, section 3.1 (top-p); Nguyen et al. 2024 (min-p); Meister et al. 2023
-(typical); Keskar et al. 2019, section 4.1 (repetition penalty). Presence and frequency penalties are OpenAI's.
+Fan et al. 2018 (top-k); Holtzman et al. 2020, section 3.1 (top-p); Nguyen et al. 2024
+(min-p); Meister et al. 2023 (typical); Keskar et al. 2019, section 4.1 (repetition
+penalty). Presence and frequency penalties are OpenAI's.
 
-Parameters are tensors (B,), one entry a row: rows of many requests are processed together, and each as if alone. A
-neutral entry (temperature 1, k 0, p 1) leaves its row as it is. `process` applies all in transformers' order. Numbers
-are made float64 first and brought to the logits' dtype last, so that 1 - p is rounded once.
+Parameters are tensors (B,), one entry a row: rows of many requests are processed
+together, and each as if alone. A neutral entry (temperature 1, k 0, p 1) leaves its row
+as it is. `process` applies all in transformers' order. Numbers are made float64 first
+and brought to the logits' dtype last, so that 1 - p is rounded once.
 
 Not here: the choice (see `sampler`), what may follow what (see `constrained`).
 """
@@ -34,8 +37,8 @@ def add_bias(logits: Logits, bias: Logits) -> Logits:
 def penalise_repetition(
     logits: Logits, seen: Bool[Tensor, "B V"], penalty: Row
 ) -> Logits:
-    """Make tokens of prompt and output less likely: a positive logit is divided by the penalty, a negative one
-    multiplied.
+    """Make tokens of prompt and output less likely: a positive logit is divided by the
+    penalty, a negative one multiplied.
     """
     column = _column(penalty, logits)
     return torch.where(
@@ -63,12 +66,18 @@ def keep_allowed(logits: Logits, allowed: Bool[Tensor, "B V"]) -> Logits:
 
 
 def divide_by_temperature(logits: Logits, temperature: Row) -> Logits:
-    """Below 1 the likely become likelier. 0 means greedy, for which logits need no change: such rows are left."""
+    """Below 1 the likely become likelier.
+
+    0 means greedy, for which logits need no change: such rows are left.
+    """
     return logits / _column(torch.where(temperature == 0, 1, temperature), logits)
 
 
 def keep_top_k(logits: Logits, k: Int[Tensor, "B"]) -> Logits:
-    """Keep the k likeliest, and all that are as likely as the k-th. k of 0, -1, or V and more keeps all."""
+    """Keep the k likeliest, and all that are as likely as the k-th.
+
+    k of 0, -1, or V and more keeps all.
+    """
     vocab_size = logits.shape[-1]
     k = torch.where(k < 1, vocab_size, k).clamp(max=vocab_size)
     top = logits.topk(int(k.max()), dim=-1).values  # (B, largest k)
@@ -76,7 +85,9 @@ def keep_top_k(logits: Logits, k: Int[Tensor, "B"]) -> Logits:
 
 
 def keep_top_p(logits: Logits, p: Row) -> Logits:
-    """Keep the fewest likeliest tokens whose probabilities sum to p or more; at least one."""
+    """Keep the fewest likeliest tokens whose probabilities sum to p or more; at least
+    one.
+    """
     ascending, order = logits.sort(dim=-1)
     dropped = ascending.softmax(-1).cumsum(-1) <= _column(1 - p.double(), logits)
     dropped[:, -1] = False
@@ -92,7 +103,9 @@ def keep_min_p(logits: Logits, p: Row) -> Logits:
 
 
 def keep_typical(logits: Logits, p: Row) -> Logits:
-    """Keep the tokens whose surprise is nearest to the mean surprise, until their probabilities sum to p."""
+    """Keep the tokens whose surprise is nearest to the mean surprise, until their
+    probabilities sum to p.
+    """
     logprobs = logits.log_softmax(-1)
     entropy = -(logprobs * logprobs.exp()).nansum(-1, keepdim=True)
     distance, order = (-logprobs - entropy).abs().sort(dim=-1)
@@ -140,11 +153,14 @@ def process(
     outputs: Sequence[Sequence[int]],
     end_ids: Sequence[Sequence[int]] | None = None,
 ) -> Logits:
-    """Everything that each row's parameters ask for. What no row asks for costs nothing.
+    """Everything that each row's parameters ask for.
 
-    Half precision is worked in float32: a temperature and a sum over the vocabulary lose too much in less.
-    `prompts` and `outputs` are each row's ids so far, `end_ids` the ids that end it, kept away until min_tokens.
-    Raises GenerationError for a bias or an allowed id outside the vocabulary.
+    What no row asks for costs nothing.
+
+    Half precision is worked in float32: a temperature and a sum over the vocabulary
+    lose too much in less. `prompts` and `outputs` are each row's ids so far, `end_ids`
+    the ids that end it, kept away until min_tokens. Raises GenerationError for a bias
+    or an allowed id outside the vocabulary.
     """
     asked = set().union(*[each.asks_for for each in params])
     if not asked:

@@ -1,7 +1,8 @@
 """The choice of the next token from processed logits, and log-probabilities to report.
 
-A row draws one number from its own generator and takes the token at which the cumulated probabilities pass it
-(inversion of the distribution function). So a row is chosen the same alone and among others.
+A row draws one number from its own generator and takes the token at which the cumulated
+probabilities pass it (inversion of the distribution function). So a row is chosen the
+same alone and among others.
 
 Not here: changing logits (see `processors`), drafts of a smaller model (see `engine`).
 """
@@ -20,7 +21,9 @@ CHUNK = 256
 
 
 class TokenLogprobs(NamedTuple):
-    """Of each row: the chosen token's log-probability, and the likeliest tokens with theirs, in falling order."""
+    """Of each row: the chosen token's log-probability, and the likeliest tokens with
+    theirs, in falling order.
+    """
 
     chosen: Float[Tensor, "B"]
     top_ids: Int[Tensor, "B N"]
@@ -28,7 +31,9 @@ class TokenLogprobs(NamedTuple):
 
 
 def generator_for(params: SamplingParams, index: int = 0) -> torch.Generator | None:
-    """Row `index` of the request's n: None if it is greedy; seeded by seed + index, or anew without a seed."""
+    """Row `index` of the request's n: None if it is greedy; seeded by seed + index, or
+    anew without a seed.
+    """
     if params.greedy:
         return None
     generator = torch.Generator()
@@ -40,7 +45,9 @@ def generator_for(params: SamplingParams, index: int = 0) -> torch.Generator | N
 
 
 def check_logits(logits: Float[Tensor, "B V"]) -> None:
-    """Raise GenerationError that names the first row with NaN or +inf, or without any token that may be chosen."""
+    """Raise GenerationError that names the first row with NaN or +inf, or without any
+    token that may be chosen.
+    """
     each = logits.amax(-1)  # NaN if there is one in the row
     for row, largest in enumerate([] if bool(each.isfinite().all()) else each.tolist()):
         if largest == -math.inf:
@@ -57,7 +64,9 @@ def check_logits(logits: Float[Tensor, "B V"]) -> None:
 def sample(
     logits: Float[Tensor, "B V"], generators: Sequence[torch.Generator | None]
 ) -> Int[Tensor, "B"]:
-    """One id a row: the likeliest, the first of equals, where the generator is None, else drawn with it."""
+    """One id a row: the likeliest, the first of equals, where the generator is None,
+    else drawn with it.
+    """
     check_logits(logits)
     return choose(
         logits,
@@ -73,7 +82,9 @@ def sample(
 def choose(
     logits: Float[Tensor, "B V"], draws: Sequence[float | None]
 ) -> Int[Tensor, "B"]:
-    """One id a row for a number of [0, 1) that was drawn for it, or the likeliest where that is None."""
+    """One id a row for a number of [0, 1) that was drawn for it, or the likeliest where
+    that is None.
+    """
     drawn = [row for row, draw in enumerate(draws) if draw is not None]
     if len(drawn) == len(draws) and draws:
         return invert(
@@ -96,10 +107,12 @@ def _probabilities(logits: Float[Tensor, "B V"]) -> Float[Tensor, "B V"]:
 def invert(
     probabilities: Float[Tensor, "B V"], draws: Float[Tensor, "B"]
 ) -> Int[Tensor, "B"]:
-    """The first token at which the cumulated probabilities exceed the draw of [0, 1); one of probability 0 never.
+    """The first token at which the cumulated probabilities exceed the draw of [0, 1);
+    one of probability 0 never.
 
-    Sums are float64, in two levels: of chunks of CHUNK tokens over the row, then of tokens in the one chunk that the
-    draw falls into, so that no float64 copy of a whole row is made.
+    Sums are float64, in two levels: of chunks of CHUNK tokens over the row, then of
+    tokens in the one chunk that the draw falls into, so that no float64 copy of a whole
+    row is made.
     """
     num_rows, vocab_size = probabilities.shape
     chunks = torch.nn.functional.pad(probabilities, (0, -vocab_size % CHUNK)).view(
@@ -121,7 +134,9 @@ def invert(
 def _first_above(
     cumulated: Float[Tensor, "B N"], goal: Float[Tensor, "B 1"]
 ) -> Int[Tensor, "B 1"]:
-    """Where the sum first exceeds the goal; where rounding left it below, the last place that added anything."""
+    """Where the sum first exceeds the goal; where rounding left it below, the last
+    place that added anything.
+    """
     last = (cumulated >= cumulated[:, -1:]).long().argmax(-1, keepdim=True)
     return torch.searchsorted(cumulated, goal, right=True).minimum(last)
 
@@ -129,7 +144,10 @@ def _first_above(
 def logprobs_of(
     logits: Float[Tensor, "B V"], chosen: Int[Tensor, "B"], num_top: int = 0
 ) -> TokenLogprobs:
-    """In nats. Given the model's own logits these are the model's, as vLLM reports them."""
+    """In nats.
+
+    Given the model's own logits these are the model's, as vLLM reports them.
+    """
     logprobs = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(
         -1
     )

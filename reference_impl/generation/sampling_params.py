@@ -1,6 +1,9 @@
-"""How one request is to be sampled. Names and neutral values are those of vLLM's `SamplingParams`.
+"""How one request is to be sampled.
 
-Not here: beam search (see `beam`), what the values do (see `processors`, `sampler`, `stopping`).
+Names and neutral values are those of vLLM's `SamplingParams`.
+
+Not here: beam search (see `beam`), what the values do (see `processors`, `sampler`,
+`stopping`).
 """
 
 import math
@@ -31,7 +34,9 @@ NEUTRAL = {
 
 @dataclass(frozen=True)
 class Structure:
-    """The form that an answer must have: a JSON schema, a regular expression, or a JSON list of texts to choose from."""
+    """The form that an answer must have: a JSON schema, a regular expression, or a JSON
+    list of texts to choose from.
+    """
 
     kind: Literal["json_schema", "regex", "choice"]
     text: str
@@ -68,7 +73,8 @@ class SamplingParams:
         None  # the same for each token of the prompt but the first
     )
     structure: Structure | None = (
-        None  # which texts may be said at all; the engine serves it, see `engine.structured`
+        # which texts may be said at all; the engine serves it, see `engine.structured`
+        None
     )
 
     def __post_init__(self):

@@ -1,7 +1,9 @@
-"""How likely a model finds given continuations: how it answers questions without writing anything.
+"""How likely a model finds given continuations: how it answers questions without
+writing anything.
 
-Brown et al. 2020, section 2.4: for several answers, compare the likelihood of each after the question. A sum of
-log-probabilities favours short answers; per byte of text it does not, and tokenizers can be compared.
+Brown et al. 2020, section 2.4: for several answers, compare the likelihood of each
+after the question. A sum of log-probabilities favours short answers; per byte of text
+it does not, and tokenizers can be compared.
 
 Not here: gradients of these (see `objectives.logprobs`).
 """
@@ -17,7 +19,9 @@ from reference_impl.generation.sampling_params import GenerationError
 
 
 class Score(NamedTuple):
-    """In nats: the sum over a continuation's tokens, and whether greedy decoding would have written it."""
+    """In nats: the sum over a continuation's tokens, and whether greedy decoding would
+    have written it.
+    """
 
     total: float
     greedy: bool
@@ -35,9 +39,12 @@ class Score(NamedTuple):
 def score_continuations(
     model: nn.Module, prompt: Sequence[int], continuations: Sequence[Sequence[int]]
 ) -> list[Score]:
-    """The logarithm of P(continuation | prompt) of each, all in one pass. Call it on a model in evaluation mode.
+    """The logarithm of P(continuation | prompt) of each, all in one pass.
 
-    Raises GenerationError for an empty prompt or continuation, or both together longer than the model's positions.
+    Call it on a model in evaluation mode.
+
+    Raises GenerationError for an empty prompt or continuation, or both together longer
+    than the model's positions.
     """
     for number, continuation in enumerate(continuations):
         if len(continuation) == 0:

@@ -1,8 +1,10 @@
-"""More computing for a better answer: votes over many samples, and search in a tree of partial answers.
+"""More computing for a better answer: votes over many samples, and search in a tree of
+partial answers.
 
-Wang et al. 2023, section 2 (self-consistency): sample several chains of thought, take the answer that most of them
-end with. Yao et al. 2023, section 3 (tree of thoughts), algorithm 2: several continuations of each partial answer, of
-which a value keeps the best.
+Wang et al. 2023, section 2 (self-consistency): sample several chains of thought, take
+the answer that most of them end with. Yao et al. 2023, section 3 (tree of thoughts),
+algorithm 2: several continuations of each partial answer, of which a value keeps the
+best.
 
 Both take functions: what a model writes, and how an answer is judged, is the caller's.
 """
@@ -17,7 +19,9 @@ Thought = TypeVar("Thought")
 
 
 class Vote(NamedTuple):
-    """The answer with most votes, the first to appear of equals, and its share of the votes."""
+    """The answer with most votes, the first to appear of equals, and its share of the
+    votes.
+    """
 
     answer: Hashable
     share: float
@@ -26,7 +30,9 @@ class Vote(NamedTuple):
 def self_consistency(
     samples: Iterable[str], answer_of: Callable[[str], Hashable | None]
 ) -> Vote:
-    """Vote over the samples' answers; a sample in which `answer_of` finds none (None) has no vote."""
+    """Vote over the samples' answers; a sample in which `answer_of` finds none (None)
+    has no vote.
+    """
     counts = Counter(answer for answer in map(answer_of, samples) if answer is not None)
     if not counts:
         raise GenerationError(
@@ -44,7 +50,8 @@ def tree_search(
     width: int,
     depth: int,
 ) -> Thought | None:
-    """Breadth first: of all continuations of a level keep the `width` best by value, for `depth` levels.
+    """Breadth first: of all continuations of a level keep the `width` best by value,
+    for `depth` levels.
 
     The best finished thought of the first level that has one, or None.
     """

@@ -1,7 +1,7 @@
 """When a continuation ends, and the text of it that is certain so far.
 
-A token may be half a character, and a stop string may lie across tokens: text is given out only when no later token
-can change it or make it part of a stop string.
+A token may be half a character, and a stop string may lie across tokens: text is given
+out only when no later token can change it or make it part of a stop string.
 
 Not here: choosing tokens (see `sampler`), cutting prompts.
 """
@@ -25,19 +25,23 @@ class Decoder(Protocol):
 class TextStream:
     """Text of ids that come one after the other; it never holds half a UTF-8 character.
 
-    Each new piece is the decoded end of the ids less the decoded end before them: tokenizers that write no space at
-    the start of a text would lose it if tokens were decoded alone. Only the last few ids are decoded each time.
+    Each new piece is the decoded end of the ids less the decoded end before them:
+    tokenizers that write no space at the start of a text would lose it if tokens were
+    decoded alone. Only the last few ids are decoded each time.
     """
 
     def __init__(self, tokenizer: Decoder):
         self.tokenizer = tokenizer
         self.ids: list[int] = []
         self._start = self._read = (
-            0  # ids[_start:_read] is what was given out last, a context for what follows
+            # ids[_start:_read] is what was given out last, a context for what follows
+            0
         )
 
     def add(self, token: int) -> str:
-        """The text that is complete with this token: often one word, sometimes nothing yet."""
+        """The text that is complete with this token: often one word, sometimes nothing
+        yet.
+        """
         self.ids.append(token)
         text = self._new()
         return "" if text.endswith(BROKEN) else self._take(text)
@@ -56,7 +60,9 @@ class TextStream:
 
 
 class StopStrings:
-    """Lets text through up to the first stop string, which may come in pieces; it is cut off with what follows."""
+    """Lets text through up to the first stop string, which may come in pieces; it is
+    cut off with what follows.
+    """
 
     def __init__(self, stop: Sequence[str]):
         self.stop, self._held = tuple(stop), ""
@@ -87,7 +93,9 @@ class StopStrings:
 
 
 class Step(NamedTuple):
-    """What one token did: the text that is now certain, and why the row ended, if it did."""
+    """What one token did: the text that is now certain, and why the row ended, if it
+    did.
+    """
 
     text: str
     reason: Reason | None
@@ -97,7 +105,10 @@ GOING_ON = Step("", None)
 
 
 class Stopping:
-    """One row's end: end tokens, stop strings, max_tokens. The text is empty where there is no tokenizer."""
+    """One row's end: end tokens, stop strings, max_tokens.
+
+    The text is empty where there is no tokenizer.
+    """
 
     def __init__(
         self,

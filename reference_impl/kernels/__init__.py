@@ -1,4 +1,5 @@
-"""Kernels in Triton, each beside a twin in plain torch that does the same steps in the same order.
+"""Kernels in Triton, each beside a twin in plain torch that does the same steps in the
+same order.
 
     selection                  whether layers run these kernels or torch's operators
     backend                    which implementation runs, and in tiles of what size
@@ -16,9 +17,11 @@
     paged_decode               one query a sequence against a cache in blocks, split over the cache
     paged_prefill              many queries a sequence against a cache in blocks
 
-A file shows the twin first, then the kernel, then the entry point that chooses between them. Read them in this order;
-Tillet et al. 2019 is the language, Dao et al. 2022 and Dao 2023 the attention, Kwon et al. 2023 the blocks.
+A file shows the twin first, then the kernel, then the entry point that chooses between
+them. Read them in this order; Tillet et al. 2019 is the language, Dao et al. 2022 and
+Dao 2023 the attention, Kwon et al. 2023 the blocks.
 
-Letters in shapes: B sequences, N and M tokens of all sequences one after the other, T queries and S keys of one
-sequence, H heads, K heads of keys and values, D width of a head, R rows and C columns of a matrix.
+Letters in shapes: B sequences, N and M tokens of all sequences one after the other, T
+queries and S keys of one sequence, H heads, K heads of keys and values, D width of a
+head, R rows and C columns of a matrix.
 """

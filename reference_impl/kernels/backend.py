@@ -1,22 +1,29 @@
 """Which implementation of an operation runs, and in tiles of what size.
 
-There are up to three: "triton" is the kernel, "torch" is the twin that does the kernel's steps in plain torch, "sdpa"
-is torch's own fused operator where there is one for the whole operation. Every entry point takes `backend=`; None
-means `default_backend`: the kernel on a GPU, SDPA or else the twin on a CPU. `choose` answers which one it would be.
+There are up to three: "triton" is the kernel, "torch" is the twin that does the
+kernel's steps in plain torch, "sdpa" is torch's own fused operator where there is one
+for the whole operation. Every entry point takes `backend=`; None means
+`default_backend`: the kernel on a GPU, SDPA or else the twin on a CPU. `choose` answers
+which one it would be.
 
-On a CPU the kernels run in Triton's interpreter, for tests: set TRITON_INTERPRET=1 before Python starts. It takes
-float32 and float16 only (bfloat16 comes out wrong there, in silence), so `choose` refuses the rest.
+On a CPU the kernels run in Triton's interpreter, for tests: set TRITON_INTERPRET=1
+before Python starts. It takes float32 and float16 only (bfloat16 comes out wrong there,
+in silence), so `choose` refuses the rest.
 
-Kernels carry `@no_type_check` so that the tests' hook, which wraps functions to check shapes, leaves them alone: Triton
-compiles a function's source among the names of the module that it was written in.
+Kernels carry `@no_type_check` so that the tests' hook, which wraps functions to check
+shapes, leaves them alone: Triton compiles a function's source among the names of the
+module that it was written in.
 
-Heads of another size than the kernels are made for: flash attention pads them with zeros to the next size, which
-changes no score, and cuts the result. A cache can't be padded at each call: for it torch's operator takes over, as it
-does for heads above the largest size; `choose` says so in a warning, once for each size.
+Heads of another size than the kernels are made for: flash attention pads them with
+zeros to the next size, which changes no score, and cuts the result. A cache can't be
+padded at each call: for it torch's operator takes over, as it does for heads above the
+largest size; `choose` says so in a warning, once for each size.
 
-A launch goes to the GPU that is current, whichever holds the tensors: every launch stands inside `device_of`.
+A launch goes to the GPU that is current, whichever holds the tensors: every launch
+stands inside `device_of`.
 
-Not here: autotuning. Tile sizes are a small table, chosen in Python, the same in every run and in the interpreter.
+Not here: autotuning. Tile sizes are a small table, chosen in Python, the same in every
+run and in the interpreter.
 """
 
 import warnings
@@ -70,7 +77,9 @@ class KernelError(ValueError):
 
 @dataclass(frozen=True)
 class Tiles:
-    """How much one program works on at a time, and how many warps and stages of prefetching it gets on a GPU."""
+    """How much one program works on at a time, and how many warps and stages of
+    prefetching it gets on a GPU.
+    """
 
     rows: int
     columns: int
@@ -93,7 +102,9 @@ def takes_heads(operation: str, head_dim: int) -> bool:
 def default_backend(
     operation: str, device: torch.device, head_dim: int | None = None
 ) -> str:
-    """The kernel on a GPU, if it takes such heads; else torch's fused operator, or the twin where torch has none."""
+    """The kernel on a GPU, if it takes such heads; else torch's fused operator, or the
+    twin where torch has none.
+    """
     if device.type == "cuda" and (head_dim is None or takes_heads(operation, head_dim)):
         return "triton"
     return "sdpa" if "sdpa" in IMPLEMENTATIONS[operation] else "torch"
@@ -102,7 +113,10 @@ def default_backend(
 def choose(
     operation: str, x: Tensor, backend: str | None = None, head_dim: int | None = None
 ) -> str:
-    """Which implementation `operation` runs for a tensor like x. Raises KernelError if that one can't take it."""
+    """Which implementation `operation` runs for a tensor like x.
+
+    Raises KernelError if that one can't take it.
+    """
     if operation not in IMPLEMENTATIONS:
         raise KernelError(
             f"no operation {operation!r}: there are {', '.join(IMPLEMENTATIONS)}"
@@ -137,7 +151,9 @@ def choose(
 
 
 def device_of(x: Tensor) -> AbstractContextManager[Any]:
-    """Make the GPU of x current while a kernel is launched; nothing where x is on no GPU."""
+    """Make the GPU of x current while a kernel is launched; nothing where x is on no
+    GPU.
+    """
     return torch.cuda.device(x.device) if x.is_cuda else nullcontext()
 
 
@@ -160,7 +176,10 @@ def _check_triton(operation: str, x: Tensor) -> None:
 
 
 def padded_heads(*heads: Tensor) -> tuple[Tensor, ...]:
-    """Heads with zeros up to the next size of `HEAD_DIMS`. Scores stay, as a zero adds nothing to a product."""
+    """Heads with zeros up to the next size of `HEAD_DIMS`.
+
+    Scores stay, as a zero adds nothing to a product.
+    """
     width = min(size for size in HEAD_DIMS if size >= heads[0].shape[-1])
     return tuple(
         x if x.shape[-1] == width else pad(x, (0, width - x.shape[-1])) for x in heads
@@ -168,16 +187,18 @@ def padded_heads(*heads: Tensor) -> tuple[Tensor, ...]:
 
 
 def side_by_side(x: Tensor) -> Tensor:
-    """x with the numbers of its last dimension next to each other, as kernels read them; rows may lie apart.
+    """x with the numbers of its last dimension next to each other, as kernels read
+    them; rows may lie apart.
 
     Not further than `LONGEST_STRIDE`: inside a tile kernels count with 32 bits.
     """
     return x if x.stride(-1) == 1 and x.stride(0) <= LONGEST_STRIDE else x.contiguous()
 
 
-# Each fits a Hopper's 227 KiB of shared memory and uses its tensor cores' wide instructions; heads of 128 spill
-# registers, "keys" some 400 bytes a thread and the others next to none: `tests/.../kernels/test_compiled.py` compiles
-# them and looks. None was timed.
+# Each fits a Hopper's 227 KiB of shared memory and uses its tensor cores' wide
+# instructions; heads of 128 spill registers, "keys" some 400 bytes a thread and the
+# others next to none: `tests/.../kernels/test_compiled.py` compiles them and looks.
+# None was timed.
 _FLASH = {
     "forward": {
         32: Tiles(128, 128, 8, 3),
@@ -199,7 +220,9 @@ _FLOAT32 = Tiles(32, 32, 4, 2)  # exact products in float32 use no tensor core
 
 
 def flash_tiles(part: str, head_dim: int, dtype: torch.dtype) -> Tiles:
-    """For flash attention's "forward", "keys" (dK and dV) or "queries" (dQ): rows are queries, columns are keys."""
+    """For flash attention's "forward", "keys" (dK and dV) or "queries" (dQ): rows are
+    queries, columns are keys.
+    """
     return (
         _FLOAT32 if dtype == torch.float32 or interpreting() else _FLASH[part][head_dim]
     )

@@ -1,10 +1,12 @@
 """Write the keys and values of new tokens into the blocks of a cache.
 
-Kwon et al. 2023, sections 4.1 and 4.2. The cache is one tensor of blocks, (num_blocks, block_size, K, D); which blocks
-a sequence has, and in which order, is written in its block table. For writing the engine gives each token its slot,
-block * block_size + offset, in a `slot_mapping`; -1 is padding, for which nothing is written.
+Kwon et al. 2023, sections 4.1 and 4.2. The cache is one tensor of blocks, (num_blocks,
+block_size, K, D); which blocks a sequence has, and in which order, is written in its
+block table. For writing the engine gives each token its slot, block * block_size +
+offset, in a `slot_mapping`; -1 is padding, for which nothing is written.
 
-Not here: who gets which block (see `engine`), reading (see `paged_decode`, `paged_prefill`).
+Not here: who gets which block (see `engine`), reading (see `paged_decode`,
+`paged_prefill`).
 """
 
 from typing import no_type_check
@@ -87,7 +89,9 @@ def _store_kernel(
 
 
 def check_cache(operation: str, k_cache: Tensor, v_cache: Tensor) -> None:
-    """Refuse caches whose last dimension has gaps: the kernels read a head's numbers side by side."""
+    """Refuse caches whose last dimension has gaps: the kernels read a head's numbers
+    side by side.
+    """
     if k_cache.stride(-1) != 1 or v_cache.stride(-1) != 1:
         raise KernelError(
             f"{operation}: strides {k_cache.stride()} and {v_cache.stride()}: a head's numbers must lie "
@@ -104,10 +108,12 @@ def store_kv(
     *,
     backend: str | None = None,
 ) -> None:
-    """Write k and v of N tokens into their slots, in place; tokens with slot -1 are left out.
+    """Write k and v of N tokens into their slots, in place; tokens with slot -1 are
+    left out.
 
-    No two tokens may have one slot. Rows of k and v may lie apart, as parts of one wide projection do. On a CPU a slot
-    past the cache raises KernelError; a GPU would have to be waited for to ask it.
+    No two tokens may have one slot. Rows of k and v may lie apart, as parts of one wide
+    projection do. On a CPU a slot past the cache raises KernelError; a GPU would have
+    to be waited for to ask it.
     """
     backend = choose("store_kv", k, backend)
     num_slots = k_cache.shape[0] * k_cache.shape[1]

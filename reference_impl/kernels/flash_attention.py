@@ -1,14 +1,17 @@
 """Flash attention: exact attention that never writes the T x S scores down.
 
-Dao et al. 2022, algorithm 1, in the loop order of Dao 2023, section 3.1: a program holds one tile of queries and walks
-over the keys with the online softmax (see `softmax`), values in the place of the ones that are summed. What is kept
-for the backward pass is one number a query, the logarithm of its softmax's sum.
+Dao et al. 2022, algorithm 1, in the loop order of Dao 2023, section 3.1: a program
+holds one tile of queries and walks over the keys with the online softmax (see
+`softmax`), values in the place of the ones that are summed. What is kept for the
+backward pass is one number a query, the logarithm of its softmax's sum.
 
-Sequences lie one after the other, (N, H, D), with `cu_seqlens` saying where each begins: a batch is the special case
-of equal lengths. Heads may share keys and values in groups. A query that sees no key gives zeros.
+Sequences lie one after the other, (N, H, D), with `cu_seqlens` saying where each
+begins: a batch is the special case of equal lengths. Heads may share keys and values in
+groups. A query that sees no key gives zeros.
 
-Not here: dropout, biases, ALiBi; windows to both sides; what Hopper adds for Dao et al.'s third version (asynchronous
-copies by another warp, float8). The gradient is in `flash_attention_backward`.
+Not here: dropout, biases, ALiBi; windows to both sides; what Hopper adds for Dao et
+al.'s third version (asynchronous copies by another warp, float8). The gradient is in
+`flash_attention_backward`.
 """
 
 import math
@@ -59,7 +62,8 @@ def flash_forward_twin(
 ) -> tuple[Float[Tensor, "T H D"], Float[Tensor, "T H"]]:
     """Attention of one sequence and the log-sum-exp of its scores, tile by tile.
 
-    Nothing is larger than a tile of rows x columns scores for each head. Half precision is worked in float32.
+    Nothing is larger than a tile of rows x columns scores for each head. Half precision
+    is worked in float32.
     """
     out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
     work = torch.promote_types(q.dtype, torch.float32)
@@ -191,7 +195,8 @@ def _forward_kernel(
     )  # a head's stride may pass 2^31
     start_q, num_queries = bounds(cu_seqlens_q, sequence)
     start_k, num_keys = bounds(cu_seqlens_k, sequence)
-    # Causal, the last tiles walk furthest: they start first, so that none is left alone at the end.
+    # Causal, the last tiles walk furthest: they start first, so that none is left alone
+    # at the end.
     number = tl.num_programs(0) - 1 - tl.program_id(0) if CAUSAL else tl.program_id(0)
     if number * ROWS >= num_queries:
         return
@@ -432,7 +437,10 @@ class _FlashAttention(torch.autograd.Function):
 def _sdpa(
     q: Tensor, k: Tensor, v: Tensor, causal: bool, window: int | None, scale: float
 ) -> Tensor:
-    """torch's operator, for heads before tokens, (B, H, T, D). A mask costs it T x S numbers, unlike the others."""
+    """torch's operator, for heads before tokens, (B, H, T, D).
+
+    A mask costs it T x S numbers, unlike the others.
+    """
     num_queries, num_keys = q.shape[2], k.shape[2]
     if not q.numel() or not num_keys:
         return q * 0
@@ -496,10 +504,13 @@ def flash_attention(
     backend: str | None = None,
     tiles: Tiles | None = None,
 ) -> Float[Tensor, "B H T D"]:
-    """Attention with gradients, as `layers.attention.attention` gives it. See the module for causal and window.
+    """Attention with gradients, as `layers.attention.attention` gives it.
 
-    Fastest where the tokens' rows lie together, as in (B, T, H, D) seen through transpose(1, 2): others are copied.
-    `tiles` must not change the result; the table in `backend` is used if None.
+    See the module for causal and window.
+
+    Fastest where the tokens' rows lie together, as in (B, T, H, D) seen through
+    transpose(1, 2): others are copied. `tiles` must not change the result; the table in
+    `backend` is used if None.
     """
     backend = choose("flash_attention", q, backend, q.shape[-1])
     scale = _check(q, k, causal, window, scale)
@@ -542,10 +553,12 @@ def flash_attention_varlen(
     backend: str | None = None,
     tiles: Tiles | None = None,
 ) -> Float[Tensor, "N H D"]:
-    """Attention, with gradients, inside each of P - 1 sequences that lie one after the other without padding.
+    """Attention, with gradients, inside each of P - 1 sequences that lie one after the
+    other without padding.
 
-    Sequence i has queries cu_seqlens_q[i] to cu_seqlens_q[i + 1] and keys by cu_seqlens_k; either may have none.
-    `max_seqlens` are the longest of each; if None they are looked up, for which a GPU must finish what is queued.
+    Sequence i has queries cu_seqlens_q[i] to cu_seqlens_q[i + 1] and keys by
+    cu_seqlens_k; either may have none. `max_seqlens` are the longest of each; if None
+    they are looked up, for which a GPU must finish what is queued.
     """
     backend = choose("flash_attention", q, backend, q.shape[-1])
     scale = _check(q, k, causal, window, scale)

@@ -1,17 +1,21 @@
-"""The gradient of flash attention: the scores are computed again, tile by tile, in the place of being kept.
+"""The gradient of flash attention: the scores are computed again, tile by tile, in the
+place of being kept.
 
-Dao et al. 2022, algorithm 4 and appendix B.2; one number kept a row: Dao 2023, section 3.1.2. With P = exp(scores -
-lse), dO the gradient of the output and delta = rowsum(dO * O):
+Dao et al. 2022, algorithm 4 and appendix B.2; one number kept a row: Dao 2023, section
+3.1.2. With P = exp(scores - lse), dO the gradient of the output and delta = rowsum(dO *
+O):
 
     dV = P^T dO        dS = P * (dO V^T - delta)        dQ = scale dS K        dK = scale dS^T Q
 
 delta takes the place of rowsum(dP * P), which would need a whole row of scores at once.
 
-One kernel holds a tile of keys and walks over the queries of all heads of its group: dK and dV. Another holds a tile of
-queries and walks over the keys: dQ. P is so computed twice, five products become seven, and no two programs ever add to
-the same number: no atomics, and the same bits in every run.
+One kernel holds a tile of keys and walks over the queries of all heads of its group: dK
+and dV. Another holds a tile of queries and walks over the keys: dQ. P is so computed
+twice, five products become seven, and no two programs ever add to the same number: no
+atomics, and the same bits in every run.
 
-Not here: the forward pass and the entry point (see `flash_attention`), gradients through the log-sum-exp.
+Not here: the forward pass and the entry point (see `flash_attention`), gradients
+through the log-sum-exp.
 """
 
 from typing import no_type_check
@@ -54,7 +58,9 @@ def flash_backward_twin(
     scale: float,
     tiles: Tiles,
 ) -> tuple[Float[Tensor, "T H D"], Float[Tensor, "S K D"], Float[Tensor, "S K D"]]:
-    """dQ, dK and dV of one sequence; `tiles` are rows of queries by columns of keys, as in the forward pass."""
+    """dQ, dK and dV of one sequence; `tiles` are rows of queries by columns of keys, as
+    in the forward pass.
+    """
     work = torch.promote_types(q.dtype, torch.float32)
     delta = (grad.to(work) * out.to(work)).sum(-1)  # (T, H)
     group = q.shape[1] // k.shape[1]
@@ -195,11 +201,13 @@ def _walk_queries(
             q_tile = tl.load(q + at * stride_q + q_offsets)
             grad_tile = tl.load(grad + at * stride_grad + grad_offsets)
             lse_tile, delta_tile = tl.load(lse + rows), tl.load(delta + rows)
-        # Scores lie with keys down and queries across: P^T and dS^T are then what the sums need.
+        # Scores lie with keys down and queries across: P^T and dS^T are then what the
+        # sums need.
         scores = tl.dot(k_tile, tl.trans(q_tile), input_precision="ieee")
         weights = tl.exp2(scores * (scale * LOG2_E) - (lse_tile * LOG2_E)[None, :])
         if MASKED:
-            # Rows past the last query need none: their dO and delta are 0, and with them all that they would add.
+            # Rows past the last query need none: their dO and delta are 0, and with
+            # them all that they would add.
             query = rows + (num_keys - num_queries)
             mask = tile_mask(
                 query[None, :], key[:, None], num_keys, window, CAUSAL, WINDOWED
@@ -618,10 +626,12 @@ def flash_backward(
     tiles: Tiles | None = None,
     five_products: bool = False,
 ) -> tuple[Float[Tensor, "N H D"], Float[Tensor, "M K D"], Float[Tensor, "M K D"]]:
-    """dQ, dK and dV by three kernels: delta, then keys, then queries. `lse` has a head's numbers side by side.
+    """dQ, dK and dV by three kernels: delta, then keys, then queries.
 
-    With `five_products` the kernel of keys adds to dQ in float32 too, and there is no third: see
-    `flash_attention_hopper`.
+    `lse` has a head's numbers side by side.
+
+    With `five_products` the kernel of keys adds to dQ in float32 too, and there is no
+    third: see `flash_attention_hopper`.
     """
     num_tokens, num_heads, head_dim = q.shape
     grad = side_by_side(grad)

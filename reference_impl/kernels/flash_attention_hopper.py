@@ -1,19 +1,25 @@
-"""Flash attention in a second form, shaped for Hopper: the same numbers as `flash_attention`, other orders of work.
+"""Flash attention in a second form, shaped for Hopper: the same numbers as
+`flash_attention`, other orders of work.
 
-Shah et al. 2024 (FlashAttention-3), sections 3.1 and 3.2; Dao 2023, section 3.1, for the backward pass. In the place of
-what the plain form does:
+Shah et al. 2024 (FlashAttention-3), sections 3.1 and 3.2; Dao 2023, section 3.1, for
+the backward pass. In the place of what the plain form does:
 
-- tensor descriptors: a tile is fetched and stored by the chip's copy unit from four coordinates, and what lies past the
-  end of a sequence comes as zeros and is dropped; no thread computes an address or a mask for it;
-- persistent tiles: one program a multiprocessor takes one tile of queries after the other, so that the end of one and
-  the start of the next overlap, and heavy and light tiles of a causal pass are spread;
-- delayed P V in two stages: the product of the last tile's weights with its values is begun after the product of the
-  queries with the next keys, and runs on while the softmax of these is computed;
-- five products backward in place of seven: the kernel that holds keys also adds dS K to dQ in float32, by atomic adds.
-  Their order is not fixed, so that dQ may differ in its last bits from run to run.
+- tensor descriptors: a tile is fetched and stored by the chip's copy unit from four
+  coordinates, and what lies past the end of a sequence comes as zeros and is dropped;
+  no thread computes an address or a mask for it;
+- persistent tiles: one program a multiprocessor takes one tile of queries after the
+  other, so that the end of one and the start of the next overlap, and heavy and light
+  tiles of a causal pass are spread;
+- delayed P V in two stages: the product of the last tile's weights with its values is
+  begun after the product of the queries with the next keys, and runs on while the
+  softmax of these is computed;
+- five products backward in place of seven: the kernel that holds keys also adds dS K to
+  dQ in float32, by atomic adds. Their order is not fixed, so that dQ may differ in its
+  last bits from run to run.
 
-It has not been timed, so nothing uses it unless called; the plain form is the default. Not here: sequences of varied
-length and windows, for which the plain form is; float8; a warp that only copies.
+It has not been timed, so nothing uses it unless called; the plain form is the default.
+Not here: sequences of varied length and windows, for which the plain form is; float8; a
+warp that only copies.
 """
 
 from typing import Any, no_type_check
@@ -40,8 +46,9 @@ _TILES = {
     64: Tiles(128, 128, 8, 2),
     128: Tiles(128, 64, 8, 2),
 }
-# Backward. All five products are wide instructions, which takes 64 rows. Of the pairs that were compiled for heads of 128
-# this spills least, 208 bytes a thread (20 for heads of 64): the addresses of dQ's atomic adds take registers too.
+# Backward. All five products are wide instructions, which takes 64 rows. Of the pairs
+# that were compiled for heads of 128 this spills least, 208 bytes a thread (20 for
+# heads of 64): the addresses of dQ's atomic adds take registers too.
 _FIVE = {32: Tiles(64, 128, 8, 3), 64: Tiles(64, 64, 8, 2), 128: Tiles(64, 64, 8, 2)}
 
 
@@ -97,7 +104,8 @@ def _walk_delayed(
         k_tile = k.load([sequence, first, kv_head, 0]).reshape(COLUMNS, D)
         scores = tl.dot(q_tile, tl.trans(k_tile), input_precision="ieee")
         v_tile = v.load([sequence, first - COLUMNS, kv_head, 0]).reshape(COLUMNS, D)
-        # Of the tile before. Nothing reads the sum in this round, so the product runs on beside the softmax below.
+        # Of the tile before. Nothing reads the sum in this round, so the product runs
+        # on beside the softmax below.
         mixed = tl.dot(
             weights.to(v_tile.dtype),
             v_tile,
@@ -335,9 +343,11 @@ def hopper_attention(
     scale: float | None = None,
     tiles: Tiles | None = None,
 ) -> Float[Tensor, "B H T D"]:
-    """What `flash_attention` gives without a window, with gradients, by Triton alone: on a Hopper or interpreted.
+    """What `flash_attention` gives without a window, with gradients, by Triton alone:
+    on a Hopper or interpreted.
 
-    Heads are of 32, 64 or 128. KernelError says what it can't take. `tiles` must not change the result.
+    Heads are of 32, 64 or 128. KernelError says what it can't take. `tiles` must not
+    change the result.
     """
     choose("flash_attention", q, "triton")
     if (

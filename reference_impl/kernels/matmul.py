@@ -1,10 +1,12 @@
 """Matrix multiplication in tiles, so that each number loaded is used many times.
 
-Tillet et al. 2019, section 3. A tile of the result needs a band of A's rows and a band of B's columns. Of two tiles of
-R x C numbers, both bands read K (R + C) numbers for 2 K R C operations: larger tiles, less traffic. Programs start in
-order of their number, so neighbours in number should share bands: tiles are numbered in groups of a few rows.
+Tillet et al. 2019, section 3. A tile of the result needs a band of A's rows and a band
+of B's columns. Of two tiles of R x C numbers, both bands read K (R + C) numbers for 2 K
+R C operations: larger tiles, less traffic. Programs start in order of their number, so
+neighbours in number should share bands: tiles are numbered in groups of a few rows.
 
-Not here: what the vendor's libraries add (asynchronous tensor copies, split K, persistent programs).
+Not here: what the vendor's libraries add (asynchronous tensor copies, split K,
+persistent programs).
 """
 
 from typing import no_type_check
@@ -32,7 +34,9 @@ def matmul_twin(
     columns: int = 64,
     depth: int = 32,
 ) -> Float[Tensor, "R C"]:
-    """a @ b, one tile of the result after the other, summed over bands of `depth` in float32 or better."""
+    """a @ b, one tile of the result after the other, summed over bands of `depth` in
+    float32 or better.
+    """
     out = torch.empty(len(a), b.shape[1], dtype=a.dtype, device=a.device)
     work = torch.promote_types(a.dtype, torch.float32)
     for r in range(0, out.shape[0], rows):
@@ -109,7 +113,10 @@ def matmul(
     tiles: Tiles | None = None,
     depth: int | None = None,
 ) -> Float[Tensor, "R C"]:
-    """a @ b for matrices of one dtype with any strides. Tile sizes are powers of two and must not change the result."""
+    """a @ b for matrices of one dtype with any strides.
+
+    Tile sizes are powers of two and must not change the result.
+    """
     backend = choose("matmul", a, backend)
     if tiles is None:
         small = a.dtype == torch.float32 or interpreting()

@@ -1,14 +1,18 @@
-"""Attention of one new token a sequence to a cache in blocks: paged attention, split over the cache.
+"""Attention of one new token a sequence to a cache in blocks: paged attention, split
+over the cache.
 
-Kwon et al. 2023, section 4.1 (keys and values are found through the block table); Dao et al. 2023, Flash-Decoding (one
-long context is shared by many programs, each with a softmax of its own, which a second kernel combines).
+Kwon et al. 2023, section 4.1 (keys and values are found through the block table); Dao
+et al. 2023, Flash-Decoding (one long context is shared by many programs, each with a
+softmax of its own, which a second kernel combines).
 
-A program takes one sequence, one head of keys and values, and one share of the context. The queries of that head's
-group are the rows of its products, padded to 16, the least a tensor core takes: keys are read once for the group. Tiles
-of keys need not be blocks: each key looks up its own block. There are as many shares as keep the GPU busy, the same
+A program takes one sequence, one head of keys and values, and one share of the context.
+The queries of that head's group are the rows of its products, padded to 16, the least a
+tensor core takes: keys are read once for the group. Tiles of keys need not be blocks:
+each key looks up its own block. There are as many shares as keep the GPU busy, the same
 number for all sequences of a step; what a share holds depends on the context's length.
 
-Not here: more than one query a sequence (see `paged_prefill`), who owns the blocks (see `engine`).
+Not here: more than one query a sequence (see `paged_prefill`), who owns the blocks (see
+`engine`).
 """
 
 from typing import no_type_check
@@ -57,7 +61,9 @@ def paged_attention_twin(
     window: int | None = None,
     num_splits: int = 2,
 ) -> Float[Tensor, "B H D"]:
-    """Each sequence's context in `num_splits` shares, a softmax for each, then combined by their log-sum-exps."""
+    """Each sequence's context in `num_splits` shares, a softmax for each, then combined
+    by their log-sum-exps.
+    """
     work = torch.promote_types(q.dtype, torch.float32)
     out = torch.zeros_like(q)
     group = q.shape[1] // k_cache.shape[2]
@@ -96,7 +102,9 @@ def load_tile(
     stride_vs,
     D: tl.constexpr,
 ):
-    """The keys (D, columns) and values (columns, D) at these positions of a sequence, each through its own block."""
+    """The keys (D, columns) and values (columns, D) at these positions of a sequence,
+    each through its own block.
+    """
     width = tl.arange(0, D)
     block = tl.load(table + key // block_size, mask=inside, other=0).to(
         tl.int64
@@ -232,7 +240,9 @@ def _combine_kernel(
 
 
 def _splits(num_programs: int, longest: int, device: torch.device) -> int:
-    """Shares of a context: enough programs for every multiprocessor, none smaller than a few tiles of keys."""
+    """Shares of a context: enough programs for every multiprocessor, none smaller than
+    a few tiles of keys.
+    """
     if device.type != "cuda":
         return 2
     wanted = (
@@ -252,13 +262,16 @@ def _sdpa_together(
     scale: float,
     window: int | None,
 ) -> Tensor:
-    """All sequences in one call, padded to the longest: for short contexts, where calls cost more than padding."""
+    """All sequences in one call, padded to the longest: for short contexts, where calls
+    cost more than padding.
+    """
     size = k_cache.shape[1]
     position = torch.arange(longest, device=q.device)
     seen = position < context_lens[:, None]  # (B, S)
     if window is not None:
         seen &= position >= context_lens[:, None] - window
-    # A row that isn't seen may hold anything, NaN too: the newest token's row stands in for it.
+    # A row that isn't seen may hold anything, NaN too: the newest token's row stands in
+    # for it.
     position = torch.where(seen, position, (context_lens[:, None] - 1).clamp(min=0))
     slots = (
         block_tables.gather(1, position // size).clamp(min=0) * size + position % size
@@ -333,7 +346,9 @@ def check_paged(
     window: int | None,
     backend: str,
 ) -> None:
-    """Refuse heads that don't divide, a window below one and, on a CPU, contexts that their blocks can't hold."""
+    """Refuse heads that don't divide, a window below one and, on a CPU, contexts that
+    their blocks can't hold.
+    """
     if q.shape[-2] % k_cache.shape[2]:
         raise KernelError(
             f"{q.shape[-2]} heads of queries are not a multiple of {k_cache.shape[2]} in the cache"
@@ -363,10 +378,12 @@ def paged_attention(
     backend: str | None = None,
     num_splits: int | None = None,
 ) -> Float[Tensor, "B H D"]:
-    """One query a sequence, the last of its context, against the first context_lens[i] rows of its blocks.
+    """One query a sequence, the last of its context, against the first context_lens[i]
+    rows of its blocks.
 
-    block_tables (-1 where unused) names the blocks in order. With a window only the last `window` rows are seen.
-    A context of 0 gives zeros. `num_splits` must not change the result.
+    block_tables (-1 where unused) names the blocks in order. With a window only the
+    last `window` rows are seen. A context of 0 gives zeros. `num_splits` must not
+    change the result.
     """
     backend = choose("paged_attention", q, backend, q.shape[-1])
     check_paged(

@@ -1,10 +1,13 @@
-"""Attention of many new tokens a sequence to a cache in blocks: prefill, in one piece or in chunks.
+"""Attention of many new tokens a sequence to a cache in blocks: prefill, in one piece
+or in chunks.
 
-Kwon et al. 2023, section 4.3; Agrawal et al. 2024, section 4 (chunks). The new tokens' keys and values are written to
-the cache first (see `cache_write`), so that all keys, cached before or new, are found through the block table. The
-queries are the last tokens of each context and attend causally: flash attention with another address for a key.
+Kwon et al. 2023, section 4.3; Agrawal et al. 2024, section 4 (chunks). The new tokens'
+keys and values are written to the cache first (see `cache_write`), so that all keys,
+cached before or new, are found through the block table. The queries are the last tokens
+of each context and attend causally: flash attention with another address for a key.
 
-Not here: one query a sequence, for which `paged_decode` shares the context among programs.
+Not here: one query a sequence, for which `paged_decode` shares the context among
+programs.
 """
 
 from typing import no_type_check
@@ -48,7 +51,9 @@ def paged_prefill_twin(
     fused: bool = False,
     tiles: Tiles = Tiles(64, 64),
 ) -> Float[Tensor, "N H D"]:
-    """Gather each sequence's keys and values, then attend: flash attention's twin, or torch's operator if `fused`."""
+    """Gather each sequence's keys and values, then attend: flash attention's twin, or
+    torch's operator if `fused`.
+    """
     out = torch.zeros_like(q)
     bounds = cu_seqlens_q.tolist()
     for i, context in enumerate(context_lens.tolist()):
@@ -289,10 +294,12 @@ def paged_prefill(
     backend: str | None = None,
     tiles: Tiles | None = None,
 ) -> Float[Tensor, "N H D"]:
-    """Queries cu_seqlens_q[i] to cu_seqlens_q[i + 1], the last of context i, against the rows of its blocks, causally.
+    """Queries cu_seqlens_q[i] to cu_seqlens_q[i + 1], the last of context i, against
+    the rows of its blocks, causally.
 
-    context_lens counts the new tokens too: their keys and values are in the cache already. A sequence may have no
-    query in this step. `max_seqlen_q` is the most queries of one sequence, looked up if None.
+    context_lens counts the new tokens too: their keys and values are in the cache
+    already. A sequence may have no query in this step. `max_seqlen_q` is the most
+    queries of one sequence, looked up if None.
     """
     backend = choose("paged_prefill", q, backend, q.shape[-1])
     check_paged(

@@ -1,9 +1,11 @@
 """RMSNorm in one pass, and its gradient without atomics.
 
-Zhang and Sennrich 2019, equation 4. y = x r w with r = 1 / sqrt(mean(x^2) + eps). Forward reads a row once and keeps r.
-Backward, with g = dy w for one row of C numbers: dx = r (g - x r^2 mean(g x)), and dw = sum over rows of dy x r.
-That sum runs over rows that other programs hold: each program sums the rows it has into a row of its own, and a
-second, small step adds these rows up. The order of additions is then the same in every run; with atomics it is not.
+Zhang and Sennrich 2019, equation 4. y = x r w with r = 1 / sqrt(mean(x^2) + eps).
+Forward reads a row once and keeps r. Backward, with g = dy w for one row of C numbers:
+dx = r (g - x r^2 mean(g x)), and dw = sum over rows of dy x r. That sum runs over rows
+that other programs hold: each program sums the rows it has into a row of its own, and a
+second, small step adds these rows up. The order of additions is then the same in every
+run; with atomics it is not.
 
 Not here: rows so long that they don't fit one program (65,536 numbers), LayerNorm.
 """
@@ -42,7 +44,9 @@ def rms_norm_backward_twin(
     factor: Float[Tensor, "R"],
     num_programs: int = 4,
 ) -> tuple[Float[Tensor, "R C"], Float[Tensor, "C"]]:
-    """Gradients of x and weight; the weight's from one partial sum for each of `num_programs`."""
+    """Gradients of x and weight; the weight's from one partial sum for each of
+    `num_programs`.
+    """
     grad_, x_, weight_ = (
         grad.to(factor.dtype),
         x.to(factor.dtype),
@@ -196,7 +200,8 @@ def rms_norm(
 ) -> Float[Tensor, "... C"]:
     """x / sqrt(mean of squares + eps) * weight over the last dimension, with gradients.
 
-    `num_programs` share the rows in the backward pass: two for each multiprocessor of a GPU unless given.
+    `num_programs` share the rows in the backward pass: two for each multiprocessor of a
+    GPU unless given.
     """
     backend = choose("rms_norm", x, backend)
     if not 0 < x.shape[-1] <= LONGEST_ROW:

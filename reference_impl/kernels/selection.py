@@ -1,15 +1,17 @@
-"""Whether layers run our kernels or torch's operators: one switch, and the record that decides its default.
+"""Whether layers run our kernels or torch's operators: one switch, and the record that
+decides its default.
 
     "proven"    on a GPU those of our kernels that the committed GPU record shows right and faster: the default
     "torch"     none
     "triton"    all, wherever one can run: on a GPU, or in Triton's interpreter
 
-W2S_KERNELS sets it before Python starts, `use_kernels` inside a program. `PROVEN` is what `bench/gpu_verdict.py` makes
-of the committed bench/results/gpu.json, and a test compares the two: without a record it is empty, and layers run what
-torch has.
+W2S_KERNELS sets it before Python starts, `use_kernels` inside a program. `PROVEN` is
+what `bench/gpu_verdict.py` makes of the committed bench/results/gpu.json, and a test
+compares the two: without a record it is empty, and layers run what torch has.
 
-Not here: the kernels; attention to a cache in blocks and writing to it, for which torch has no operator, so that a GPU
-always runs ours (see `backend`). This module imports no Triton: layers ask it at every call.
+Not here: the kernels; attention to a cache in blocks and writing to it, for which torch
+has no operator, so that a GPU always runs ours (see `backend`). This module imports no
+Triton: layers ask it at every call.
 """
 
 import contextlib
@@ -48,7 +50,9 @@ _choice = _checked(os.environ.get("W2S_KERNELS", "proven"))
 
 @contextlib.contextmanager
 def use_kernels(choice: str) -> Iterator[None]:
-    """Run the layers inside this block with the kernels of this choice, in every thread."""
+    """Run the layers inside this block with the kernels of this choice, in every
+    thread.
+    """
     global _choice
     before, _choice = _choice, _checked(choice)
     try:

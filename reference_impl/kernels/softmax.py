@@ -1,10 +1,14 @@
-"""Softmax of each row, with the maximum and the sum found in one pass: the online softmax.
+"""Softmax of each row, with the maximum and the sum found in one pass: the online
+softmax.
 
-Milakov and Gimelshein 2018, algorithm 3. A safe softmax needs the row's maximum before it can sum, which is one pass
-more over memory. Online, a running sum is kept relative to the running maximum; when a larger one comes, the sum is
-multiplied by exp(old - new) and goes on. Flash attention is this, with values in the place of the ones that are summed.
+Milakov and Gimelshein 2018, algorithm 3. A safe softmax needs the row's maximum before
+it can sum, which is one pass more over memory. Online, a running sum is kept relative
+to the running maximum; when a larger one comes, the sum is multiplied by exp(old - new)
+and goes on. Flash attention is this, with values in the place of the ones that are
+summed.
 
-Not here: the backward pass, which needs no trick (see `flash_attention_backward` for one that does).
+Not here: the backward pass, which needs no trick (see `flash_attention_backward` for
+one that does).
 """
 
 from typing import no_type_check
@@ -20,8 +24,12 @@ LARGEST_BLOCK = 4096
 
 
 def online_softmax(x: Float[Tensor, "R C"], block: int = 128) -> Float[Tensor, "R C"]:
-    """Softmax over the last dimension, `block` columns at a time. A row of -inf alone gives NaN, as torch's does."""
-    # Half precision is summed in float32. The lowest finite number starts the maximum: -inf minus -inf is a NaN.
+    """Softmax over the last dimension, `block` columns at a time.
+
+    A row of -inf alone gives NaN, as torch's does.
+    """
+    # Half precision is summed in float32. The lowest finite number starts the maximum:
+    # -inf minus -inf is a NaN.
     work = torch.promote_types(x.dtype, torch.float32)
     peak = torch.full(
         (len(x),), torch.finfo(work).min, dtype=work, device=x.device
@@ -50,7 +58,8 @@ def _softmax_kernel(
     row = tl.program_id(0).to(tl.int64)
     x += row * stride_x
     out += row * num_columns
-    # A row of one block is read from memory once: the second pass finds it in the cache.
+    # A row of one block is read from memory once: the second pass finds it in the
+    # cache.
     peak = tl.full([], LOWEST, tl.float32)
     total = tl.full([], 0.0, tl.float32)
     for start in range(0, num_columns, BLOCK):
@@ -77,7 +86,11 @@ def _softmax_kernel(
 def softmax(
     x: Float[Tensor, "R C"], *, backend: str | None = None, block: int | None = None
 ) -> Float[Tensor, "R C"]:
-    """Softmax of each row. Columns are read `block` (a power of two) at a time, all at once if None and they fit."""
+    """Softmax of each row.
+
+    Columns are read `block` (a power of two) at a time, all at once if None and they
+    fit.
+    """
     backend = choose("softmax", x, backend)
     num_rows, num_columns = x.shape
     if not x.numel():

@@ -1,7 +1,8 @@
 """SwiGLU's gate in one pass: silu(gate) * up, and its gradient.
 
-Shazeer 2020, equation 6. Written in torch, silu's result goes to memory and comes back; fused, two numbers are read and
-one is written. The backward pass reads three and writes two, and keeps only the inputs: silu is computed again.
+Shazeer 2020, equation 6. Written in torch, silu's result goes to memory and comes back;
+fused, two numbers are read and one is written. The backward pass reads three and writes
+two, and keeps only the inputs: silu is computed again.
 
 Not here: the matrices on both sides (see `layers.feed_forward`).
 """
@@ -20,7 +21,9 @@ BLOCK = 1024
 def swiglu_twin(
     gate: Float[Tensor, "R C"], up: Float[Tensor, "R C"]
 ) -> Float[Tensor, "R C"]:
-    """gate * sigmoid(gate) * up; half precision is multiplied in float32 and rounded once."""
+    """gate * sigmoid(gate) * up; half precision is multiplied in float32 and rounded
+    once.
+    """
     work = torch.promote_types(gate.dtype, torch.float32)
     gate_, up_ = gate.to(work), up.to(work)
     return (gate_ * gate_.sigmoid() * up_).to(gate.dtype)
@@ -145,7 +148,10 @@ def swiglu(
     *,
     backend: str | None = None,
 ) -> Float[Tensor, "... C"]:
-    """silu(gate) * up, with gradients. gate and up have one dtype and may be the two halves of a wider matrix."""
+    """silu(gate) * up, with gradients.
+
+    gate and up have one dtype and may be the two halves of a wider matrix.
+    """
     backend = choose("swiglu", gate, backend)
     flat = _SwiGLU.apply(
         gate.reshape(-1, gate.shape[-1]), up.reshape(-1, up.shape[-1]), backend

@@ -1,13 +1,17 @@
-"""Which keys a tile of queries sees, and which tiles of keys need a mask: the arithmetic that all attention shares.
+"""Which keys a tile of queries sees, and which tiles of keys need a mask: the
+arithmetic that all attention shares.
 
-Queries are the last of the keys: of T queries and S keys, query t has position t + S - T. Causal, a query sees keys up
-to its own position; with a window of W, only the last W of these, itself included (Mistral's, Jiang et al. 2023).
+Queries are the last of the keys: of T queries and S keys, query t has position t + S -
+T. Causal, a query sees keys up to its own position; with a window of W, only the last W
+of these, itself included (Mistral's, Jiang et al. 2023).
 
-A tile of queries walks over tiles of keys in three stretches: tiles that the window's edge cuts, tiles that all its
-queries see whole, tiles that the diagonal or the end of the keys cuts. Only the first and last build a mask; without a
-window the first is empty. A window so moves the start of the walk, and cost grows by W, not by S.
+A tile of queries walks over tiles of keys in three stretches: tiles that the window's
+edge cuts, tiles that all its queries see whole, tiles that the diagonal or the end of
+the keys cuts. Only the first and last build a mask; without a window the first is
+empty. A window so moves the start of the walk, and cost grows by W, not by S.
 
-The other way round, a tile of keys walks over tiles of queries, which the backward pass does.
+The other way round, a tile of keys walks over tiles of queries, which the backward pass
+does.
 """
 
 import math
@@ -34,7 +38,9 @@ def visible(
     window: int | None,
     device: torch.device | None = None,
 ) -> Bool[Tensor, "r c"]:
-    """True where the query of a row may see the key of a column, for one tile or for all."""
+    """True where the query of a row may see the key of a column, for one tile or for
+    all.
+    """
     query = torch.arange(rows.start, rows.stop, device=device)[:, None] + (
         num_keys - num_queries
     )
@@ -108,9 +114,11 @@ def key_ranges(
     CAUSAL: tl.constexpr,
     WINDOWED: tl.constexpr,
 ):
-    """Bounds of the three stretches for queries at positions first to first + ROWS: the middle needs no mask.
+    """Bounds of the three stretches for queries at positions first to first + ROWS: the
+    middle needs no mask.
 
-    Gives start, middle, end of middle, stop; the middle may be empty or upside down, which its loop takes as empty.
+    Gives start, middle, end of middle, stop; the middle may be empty or upside down,
+    which its loop takes as empty.
     """
     start = 0
     middle = 0
@@ -139,7 +147,9 @@ def query_ranges(
     CAUSAL: tl.constexpr,
     WINDOWED: tl.constexpr,
 ):
-    """Bounds of the three stretches of queries for keys first_key to first_key + COLUMNS; see `key_ranges`."""
+    """Bounds of the three stretches of queries for keys first_key to first_key +
+    COLUMNS; see `key_ranges`.
+    """
     start = 0
     middle = 0
     middle_end = num_queries // ROWS * ROWS
@@ -160,7 +170,9 @@ def query_ranges(
 def tile_mask(
     query, key, num_keys, window, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr
 ):
-    """True where a query at this position sees this key; `query` and `key` broadcast against each other."""
+    """True where a query at this position sees this key; `query` and `key` broadcast
+    against each other.
+    """
     mask = (key < num_keys) & (query == query)
     if CAUSAL:
         mask = mask & (key <= query)
@@ -172,11 +184,12 @@ def tile_mask(
 @triton.jit
 @no_type_check
 def attend(q, k, v, peak, total, mixed, scale, mask, MASKED: tl.constexpr):
-    """One step of the online softmax: what these keys (D, columns) add to the queries (rows, D).
+    """One step of the online softmax: what these keys (D, columns) add to the queries
+    (rows, D).
 
-    `peak` is the largest score so far in units of log 2, `total` the sum of 2^(score - peak), `mixed` the values
-    weighted by that. The peak starts at a finite number: a tile with no visible key would otherwise be
-    2^(-inf - -inf), a NaN.
+    `peak` is the largest score so far in units of log 2, `total` the sum of 2^(score -
+    peak), `mixed` the values weighted by that. The peak starts at a finite number: a
+    tile with no visible key would otherwise be 2^(-inf - -inf), a NaN.
     """
     scores = tl.dot(q, k, input_precision="ieee")
     if MASKED:

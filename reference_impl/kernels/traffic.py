@@ -1,11 +1,14 @@
 """Bytes moved between memory and the processor: by formula, and counted in the twins.
 
-Dao et al. 2022, section 3.2 and theorem 2. Standard attention writes N x N scores down and reads them back, twice: with
-N queries and keys of d numbers, 4 N d + 4 N^2 accesses. Flash attention reads K and V once for each tile of queries:
-with tiles as tall as the fast memory of M numbers allows, of order N^2 d^2 / M. It does no fewer operations.
+Dao et al. 2022, section 3.2 and theorem 2. Standard attention writes N x N scores down
+and reads them back, twice: with N queries and keys of d numbers, 4 N d + 4 N^2
+accesses. Flash attention reads K and V once for each tile of queries: with tiles as
+tall as the fast memory of M numbers allows, of order N^2 d^2 / M. It does no fewer
+operations.
 
-A twin loads and stores tiles by `load` and `store`, which count while `counting` is on. So what the formulas claim is
-what the code did. Not here: time, for which bytes are an explanation (see `bench`).
+A twin loads and stores tiles by `load` and `store`, which count while `counting` is on.
+So what the formulas claim is what the code did. Not here: time, for which bytes are an
+explanation (see `bench`).
 """
 
 import contextlib
@@ -65,7 +68,9 @@ def store(
 def standard_attention_bytes(
     num_tokens: int, num_heads: int, head_dim: int, element_size: int
 ) -> int:
-    """Algorithm 0 of the paper: read Q, K; write S; read S; write P; read P, V; write O."""
+    """Algorithm 0 of the paper: read Q, K; write S; read S; write P; read P, V; write
+    O.
+    """
     return num_heads * (4 * num_tokens * head_dim + 4 * num_tokens**2) * element_size
 
 
@@ -78,11 +83,13 @@ def flash_attention_bytes(
     columns: int | None = None,
     num_kv_heads: int | None = None,
 ) -> int:
-    """Forward, queries outside and keys inside, as in Dao 2023: Q and O once, K and V once for each tile of `rows`.
+    """Forward, queries outside and keys inside, as in Dao 2023: Q and O once, K and V
+    once for each tile of `rows`.
 
-    A number in float32 for each query and head is written too, the log-sum-exp that the backward pass needs. With
-    `columns`, attention is causal, and a tile of queries reads the tiles of keys up to its last query only. A twin
-    reads a group's keys once for all its heads; pass `num_kv_heads` to count so.
+    A number in float32 for each query and head is written too, the log-sum-exp that the
+    backward pass needs. With `columns`, attention is causal, and a tile of queries
+    reads the tiles of keys up to its last query only. A twin reads a group's keys once
+    for all its heads; pass `num_kv_heads` to count so.
     """
     num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
     keys_read = 0
@@ -106,7 +113,9 @@ def paged_decode_bytes(
     head_dim: int,
     element_size: int,
 ) -> int:
-    """One step for these contexts: every key and value once, queries in and results out. Nothing else is large."""
+    """One step for these contexts: every key and value once, queries in and results
+    out. Nothing else is large.
+    """
     return (
         (2 * sum(context_lens) * num_kv_heads + 2 * len(context_lens) * num_heads)
         * head_dim

@@ -1,9 +1,11 @@
 """Vector addition: the smallest kernel, with everything that all others have.
 
-Tillet et al. 2019, section 3. A kernel is started many times at once; each start is a program that knows its number
-and works on a block of elements. The last block is ragged: a mask keeps its loads and stores inside the vector.
+Tillet et al. 2019, section 3. A kernel is started many times at once; each start is a
+program that knows its number and works on a block of elements. The last block is
+ragged: a mask keeps its loads and stores inside the vector.
 
-Not here: any gain. Addition is bound by memory, and torch's own reaches the same bandwidth.
+Not here: any gain. Addition is bound by memory, and torch's own reaches the same
+bandwidth.
 """
 
 from typing import no_type_check
@@ -18,7 +20,9 @@ from reference_impl.kernels.backend import choose, device_of, tl, triton
 def vector_add_twin(
     x: Float[Tensor, "C"], y: Float[Tensor, "C"], block: int = 1024
 ) -> Float[Tensor, "C"]:
-    """x + y, one block after the other; on a GPU the blocks are programs that run side by side."""
+    """x + y, one block after the other; on a GPU the blocks are programs that run side
+    by side.
+    """
     out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     for start in range(
         0, len(x), block
@@ -46,7 +50,10 @@ def vector_add(
     backend: str | None = None,
     block: int = 1024,
 ) -> Float[Tensor, "C"]:
-    """x + y for vectors of one dtype, with any stride. `block` is a power of two and must not change the sum."""
+    """x + y for vectors of one dtype, with any stride.
+
+    `block` is a power of two and must not change the sum.
+    """
     if choose("vector_add", x, backend) == "torch":
         return vector_add_twin(x, y, block)
     out = torch.empty(x.shape, dtype=x.dtype, device=x.device)

@@ -14,6 +14,7 @@
     joined         layers of one input in one product, for decoding on a GPU
     lora           a low-rank update beside a trained matrix
 
-Letters in shapes: B sequences, T queries or tokens, S keys, C width of a token, H heads, K heads of keys and values,
-D width of a head, F width inside the feed-forward, V entries of the vocabulary.
+Letters in shapes: B sequences, T queries or tokens, S keys, C width of a token, H
+heads, K heads of keys and values, D width of a head, F width inside the feed-forward, V
+entries of the vocabulary.
 """

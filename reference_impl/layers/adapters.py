@@ -1,11 +1,13 @@
 """Adapters: small layers between the layers of a model that does not learn.
 
-Houlsby et al. 2019, "Parameter-Efficient Transfer Learning for NLP", section 2.1: after the projection that ends
-attention, and after that which ends the feed-forward layer, a bottleneck: C numbers through m and back to C, with a
-nonlinearity between and a path around it. An adapter has 2 C m + C + m numbers. The norms learn too.
+Houlsby et al. 2019, "Parameter-Efficient Transfer Learning for NLP", section 2.1: after
+the projection that ends attention, and after that which ends the feed-forward layer, a
+bottleneck: C numbers through m and back to C, with a nonlinearity between and a path
+around it. An adapter has 2 C m + C + m numbers. The norms learn too.
 
-This is not LoRA (`layers.lora`): an adapter stands behind a layer, not beside its matrix, and bends what comes out. So
-it cannot be merged, and the model is deeper for good.
+This is not LoRA (`layers.lora`): an adapter stands behind a layer, not beside its
+matrix, and bends what comes out. So it cannot be merged, and the model is deeper for
+good.
 
 Not here: one adapter a block, adapters that are joined or switched among tasks.
 """
@@ -45,9 +47,11 @@ class Adapter(nn.Module):
 
 
 def add_adapters(model: nn.Module, targets: Sequence[str], size: int) -> list[str]:
-    """Put an adapter behind each linear layer whose name ends with a target; they and the norms are all that learns.
+    """Put an adapter behind each linear layer whose name ends with a target; they and
+    the norms are all that learns.
 
-    Returns the full names of what was wrapped. Every target must name at least one layer.
+    Returns the full names of what was wrapped. Every target must name at least one
+    layer.
     """
     matched = {
         name: module

@@ -1,12 +1,16 @@
-"""Attention: every query takes a weighted mean of the values, weighted by how well it fits their keys.
+"""Attention: every query takes a weighted mean of the values, weighted by how well it
+fits their keys.
 
-Vaswani et al. 2017, sections 3.2.1 (scaled dot-product) and 3.2.2 (multi-head); Shazeer 2019 (one head of keys and
-values for all queries: multi-query); Ainslie et al. 2023 (one for each group: grouped-query).
+Vaswani et al. 2017, sections 3.2.1 (scaled dot-product) and 3.2.2 (multi-head); Shazeer
+2019 (one head of keys and values for all queries: multi-query); Ainslie et al. 2023
+(one for each group: grouped-query).
 
-`attention_weights` and `plain_attention` are the formula, with every score in memory. `attention` gives the same
-through torch's fused operator, which never writes the T x S scores down where it can. Models use the second.
+`attention_weights` and `plain_attention` are the formula, with every score in memory.
+`attention` gives the same through torch's fused operator, which never writes the T x S
+scores down where it can. Models use the second.
 
-Not here: which positions (see `positions`, `relative`, `rotary`), caches (see `generation`), kernels (see `kernels`).
+Not here: which positions (see `positions`, `relative`, `rotary`), caches (see
+`generation`), kernels (see `kernels`).
 """
 
 import torch
@@ -40,10 +44,14 @@ def attention_weights(
     bias: Float[Tensor, "..."] | None = None,
     scale: float | None = None,
 ) -> Float[Tensor, "B H T S"]:
-    """softmax(q . k * scale + bias) over the keys that the mask leaves; a row that sees no key is all zeros.
+    """softmax(q .
 
-    The scale is 1 / sqrt(D) unless given: dot products of D independent terms have standard deviation sqrt(D), and
-    without it the softmax would sit where its gradient vanishes (section 3.2.1, footnote 4).
+    k * scale + bias) over the keys that the mask leaves; a row that sees no key is all
+    zeros.
+
+    The scale is 1 / sqrt(D) unless given: dot products of D independent terms have
+    standard deviation sqrt(D), and without it the softmax would sit where its gradient
+    vanishes (section 3.2.1, footnote 4).
     """
     _check(q, k, mask)
     k = k.repeat_interleave(
@@ -56,7 +64,8 @@ def attention_weights(
         scores = scores + bias
     if mask is None:
         return scores.softmax(-1)
-    # The lowest finite number, not -inf: a row of nothing else would be 0/0, a NaN for the next line to wipe away.
+    # The lowest finite number, not -inf: a row of nothing else would be 0/0, a NaN for
+    # the next line to wipe away.
     weights = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1)
     return weights.masked_fill(~mask, 0)
 
@@ -69,7 +78,10 @@ def plain_attention(
     bias: Float[Tensor, "..."] | None = None,
     scale: float | None = None,
 ) -> Float[Tensor, "B H T D"]:
-    """The formula of section 3.2.1. A row that is fully masked gives zeros. See `attention` for the arguments."""
+    """The formula of section 3.2.1.
+
+    A row that is fully masked gives zeros. See `attention` for the arguments.
+    """
     v = v.repeat_interleave(q.shape[1] // v.shape[1], dim=1)
     return attention_weights(q, k, mask, bias, scale) @ v
 
@@ -85,14 +97,17 @@ def attention(
     causal: bool = False,
     dropout: float = 0.0,
 ) -> Float[Tensor, "B H T D"]:
-    """What `plain_attention` gives, by torch's fused operator, or by our kernel where `kernels.selection` says so.
+    """What `plain_attention` gives, by torch's fused operator, or by our kernel where
+    `kernels.selection` says so.
 
-    `mask` is True where a query may see a key, `bias` is added to the scores; both broadcast to (B, H, T, S).
-    `causal` lets a query see itself and what came before, where the queries are the last T of the S keys; without a
-    mask and with T = S it costs no memory. `dropout` is the share of weights set to zero, in training.
+    `mask` is True where a query may see a key, `bias` is added to the scores; both
+    broadcast to (B, H, T, S). `causal` lets a query see itself and what came before,
+    where the queries are the last T of the S keys; without a mask and with T = S it
+    costs no memory. `dropout` is the share of weights set to zero, in training.
 
-    A single query stays with torch: our kernel works on tiles of 128 queries by one program, and would leave the rest of
-    a GPU idle. The engine's decoding has a kernel that cuts the keys (`kernels.paged_decode`).
+    A single query stays with torch: our kernel works on tiles of 128 queries by one
+    program, and would leave the rest of a GPU idle. The engine's decoding has a kernel
+    that cuts the keys (`kernels.paged_decode`).
     """
     _check(q, k, mask)
     grouped = q.shape[1] != k.shape[1]
@@ -132,10 +147,12 @@ def attention(
 
 
 class LayerCache:
-    """Keys and values of one layer for the tokens before, so that they are not computed again (see `generation`).
+    """Keys and values of one layer for the tokens before, so that they are not computed
+    again (see `generation`).
 
-    A model's cache is a sequence of these, one a layer. A kind of cache says how it keeps them, by `append`; one that
-    keeps them in no single tensor attends in its own way (see `engine`).
+    A model's cache is a sequence of these, one a layer. A kind of cache says how it
+    keeps them, by `append`; one that keeps them in no single tensor attends in its own
+    way (see `engine`).
     """
 
     length = 0  # tokens before
@@ -156,13 +173,17 @@ class LayerCache:
         mask: Bool[Tensor, "..."] | None,
         dropout: float,
     ) -> Float[Tensor, "B H T D"]:
-        """Keep k and v; every query attends to itself and to what came before and the mask leaves."""
+        """Keep k and v; every query attends to itself and to what came before and the
+        mask leaves.
+        """
         return attention(q, *self.append(k, v), mask, causal=True, dropout=dropout)
 
     def window_mask(
         self, num_queries: int, window: int | None, device: torch.device
     ) -> Bool[Tensor, "T S"] | None:
-        """What a sliding window leaves the next queries to see; None while all is in sight."""
+        """What a sliding window leaves the next queries to see; None while all is in
+        sight.
+        """
         return sliding_mask(num_queries, self.length + num_queries, window, device)
 
 
@@ -174,7 +195,9 @@ def causal_attention(
     cache: LayerCache | None = None,
     dropout: float = 0.0,
 ) -> Float[Tensor, "B H T D"]:
-    """Attention to itself and to what came before, of which keys and values are in the cache, if there is one."""
+    """Attention to itself and to what came before, of which keys and values are in the
+    cache, if there is one.
+    """
     if cache is None:
         return attention(q, k, v, mask, causal=True, dropout=dropout)
     return cache.attend(q, k, v, mask, dropout)
@@ -191,11 +214,12 @@ def merge_heads(x: Float[Tensor, "B H T D"]) -> Float[Tensor, "B T W"]:
 
 
 class MultiHeadAttention(nn.Module):
-    """Project to queries, keys and values, attend in each head alone, put side by side, mix by a last projection.
+    """Project to queries, keys and values, attend in each head alone, put side by side,
+    mix by a last projection.
 
-    With num_kv_heads < num_heads keys and values are shared by groups of query heads; with one it is multi-query.
-    Attention to another sequence (`memory`) takes keys and values from there. T5 sets scale=1 and a head_dim of its
-    own.
+    With num_kv_heads < num_heads keys and values are shared by groups of query heads;
+    with one it is multi-query. Attention to another sequence (`memory`) takes keys and
+    values from there. T5 sets scale=1 and a head_dim of its own.
     """
 
     def __init__(
@@ -231,7 +255,9 @@ class MultiHeadAttention(nn.Module):
     def keys_values(
         self, source: Float[Tensor, "B S C"]
     ) -> tuple[Float[Tensor, "B K S D"], Float[Tensor, "B K S D"]]:
-        """What attention to the source needs of it, without rotary positions: to be kept while queries come."""
+        """What attention to the source needs of it, without rotary positions: to be
+        kept while queries come.
+        """
         return split_heads(self.key(source), self.num_kv_heads), split_heads(
             self.value(source), self.num_kv_heads
         )
@@ -248,10 +274,12 @@ class MultiHeadAttention(nn.Module):
         packing: Packing | None = None,
         known: tuple[Float[Tensor, "B K S D"], Float[Tensor, "B K S D"]] | None = None,
     ) -> Float[Tensor, "B T C"]:
-        """Attend from x to `memory`, or to x itself, or to what is `known` of either by `keys_values`.
+        """Attend from x to `memory`, or to x itself, or to what is `known` of either by
+        `keys_values`.
 
-        `rotary` turns queries and keys by their positions in x; it can't be given with `known`. A `packing` keeps
-        attention inside each of the sequences that lie end to end in x, in the place of a mask.
+        `rotary` turns queries and keys by their positions in x; it can't be given with
+        `known`. A `packing` keeps attention inside each of the sequences that lie end
+        to end in x, in the place of a mask.
         """
         if rotary is not None and known is not None:
             raise ModelInputError(

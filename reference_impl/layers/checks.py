@@ -1,7 +1,9 @@
-"""What a model can't take, refused before it becomes a wrong number: each error names both sides and the remedy.
+"""What a model can't take, refused before it becomes a wrong number: each error names
+both sides and the remedy.
 
-torch broadcasts a mask of the wrong shape in silence, takes a float mask where a Boolean was meant, and reports an id
-past the vocabulary as "index out of range in self".
+torch broadcasts a mask of the wrong shape in silence, takes a float mask where a
+Boolean was meant, and reports an id past the vocabulary as "index out of range in
+self".
 """
 
 from collections.abc import Sequence
@@ -30,7 +32,10 @@ def _check_whole(numbers: Tensor, what: str) -> None:
 
 
 def _outside(numbers: Tensor, bound: int) -> int | None:
-    """A number outside [0, bound). Looked for on the CPU only: a GPU would be waited for until its queue is empty."""
+    """A number outside [0, bound).
+
+    Looked for on the CPU only: a GPU would be waited for until its queue is empty.
+    """
     if numbers.device.type != "cpu" or not numbers.numel():
         return None
     low, high = (int(number) for number in numbers.aminmax())
@@ -47,7 +52,8 @@ def _check_shape(what: str, given: Tensor, shape: tuple[int, ...]) -> None:
 def check_ids(
     ids: Tensor, vocab_size: int, max_positions: int | None = None, start: int = 0
 ) -> None:
-    """Refuse ids (B, T) that are not whole numbers of [0, vocab_size), none at all, or longer than the positions.
+    """Refuse ids (B, T) that are not whole numbers of [0, vocab_size), none at all, or
+    longer than the positions.
 
     `start` is how many tokens came before, in a cache.
     """
@@ -86,7 +92,10 @@ def check_segments(segments: Tensor, shape: tuple[int, ...], num_segments: int) 
 
 
 def check_positions(positions: Tensor | None, shape: tuple[int, ...]) -> None:
-    """Refuse positions that are not one whole number of 0 or more for each id. None is well: they count from 0."""
+    """Refuse positions that are not one whole number of 0 or more for each id.
+
+    None is well: they count from 0.
+    """
     if positions is None:
         return
     _check_whole(positions, "positions")
@@ -98,7 +107,9 @@ def check_positions(positions: Tensor | None, shape: tuple[int, ...]) -> None:
 
 
 def check_memory(target: Tensor, memory: Tensor) -> None:
-    """Refuse targets that are not one row for each source that was read: torch would repeat a single source."""
+    """Refuse targets that are not one row for each source that was read: torch would
+    repeat a single source.
+    """
     if len(target) != len(memory):
         raise ModelInputError(
             f"{len(target)} targets but {len(memory)} sources: give one row of each"
@@ -117,7 +128,10 @@ def check_choices(ids: Tensor) -> None:
 
 
 def check_mask(mask: Tensor | None, shape: tuple[int, ...]) -> None:
-    """Refuse a mask of tokens that is not Boolean or not of the shape of the ids. None is well: every token is real."""
+    """Refuse a mask of tokens that is not Boolean or not of the shape of the ids.
+
+    None is well: every token is real.
+    """
     if mask is None:
         return
     if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
@@ -135,9 +149,11 @@ def check_decoding(
     cache: Sequence | None,
     config,
 ) -> int:
-    """Refuse what a decoder can't take, and return how many tokens came before, in its cache.
+    """Refuse what a decoder can't take, and return how many tokens came before, in its
+    cache.
 
-    The mask is for all tokens so far. Positions that are given lift the limit on the width of `ids`.
+    The mask is for all tokens so far. Positions that are given lift the limit on the
+    width of `ids`.
     """
     if cache is not None and len(cache) not in (0, config.num_layers):
         raise ModelInputError(
@@ -156,7 +172,9 @@ def check_decoding(
 
 
 def check_heads(hidden_size: int, num_heads: int, num_kv_heads: int) -> None:
-    """Refuse heads that don't divide: the width by the heads, the heads by those of keys and values."""
+    """Refuse heads that don't divide: the width by the heads, the heads by those of
+    keys and values.
+    """
     if hidden_size % num_heads:
         raise ModelInputError(
             f"hidden_size {hidden_size} is not a multiple of num_heads {num_heads}"

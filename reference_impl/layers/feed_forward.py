@@ -1,8 +1,8 @@
 """The feed-forward layer: each token alone, through a wider layer and back.
 
-Vaswani et al. 2017, section 3.3 (ReLU); Maas et al. 2013, section 2 (leaky ReLU); Hendrycks and Gimpel 2016, section 2
-(GELU and its tanh form);
-Shazeer 2020, equations 5 and 6 (gated: GeGLU, SwiGLU).
+Vaswani et al. 2017, section 3.3 (ReLU); Maas et al. 2013, section 2 (leaky ReLU);
+Hendrycks and Gimpel 2016, section 2 (GELU and its tanh form); Shazeer 2020, equations 5
+and 6 (gated: GeGLU, SwiGLU).
 """
 
 import math
@@ -19,17 +19,23 @@ from reference_impl.layers.joined import products
 
 
 def leaky_relu(x: Float[Tensor, "..."], slope: float = 0.01) -> Float[Tensor, "..."]:
-    """x where it is above zero, and slope * x below: a small positive slope, so that a gradient comes back from both sides."""
+    """x where it is above zero, and slope * x below: a small positive slope, so that a
+    gradient comes back from both sides.
+    """
     return torch.where(x > 0, x, slope * x)
 
 
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-    """x times the probability that a normal number is below x: a ReLU whose corner is rounded."""
+    """x times the probability that a normal number is below x: a ReLU whose corner is
+    rounded.
+    """
     return x * 0.5 * (1 + torch.erf(x / math.sqrt(2)))
 
 
 def gelu_tanh(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-    """GELU with tanh in the place of erf, as GPT computes it; off by less than 0.0005 everywhere (a test looks)."""
+    """GELU with tanh in the place of erf, as GPT computes it; off by less than 0.0005
+    everywhere (a test looks).
+    """
     return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
 
@@ -42,7 +48,8 @@ def _fused_gelu_tanh(x: Tensor) -> Tensor:
     return F.gelu(x, approximate="tanh")
 
 
-# By the names that published configurations use; torch's fused operators, equal to the formulas above by test.
+# By the names that published configurations use; torch's fused operators, equal to the
+# formulas above by test.
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
     "gelu": F.gelu,
@@ -64,7 +71,10 @@ def activation(name: str) -> Callable[[Tensor], Tensor]:
 
 
 class FeedForward(nn.Module):
-    """down(activation(up(x))). T5 drops some of what is between; BERT and GPT do not."""
+    """down(activation(up(x))).
+
+    T5 drops some of what is between; BERT and GPT do not.
+    """
 
     def __init__(
         self,
@@ -86,9 +96,12 @@ class FeedForward(nn.Module):
 
 
 class GatedFeedForward(nn.Module):
-    """down(activation(gate(x)) * up(x)): SwiGLU with "silu", GeGLU with "gelu". T5 1.1 drops some of what is between.
+    """down(activation(gate(x)) * up(x)): SwiGLU with "silu", GeGLU with "gelu".
 
-    Three matrices in the place of two; at two thirds of the intermediate size there are as many parameters.
+    T5 1.1 drops some of what is between.
+
+    Three matrices in the place of two; at two thirds of the intermediate size there are
+    as many parameters.
     """
 
     def __init__(

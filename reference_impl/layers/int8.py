@@ -1,10 +1,13 @@
-"""Linear layers with weights of eight bits, for decoding on a CPU: a step for one token reads a quarter of the bytes.
+"""Linear layers with weights of eight bits, for decoding on a CPU: a step for one token
+reads a quarter of the bytes.
 
-Each row of a matrix is divided by its own scale, its largest absolute value over 127, and rounded to whole numbers
-(symmetric, per output channel; Dettmers et al. 2022, "LLM.int8()", section 2.1, calls it absmax). Activations are not
-quantised. Few rows go through torch's `_weight_int8pack_mm`, which is quick for bfloat16 activations only: they, and
-what comes out, are rounded to eight bits of mantissa. Many rows, as in a prompt, meet the matrix multiplied out, and
-so do those of a width that is no multiple of 32.
+Each row of a matrix is divided by its own scale, its largest absolute value over 127,
+and rounded to whole numbers (symmetric, per output channel; Dettmers et al. 2022,
+"LLM.int8()", section 2.1, calls it absmax). Activations are not quantised. Few rows go
+through torch's `_weight_int8pack_mm`, which is quick for bfloat16 activations only:
+they, and what comes out, are rounded to eight bits of mantissa. Many rows, as in a
+prompt, meet the matrix multiplied out, and so do those of a width that is no multiple
+of 32.
 
 Not here: four bits, groups within a row, quantised activations or caches, training.
 """
@@ -26,7 +29,9 @@ INPUTS, OUTPUTS = 32, 4
 def quantize_rows(
     weight: Float[Tensor, "R I"],
 ) -> tuple[Int8[Tensor, "R I"], Float[Tensor, "R"]]:
-    """Whole numbers from -127 to 127 and each row's scale; their product is within half a scale of `weight`."""
+    """Whole numbers from -127 to 127 and each row's scale; their product is within half
+    a scale of `weight`.
+    """
     scale = weight.detach().float().abs().amax(1) / 127
     scale = torch.where(scale > 0, scale, 1.0)  # a row of zeros
     return (weight.detach().float() / scale[:, None]).round().to(torch.int8), scale
@@ -54,7 +59,10 @@ class Int8Linear(nn.Module):
         self.bias = bias
 
     def forward(self, x: Float[Tensor, "*B I"]) -> Float[Tensor, "*B O"]:
-        """In the dtype of x. Scales are multiplied in after the product, so that they keep their precision."""
+        """In the dtype of x.
+
+        Scales are multiplied in after the product, so that they keep their precision.
+        """
         few = x.numel() <= FEW * self.in_features
         if not few or self.in_features % INPUTS:
             return linear(x, self._multiplied_out(0).to(x.dtype), self.bias)
@@ -95,9 +103,11 @@ class Int8Embedding(nn.Module):
 
 @torch.no_grad()
 def quantize(model: nn.Module) -> None:
-    """Replace all linear layers of a model on a CPU, in place; and its embedding, if the output layer is the same matrix.
+    """Replace all linear layers of a model on a CPU, in place; and its embedding, if
+    the output layer is the same matrix.
 
-    Norms, positions and an embedding of its own stay as they are: a step reads few of their numbers.
+    Norms, positions and an embedding of its own stay as they are: a step reads few of
+    their numbers.
     """
     embedding = model.embedding
     if embedding.weight.device.type != "cpu":

@@ -1,11 +1,13 @@
 """Linear layers of one input in one product: queries, keys and values; gate and up.
 
-A decoding step on a GPU multiplies each matrix by a few rows. Such a product is short, and starting it costs as much as
-doing it: one product of three matrices that lie one below the other starts once (as vLLM's QKVParallelLinear). Names,
-shapes and numbers of the layers stay; only where their matrices lie is changed, by `lay_together`.
+A decoding step on a GPU multiplies each matrix by a few rows. Such a product is short,
+and starting it costs as much as doing it: one product of three matrices that lie one
+below the other starts once (as vLLM's QKVParallelLinear). Names, shapes and numbers of
+the layers stay; only where their matrices lie is changed, by `lay_together`.
 
-`products` sees where they lie at each call. What has moved since (to another device or dtype, under a LoRA adapter, into
-a copy) is multiplied one by one again, and so is everything while gradients are recorded.
+`products` sees where they lie at each call. What has moved since (to another device or
+dtype, under a LoRA adapter, into a copy) is multiplied one by one again, and so is
+everything while gradients are recorded.
 
 Not here: which layers are joined (see `generation.layout`).
 """
@@ -20,7 +22,9 @@ from torch.nn.functional import linear
 
 @torch.no_grad()
 def lay_together(layers: Sequence[nn.Linear]) -> None:
-    """Store the matrices of these layers one below the other, and their biases one behind the other."""
+    """Store the matrices of these layers one below the other, and their biases one
+    behind the other.
+    """
     for name in ("weight", "bias"):
         parts = [getattr(layer, name) for layer in layers]
         if parts[0] is not None:
@@ -33,7 +37,9 @@ def lay_together(layers: Sequence[nn.Linear]) -> None:
 
 
 def _together(parts: Sequence[Tensor | None]) -> Tensor | None:
-    """All parts as one tensor, without a copy; None if they don't lie one behind the other in one piece."""
+    """All parts as one tensor, without a copy; None if they don't lie one behind the
+    other in one piece.
+    """
     first, rows = parts[0], 0
     if first is None:
         return None

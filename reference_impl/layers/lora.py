@@ -1,8 +1,10 @@
 """LoRA: leave a trained matrix alone and learn a low-rank one beside it.
 
-Hu et al. 2021, "LoRA: Low-Rank Adaptation of Large Language Models", section 4.1: W x becomes W x + (alpha / r) B A x,
-with A (r, in) random and B (out, r) zero, so that training starts where the model stood. Only A and B are trained,
-r (in + out) numbers in place of in * out; `merge` adds the product to W, after which a forward pass costs what it did.
+Hu et al. 2021, "LoRA: Low-Rank Adaptation of Large Language Models", section 4.1: W x
+becomes W x + (alpha / r) B A x, with A (r, in) random and B (out, r) zero, so that
+training starts where the model stood. Only A and B are trained, r (in + out) numbers in
+place of in * out; `merge` adds the product to W, after which a forward pass costs what
+it did.
 
 Not here: adapters of embeddings, dropout before A, quantised base weights.
 """
@@ -79,10 +81,12 @@ def _layers(model: nn.Module) -> dict[str, LoRALinear]:
 def add_lora(
     model: nn.Module, targets: Sequence[str], rank: int, alpha: float | int
 ) -> list[str]:
-    """Replace each linear layer whose name ends with a target; nothing else of the model is trained any more.
+    """Replace each linear layer whose name ends with a target; nothing else of the
+    model is trained any more.
 
-    A target is a last name ("query"), or more of it where that is not enough ("attention.output", not the output
-    layer). Returns the full names of what was replaced. Every target must name at least one layer.
+    A target is a last name ("query"), or more of it where that is not enough
+    ("attention.output", not the output layer). Returns the full names of what was
+    replaced. Every target must name at least one layer.
     """
     if _layers(model):
         raise ModelInputError("the model has an adapter already: one at a time")
@@ -149,7 +153,10 @@ def lora_state(model: nn.Module) -> dict[str, Tensor]:
 
 
 def save_lora(model: nn.Module, path: Path | str) -> None:
-    """Write the adapter alone as safetensors. alpha is not in the file: add_lora is called with it before loading."""
+    """Write the adapter alone as safetensors.
+
+    alpha is not in the file: add_lora is called with it before loading.
+    """
     save_file(
         {
             name: tensor.detach().contiguous()
@@ -161,7 +168,9 @@ def save_lora(model: nn.Module, path: Path | str) -> None:
 
 @torch.no_grad()
 def load_lora(model: nn.Module, weights: dict[str, Tensor]) -> None:
-    """Copy an adapter, as `weights.safetensors_files.read_file` gives it, into a model that add_lora made ready."""
+    """Copy an adapter, as `weights.safetensors_files.read_file` gives it, into a model
+    that add_lora made ready.
+    """
     state = lora_state(model)
     if state.keys() != weights.keys():
         raise ModelInputError(

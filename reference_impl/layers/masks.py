@@ -1,10 +1,11 @@
 """Which key a query may see: a Boolean tensor, True where it may.
 
-Masks are made small, (B, 1, 1, S) or (T, S), and joined by `&`, which broadcasts them to (B, 1, T, S): all heads
-share one mask. What a Boolean can't say (ALiBi, T5's bias) is a float that is added to the scores: see `positions`,
-`relative`.
+Masks are made small, (B, 1, 1, S) or (T, S), and joined by `&`, which broadcasts them
+to (B, 1, T, S): all heads share one mask. What a Boolean can't say (ALiBi, T5's bias)
+is a float that is added to the scores: see `positions`, `relative`.
 
-Vaswani et al. 2017, section 3.2.3 (causal); Beltagy et al. 2020, section 3.1, and Jiang et al. 2023 (window).
+Vaswani et al. 2017, section 3.2.3 (causal); Beltagy et al. 2020, section 3.1, and Jiang
+et al. 2023 (window).
 """
 
 import torch
@@ -28,9 +29,11 @@ def lengths_mask(
 
 
 def key_mask(tokens: Bool[Tensor, "B S"] | None) -> Bool[Tensor, "B 1 1 S"] | None:
-    """Every query sees the real tokens of its sequence and no padding; None: there is none.
+    """Every query sees the real tokens of its sequence and no padding; None: there is
+    none.
 
-    A query that is padding itself sees them too: its result is never read, and every row keeps a key.
+    A query that is padding itself sees them too: its result is never read, and every
+    row keeps a key.
     """
     return None if tokens is None else tokens[:, None, None, :]
 
@@ -38,7 +41,9 @@ def key_mask(tokens: Bool[Tensor, "B S"] | None) -> Bool[Tensor, "B 1 1 S"] | No
 def _distance(
     num_queries: int, num_keys: int, device: torch.device | None
 ) -> Int[Tensor, "T S"]:
-    """Position of the key less that of the query; the queries are the last `num_queries` of the keys."""
+    """Position of the key less that of the query; the queries are the last
+    `num_queries` of the keys.
+    """
     if num_queries > num_keys:
         raise ModelInputError(
             f"{num_queries} queries but {num_keys} keys: queries are the last tokens of the keys"
@@ -50,7 +55,10 @@ def _distance(
 def causal_mask(
     num_queries: int, num_keys: int | None = None, device: torch.device | None = None
 ) -> Bool[Tensor, "T S"]:
-    """A query sees itself and what came before. With a cache there are more keys: the queries come last."""
+    """A query sees itself and what came before.
+
+    With a cache there are more keys: the queries come last.
+    """
     return (
         _distance(num_queries, num_queries if num_keys is None else num_keys, device)
         <= 0
@@ -67,7 +75,8 @@ def window_mask(
 ) -> Bool[Tensor, "T S"]:
     """A query sees `before` tokens before itself, itself, and `after` tokens after.
 
-    Mistral's sliding window of W is before=W-1, after=0; ModernBERT's local attention of W is W//2 to both sides.
+    Mistral's sliding window of W is before=W-1, after=0; ModernBERT's local attention
+    of W is W//2 to both sides.
     """
     if before < 0 or after < 0:
         raise ModelInputError(
@@ -85,7 +94,10 @@ def sliding_mask(
     window: int | None,
     device: torch.device | None = None,
 ) -> Bool[Tensor, "T S"] | None:
-    """Mistral: a token sees itself and the window - 1 before. None while all of them are in sight, or without a window."""
+    """Mistral: a token sees itself and the window - 1 before.
+
+    None while all of them are in sight, or without a window.
+    """
     if window is None or num_keys <= window:
         return None
     return window_mask(num_queries, num_keys, before=window - 1, device=device)

@@ -1,8 +1,8 @@
 """Norms: bring every token's numbers to one size before the next layer.
 
 Ba et al. 2016, equation 3 (LayerNorm); Zhang and Sennrich 2019, equation 4 (RMSNorm).
-`layer_norm` and `rms_norm` are the formulas; the modules give the same by torch's fused operators, RMSNorm by our
-kernel where `kernels.selection` says so.
+`layer_norm` and `rms_norm` are the formulas; the modules give the same by torch's fused
+operators, RMSNorm by our kernel where `kernels.selection` says so.
 """
 
 import torch
@@ -18,7 +18,9 @@ def layer_norm(
     bias: Float[Tensor, "C"] | None = None,
     eps: float = 1e-5,
 ) -> Float[Tensor, "... C"]:
-    """(x - mean) / sqrt(variance + eps) * weight + bias, over each token's C numbers; the variance divides by C."""
+    """(x - mean) / sqrt(variance + eps) * weight + bias, over each token's C numbers;
+    the variance divides by C.
+    """
     centred = x - x.mean(-1, keepdim=True)
     variance = centred.square().mean(-1, keepdim=True)
     normed = centred / (variance + eps).sqrt() * weight
@@ -28,19 +30,26 @@ def layer_norm(
 def rms_norm(
     x: Float[Tensor, "... C"], weight: Float[Tensor, "C"], eps: float = 1e-6
 ) -> Float[Tensor, "... C"]:
-    """x / sqrt(mean of squares + eps) * weight: no mean is taken away and nothing is added."""
+    """x / sqrt(mean of squares + eps) * weight: no mean is taken away and nothing is
+    added.
+    """
     return x / (x.square().mean(-1, keepdim=True) + eps).sqrt() * weight
 
 
 class LayerNorm(nn.LayerNorm):
-    """`layer_norm` with trained weight (from 1) and bias (from 0); ModernBERT has none of the second."""
+    """`layer_norm` with trained weight (from 1) and bias (from 0); ModernBERT has none
+    of the second.
+    """
 
     def __init__(self, hidden_size: int, eps: float = 1e-5, bias: bool = True):
         super().__init__(hidden_size, eps=eps, bias=bias)
 
 
 class RMSNorm(nn.Module):
-    """`rms_norm` with a trained weight (from 1). The mean of squares of half-precision numbers is taken in float32."""
+    """`rms_norm` with a trained weight (from 1).
+
+    The mean of squares of half-precision numbers is taken in float32.
+    """
 
     def __init__(self, hidden_size: int, eps: float = 1e-6):
         super().__init__()

@@ -1,14 +1,17 @@
 """Packing: sequences laid end to end, so that no work is spent on padding.
 
-Warner et al. 2024, section 2.1.2 (ModernBERT's unpadding); Krell et al. 2021, section 3 (packing without
-cross-contamination). The tokens of all sequences make one row of N, B = 1, and `cu_seqlens` says where each begins:
-lengths 3, 0, 2 are cu_seqlens 0, 3, 3, 5. What treats each token alone (norms, feed-forward, projections) needs to know
-no more. Positions restart at each sequence, and attention stays inside it.
+Warner et al. 2024, section 2.1.2 (ModernBERT's unpadding); Krell et al. 2021, section 3
+(packing without cross-contamination). The tokens of all sequences make one row of N, B
+= 1, and `cu_seqlens` says where each begins: lengths 3, 0, 2 are cu_seqlens 0, 3, 3, 5.
+What treats each token alone (norms, feed-forward, projections) needs to know no more.
+Positions restart at each sequence, and attention stays inside it.
 
-A model that can do so takes a `Packing`, which says who may see whom, in the place of a mask.
+A model that can do so takes a `Packing`, which says who may see whom, in the place of a
+mask.
 
-Not here: padding that stays between parts of a batch on several devices; kernels (see `kernels`). Where none of ours runs,
-there is one call of torch's fused operator for each sequence.
+Not here: padding that stays between parts of a batch on several devices; kernels (see
+`kernels`). Where none of ours runs, there is one call of torch's fused operator for
+each sequence.
 """
 
 from collections.abc import Sequence
@@ -26,7 +29,9 @@ from reference_impl.layers.masks import causal_mask, join, window_mask
 
 
 def sequence_bounds(cu_seqlens: Tensor, num_tokens: int) -> list[int]:
-    """cu_seqlens as numbers, refused unless int32, from 0 to num_tokens, and never going down."""
+    """cu_seqlens as numbers, refused unless int32, from 0 to num_tokens, and never
+    going down.
+    """
     if cu_seqlens.dtype != torch.int32 or cu_seqlens.ndim != 1:
         raise ModelInputError(
             f"cu_seqlens is {cu_seqlens.dtype} of shape {tuple(cu_seqlens.shape)}: give one row of "
@@ -52,13 +57,16 @@ def sequence_bounds(cu_seqlens: Tensor, num_tokens: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Packing:
-    """Where each of P - 1 sequences begins and ends among N tokens, and how far a token may look inside its own."""
+    """Where each of P - 1 sequences begins and ends among N tokens, and how far a token
+    may look inside its own.
+    """
 
     cu_seqlens: Int[Tensor, "P"]
     max_seqlen: int
     positions: Int[Tensor, "N"]  # restart at 0 in each sequence
     window: tuple[int, int] | None = (
-        None  # tokens before and after itself that a query sees; None: all of its sequence
+        # tokens before and after itself that a query sees; None: all of its sequence
+        None
     )
 
     @classmethod
@@ -79,7 +87,9 @@ class Packing:
         return replace(self, window=(before, after))
 
     def first_tokens(self, x: Float[Tensor, "1 N C"]) -> Float[Tensor, "p 1 C"]:
-        """The vector of each sequence's first token, which poolers read: a batch of sequences of one token."""
+        """The vector of each sequence's first token, which poolers read: a batch of
+        sequences of one token.
+        """
         if bool((self.cu_seqlens.diff() == 0).any()):
             raise ModelInputError(
                 "an empty sequence has no first token to pool: leave empty ones out, "
@@ -95,7 +105,10 @@ def check_tokens(
     vocab_size: int,
     max_positions: int,
 ) -> None:
-    """Refuse ids that the model can't take, padded with a mask or packed; see `checks`. Each sequence has a length."""
+    """Refuse ids that the model can't take, padded with a mask or packed; see `checks`.
+
+    Each sequence has a length.
+    """
     check_ids(ids, vocab_size, max_positions if packing is None else None)
     if packing is None:
         return check_mask(mask, ids.shape)
@@ -122,7 +135,9 @@ class Unpadded(NamedTuple):
 
 
 def unpad(batch: Shaped[Tensor, "B T ..."], mask: Bool[Tensor, "B T"]) -> Unpadded:
-    """Take the entries where the mask is True, row after row: ids (B, T) to (N,), vectors (B, T, C) to (N, C)."""
+    """Take the entries where the mask is True, row after row: ids (B, T) to (N,),
+    vectors (B, T, C) to (N, C).
+    """
     check_mask(mask, batch.shape[:2])
     lengths = mask.sum(1, dtype=torch.int32)  # (B,)
     cu_seqlens = torch.nn.functional.pad(lengths.cumsum(0, dtype=torch.int32), (1, 0))
@@ -132,7 +147,9 @@ def unpad(batch: Shaped[Tensor, "B T ..."], mask: Bool[Tensor, "B T"]) -> Unpadd
 def pad(
     tokens: Shaped[Tensor, "N ..."], mask: Bool[Tensor, "B T"], value: float | int = 0
 ) -> Shaped[Tensor, "B T ..."]:
-    """Put tokens back where the mask is True and `value` elsewhere: what `unpad` took apart."""
+    """Put tokens back where the mask is True and `value` elsewhere: what `unpad` took
+    apart.
+    """
     if int(mask.sum()) != len(tokens):
         raise ModelInputError(
             f"{len(tokens)} tokens but a mask with room for {int(mask.sum())}: "
@@ -155,9 +172,12 @@ def packed_attention(
     scale: float | None = None,
     dropout: float = 0.0,
 ) -> Float[Tensor, "1 H N D"]:
-    """Attention inside each sequence alone. `window` is how many tokens before and after itself a query sees.
+    """Attention inside each sequence alone.
 
-    By our kernel for sequences of varied length where `kernels.selection` says so. It has no window of both sides.
+    `window` is how many tokens before and after itself a query sees.
+
+    By our kernel for sequences of varied length where `kernels.selection` says so. It
+    has no window of both sides.
     """
     bounds = sequence_bounds(cu_seqlens, q.shape[2])
     if (window is None or causal) and not dropout and runs_ours("packed_attention", q):
@@ -182,7 +202,8 @@ def packed_attention(
         return out.transpose(0, 1)[None]
     lengths = [stop - start for start, stop in zip(bounds, bounds[1:], strict=False)]
     mixed, masks = [], {}
-    # One split for all sequences, not a slice for each: a slice's gradient is as large as the whole row.
+    # One split for all sequences, not a slice for each: a slice's gradient is as large
+    # as the whole row.
     for length, *parts in zip(
         lengths, *(x.split(lengths, dim=2) for x in (q, k, v)), strict=True
     ):
@@ -221,9 +242,11 @@ class PackedRow(NamedTuple):
 
 
 def pack_rows(lengths: Sequence[int], budget: int) -> list[PackedRow]:
-    """Put sequences into rows of at most `budget` tokens: the longest first, each into the first row with room.
+    """Put sequences into rows of at most `budget` tokens: the longest first, each into
+    the first row with room.
 
-    First-fit decreasing needs at most 11/9 of the fewest rows and a constant (Johnson et al. 1974).
+    First-fit decreasing needs at most 11/9 of the fewest rows and a constant (Johnson
+    et al. 1974).
     """
     if lengths and max(lengths) > budget:
         raise ModelInputError(

@@ -1,7 +1,8 @@
 """Where a token stands: learned vectors, sines and cosines, or a penalty on distance.
 
-Vaswani et al. 2017, section 3.5 (learned and sinusoidal); Press et al. 2022, section 3 (ALiBi).
-Attention by itself sees a set: without one of these, or those of `relative` and `rotary`, word order is lost.
+Vaswani et al. 2017, section 3.5 (learned and sinusoidal); Press et al. 2022, section 3
+(ALiBi). Attention by itself sees a set: without one of these, or those of `relative`
+and `rotary`, word order is lost.
 """
 
 import math
@@ -14,7 +15,9 @@ from reference_impl.layers.checks import ModelInputError
 
 
 class LearnedPositions(nn.Embedding):
-    """A trained vector for each position, as BERT and GPT have it. There is none past the last: such a text is refused.
+    """A trained vector for each position, as BERT and GPT have it.
+
+    There is none past the last: such a text is refused.
 
     RoBERTa counts its positions from `offset` on.
     """
@@ -34,7 +37,9 @@ class LearnedPositions(nn.Embedding):
         return self.weight[first:last]
 
     def at(self, positions: Int[Tensor, "B T"]) -> Float[Tensor, "B T C"]:
-        """The vectors of positions that each sequence counts for itself: padded on the left, or packed."""
+        """The vectors of positions that each sequence counts for itself: padded on the
+        left, or packed.
+        """
         num_positions = self.num_embeddings - self.offset
         if (
             positions.device.type == "cpu"
@@ -54,9 +59,11 @@ def sinusoidal_positions(
     base: float = 10_000.0,
     dtype: torch.dtype = torch.float32,
 ) -> Float[Tensor, "T C"]:
-    """PE(p, 2i) = sin(p / base^(2i / C)), PE(p, 2i + 1) = cos of the same: sine and cosine take turns.
+    """PE(p, 2i) = sin(p / base^(2i / C)), PE(p, 2i + 1) = cos of the same: sine and
+    cosine take turns.
 
-    PE(p + k) is PE(p) with each pair turned by a fixed angle: a linear map that does not depend on p.
+    PE(p + k) is PE(p) with each pair turned by a fixed angle: a linear map that does
+    not depend on p.
     """
     if hidden_size % 2:
         raise ModelInputError(
@@ -72,10 +79,12 @@ def sinusoidal_positions(
 
 
 def alibi_slopes(num_heads: int) -> Float[Tensor, "H"]:
-    """How steeply each head punishes distance: 2^(-8/n), 2^(-16/n), ... for n heads, n a power of two.
+    """How steeply each head punishes distance: 2^(-8/n), 2^(-16/n), ...
 
-    For other numbers: the slopes of the power of two below, then every other slope of twice that power, as the
-    authors' program does.
+    for n heads, n a power of two.
+
+    For other numbers: the slopes of the power of two below, then every other slope of
+    twice that power, as the authors' program does.
     """
     power = 2 ** math.floor(math.log2(num_heads))
     slopes = [2 ** (-8 * (i + 1) / power) for i in range(power)]
@@ -89,9 +98,11 @@ def alibi_bias(
     num_keys: int | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> Float[Tensor, "H T S"]:
-    """-slope * distance, to be added to the scores of causal attention; the queries are the last T of the S keys.
+    """-slope * distance, to be added to the scores of causal attention; the queries are
+    the last T of the S keys.
 
-    Keys after the query get a bias too (by the same distance): the causal mask takes them away.
+    Keys after the query get a bias too (by the same distance): the causal mask takes
+    them away.
     """
     num_keys = num_queries if num_keys is None else num_keys
     places = torch.arange(num_keys - num_queries, num_keys)  # of the queries

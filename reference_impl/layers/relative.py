@@ -1,6 +1,8 @@
-"""Positions as distances between query and key: T5's learned bias, Transformer-XL's four terms.
+"""Positions as distances between query and key: T5's learned bias, Transformer-XL's
+four terms.
 
-Raffel et al. 2020, section 2.1, and the released program for the buckets; Dai et al. 2019, section 3.3.
+Raffel et al. 2020, section 2.1, and the released program for the buckets; Dai et al.
+2019, section 3.3.
 """
 
 import math
@@ -16,10 +18,12 @@ def distance_buckets(
     max_distance: int = 128,
     both_directions: bool = True,
 ) -> Int[Tensor, "..."]:
-    """T5's buckets for key position less query position: one each for near ones, then wider ones by the logarithm.
+    """T5's buckets for key position less query position: one each for near ones, then
+    wider ones by the logarithm.
 
-    With both directions, half of the buckets are for keys after the query; without, those share the bucket of distance
-    zero. All distances of max_distance and more share the last bucket.
+    With both directions, half of the buckets are for keys after the query; without,
+    those share the bucket of distance zero. All distances of max_distance and more
+    share the last bucket.
     """
     first = torch.zeros_like(distance)
     if both_directions:
@@ -29,7 +33,8 @@ def distance_buckets(
     else:
         away = (-distance).clamp(min=0)
     exact = num_buckets // 2
-    # float32 as in the released program: in float64 a distance at a bucket's edge would fall on its other side.
+    # float32 as in the released program: in float64 a distance at a bucket's edge would
+    # fall on its other side.
     share = torch.log(away.clamp(min=1).float() / exact) / math.log(
         max_distance / exact
     )
@@ -38,9 +43,11 @@ def distance_buckets(
 
 
 class RelativeBias(nn.Module):
-    """T5: a trained number for each bucket of distances and each head, added to the scores.
+    """T5: a trained number for each bucket of distances and each head, added to the
+    scores.
 
-    One table serves all layers of a stack. The attention that it goes into is not scaled.
+    One table serves all layers of a stack. The attention that it goes into is not
+    scaled.
     """
 
     def __init__(
@@ -74,10 +81,11 @@ def distance_vectors(
     hidden_size: int,
     dtype: torch.dtype = torch.float32,
 ) -> Float[Tensor, "R C"]:
-    """Transformer-XL's sinusoids for query position less key position, from S - 1 down to -(T - 1).
+    """Transformer-XL's sinusoids for query position less key position, from S - 1 down
+    to -(T - 1).
 
-    Sines fill the first half of a row, cosines the second. R = S + T - 1: every distance that occurs, the largest
-    first.
+    Sines fill the first half of a row, cosines the second. R = S + T - 1: every
+    distance that occurs, the largest first.
     """
     steps = torch.arange(0, hidden_size, 2).double() / hidden_size
     distance = torch.arange(num_keys - 1, -num_queries, -1).double()  # (R,)
@@ -90,9 +98,11 @@ def shift(
     num_keys: int,
     places: Int[Tensor, "B T"] | None = None,
 ) -> Float[Tensor, "B H T S"]:
-    """From a column a distance (S - 1 first) to a column a key: query i takes columns P - 1 - i to P - 1 - i + S - 1.
+    """From a column a distance (S - 1 first) to a column a key: query i takes columns P
+    - 1 - i to P - 1 - i + S - 1.
 
-    P = R - S + 1 places follow each other, the last of them at key S - 1. Query i stands at place i, or at places[i].
+    P = R - S + 1 places follow each other, the last of them at key S - 1. Query i
+    stands at place i, or at places[i].
     """
     num_places = scores.shape[3] - num_keys + 1
     places = (
@@ -115,9 +125,10 @@ def transformer_xl_scores(
 ) -> Float[Tensor, "B H T S"]:
     """Equation of section 3.3, before scale and mask: q.k + q.r + u.k + v.r.
 
-    What a query looks for by content (first and third term) and by distance (second and fourth); `r` is the projected
-    `distance_vectors`, u and v are trained, and say what any query looks for. Memory of an earlier segment is keys
-    only. `places` as in `shift`.
+    What a query looks for by content (first and third term) and by distance (second and
+    fourth); `r` is the projected `distance_vectors`, u and v are trained, and say what
+    any query looks for. Memory of an earlier segment is keys only. `places` as in
+    `shift`.
     """
     by_content = (q + u[:, None]) @ k.transpose(-2, -1)  # (B, H, T, S)
     by_distance = (q + v[:, None]) @ r.transpose(-2, -1)  # (B, H, T, R)

@@ -1,12 +1,15 @@
-"""Rotary positions: turn each pair of numbers of a query or key by an angle that grows with its position.
+"""Rotary positions: turn each pair of numbers of a query or key by an angle that grows
+with its position.
 
-Su et al. 2021 (RoFormer), section 3.2.2 and equation 34. A dot product of two vectors turned by m and n depends on the
-vectors and on m - n alone. Chen et al. 2023, section 3.2: position interpolation, for texts longer than in training.
-Grattafiori et al. 2024 (LLaMA 3), and the released program: interpolation of the slow angles only.
+Su et al. 2021 (RoFormer), section 3.2.2 and equation 34. A dot product of two vectors
+turned by m and n depends on the vectors and on m - n alone. Chen et al. 2023, section
+3.2: position interpolation, for texts longer than in training. Grattafiori et al. 2024
+(LLaMA 3), and the released program: interpolation of the slow angles only.
 
 Which two numbers make a pair is a matter of layout, and the weights must fit it:
-"halves" pairs number i with i + D/2 (GPT-NeoX, LLaMA as `transformers` has it, ModernBERT);
-"pairs" pairs 2i with 2i + 1 (the paper, GPT-J, LLaMA as its authors released it).
+"halves" pairs number i with i + D/2 (GPT-NeoX, LLaMA as `transformers` has it,
+ModernBERT); "pairs" pairs 2i with 2i + 1 (the paper, GPT-J, LLaMA as its authors
+released it).
 
 Not here: NTK-aware bases, YaRN.
 """
@@ -24,7 +27,9 @@ Layout = Literal["halves", "pairs"]
 
 
 class Tables(NamedTuple):
-    """Cosine and sine of each position's P = D/2 angles; made once for all layers and heads."""
+    """Cosine and sine of each position's P = D/2 angles; made once for all layers and
+    heads.
+    """
 
     cos: Float[Tensor, "*B T P"]
     sin: Float[Tensor, "*B T P"]
@@ -39,9 +44,10 @@ def rotary_tables(
 ) -> Tables:
     """Angles position / interpolation * base^(-2i / D) for i = 0 .. D/2 - 1.
 
-    An interpolation of 4 squeezes 4 times as many positions into the range that was trained on; it may differ from
-    angle to angle (see `slow_interpolation`).
-    Angles are computed in float32 at least, whatever the dtype: bfloat16 can't tell position 257 from 256.
+    An interpolation of 4 squeezes 4 times as many positions into the range that was
+    trained on; it may differ from angle to angle (see `slow_interpolation`). Angles are
+    computed in float32 at least, whatever the dtype: bfloat16 can't tell position 257
+    from 256.
     """
     if head_dim % 2:
         raise ModelInputError(
@@ -68,10 +74,12 @@ def slow_interpolation(
     trained_length: int,
     device: torch.device | None = None,
 ) -> Float[Tensor, "P"]:
-    """LLaMA 3.1's interpolation of each angle, by how often it goes round in the length that was trained on.
+    """LLaMA 3.1's interpolation of each angle, by how often it goes round in the length
+    that was trained on.
 
-    By `factor` for those of `slowest` rounds or fewer, which never came round in training; 1 for those of `fastest` or
-    more, which tell neighbours apart; between them the frequency is mixed by the number of rounds.
+    By `factor` for those of `slowest` rounds or fewer, which never came round in
+    training; 1 for those of `fastest` or more, which tell neighbours apart; between
+    them the frequency is mixed by the number of rounds.
     """
     steps = torch.arange(0, head_dim, 2, device=device).double() / head_dim  # (D/2,)
     rounds = trained_length * base**-steps / (2 * math.pi)
@@ -98,9 +106,11 @@ def rotate(
 
 
 def to_halves(weight: Float[Tensor, "W *C"], num_heads: int) -> Float[Tensor, "W *C"]:
-    """Reorder the rows of a query or key projection that was trained with "pairs" so that it serves "halves".
+    """Reorder the rows of a query or key projection that was trained with "pairs" so
+    that it serves "halves".
 
-    Both layouts then give the same dot products. This is what converting released LLaMA weights does.
+    Both layouts then give the same dot products. This is what converting released LLaMA
+    weights does.
     """
     heads = weight.unflatten(0, (num_heads, -1, 2))  # (H, D/2, 2, ...)
     return heads.transpose(1, 2).flatten(0, 2)

@@ -1,12 +1,14 @@
-"""What a configuration may say: each setting is of a kind, and one check knows the kinds.
+"""What a configuration may say: each setting is of a kind, and one check knows the
+kinds.
 
     @dataclass(frozen=True)
     class TinyConfig(Settings):
         hidden_size: Count = 64
         dropout: Rate = 0.1
 
-`TinyConfig(hidden_size=0)` raises ModelInputError: "hidden_size is 0: give int, 1 or more". A value that is
-wrong is refused where it is written, before a layer divides by it, runs zero times, or broadcasts.
+`TinyConfig(hidden_size=0)` raises ModelInputError: "hidden_size is 0: give int, 1 or
+more". A value that is wrong is refused where it is written, before a layer divides by
+it, runs zero times, or broadcasts.
 
 Not here: whether a model of these sizes fits into memory.
 """
@@ -82,7 +84,9 @@ Activation = Annotated[
 
 
 def kinds_of(annotation: Any) -> list[Kind] | None:
-    """The kinds that a setting may be of, by its annotation; None for one that its own class checks."""
+    """The kinds that a setting may be of, by its annotation; None for one that its own
+    class checks.
+    """
     if annotation is type(None):
         return [Kind("None", lambda value: value is None)]
     if annotation is bool:
@@ -117,7 +121,9 @@ def described(annotation: Any) -> str:
 
 
 class Settings:
-    """A configuration that is checked when it is made: every setting by its kind, then all of them together."""
+    """A configuration that is checked when it is made: every setting by its kind, then
+    all of them together.
+    """
 
     def __post_init__(self):
         for field in fields(self):

@@ -1,13 +1,18 @@
-"""Tensor parallelism: each of n ranks holds a slice of every large matrix of the blocks; all work on the same tokens.
+"""Tensor parallelism: each of n ranks holds a slice of every large matrix of the
+blocks; all work on the same tokens.
 
-Shoeybi et al. 2019 (Megatron-LM), section 3, figure 3. Of two matrices in a row the first is cut by outputs (column
-parallel: whole heads of queries, keys and values; a part of the feed-forward's inner width), the second by inputs (row
-parallel). What lies between never leaves its rank, and the sum over ranks after the second is the whole result: two
-sums a block, one after attention and one after the feed-forward. A rank keeps the keys and values of its heads only.
+Shoeybi et al. 2019 (Megatron-LM), section 3, figure 3. Of two matrices in a row the
+first is cut by outputs (column parallel: whole heads of queries, keys and values; a
+part of the feed-forward's inner width), the second by inputs (row parallel). What lies
+between never leaves its rank, and the sum over ranks after the second is the whole
+result: two sums a block, one after attention and one after the feed-forward. A rank
+keeps the keys and values of its heads only.
 
-Embedding, norms and output layer are whole on each rank: all ranks hold the same residual stream.
+Embedding, norms and output layer are whole on each rank: all ranks hold the same
+residual stream.
 
-Not here: how ranks meet and what tells them the next step (see `engine.ranks`), gradients, quantised layers, adapters.
+Not here: how ranks meet and what tells them the next step (see `engine.ranks`),
+gradients, quantised layers, adapters.
 """
 
 from collections.abc import Callable
@@ -23,7 +28,9 @@ from reference_impl.layers.checks import ModelInputError
 
 @dataclass(frozen=True)
 class Shard:
-    """Which of `size` slices is this rank's, and the sum over all ranks, which `add_up` leaves in its argument."""
+    """Which of `size` slices is this rank's, and the sum over all ranks, which `add_up`
+    leaves in its argument.
+    """
 
     rank: int
     size: int
@@ -36,7 +43,8 @@ class Shard:
 
 
 class RowParallelLinear(nn.Module):
-    """W x + b with W cut by its inputs: each rank multiplies its slice of x, and the products are added up.
+    """W x + b with W cut by its inputs: each rank multiplies its slice of x, and the
+    products are added up.
 
     The bias is added after the sum, or it would be there n times.
     """
@@ -59,7 +67,9 @@ class RowParallelLinear(nn.Module):
 
 @torch.no_grad()
 def keep_columns(layer: nn.Linear, shard: Shard, parts: int = 1) -> None:
-    """Cut a linear layer by its outputs, in place; where it makes `parts` things of one width, each of them."""
+    """Cut a linear layer by its outputs, in place; where it makes `parts` things of one
+    width, each of them.
+    """
     width = layer.out_features // parts
     rows = (
         torch.arange(layer.out_features, device=layer.weight.device)
@@ -73,7 +83,9 @@ def keep_columns(layer: nn.Linear, shard: Shard, parts: int = 1) -> None:
 
 
 def check_divides(config, size: int) -> None:
-    """ModelInputError if heads or the feed-forward's inner width can't be cut into `size` equal parts."""
+    """ModelInputError if heads or the feed-forward's inner width can't be cut into
+    `size` equal parts.
+    """
     widths = {
         "num_heads": config.num_heads,
         "num_kv_heads": getattr(config, "num_kv_heads", None) or config.num_heads,
@@ -88,7 +100,10 @@ def check_divides(config, size: int) -> None:
 
 
 def split(model: nn.Module, shard: Shard) -> None:
-    """Leave this rank's slices in a GPT or a LLaMA, in place. `model.config` goes on to tell of the whole model."""
+    """Leave this rank's slices in a GPT or a LLaMA, in place.
+
+    `model.config` goes on to tell of the whole model.
+    """
     check_divides(model.config, shard.size)
     for block in model.blocks:
         attention, feed_forward = block.attention, block.feed_forward

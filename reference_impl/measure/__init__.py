@@ -1,4 +1,5 @@
-"""How good and how costly: metrics of predictions, and counts of parameters, operations, bytes and seconds.
+"""How good and how costly: metrics of predictions, and counts of parameters,
+operations, bytes and seconds.
 
 metrics       accuracy, F1, correlations, perplexity
 spans         entities in tagged text, right only as a whole

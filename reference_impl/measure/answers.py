@@ -1,7 +1,9 @@
-"""Answers to questions about a text: choosing the span that a model points at, and comparing it with people's.
+"""Answers to questions about a text: choosing the span that a model points at, and
+comparing it with people's.
 
-Rajpurkar et al. 2016, section 6.1, and the program that is released with SQuAD (exact match, F1 of words); Devlin et
-al. 2019, section 4.2 (the best span: the largest sum of both logits, the end not before the start).
+Rajpurkar et al. 2016, section 6.1, and the program that is released with SQuAD (exact
+match, F1 of words); Devlin et al. 2019, section 4.2 (the best span: the largest sum of
+both logits, the end not before the start).
 
 Not here: questions without an answer (SQuAD 2), texts longer than the model's input.
 """
@@ -34,10 +36,12 @@ def best_spans(
     max_tokens: int = 30,
     count: int = 1,
 ) -> list[Span]:
-    """The `count` spans with the largest start + end, best first, of 1 to `max_tokens` tokens; fewer, if there are.
+    """The `count` spans with the largest start + end, best first, of 1 to `max_tokens`
+    tokens; fewer, if there are.
 
-    `allowed` is True for the text's tokens: an answer neither begins nor ends in the question or the padding.
-    The two best tokens by themselves need not make a span. Raises MetricError if no span is allowed.
+    `allowed` is True for the text's tokens: an answer neither begins nor ends in the
+    question or the padding. The two best tokens by themselves need not make a span.
+    Raises MetricError if no span is allowed.
     """
     if max_tokens < 1 or count < 1:
         raise MetricError(
@@ -64,7 +68,9 @@ def best_spans(
 
 
 def normalise_answer(text: str) -> str:
-    """Lower case, without ASCII punctuation and the articles a, an, the; one space between words."""
+    """Lower case, without ASCII punctuation and the articles a, an, the; one space
+    between words.
+    """
     text = "".join(
         character for character in text.lower() if character not in string.punctuation
     )
@@ -80,7 +86,8 @@ def exact_match(answer: str, truths: Sequence[str]) -> float:
 
 
 def token_f1(answer: str, truths: Sequence[str]) -> float:
-    """F1 of the words that answer and truth share, as often as they share them; the best over the truths.
+    """F1 of the words that answer and truth share, as often as they share them; the
+    best over the truths.
 
     If nothing is left of one of the two, 1 if nothing is left of the other, else 0.
     """

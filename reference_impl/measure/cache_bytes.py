@@ -1,7 +1,7 @@
 """What a KV cache holds: bytes a token, and how much of what is reserved stays empty.
 
-Shazeer 2019, section 2.4.1, and Ainslie et al. 2023 (fewer heads of keys and values); Kwon et al. 2023, section 3.1
-(what contiguous reservation wastes) and 4.1 (blocks).
+Shazeer 2019, section 2.4.1, and Ainslie et al. 2023 (fewer heads of keys and values);
+Kwon et al. 2023, section 3.1 (what contiguous reservation wastes) and 4.1 (blocks).
 
 Not here: the cache itself (see `generation` and `engine`), bytes of block tables.
 """
@@ -21,7 +21,9 @@ def bytes_per_token(
 
 
 def reserved_contiguous(lengths: Sequence[int], reserved: int) -> int:
-    """Token places taken when every sequence is given room for the longest that it might become."""
+    """Token places taken when every sequence is given room for the longest that it
+    might become.
+    """
     if lengths and max(lengths) > reserved:
         raise ModelInputError(
             f"a sequence of {max(lengths)} tokens but room for {reserved}: reserve more"
@@ -30,7 +32,9 @@ def reserved_contiguous(lengths: Sequence[int], reserved: int) -> int:
 
 
 def reserved_blocks(lengths: Sequence[int], block_size: int) -> int:
-    """Token places taken when a sequence is given a block of `block_size` each time its last one is full."""
+    """Token places taken when a sequence is given a block of `block_size` each time its
+    last one is full.
+    """
     if block_size < 1:
         raise ModelInputError(f"blocks of {block_size} tokens: give one or more")
     return sum(-(-length // block_size) * block_size for length in lengths)

@@ -1,12 +1,13 @@
 """Floating-point operations and parameters: counted, and by formula.
 
-A product of matrices (n, k) and (k, m) is 2 n k m operations: a multiplication and an addition each. Only products are
-counted, as in Kaplan et al. 2020, section 2.1, and Hoffmann et al. 2022, appendix F: norms, softmax and activations
-are of lower order.
+A product of matrices (n, k) and (k, m) is 2 n k m operations: a multiplication and an
+addition each. Only products are counted, as in Kaplan et al. 2020, section 2.1, and
+Hoffmann et al. 2022, appendix F: norms, softmax and activations are of lower order.
 
-torch's own counter counts every product of matrices, and fused attention as if nothing were masked. Its table lacks the
-operator by which fused attention runs on a CPU and would count it as nothing; that is added here.
-Not here: Triton kernels, and linear layers in quantised formats.
+torch's own counter counts every product of matrices, and fused attention as if nothing
+were masked. Its table lacks the operator by which fused attention runs on a CPU and
+would count it as nothing; that is added here. Not here: Triton kernels, and linear
+layers in quantised formats.
 """
 
 from collections.abc import Callable
@@ -21,7 +22,10 @@ from torch.utils.flop_counter import FlopCounterMode
 def attention_flops(
     num_queries: int, num_keys: int, num_heads: int, head_dim: int
 ) -> int:
-    """Scores and the mean of the values: two products a head. Masked scores count, as torch's counter has it."""
+    """Scores and the mean of the values: two products a head.
+
+    Masked scores count, as torch's counter has it.
+    """
     return 2 * 2 * num_heads * num_queries * num_keys * head_dim
 
 
@@ -45,13 +49,17 @@ ON_CPU = {
 
 
 class _NoModules(nullcontext):
-    """In the place of torch's list of the modules that are running: its hooks fail where no gradient is kept."""
+    """In the place of torch's list of the modules that are running: its hooks fail
+    where no gradient is kept.
+    """
 
     parents = frozenset({"Global"})
 
 
 def count_flops(run: Callable[[], Any]) -> int:
-    """Operations of the products in one call, in its backward pass too if it makes one; inside `torch.no_grad()` as well."""
+    """Operations of the products in one call, in its backward pass too if it makes one;
+    inside `torch.no_grad()` as well.
+    """
     counter = FlopCounterMode(display=False, custom_mapping=ON_CPU)
     counter.mod_tracker = _NoModules()
     with counter:
@@ -75,9 +83,11 @@ def block_flops(
     num_kv_heads: int | None = None,
     gated: bool = False,
 ) -> int:
-    """The forward pass of one transformer block over a sequence: projections, attention, feed-forward.
+    """The forward pass of one transformer block over a sequence: projections,
+    attention, feed-forward.
 
-    `gated` is for GeGLU and SwiGLU, which have three matrices in place of two. The backward pass is twice this.
+    `gated` is for GeGLU and SwiGLU, which have three matrices in place of two. The
+    backward pass is twice this.
     """
     weights = block_weights(
         hidden_size,
@@ -99,7 +109,9 @@ def block_weights(
     num_kv_heads: int | None = None,
     gated: bool = False,
 ) -> int:
-    """Numbers in the matrices of one block: query, key, value, output, and the feed-forward's two or three."""
+    """Numbers in the matrices of one block: query, key, value, output, and the
+    feed-forward's two or three.
+    """
     kv_size = (
         hidden_size // num_heads * (num_heads if num_kv_heads is None else num_kv_heads)
     )
@@ -117,7 +129,9 @@ def block_parameters(
     gated: bool = False,
     biases: bool = True,
 ) -> int:
-    """Matrices and two norms of one block; with `biases`, those of all matrices and norms as well."""
+    """Matrices and two norms of one block; with `biases`, those of all matrices and
+    norms as well.
+    """
     kv_size = (
         hidden_size // num_heads * (num_heads if num_kv_heads is None else num_kv_heads)
     )

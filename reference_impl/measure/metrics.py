@@ -1,9 +1,12 @@
-"""How good predictions are, in one number: the metrics of GLUE, and those of a language model.
+"""How good predictions are, in one number: the metrics of GLUE, and those of a language
+model.
 
-GLUE (Wang et al. 2019, section 3): accuracy, F1 (MRPC, QQP), Matthews' correlation (CoLA), Pearson's and Spearman's
-(STS-B; Spearman's is in `embeddings.evaluation`). Matthews 1975 for two classes, Gorodkin 2004 for more.
+GLUE (Wang et al. 2019, section 3): accuracy, F1 (MRPC, QQP), Matthews' correlation
+(CoLA), Pearson's and Spearman's (STS-B; Spearman's is in `embeddings.evaluation`).
+Matthews 1975 for two classes, Gorodkin 2004 for more.
 
-Not here: spans and entities (`spans`), answers (`answers`), rankings (`retrieval`), averages over several tasks.
+Not here: spans and entities (`spans`), answers (`answers`), rankings (`retrieval`),
+averages over several tasks.
 """
 
 from math import exp, inf, log
@@ -21,7 +24,9 @@ class MetricError(ValueError):
 
 
 class Scores(NamedTuple):
-    """Precision: the share of what was found that is right. Recall: the share of what is right that was found.
+    """Precision: the share of what was found that is right.
+
+    Recall: the share of what is right that was found.
 
     F1 is their harmonic mean. A share of nothing is 0.
     """
@@ -49,14 +54,18 @@ def accuracy(predicted: Int[Tensor, "N"], labels: Int[Tensor, "N"]) -> float:
 def binary_scores(
     predicted: Int[Tensor, "N"], labels: Int[Tensor, "N"], positive: int = 1
 ) -> Scores:
-    """Precision, recall and F1 of one class; the others' mistakes among themselves don't count."""
+    """Precision, recall and F1 of one class; the others' mistakes among themselves
+    don't count.
+    """
     _comparable(predicted, labels)
     found, wanted = predicted == positive, labels == positive
     return scores(int((found & wanted).sum()), int(found.sum()), int(wanted.sum()))
 
 
 def macro_f1(predicted: Int[Tensor, "N"], labels: Int[Tensor, "N"]) -> float:
-    """The mean of the classes' F1, rare ones as heavy as frequent ones; classes are those that occur in either."""
+    """The mean of the classes' F1, rare ones as heavy as frequent ones; classes are
+    those that occur in either.
+    """
     _comparable(predicted, labels)
     classes = torch.cat((predicted, labels)).unique().tolist()
     return sum(binary_scores(predicted, labels, label).f1 for label in classes) / len(
@@ -65,7 +74,8 @@ def macro_f1(predicted: Int[Tensor, "N"], labels: Int[Tensor, "N"]) -> float:
 
 
 def matthews(predicted: Int[Tensor, "N"], labels: Int[Tensor, "N"]) -> float:
-    """The correlation of prediction and truth: 1 if all is right, 0 for chance, also if the classes are uneven.
+    """The correlation of prediction and truth: 1 if all is right, 0 for chance, also if
+    the classes are uneven.
 
     0, too, if all predictions, or all labels, are of one class.
     """
@@ -77,12 +87,16 @@ def matthews(predicted: Int[Tensor, "N"], labels: Int[Tensor, "N"]) -> float:
 
 
 def pearson_of_all(x: Float[Tensor, "N *K"], y: Float[Tensor, "N *K"]) -> float:
-    """The cosine of two centred tables, taken as two long vectors; 0 if one of them is constant."""
+    """The cosine of two centred tables, taken as two long vectors; 0 if one of them is
+    constant.
+    """
     return float(cosine_similarity(x.flatten(), y.flatten()))
 
 
 def pearson(x: Float[Tensor, "N"], y: Float[Tensor, "N"]) -> float:
-    """Pearson's r: the cosine of what is left of two rows when their means are taken away. 0 if one is constant."""
+    """Pearson's r: the cosine of what is left of two rows when their means are taken
+    away. 0 if one is constant.
+    """
     _comparable(x, y)
     return pearson_of_all(
         x.double() - x.double().mean(), y.double() - y.double().mean()
@@ -90,7 +104,9 @@ def pearson(x: Float[Tensor, "N"], y: Float[Tensor, "N"]) -> float:
 
 
 def perplexity(nats: float, num_tokens: int) -> float:
-    """exp(nats / token): among how many equally likely tokens the model has to choose. `nats` is a sum of -ln p.
+    """exp(nats / token): among how many equally likely tokens the model has to choose.
+
+    `nats` is a sum of -ln p.
 
     Comparable only between models that have the same tokens.
     """
@@ -100,7 +116,9 @@ def perplexity(nats: float, num_tokens: int) -> float:
 
 
 def bits_per_byte(nats: float, num_bytes: int) -> float:
-    """log2 in place of ln, and bytes of the text in place of tokens: comparable between tokenizers."""
+    """log2 in place of ln, and bytes of the text in place of tokens: comparable between
+    tokenizers.
+    """
     if num_bytes < 1:
         raise MetricError(f"{num_bytes} bytes: there is nothing to take a mean over")
     return nats / log(2) / num_bytes

@@ -1,7 +1,8 @@
 """Rankings: how early the documents stand that answer a query.
 
-Thakur et al. 2021 (BEIR): nDCG@10 is the measure to compare by; recall@k and MRR@k beside it. nDCG is
-that of `trec_eval`: Järvelin and Kekäläinen 2002 with the grade itself as gain and log2(rank + 1) as discount.
+Thakur et al. 2021 (BEIR): nDCG@10 is the measure to compare by; recall@k and MRR@k
+beside it. nDCG is that of `trec_eval`: Järvelin and Kekäläinen 2002 with the grade
+itself as gain and log2(rank + 1) as discount.
 
 Not here: searching (see `models.pooling`), MAP, significance.
 """
@@ -24,7 +25,9 @@ class RetrievalScores(NamedTuple):
 def ndcg_at(
     ranking: Sequence[Hashable], grades: Mapping[Hashable, int], k: int = 10
 ) -> float:
-    """The first k documents' grades, each divided by log2(rank + 1), over the same sum of the best order there is."""
+    """The first k documents' grades, each divided by log2(rank + 1), over the same sum
+    of the best order there is.
+    """
     relevant = _relevant(ranking, grades, k)
     gain = sum(
         relevant.get(document, 0) / log2(rank + 1)
@@ -37,7 +40,9 @@ def ndcg_at(
 def recall_at(
     ranking: Sequence[Hashable], grades: Mapping[Hashable, int], k: int = 10
 ) -> float:
-    """The share of all relevant documents that stand among the first k; with more than k of them it can't be 1."""
+    """The share of all relevant documents that stand among the first k; with more than
+    k of them it can't be 1.
+    """
     relevant = _relevant(ranking, grades, k)
     return sum(document in relevant for document in ranking[:k]) / len(relevant)
 
@@ -62,9 +67,11 @@ def retrieval_scores(
     judgements: Mapping[Hashable, Mapping[Hashable, int]],
     k: int = 10,
 ) -> RetrievalScores:
-    """All three at k: `rankings` has documents, best first, by query; `judgements` their grades by query.
+    """All three at k: `rankings` has documents, best first, by query; `judgements`
+    their grades by query.
 
-    Raises MetricError if the queries of both are not the same: leaving hard ones out would raise the score.
+    Raises MetricError if the queries of both are not the same: leaving hard ones out
+    would raise the score.
     """
     if rankings.keys() != judgements.keys() or not rankings:
         odd = [*rankings.keys() ^ judgements.keys()][:1]

@@ -1,15 +1,19 @@
-"""What a step of a decoder costs on a machine, on paper: operations, bytes, seconds, memory, and more than one GPU.
+"""What a step of a decoder costs on a machine, on paper: operations, bytes, seconds,
+memory, and more than one GPU.
 
-Williams et al. 2009: a part of a program takes as long as its operations or its bytes, whichever takes longer. Pope et
-al. 2022, sections 2 and 3 (decoding: each step reads all weights once, and each sequence its own keys and values).
-Shoeybi et al. 2019, section 3 (tensor parallelism: heads and columns are shared out, two all-reduces a block);
-Patarasuk and Yuan 2009 (what a ring all-reduce sends); Huang et al. 2019, section 2.3 (pipeline, bubbles).
+Williams et al. 2009: a part of a program takes as long as its operations or its bytes,
+whichever takes longer. Pope et al. 2022, sections 2 and 3 (decoding: each step reads
+all weights once, and each sequence its own keys and values). Shoeybi et al. 2019,
+section 3 (tensor parallelism: heads and columns are shared out, two all-reduces a
+block); Patarasuk and Yuan 2009 (what a ring all-reduce sends); Huang et al. 2019,
+section 2.3 (pipeline, bubbles).
 
-The matrices and the attention of a step run one after the other, so each has its own roof. Operations are counted as
-in `flops`, masked scores too. The result is a bound from below: no kernel does better, and a good one comes near.
+The matrices and the attention of a step run one after the other, so each has its own
+roof. Operations are counted as in `flops`, masked scores too. The result is a bound
+from below: no kernel does better, and a good one comes near.
 
-Not here: numbers that one kernel writes and the next reads, the choice of tokens, biases, mixtures of experts, host and
-network, communication behind computation.
+Not here: numbers that one kernel writes and the next reads, the choice of tokens,
+biases, mixtures of experts, host and network, communication behind computation.
 """
 
 from collections.abc import Sequence
@@ -24,7 +28,8 @@ from reference_impl.measure.cache_bytes import bytes_per_token, reserved_blocks
 from reference_impl.measure.flops import attention_flops, block_weights
 from reference_impl.models.llama import LlamaConfig
 
-# Norm, q k v, rotation, cache write, attention, output, sum; norm, gate and up, SwiGLU, down, sum.
+# Norm, q k v, rotation, cache write, attention, output, sum; norm, gate and up, SwiGLU,
+# down, sum.
 KERNELS_PER_BLOCK = 12
 
 
@@ -49,8 +54,9 @@ class Machine:
         return self.flops / self.bandwidth
 
 
-# NVIDIA's data sheets, SXM form: bf16 without sparsity (half of what the sheets of H100 and H200 print), NVLink in one
-# direction (half of the printed sum of both). The sheets give no latencies.
+# NVIDIA's data sheets, SXM form: bf16 without sparsity (half of what the sheets of H100
+# and H200 print), NVLink in one direction (half of the printed sum of both). The sheets
+# give no latencies.
 A100 = Machine(
     "A100 80 GB SXM, data sheet", 312e12, 2.039e12, 80e9, link_bandwidth=300e9
 )
@@ -66,7 +72,9 @@ LLAMA_3_70B = LlamaConfig(
 
 
 class Chunk(NamedTuple):
-    """One sequence's part in a step: one token in decoding, a piece of the prompt in prefill."""
+    """One sequence's part in a step: one token in decoding, a piece of the prompt in
+    prefill.
+    """
 
     num_tokens: int
     context: int  # tokens of the sequence so far, these included
@@ -143,7 +151,8 @@ def num_weights(
 ) -> float:
     """Weights on each device: of all that are stored, or of those that a step reads.
 
-    A step reads a few rows of the embedding, not all. Matrices are shared out; every device has all norms.
+    A step reads a few rows of the embedding, not all. Matrices are shared out; every
+    device has all norms.
     """
     num_kv_heads, _ = _heads(config, num_devices)
     block = block_weights(
@@ -165,7 +174,10 @@ def matrix_work(
     dtype: torch.dtype,
     num_devices: int = 1,
 ) -> Work:
-    """Projections, feed-forward and output layer on each device. The weights are read once for all tokens."""
+    """Projections, feed-forward and output layer on each device.
+
+    The weights are read once for all tokens.
+    """
     _check(chunks)
     num_kv_heads, _ = _heads(config, num_devices)
     block = block_weights(
@@ -195,7 +207,9 @@ def attention_work(
     dtype: torch.dtype,
     num_devices: int = 1,
 ) -> Work:
-    """Scores and weighted means on each device. Keys and values of each sequence are read once, the new ones written.
+    """Scores and weighted means on each device.
+
+    Keys and values of each sequence are read once, the new ones written.
 
     With a sliding window a chunk sees no more than the window before its first token.
     """
@@ -217,7 +231,9 @@ def attention_work(
 
 
 def all_reduce_seconds(num_bytes: int, num_devices: int, machine: Machine) -> float:
-    """A ring: each device sends 2 (n - 1) messages, each the n-th part, first to add up and then to hand out."""
+    """A ring: each device sends 2 (n - 1) messages, each the n-th part, first to add up
+    and then to hand out.
+    """
     num_messages = 2 * (num_devices - 1)
     return num_messages * (
         num_bytes / num_devices / machine.link_bandwidth + machine.link_latency
@@ -231,8 +247,9 @@ def communication_seconds(
     dtype: torch.dtype,
     num_devices: int,
 ) -> float:
-    """Tensor parallelism: vectors are added up after the embedding, after attention and after the feed-forward of each
-    block; at the end each device sends its part of the logits round the ring.
+    """Tensor parallelism: vectors are added up after the embedding, after attention and
+    after the feed-forward of each block; at the end each device sends its part of the
+    logits round the ring.
     """
     num_tokens, num_rows = (
         sum(chunk.num_tokens for chunk in chunks),
@@ -257,8 +274,9 @@ def step_time(
     dtype: torch.dtype = torch.bfloat16,
     num_devices: int = 1,
 ) -> StepTime:
-    """One step with each matrix and each head's cache shared out among the devices. ModelInputError if the heads of
-    keys can't be.
+    """One step with each matrix and each head's cache shared out among the devices.
+
+    ModelInputError if the heads of keys can't be.
     """
     overhead = (
         machine.step_overhead
@@ -281,8 +299,9 @@ def step_memory(
 ) -> Memory:
     """What each device holds at the widest moment of a step, the cache in blocks.
 
-    In the feed-forward three vectors of a token are alive (the block's input, the sum after attention, its norm) and
-    three inner ones (gate, up, their product); at the end, the last vectors and the logits.
+    In the feed-forward three vectors of a token are alive (the block's input, the sum
+    after attention, its norm) and three inner ones (gate, up, their product); at the
+    end, the last vectors and the logits.
     """
     _check(chunks)
     num_kv_heads, head_dim = _heads(config, num_devices)
@@ -312,9 +331,11 @@ def max_sequences(
     block_size: int = 16,
     num_devices: int = 1,
 ) -> int:
-    """How many sequences of this length can decode at once in what the weights leave; 0 if nothing is left.
+    """How many sequences of this length can decode at once in what the weights leave; 0
+    if nothing is left.
 
-    Each needs its blocks and its share of the activations, which grow with the sequences as the cache does.
+    Each needs its blocks and its share of the activations, which grow with the
+    sequences as the cache does.
     """
     one = step_memory(config, [Chunk(1, context)], dtype, block_size, num_devices)
     return max(
@@ -335,10 +356,11 @@ def pipeline_seconds(
     num_microbatches: int,
     dtype: torch.dtype = torch.bfloat16,
 ) -> float:
-    """One step with the layers shared out among stages and the sequences among microbatches that follow each other.
+    """One step with the layers shared out among stages and the sequences among
+    microbatches that follow each other.
 
-    All stages take as long as the slowest: the last, which has the output layer. Every microbatch reads a stage's
-    weights again, and is sent on as one vector a token.
+    All stages take as long as the slowest: the last, which has the output layer. Every
+    microbatch reads a stage's weights again, and is sent on as one vector a token.
     """
     if config.num_layers % num_stages or not 1 <= num_microbatches <= len(chunks):
         raise ModelInputError(

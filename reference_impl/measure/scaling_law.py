@@ -1,11 +1,13 @@
-"""How loss falls with parameters and tokens, and how a budget of operations is best spent on the two.
+"""How loss falls with parameters and tokens, and how a budget of operations is best
+spent on the two.
 
-Kaplan et al. 2020, section 2.1 (operations of training); Hoffmann et al. 2022, section 3.3 and equations 2 to 4 and 10
-(the law, the best split of a budget, and how the law is fitted to runs).
+Kaplan et al. 2020, section 2.1 (operations of training); Hoffmann et al. 2022, section
+3.3 and equations 2 to 4 and 10 (the law, the best split of a budget, and how the law is
+fitted to runs).
 
-A law that was fitted to some runs holds for that data, that tokenizer and about those sizes: losses of two vocabularies
-are not comparable, and exponents from few runs are known badly.
-Not here: the runs themselves, learning rates, data seen more than once.
+A law that was fitted to some runs holds for that data, that tokenizer and about those
+sizes: losses of two vocabularies are not comparable, and exponents from few runs are
+known badly. Not here: the runs themselves, learning rates, data seen more than once.
 """
 
 from collections.abc import Sequence
@@ -17,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-HUBER = 1e-3  # errors of log loss above this count linearly: one failed run does not decide the fit
+# errors of log loss above this count linearly: one failed run does not decide the fit
+HUBER = 1e-3
 STARTS = tuple(product((5.0, 15.0), (5.0, 15.0), (0.5,), (0.2, 0.5), (0.2, 0.5)))
 
 
@@ -26,7 +29,9 @@ class ScalingLawError(ValueError):
 
 
 class Run(NamedTuple):
-    """A model that was trained on so many tokens, each seen once, and the loss it ended with, in nats a token."""
+    """A model that was trained on so many tokens, each seen once, and the loss it ended
+    with, in nats a token.
+    """
 
     num_parameters: float
     num_tokens: float
@@ -34,7 +39,10 @@ class Run(NamedTuple):
 
 
 def training_flops(num_parameters: float | int, num_tokens: float | int) -> float:
-    """Six a parameter and token: two in the forward pass, four in the backward. Attention's products are left out."""
+    """Six a parameter and token: two in the forward pass, four in the backward.
+
+    Attention's products are left out.
+    """
     return 6.0 * num_parameters * num_tokens
 
 
@@ -57,7 +65,9 @@ class ScalingLaw:
         )
 
     def optimal(self, flops: float) -> tuple[float, float]:
-        """The parameters and tokens of lowest loss that `training_flops` allows (equation 4)."""
+        """The parameters and tokens of lowest loss that `training_flops` allows
+        (equation 4).
+        """
         balance = (self.alpha * self.a / (self.beta * self.b)) ** (
             1 / (self.alpha + self.beta)
         )
@@ -71,9 +81,11 @@ CHINCHILLA = ScalingLaw(
 
 
 def fit_scaling_law(runs: Sequence[Run]) -> ScalingLaw:
-    """The law that comes nearest to the logarithms of the losses, the best of several starts (section 3.3).
+    """The law that comes nearest to the logarithms of the losses, the best of several
+    starts (section 3.3).
 
-    ScalingLawError for fewer runs than the law has constants, or if all have the same size or number of tokens.
+    ScalingLawError for fewer runs than the law has constants, or if all have the same
+    size or number of tokens.
     """
     table = np.array(runs, dtype=np.float64).reshape(-1, 3)
     num_sizes, num_lengths = (len(set(column)) for column in table[:, :2].T)
@@ -89,7 +101,9 @@ def fit_scaling_law(runs: Sequence[Run]) -> ScalingLaw:
     log_parameters, log_tokens, log_loss = np.log(table).T
 
     def distance(constants: np.ndarray) -> tuple[float, np.ndarray]:
-        """The sum of Huber's errors and its gradient, both in units of the error at which Huber's turns linear."""
+        """The sum of Huber's errors and its gradient, both in units of the error at
+        which Huber's turns linear.
+        """
         log_a, log_b, log_floor, alpha, beta = constants
         terms = np.stack(
             [
@@ -132,7 +146,9 @@ def fit_scaling_law(runs: Sequence[Run]) -> ScalingLaw:
 
 
 def largest_error(law: ScalingLaw, runs: Sequence[Run]) -> float:
-    """The largest difference of log losses: about the share by which the law is wrong at worst."""
+    """The largest difference of log losses: about the share by which the law is wrong
+    at worst.
+    """
     return max(
         abs(log(law.loss(run.num_parameters, run.num_tokens) / run.loss))
         for run in runs

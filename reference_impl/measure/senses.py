@@ -1,12 +1,15 @@
-"""Do vectors tell the senses of a word apart? Words of known meaning are spelled alike, and a few labels sort the rest.
+"""Do vectors tell the senses of a word apart? Words of known meaning are spelled alike,
+and a few labels sort the rest.
 
-Schuetze 1998, section 5, made such pseudowords: take *river* and *money*, spell both *bank*, and the truth about each
-use is known without anybody's judgement. A vector is sorted to the nearer of two centroids, each the mean of a few
-labelled uses. So little is learned from the labels that what is told apart was in the vectors. It was not necessarily
-*learned* by them: the same test of untrained weights, and of a bag of the other words, says how much the sentences alone
-give away.
+Schuetze 1998, section 5, made such pseudowords: take *river* and *money*, spell both
+*bank*, and the truth about each use is known without anybody's judgement. A vector is
+sorted to the nearer of two centroids, each the mean of a few labelled uses. So little
+is learned from the labels that what is told apart was in the vectors. It was not
+necessarily *learned* by them: the same test of untrained weights, and of a bag of the
+other words, says how much the sentences alone give away.
 
-Not here: which of a dictionary's senses a use has; classifiers that learn much (Hewitt and Liang 2019).
+Not here: which of a dictionary's senses a use has; classifiers that learn much (Hewitt
+and Liang 2019).
 """
 
 from collections.abc import Sequence
@@ -20,7 +23,9 @@ from reference_impl.measure.metrics import MetricError
 
 
 class Uses(NamedTuple):
-    """Lines that hold the word, where each holds it first, and which sense it has there."""
+    """Lines that hold the word, where each holds it first, and which sense it has
+    there.
+    """
 
     lines: list[list[str]]
     places: list[int]
@@ -33,10 +38,12 @@ def respelled(
     spelling: str,
     seed: int = 0,
 ) -> Uses:
-    """The lines with words of exactly one sense, all of these words spelled alike; as many of each sense, drawn.
+    """The lines with words of exactly one sense, all of these words spelled alike; as
+    many of each sense, drawn.
 
-    Lines that differ in their first word only count once: synonyms share a definition. A line that holds `spelling`
-    itself is left out. Raises MetricError if a sense has no line.
+    Lines that differ in their first word only count once: synonyms share a definition.
+    A line that holds `spelling` itself is left out. Raises MetricError if a sense has
+    no line.
     """
     found: dict[tuple[str, ...], tuple[list[str], int, int]] = {}
     for line in lines:
@@ -73,11 +80,13 @@ def by_centroids(
     draws: int = 40,
     seed: int = 0,
 ) -> Float[Tensor, "R"]:
-    """The share of the unlabelled uses that is nearer, by cosine, to the centroid of its own sense; one value a draw.
+    """The share of the unlabelled uses that is nearer, by cosine, to the centroid of
+    its own sense; one value a draw.
 
-    In each draw `num_labels` uses of every sense are labelled. The draws depend on labels and seed alone, so that two
-    kinds of vectors meet the same ones; what is equally near counts for the first sense. Raises MetricError if a sense
-    has no use left to sort.
+    In each draw `num_labels` uses of every sense are labelled. The draws depend on
+    labels and seed alone, so that two kinds of vectors meet the same ones; what is
+    equally near counts for the first sense. Raises MetricError if a sense has no use
+    left to sort.
     """
     if len(vectors) != len(labels):
         raise MetricError(

@@ -1,10 +1,14 @@
-"""Entities in tagged text: which spans the tags name, and how many of them were found exactly.
+"""Entities in tagged text: which spans the tags name, and how many of them were found
+exactly.
 
-Tjong Kim Sang and De Meulder 2003, section 2 (CoNLL): an entity counts as right only if its kind and both ends are.
-Tags are B-X for an entity's first word, I-X for the others, O for the rest. A model may write what no one would, and
-the shared task's program `conlleval` reads that so: an I-X that follows O, or an entity of another kind, begins one.
+Tjong Kim Sang and De Meulder 2003, section 2 (CoNLL): an entity counts as right only if
+its kind and both ends are. Tags are B-X for an entity's first word, I-X for the others,
+O for the rest. A model may write what no one would, and the shared task's program
+`conlleval` reads that so: an I-X that follows O, or an entity of another kind, begins
+one.
 
-Not here: labels for pieces of words (see `objectives`), other schemes (IOBES), credit for overlap.
+Not here: labels for pieces of words (see `objectives`), other schemes (IOBES), credit
+for overlap.
 """
 
 from collections import Counter
@@ -25,7 +29,9 @@ class Entity(NamedTuple):
 
 
 class EntityScores(NamedTuple):
-    """Precision, recall and F1 of all entities together, and by kind; the share of words with the right tag."""
+    """Precision, recall and F1 of all entities together, and by kind; the share of
+    words with the right tag.
+    """
 
     overall: Scores
     by_kind: dict[str, Scores]
@@ -85,9 +91,11 @@ def entity_scores(
 
 
 def of_words(word_ids: Sequence[int | None], predictions: Sequence[T]) -> list[T]:
-    """Each word's prediction from those of its pieces: that of the first, the only one that was trained.
+    """Each word's prediction from those of its pieces: that of the first, the only one
+    that was trained.
 
-    `word_ids` are those of an encoding. Words that truncation cut off are missing at the end.
+    `word_ids` are those of an encoding. Words that truncation cut off are missing at
+    the end.
     """
     if len(word_ids) != len(predictions):
         raise MetricError(

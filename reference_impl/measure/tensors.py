@@ -1,10 +1,13 @@
-"""Which tensors a piece of code makes: the largest, all bytes written, and the most that is alive at once.
+"""Which tensors a piece of code makes: the largest, all bytes written, and the most
+that is alive at once.
 
-torch calls a `TorchDispatchMode` for every operator, in the backward pass too. An operator's result is new memory if
-its storage was not among its arguments; a view is not.
+torch calls a `TorchDispatchMode` for every operator, in the backward pass too. An
+operator's result is new memory if its storage was not among its arguments; a view is
+not.
 
-Not here: what an operator needs inside itself and gives back before it returns, memory of Python and of libraries
-(for both see the process's own peak, `resource.getrusage`), kernels that are not torch operators (see `kernels`).
+Not here: what an operator needs inside itself and gives back before it returns, memory
+of Python and of libraries (for both see the process's own peak, `resource.getrusage`),
+kernels that are not torch operators (see `kernels`).
 """
 
 import weakref
@@ -31,9 +34,11 @@ def _tensors(tree: Any) -> list[Tensor]:
 class TensorCounter(TorchDispatchMode):
     """Counts inside a `with` block.
 
-    `largest` is the most numbers that any one result has, and `shapes` are the shapes of all results; `allocated` is
-    the bytes of new memory, freed or not; `copied` is the bytes that operators in `COPIES` wrote, which move numbers
-    and compute nothing; `peak` is the most bytes of new memory alive at one moment, and `alive` those alive now.
+    `largest` is the most numbers that any one result has, and `shapes` are the shapes
+    of all results; `allocated` is the bytes of new memory, freed or not; `copied` is
+    the bytes that operators in `COPIES` wrote, which move numbers and compute nothing;
+    `peak` is the most bytes of new memory alive at one moment, and `alive` those alive
+    now.
     """
 
     def __init__(self):
@@ -44,7 +49,11 @@ class TensorCounter(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Torch asks. Skipping imports its compiler at the first counted operator, which takes seconds."""
+        """Torch asks.
+
+        Skipping imports its compiler at the first counted operator, which takes
+        seconds.
+        """
         return False
 
     def _note(self, tensor: Tensor) -> None:

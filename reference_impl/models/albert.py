@@ -1,8 +1,9 @@
-"""ALBERT: BERT with far fewer parameters, by using one block for all layers and a narrow embedding.
+"""ALBERT: BERT with far fewer parameters, by using one block for all layers and a
+narrow embedding.
 
-Lan et al. 2020, section 3.1: factorised embedding (V x E + E x C in the place of V x C), parameters shared across
-layers, sentence-order prediction in the place of next-sentence. A pass costs what BERT's costs: as many layers are
-computed.
+Lan et al. 2020, section 3.1: factorised embedding (V x E + E x C in the place of V x
+C), parameters shared across layers, sentence-order prediction in the place of
+next-sentence. A pass costs what BERT's costs: as many layers are computed.
 
 Not here: the authors' groups of layers, n-gram masking.
 """
@@ -26,7 +27,10 @@ from reference_impl.weights.pretrained import Pretrained
 
 @dataclass(frozen=True)
 class AlbertConfig(BertConfig):
-    """ALBERT-base, version 2. xxlarge has hidden_size=4096, num_heads=64, intermediate_size=16384."""
+    """ALBERT-base, version 2.
+
+    xxlarge has hidden_size=4096, num_heads=64, intermediate_size=16384.
+    """
 
     vocab_size: Count = 30_000
     embedding_size: Count = 128
@@ -39,7 +43,9 @@ class AlbertConfig(BertConfig):
 
 
 class Albert(Pretrained, nn.Module):
-    """The encoder: narrow embeddings, a matrix that widens them, one block run `num_layers` times."""
+    """The encoder: narrow embeddings, a matrix that widens them, one block run
+    `num_layers` times.
+    """
 
     config_class = AlbertConfig
     files = bert_relatives.ALBERT_FILES
@@ -59,7 +65,9 @@ class Albert(Pretrained, nn.Module):
         segments: Int[Tensor, "B T"] | None = None,
         mask: Bool[Tensor, "B T"] | None = None,
     ) -> BertOutput:
-        """`mask` is True where there is a token and False for padding; None: no padding. No segments: all the first."""
+        """`mask` is True where there is a token and False for padding; None: no
+        padding. No segments: all the first.
+        """
         check_ids(ids, self.config.vocab_size, self.config.max_position_embeddings)
         check_mask(mask, ids.shape)
         segments = torch.zeros_like(ids) if segments is None else segments
@@ -97,6 +105,8 @@ class AlbertForPreTraining(Pretrained, nn.Module):
         segments: Int[Tensor, "B T"] | None = None,
         mask: Bool[Tensor, "B T"] | None = None,
     ) -> tuple[Float[Tensor, "B T V"], Float[Tensor, "B 2"]]:
-        """Logits of each token, and of the order: 0 for "as written", 1 for "exchanged"."""
+        """Logits of each token, and of the order: 0 for "as written", 1 for
+        "exchanged".
+        """
         tokens, pooled = self.albert(ids, segments, mask)
         return self.masked_lm(tokens), self.sentence_order(pooled)

@@ -1,7 +1,8 @@
-"""BERT: an encoder that sees both sides of a token at once, trained to fill blanks and to pair sentences.
+"""BERT: an encoder that sees both sides of a token at once, trained to fill blanks and
+to pair sentences.
 
-Devlin et al. 2019, "BERT: Pre-training of Deep Bidirectional Transformers", sections 3 and 3.1.
-Tasks to fine-tune on are in `bert_tasks`; the heads themselves in `heads`.
+Devlin et al. 2019, "BERT: Pre-training of Deep Bidirectional Transformers", sections 3
+and 3.1. Tasks to fine-tune on are in `bert_tasks`; the heads themselves in `heads`.
 
 Not here: choosing and masking tokens (see `objectives`), training (see `training`).
 """
@@ -29,7 +30,11 @@ from reference_impl.weights.pretrained import Pretrained
 
 @dataclass(frozen=True)
 class BertConfig(Settings):
-    """BERT-base. BERT-large has hidden_size=1024, num_layers=24, num_heads=16, intermediate_size=4096."""
+    """BERT-base.
+
+    BERT-large has hidden_size=1024, num_layers=24, num_heads=16,
+    intermediate_size=4096.
+    """
 
     vocab_size: Count = 30_522
     hidden_size: Count = 768
@@ -48,7 +53,8 @@ class BertConfig(Settings):
 
 
 class Embeddings(nn.Module):
-    """What a token starts from: the sum of its word, its place and its sentence (figure 2), normed.
+    """What a token starts from: the sum of its word, its place and its sentence (figure
+    2), normed.
 
     They are as wide as the layers, unless a width is given.
     """
@@ -68,7 +74,9 @@ class Embeddings(nn.Module):
         segments: Int[Tensor, "B T"],
         positions: Int[Tensor, "B T"] | None = None,
     ) -> Float[Tensor, "B T C"]:
-        """Segments are 0 for the first sentence and 1 for the second; positions count from 0 unless given."""
+        """Segments are 0 for the first sentence and 1 for the second; positions count
+        from 0 unless given.
+        """
         places = (
             self.position(ids.shape[1])
             if positions is None
@@ -79,7 +87,8 @@ class Embeddings(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention, then feed-forward, each with a residual and a norm after the sum (post-norm).
+    """Attention, then feed-forward, each with a residual and a norm after the sum
+    (post-norm).
 
     Relatives of BERT whose attention is another one give theirs.
     """
@@ -121,7 +130,10 @@ class BertOutput(NamedTuple):
 
 
 class Bert(Pretrained, nn.Module):
-    """The encoder. `pooler=False` leaves the last layer away that only whole-sequence tasks use."""
+    """The encoder.
+
+    `pooler=False` leaves the last layer away that only whole-sequence tasks use.
+    """
 
     config_class = BertConfig
     files = bert.ENCODER_FILES
@@ -141,9 +153,11 @@ class Bert(Pretrained, nn.Module):
         mask: Bool[Tensor, "B T"] | None = None,
         packing: Packing | None = None,
     ) -> BertOutput:
-        """`mask` is True where there is a token and False for padding; None: no padding. No segments: all the first.
+        """`mask` is True where there is a token and False for padding; None: no
+        padding. No segments: all the first.
 
-        With a packing the one row is many sequences (see `layers.packing`), each pooled from its own first token.
+        With a packing the one row is many sequences (see `layers.packing`), each pooled
+        from its own first token.
         """
         check_tokens(
             ids,
@@ -167,7 +181,9 @@ class Bert(Pretrained, nn.Module):
 
 
 class BertForPreTraining(Pretrained, nn.Module):
-    """The two tasks of pre-training: which token was here, and do the sentences follow each other (section 3.1)."""
+    """The two tasks of pre-training: which token was here, and do the sentences follow
+    each other (section 3.1).
+    """
 
     config_class = BertConfig
     files = bert.PRE_TRAINING
@@ -191,13 +207,17 @@ class BertForPreTraining(Pretrained, nn.Module):
         segments: Int[Tensor, "B T"] | None = None,
         mask: Bool[Tensor, "B T"] | None = None,
     ) -> tuple[Float[Tensor, "B T V"], Float[Tensor, "B 2"]]:
-        """Logits of each token, and of the sentences: 0 for "follows", 1 for "from elsewhere", as released."""
+        """Logits of each token, and of the sentences: 0 for "follows", 1 for "from
+        elsewhere", as released.
+        """
         tokens, pooled = self.bert(ids, segments, mask)
         return self.masked_lm(tokens), self.next_sentence(pooled)
 
 
 class BertForMaskedLM(Pretrained, nn.Module):
-    """The first task alone: fill-mask, and continued pre-training without sentence pairs."""
+    """The first task alone: fill-mask, and continued pre-training without sentence
+    pairs.
+    """
 
     config_class = BertConfig
     files = bert.MASKED_LM_FILES

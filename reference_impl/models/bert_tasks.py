@@ -1,12 +1,15 @@
 """BERT with the head of a task to fine-tune on.
 
-Devlin et al. 2019, section 4 and figure 4: (a, b) a sentence or a pair, (c) an answer's span, (d) a tag for each token;
-section 4.4 for choosing among endings. Reimers and Gurevych 2019 for sentence vectors.
+Devlin et al. 2019, section 4 and figure 4: (a, b) a sentence or a pair, (c) an answer's
+span, (d) a tag for each token; section 4.4 for choosing among endings. Reimers and
+Gurevych 2019 for sentence vectors.
 
-A head starts from random numbers: make the model, then put a pretrained encoder into it by
-`model.bert = Bert.from_pretrained(path)`. `from_pretrained` of a class here reads an encoder that has that head.
+A head starts from random numbers: make the model, then put a pretrained encoder into it
+by `model.bert = Bert.from_pretrained(path)`. `from_pretrained` of a class here reads an
+encoder that has that head.
 
-Not here: losses, and aligning tags with word pieces (see `objectives.task_losses`), metrics (see `measure.metrics`).
+Not here: losses, and aligning tags with word pieces (see `objectives.task_losses`),
+metrics (see `measure.metrics`).
 """
 
 from jaxtyping import Bool, Float, Int
@@ -30,7 +33,10 @@ def task_dropout(config: BertConfig) -> float:
 
 
 class BertForSequenceClassification(Pretrained, nn.Module):
-    """A label for a sentence or a pair, from the pooled vector of [CLS]. One label is a regression."""
+    """A label for a sentence or a pair, from the pooled vector of [CLS].
+
+    One label is a regression.
+    """
 
     config_class = BertConfig
     files = bert.CLASSIFIER
@@ -55,7 +61,9 @@ class BertForSequenceClassification(Pretrained, nn.Module):
 
 
 class BertForMultipleChoice(Pretrained, nn.Module):
-    """Which of N endings: one number for each pair of question and ending, a softmax over the N."""
+    """Which of N endings: one number for each pair of question and ending, a softmax
+    over the N.
+    """
 
     config_class = BertConfig
     files = bert.CLASSIFIER
@@ -103,12 +111,18 @@ class BertForTokenClassification(Pretrained, nn.Module):
         segments: Int[Tensor, "B T"] | None = None,
         mask: Bool[Tensor, "B T"] | None = None,
     ) -> Float[Tensor, "B T L"]:
-        """Logits of the tags. Those of padding and of later pieces of a word are for the loss to leave out."""
+        """Logits of the tags.
+
+        Those of padding and of later pieces of a word are for the loss to leave out.
+        """
         return self.classifier(self.bert(ids, segments, mask).tokens)
 
 
 class BertForQuestionAnswering(Pretrained, nn.Module):
-    """Where in the passage the answer starts and ends. The question is the first segment, the passage the second."""
+    """Where in the passage the answer starts and ends.
+
+    The question is the first segment, the passage the second.
+    """
 
     config_class = BertConfig
     files = bert.SPAN
@@ -133,5 +147,8 @@ class BertForQuestionAnswering(Pretrained, nn.Module):
 def sentence_vectors(
     bert: Bert, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"]
 ) -> Float[Tensor, "B C"]:
-    """A vector for each sentence: the mean over its tokens. MiniLM and its like were trained to be read so."""
+    """A vector for each sentence: the mean over its tokens.
+
+    MiniLM and its like were trained to be read so.
+    """
     return mean_pool(bert(ids, mask=mask).tokens, mask)

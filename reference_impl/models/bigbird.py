@@ -1,13 +1,17 @@
-"""BigBird: BERT for long texts. Tokens see neighbours, the ends of the text, and a few places drawn at random.
+"""BigBird: BERT for long texts.
 
-Zaheer et al. 2020, sections 2 and 3 and appendix D (blocks; the "ITC" form, whose global tokens are the text's own).
-In blocks of W tokens, as the paper calls them: the first and the last see all and are seen by all; any other sees
-itself, the blocks beside it and R random ones of its own for each head. A token has (5 + R) W scores, however long the
-text.
+Tokens see neighbours, the ends of the text, and a few places drawn at random.
 
-The draw is fixed for a layer, a number of heads and a number of blocks, and never twice the same block. `transformers`
-draws in training only: in evaluation all its draws are block 0, which then counts 1 + R times. Models that are read from
-files do so too, and give its numbers; set `draws_in_evaluation` for the paper's.
+Zaheer et al. 2020, sections 2 and 3 and appendix D (blocks; the "ITC" form, whose
+global tokens are the text's own). In blocks of W tokens, as the paper calls them: the
+first and the last see all and are seen by all; any other sees itself, the blocks beside
+it and R random ones of its own for each head. A token has (5 + R) W scores, however
+long the text.
+
+The draw is fixed for a layer, a number of heads and a number of blocks, and never twice
+the same block. `transformers` draws in training only: in evaluation all its draws are
+block 0, which then counts 1 + R times. Models that are read from files do so too, and
+give its numbers; set `draws_in_evaluation` for the paper's.
 
 Not here: global tokens that are added ("ETC"), the pooler, decoders.
 """
@@ -52,7 +56,9 @@ class BigBirdConfig(BertConfig):
     formats: ClassVar = (long_documents.BIGBIRD,)
 
     def is_sparse(self, num_tokens: int) -> bool:
-        """A short text is attended to in full: sparse blocks would save little, or not be there to be drawn."""
+        """A short text is attended to in full: sparse blocks would save little, or not
+        be there to be drawn.
+        """
         return (
             self.attention_type == "block_sparse"
             and num_tokens > (5 + 2 * self.num_random_blocks) * self.block_size
@@ -62,7 +68,8 @@ class BigBirdConfig(BertConfig):
 def random_blocks(
     num_blocks: int, num_random: int, num_heads: int, seed: int
 ) -> Int[Tensor, "H M R"]:
-    """For each head and each of the M = num_blocks - 2 inner blocks: R others that it would not see anyway.
+    """For each head and each of the M = num_blocks - 2 inner blocks: R others that it
+    would not see anyway.
 
     All such sets are equally likely, and the same seed draws the same ones.
     """
@@ -85,8 +92,9 @@ def random_blocks(
 def seen_blocks(
     num_blocks: int, random: Int[Tensor, "H M R"]
 ) -> tuple[Int[Tensor, "H M P"], Bool[Tensor, "M P"]]:
-    """The P = 5 + R blocks that each inner block sees: the first, the one before, itself, the one after, the last,
-    the random ones. False marks those that stand there for a second time: next to an end, the neighbour is the end.
+    """The P = 5 + R blocks that each inner block sees: the first, the one before,
+    itself, the one after, the last, the random ones. False marks those that stand there
+    for a second time: next to an end, the neighbour is the end.
     """
     inner = torch.arange(1, num_blocks - 1, device=random.device)  # (M,)
     first, last = torch.zeros_like(inner), torch.full_like(inner, num_blocks - 1)
@@ -107,7 +115,9 @@ def block_sparse_attention(
     random: Int[Tensor, "H M R"],
     dropout: float = 0.0,
 ) -> Float[Tensor, "B H T D"]:
-    """The two end blocks attend to everything; each inner block to the blocks that it sees, gathered side by side."""
+    """The two end blocks attend to everything; each inner block to the blocks that it
+    sees, gathered side by side.
+    """
     num_heads, num_tokens = q.shape[1:3]
     queries, keys, values = (chunks(x, size) for x in (q, k, v))  # (B, H, N, W, D)
     real = nn.functional.pad(tokens, (0, -num_tokens % size)).unflatten(
@@ -144,7 +154,10 @@ def pattern(num_blocks: int, random: Int[Tensor, "H M R"]) -> Bool[Tensor, "H N 
 
 
 class BigBirdAttention(nn.Module):
-    """Multi-head attention over blocks; over everything if the text is short. `seed` is the layer's number."""
+    """Multi-head attention over blocks; over everything if the text is short.
+
+    `seed` is the layer's number.
+    """
 
     def __init__(self, config: BigBirdConfig, seed: int):
         super().__init__()
@@ -197,7 +210,9 @@ class BigBirdAttention(nn.Module):
     def dense(
         self, x: Float[Tensor, "B T C"], tokens: Bool[Tensor, "B T"]
     ) -> Float[Tensor, "B T C"]:
-        """What `forward` gives for a long text with real draws, from all T x T scores and the mask that they amount to."""
+        """What `forward` gives for a long text with real draws, from all T x T scores
+        and the mask that they amount to.
+        """
         size, num_tokens = self.config.block_size, x.shape[1]
         sees = pattern(
             -(-num_tokens // size), self.draw(num_tokens).to(x.device)
@@ -244,7 +259,9 @@ class BigBird(Pretrained, nn.Module):
         segments: Int[Tensor, "B T"] | None = None,
         mask: Bool[Tensor, "B T"] | None = None,
     ) -> Float[Tensor, "B T C"]:
-        """`mask` is True where there is a token and False for padding; None: no padding. No segments: all the first."""
+        """`mask` is True where there is a token and False for padding; None: no
+        padding. No segments: all the first.
+        """
         check_ids(ids, self.config.vocab_size, self.config.max_position_embeddings)
         check_mask(mask, ids.shape)
         segments = torch.zeros_like(ids) if segments is None else segments

@@ -1,10 +1,12 @@
 """DeBERTa: BERT whose attention keeps what a token says and where it stands apart.
 
-He et al. 2021, "DeBERTa: Decoding-enhanced BERT with Disentangled Attention", sections 3.1 and 3.1.1. A token has no
-position of its own; each layer scores content against content, content against distance, and distance against content.
+He et al. 2021, "DeBERTa: Decoding-enhanced BERT with Disentangled Attention", sections
+3.1 and 3.1.1. A token has no position of its own; each layer scores content against
+content, content against distance, and distance against content.
 
-Not here: version 2 and 3 (buckets of distances, a convolution, ELECTRA's task), section 3.2's mask decoder that adds
-absolute positions at the end (`transformers` lacks it too), scale-invariant fine-tuning, segments.
+Not here: version 2 and 3 (buckets of distances, a convolution, ELECTRA's task), section
+3.2's mask decoder that adds absolute positions at the end (`transformers` lacks it
+too), scale-invariant fine-tuning, segments.
 """
 
 from dataclasses import dataclass
@@ -52,16 +54,21 @@ class DebertaConfig(Settings):
 def distance_rows(
     num_tokens: int, span: int, device: torch.device | None = None
 ) -> Int[Tensor, "T T"]:
-    """Equation 3: the row of token i's place as seen from j is i - j + span, held between 0 and 2 span - 1."""
+    """Equation 3: the row of token i's place as seen from j is i - j + span, held
+    between 0 and 2 span - 1.
+    """
     places = torch.arange(num_tokens, device=device)
     return (places[:, None] - places + span).clamp(0, 2 * span - 1)
 
 
 class DisentangledAttention(nn.Module):
-    """Equation 4: (Qc . Kc + Qc . Kr[i - j] + Kc . Qr[i - j]) / sqrt(3 D), before mask and softmax.
+    """Equation 4: (Qc .
 
-    Kr and Qr are projections of one table of distance vectors that all layers share. The paper has j - i in the last
-    term; the released program has i - j in both, and released weights are trained for that.
+    Kc + Qc . Kr[i - j] + Kc . Qr[i - j]) / sqrt(3 D), before mask and softmax.
+
+    Kr and Qr are projections of one table of distance vectors that all layers share.
+    The paper has j - i in the last term; the released program has i - j in both, and
+    released weights are trained for that.
     """
 
     def __init__(self, config: DebertaConfig):
@@ -103,7 +110,9 @@ class DisentangledAttention(nn.Module):
         k: Float[Tensor, "B H T D"],
         distances: Float[Tensor, "R C"],
     ) -> Float[Tensor, "B H T T"]:
-        """Content to position and position to content: a column a distance, then picked for each pair (algorithm 1)."""
+        """Content to position and position to content: a column a distance, then picked
+        for each pair (algorithm 1).
+        """
         key_r = split_heads(
             self.distance_key(distances)[None], self.num_heads
         )  # (1, H, R, D)
@@ -121,7 +130,9 @@ class DisentangledAttention(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention, then feed-forward, each with a residual and a norm after the sum (post-norm), as in BERT."""
+    """Attention, then feed-forward, each with a residual and a norm after the sum
+    (post-norm), as in BERT.
+    """
 
     def __init__(self, config: DebertaConfig):
         super().__init__()
@@ -165,7 +176,10 @@ class Deberta(Pretrained, nn.Module):
     def forward(
         self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None
     ) -> Float[Tensor, "B T C"]:
-        """A vector for each token. `mask` is True where there is a token and False for padding; None: no padding."""
+        """A vector for each token.
+
+        `mask` is True where there is a token and False for padding; None: no padding.
+        """
         check_ids(ids, self.config.vocab_size)
         check_mask(mask, ids.shape)
         x = self.dropout(self.embedding_norm(self.embedding(ids)))  # (B, T, C)
@@ -207,7 +221,9 @@ class DebertaForMaskedLM(Pretrained, nn.Module):
 
 
 class DebertaForSequenceClassification(Pretrained, nn.Module):
-    """A label for a sentence or a pair: the first token's vector through one more layer, then the classifier."""
+    """A label for a sentence or a pair: the first token's vector through one more
+    layer, then the classifier.
+    """
 
     config_class = DebertaConfig
     files = bert_relatives.DEBERTA_CLASSIFIER

@@ -1,8 +1,8 @@
 """DistilBERT: every second layer of BERT, taught by BERT.
 
-Sanh et al. 2019, sections 2 and 3: half the layers, no segments, no pooler; started from the teacher's layers and
-trained on the teacher's logits, the masked tokens and the direction of the hidden vectors (those losses are in
-`objectives`).
+Sanh et al. 2019, sections 2 and 3: half the layers, no segments, no pooler; started
+from the teacher's layers and trained on the teacher's logits, the masked tokens and the
+direction of the hidden vectors (those losses are in `objectives`).
 
 Not here: the tasks' heads (BERT's fit).
 """
@@ -68,7 +68,10 @@ class DistilBert(Pretrained, nn.Module):
     def forward(
         self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None
     ) -> Float[Tensor, "B T C"]:
-        """A vector for each token. `mask` is True where there is a token and False for padding; None: no padding."""
+        """A vector for each token.
+
+        `mask` is True where there is a token and False for padding; None: no padding.
+        """
         check_ids(ids, self.config.vocab_size, self.config.max_position_embeddings)
         check_mask(mask, ids.shape)
         x = self.embeddings(ids)  # (B, T, C)
@@ -106,7 +109,9 @@ class DistilBertForMaskedLM(Pretrained, nn.Module):
 def start_from_teacher(
     student: DistilBertForMaskedLM, teacher: BertForPreTraining
 ) -> None:
-    """Copy embeddings, every second layer (0, 2, 4, ...) and the head (section 2, "student initialization")."""
+    """Copy embeddings, every second layer (0, 2, 4, ...) and the head (section 2,
+    "student initialization").
+    """
     needed = 2 * student.config.num_layers - 1
     if teacher.config.num_layers < needed:
         raise ModelInputError(

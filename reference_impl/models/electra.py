@@ -1,7 +1,9 @@
-"""ELECTRA: a small generator fills blanks, and the model learns to tell which tokens it replaced.
+"""ELECTRA: a small generator fills blanks, and the model learns to tell which tokens it
+replaced.
 
-Clark et al. 2020, sections 2 and 3.2. The discriminator learns from every position, not from the 15 % that were
-masked. It is kept; the generator, a quarter to a half of its size, is thrown away. Both share their embeddings.
+Clark et al. 2020, sections 2 and 3.2. The discriminator learns from every position, not
+from the 15 % that were masked. It is kept; the generator, a quarter to a half of its
+size, is thrown away. Both share their embeddings.
 
 Not here: sampling the replacements and the joint loss (see `objectives`).
 """
@@ -42,7 +44,9 @@ class ElectraConfig(BertConfig):
 
 
 class Electra(Pretrained, nn.Module):
-    """The encoder: BERT's, with embeddings that may be narrower and are then widened by a matrix."""
+    """The encoder: BERT's, with embeddings that may be narrower and are then widened by
+    a matrix.
+    """
 
     config_class = ElectraConfig
     files = bert_relatives.ELECTRA_FILES
@@ -65,7 +69,9 @@ class Electra(Pretrained, nn.Module):
         segments: Int[Tensor, "B T"] | None = None,
         mask: Bool[Tensor, "B T"] | None = None,
     ) -> Float[Tensor, "B T C"]:
-        """`mask` is True where there is a token and False for padding; None: no padding. No segments: all the first."""
+        """`mask` is True where there is a token and False for padding; None: no
+        padding. No segments: all the first.
+        """
         check_ids(ids, self.config.vocab_size, self.config.max_position_embeddings)
         check_mask(mask, ids.shape)
         segments = torch.zeros_like(ids) if segments is None else segments
@@ -104,7 +110,9 @@ class ElectraForPreTraining(Pretrained, nn.Module):
 
 
 class ElectraForMaskedLM(Pretrained, nn.Module):
-    """The generator: BERT's masked language model, small, so that its mistakes are plausible and not too good."""
+    """The generator: BERT's masked language model, small, so that its mistakes are
+    plausible and not too good.
+    """
 
     config_class = ElectraConfig
     files = bert_relatives.ELECTRA_MASKED_LM
@@ -134,7 +142,9 @@ class ElectraForMaskedLM(Pretrained, nn.Module):
 def share_embeddings(
     generator: ElectraForMaskedLM, discriminator: ElectraForPreTraining
 ) -> None:
-    """Make both use the discriminator's embeddings of words, places and segments (section 3.2)."""
+    """Make both use the discriminator's embeddings of words, places and segments
+    (section 3.2).
+    """
     one, other = generator.config, discriminator.config
     if (one.vocab_size, one.embedding_size) != (other.vocab_size, other.embedding_size):
         raise ModelInputError(

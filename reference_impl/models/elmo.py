@@ -1,12 +1,16 @@
-"""ELMo: words read by their characters, in two directions that never meet, and a task's own mix of all layers.
+"""ELMo: words read by their characters, in two directions that never meet, and a task's
+own mix of all layers.
 
-Peters et al. 2018, section 3: the joint loss (3.1), the scalar mix (equation 1), the sizes and the residual connection
-(3.4). The character encoder: Kim et al. 2016, section 2.2; its highway layers: Srivastava et al. 2015, section 2.
+Peters et al. 2018, section 3: the joint loss (3.1), the scalar mix (equation 1), the
+sizes and the residual connection (3.4). The character encoder: Kim et al. 2016, section
+2.2; its highway layers: Srivastava et al. 2015, section 2.
 
-The vectors of the two directions stand beside each other, and are trained together, but no layer of one reads the
-other: a word's vector is two one-sided views. See `bert` for one that looks to both sides at once.
+The vectors of the two directions stand beside each other, and are trained together, but
+no layer of one reads the other: a word's vector is two one-sided views. See `bert` for
+one that looks to both sides at once.
 
-Not here: the sampled softmax of the released program, its clipped cells, its published weights.
+Not here: the sampled softmax of the released program, its clipped cells, its published
+weights.
 """
 
 from collections.abc import Sequence
@@ -27,7 +31,10 @@ NUM_CHARACTERS = 259
 
 @dataclass(frozen=True)
 class ELMoConfig(Settings):
-    """The published model (section 3.4), with the filters of Kim et al. as its release has them."""
+    """The published model (section 3.4), with the filters of Kim et al.
+
+    as its release has them.
+    """
 
     vocab_size: CountOrZero = (
         793_471  # 0: the readers alone, without the layer that says words
@@ -51,7 +58,9 @@ class ELMoConfig(Settings):
 
 
 def word_characters(word: str, max_characters: int = 50) -> list[int]:
-    """A word as its UTF-8 bytes between two marks, cut or filled up to `max_characters`."""
+    """A word as its UTF-8 bytes between two marks, cut or filled up to
+    `max_characters`.
+    """
     content = list(word.encode())[: max_characters - 2]
     return [
         WORD_START,
@@ -64,9 +73,11 @@ def word_characters(word: str, max_characters: int = 50) -> list[int]:
 def characters_of(
     texts: Sequence[Sequence[str]], max_characters: int = 50
 ) -> tuple[Int[Tensor, "B T W"], Bool[Tensor, "B T"]]:
-    """Texts as lists of words, made into one tensor of characters, and where there are words.
+    """Texts as lists of words, made into one tensor of characters, and where there are
+    words.
 
-    Raises ModelInputError for no text, a text of no words, an empty word, or too few characters for the two marks.
+    Raises ModelInputError for no text, a text of no words, an empty word, or too few
+    characters for the two marks.
     """
     if not texts or not all(texts) or not all(word for text in texts for word in text):
         raise ModelInputError("an empty text or word, or no text: leave it out")
@@ -84,7 +95,9 @@ def characters_of(
 
 
 class Highway(nn.Module):
-    """y = g * relu(W x) + (1 - g) * x: a gate for each number says how much of it changes."""
+    """y = g * relu(W x) + (1 - g) * x: a gate for each number says how much of it
+    changes.
+    """
 
     def __init__(self, size: int):
         super().__init__()
@@ -100,7 +113,9 @@ class Highway(nn.Module):
 
 
 class CharacterEncoder(nn.Module):
-    """A word's vector from its spelling alone: which letter patterns occur anywhere in it, how strongly at most."""
+    """A word's vector from its spelling alone: which letter patterns occur anywhere in
+    it, how strongly at most.
+    """
 
     def __init__(self, config: ELMoConfig):
         super().__init__()
@@ -122,7 +137,9 @@ class CharacterEncoder(nn.Module):
         self.projection = nn.Linear(size, config.word_size)
 
     def patterns(self, characters: Int[Tensor, "B T W"]) -> Float[Tensor, "B T F"]:
-        """For each filter the largest value over its places in the word, no less than 0."""
+        """For each filter the largest value over its places in the word, no less than
+        0.
+        """
         x = self.embedding(characters)  # (B, T, W, D)
         found = []
         for width, linear in zip(self.widths, self.filters):
@@ -138,7 +155,9 @@ class CharacterEncoder(nn.Module):
 
 
 class ScalarMix(nn.Module):
-    """gamma * sum of softmax(w)_j h_j: what a task learns about which layers it needs (equation 1)."""
+    """gamma * sum of softmax(w)_j h_j: what a task learns about which layers it needs
+    (equation 1).
+    """
 
     def __init__(self, num_layers: int):
         super().__init__()
@@ -156,7 +175,9 @@ class ScalarMix(nn.Module):
 
 
 class ELMo(nn.Module):
-    """Two language models that share their word vectors and their output layer (section 3.1)."""
+    """Two language models that share their word vectors and their output layer (section
+    3.1).
+    """
 
     def __init__(self, config: ELMoConfig):
         super().__init__()
@@ -179,10 +200,11 @@ class ELMo(nn.Module):
     def layers(
         self, characters: Int[Tensor, "B T W"], mask: Bool[Tensor, "B T"] | None = None
     ) -> Float[Tensor, "L B T E"]:
-        """The word vectors, twice, and above them each layer's forward vectors beside its backward ones: E = 2 C.
+        """The word vectors, twice, and above them each layer's forward vectors beside
+        its backward ones: E = 2 C.
 
-        This is what `ScalarMix` mixes. Each layer but the first adds its input to its output. Where there is no word
-        the LSTMs' own part is zero.
+        This is what `ScalarMix` mixes. Each layer but the first adds its input to its
+        output. Where there is no word the LSTMs' own part is zero.
         """
         check_mask(mask, characters.shape[:2])
         if characters.shape[-1] > self.config.max_characters or characters.shape[
@@ -205,7 +227,8 @@ class ELMo(nn.Module):
     def forward(
         self, characters: Int[Tensor, "B T W"], mask: Bool[Tensor, "B T"] | None = None
     ) -> tuple[Float[Tensor, "B T V"], Float[Tensor, "B T V"]]:
-        """Logits of the word after each, from those up to it; and of the word before each, from those down to it.
+        """Logits of the word after each, from those up to it; and of the word before
+        each, from those down to it.
 
         Raises ModelInputError for a model without its output layer.
         """

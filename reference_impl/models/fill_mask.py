@@ -1,7 +1,7 @@
 """Filling blanks: what a masked language model would put in the place of each [MASK].
 
-Devlin et al. 2019, section 3.1. Each blank is filled by itself: with two blanks in a text, the first choice for one
-knows nothing of the choice for the other.
+Devlin et al. 2019, section 3.1. Each blank is filled by itself: with two blanks in a
+text, the first choice for one knows nothing of the choice for the other.
 
 Not here: words of several tokens, filling blanks one after the other.
 """
@@ -16,7 +16,9 @@ from reference_impl.layers.checks import ModelInputError
 
 
 class Filling(NamedTuple):
-    """A token for a blank, with its probability there, and the text with this blank filled."""
+    """A token for a blank, with its probability there, and the text with this blank
+    filled.
+    """
 
     token: int
     probability: float
@@ -31,11 +33,13 @@ def fill_mask(
     mask: Bool[Tensor, "B T"] | None = None,
     count: int = 5,
 ) -> list[list[list[Filling]]]:
-    """For each row, for each of its blanks from the left, the `count` likeliest tokens, best first.
+    """For each row, for each of its blanks from the left, the `count` likeliest tokens,
+    best first.
 
-    `model` gives logits of the token at each place, as `bert.BertForMaskedLM` does; `mask` is True for tokens.
-    The model is used as it is: call `model.eval()` before. Raises ModelInputError if a row has no blank, or the
-    vocabulary has fewer than `count` tokens.
+    `model` gives logits of the token at each place, as `bert.BertForMaskedLM` does;
+    `mask` is True for tokens. The model is used as it is: call `model.eval()` before.
+    Raises ModelInputError if a row has no blank, or the vocabulary has fewer than
+    `count` tokens.
     """
     blanks = ids == mask_id
     if not bool(blanks.any(1).all()):

@@ -1,10 +1,11 @@
 """GPT: a stack of blocks that see only what came before, trained to say the next token.
 
-GPT-1: Radford et al. 2018, section 3.1 and 4.1. GPT-2: Radford et al. 2019, section 2.3 (the norm moves to the front
-of each sublayer, one more stands at the end). GPT-3: Brown et al. 2020, section 2.1 and table 2.1: GPT-2's block,
-larger.
+GPT-1: Radford et al. 2018, section 3.1 and 4.1. GPT-2: Radford et al. 2019, section 2.3
+(the norm moves to the front of each sublayer, one more stands at the end). GPT-3: Brown
+et al. 2020, section 2.1 and table 2.1: GPT-2's block, larger.
 
-Not here: GPT-3's alternating sparse attention, GPT-1's tasks (see `gpt_tasks`), generating (see `generation`).
+Not here: GPT-3's alternating sparse attention, GPT-1's tasks (see `gpt_tasks`),
+generating (see `generation`).
 """
 
 from collections.abc import Sequence
@@ -62,7 +63,10 @@ GPT3 = GPTConfig(
 
 
 class CausalSelfAttention(nn.Module):
-    """Each token looks at itself and at those before it. One matrix makes queries, keys and values."""
+    """Each token looks at itself and at those before it.
+
+    One matrix makes queries, keys and values.
+    """
 
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -93,7 +97,9 @@ class CausalSelfAttention(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention, then feed-forward, each with a residual; the norm is before each (GPT-2) or after the sum (GPT-1)."""
+    """Attention, then feed-forward, each with a residual; the norm is before each
+    (GPT-2) or after the sum (GPT-1).
+    """
 
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -149,7 +155,9 @@ class GPT(Pretrained, nn.Module):
             else config.embedding_dropout
         )
         start_normal(self)
-        if config.norm_first:  # so that the sum of 2 L residuals starts at the size of one (GPT-2, section 2.3)
+        # so that the sum of 2 L residuals starts at the size of one (GPT-2, section
+        # 2.3)
+        if config.norm_first:
             for name, weight in self.named_parameters():
                 if name.endswith(
                     ("attention.output.weight", "feed_forward.down.weight")
@@ -163,7 +171,10 @@ class GPT(Pretrained, nn.Module):
         positions: Int[Tensor, "B T"] | None = None,
         cache: Sequence[LayerCache] | None = None,
     ) -> Float[Tensor, "B T C"]:
-        """The last layer's vectors: what the output layer and other heads read. Arguments as in `forward`."""
+        """The last layer's vectors: what the output layer and other heads read.
+
+        Arguments as in `forward`.
+        """
         start = check_decoding(ids, mask, positions, cache, self.config)
         places = (
             self.position(ids.shape[1], start)
@@ -184,8 +195,8 @@ class GPT(Pretrained, nn.Module):
     ) -> Float[Tensor, "B T V"]:
         """Logits of the token after each.
 
-        `mask` is True where there is a token, for all S tokens so far; needed only for padding on the left, together
-        with `positions` that start at 0 after it: padding on the right is never seen. With a cache, ids are the new
-        ones.
+        `mask` is True where there is a token, for all S tokens so far; needed only for
+        padding on the left, together with `positions` that start at 0 after it: padding
+        on the right is never seen. With a cache, ids are the new ones.
         """
         return self.output(self.hidden(ids, mask, positions, cache))

@@ -1,13 +1,16 @@
-"""The parallel block: attention and feed-forward read the same vectors, and their results are added at once.
+"""The parallel block: attention and feed-forward read the same vectors, and their
+results are added at once.
 
-Wang and Komatsuzaki 2021 (GPT-J) began it; Black et al. 2022, section 2.1 (GPT-NeoX-20B), is what is built here; PaLM
-(Chowdhery et al. 2022, section 2) has the same sum, y = x + attention(norm(x)) + feed_forward(norm(x)), and writes
-that the matrices that read x can then be multiplied as one, 15 % faster at its size.
+Wang and Komatsuzaki 2021 (GPT-J) began it; Black et al. 2022, section 2.1
+(GPT-NeoX-20B), is what is built here; PaLM (Chowdhery et al. 2022, section 2) has the
+same sum, y = x + attention(norm(x)) + feed_forward(norm(x)), and writes that the
+matrices that read x can then be multiplied as one, 15 % faster at its size.
 
-NeoX has a norm for each of the two, PaLM one for both: with equal weights in the two norms this block is PaLM's sum.
-NeoX turns only a quarter of each head by position.
+NeoX has a norm for each of the two, PaLM one for both: with equal weights in the two
+norms this block is PaLM's sum. NeoX turns only a quarter of each head by position.
 
-Not here: PaLM's other choices (one head of keys and values, SwiGLU, no biases): see `llama` for those parts.
+Not here: PaLM's other choices (one head of keys and values, SwiGLU, no biases): see
+`llama` for those parts.
 """
 
 from collections.abc import Sequence
@@ -69,7 +72,10 @@ class GPTNeoXConfig(Settings):
 
 
 class Attention(nn.Module):
-    """Attention to what came before. The one matrix keeps query, key and value of a head side by side."""
+    """Attention to what came before.
+
+    The one matrix keeps query, key and value of a head side by side.
+    """
 
     def __init__(self, config: GPTNeoXConfig):
         super().__init__()
@@ -151,7 +157,10 @@ class GPTNeoX(Pretrained, nn.Module):
         positions: Int[Tensor, "B T"] | None = None,
         cache: Sequence[LayerCache] | None = None,
     ) -> Float[Tensor, "B T C"]:
-        """The last layer's vectors: what the output layer and other heads read. Arguments as in `forward`."""
+        """The last layer's vectors: what the output layer and other heads read.
+
+        Arguments as in `forward`.
+        """
         config = self.config
         start = check_decoding(ids, mask, positions, cache, config)
         x = self.embedding(ids)  # (B, T, C)
@@ -173,8 +182,8 @@ class GPTNeoX(Pretrained, nn.Module):
     ) -> Float[Tensor, "B T V"]:
         """Logits of the token after each.
 
-        `mask` is True where there is a token, for all S tokens so far; needed only for padding on the left. With
-        `positions` a row may be wider than the positions there are: packed, or padded. With a cache, ids are the new
-        ones.
+        `mask` is True where there is a token, for all S tokens so far; needed only for
+        padding on the left. With `positions` a row may be wider than the positions
+        there are: packed, or padded. With a cache, ids are the new ones.
         """
         return self.output(self.hidden(ids, mask, positions, cache))

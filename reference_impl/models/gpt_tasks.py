@@ -1,18 +1,21 @@
-"""GPT-1's tasks: one pretrained decoder, a linear layer on its last vector, and inputs written out as one text.
+"""GPT-1's tasks: one pretrained decoder, a linear layer on its last vector, and inputs
+written out as one text.
 
-Radford et al. 2018, sections 3.2 (fine-tuning, equations 3 to 5) and 3.3 with figure 1 (inputs). The token after which
-the model would go on has seen the whole text: its vector is the text's.
+Radford et al. 2018, sections 3.2 (fine-tuning, equations 3 to 5) and 3.3 with figure 1
+(inputs). The token after which the model would go on has seen the whole text: its
+vector is the text's.
 
     classification   <s> text <e>
     entailment       <s> premise $ hypothesis <e>
     similarity       both orders of a pair; their two vectors are added
     multiple choice  <s> context $ answer <e> for each answer; a softmax over the answers
 
-All that is new to the model are the linear layer and three rows of the embedding. Start from pretrained weights by
-`model.gpt, markers = with_markers(GPT.from_pretrained(path))`.
+All that is new to the model are the linear layer and three rows of the embedding. Start
+from pretrained weights by `model.gpt, markers =
+with_markers(GPT.from_pretrained(path))`.
 
-Not here: truncating texts (see `tokenizers`), the loss (see `objectives.task_losses.label_and_language`), metrics
-(see `measure.metrics`).
+Not here: truncating texts (see `tokenizers`), the loss (see
+`objectives.task_losses.label_and_language`), metrics (see `measure.metrics`).
 """
 
 from collections.abc import Sequence
@@ -103,7 +106,9 @@ class _GPTWithHead(Pretrained, nn.Module):
 
 
 class GPTForSequenceClassification(_GPTWithHead):
-    """A label for a text or a pair: softmax(h W) of the last token's vector (equation 3)."""
+    """A label for a text or a pair: softmax(h W) of the last token's vector (equation
+    3).
+    """
 
     files = gpt.CLASSIFIER
 
@@ -121,7 +126,9 @@ class GPTForSequenceClassification(_GPTWithHead):
 
 
 class GPTForSimilarity(GPTForSequenceClassification):
-    """A label for a pair that has no order: the vectors of both orders, added, then the linear layer."""
+    """A label for a pair that has no order: the vectors of both orders, added, then the
+    linear layer.
+    """
 
     def forward(
         self, ids: Int[Tensor, "B 2 T"], mask: Bool[Tensor, "B 2 T"] | None = None

@@ -1,7 +1,7 @@
 """What goes on top of an encoder, one head a task.
 
-Devlin et al. 2019, sections 3.1 (masked language model, pooler) and 4 (sentence, token, span); Reimers and Gurevych
-2019, section 3 (sentence embeddings by the mean).
+Devlin et al. 2019, sections 3.1 (masked language model, pooler) and 4 (sentence, token,
+span); Reimers and Gurevych 2019, section 3 (sentence embeddings by the mean).
 """
 
 import torch
@@ -13,7 +13,8 @@ from reference_impl.layers.norms import LayerNorm
 
 
 class MaskedLMHead(nn.Module):
-    """Which token stood here: one more layer, then a dot product with every entry of the embedding, plus a bias each.
+    """Which token stood here: one more layer, then a dot product with every entry of
+    the embedding, plus a bias each.
 
     `embedding` is the input embedding; its weight is the decoder's, the same parameter.
     """
@@ -27,24 +28,32 @@ class MaskedLMHead(nn.Module):
         self.decoder.weight = embedding.weight
 
     def forward(self, x: Float[Tensor, "*B C"]) -> Float[Tensor, "*B V"]:
-        """Logits over the vocabulary, at every position or at those that were picked out."""
+        """Logits over the vocabulary, at every position or at those that were picked
+        out.
+        """
         return self.decoder(self.norm(self.act(self.dense(x))))
 
 
 class Pooler(nn.Module):
-    """One vector for the sequence: that of its first token, [CLS], through a layer and tanh."""
+    """One vector for the sequence: that of its first token, [CLS], through a layer and
+    tanh.
+    """
 
     def __init__(self, hidden_size: int):
         super().__init__()
         self.dense = nn.Linear(hidden_size, hidden_size)
 
     def forward(self, x: Float[Tensor, "B T C"]) -> Float[Tensor, "B C"]:
-        """Every other token is ignored here: what [CLS] knows of them it has by attention."""
+        """Every other token is ignored here: what [CLS] knows of them it has by
+        attention.
+        """
         return self.dense(x[:, 0]).tanh()
 
 
 class Classifier(nn.Module):
-    """Dropout and a linear layer: on the pooled vector for a sentence or a pair, on each token's for tagging."""
+    """Dropout and a linear layer: on the pooled vector for a sentence or a pair, on
+    each token's for tagging.
+    """
 
     def __init__(self, hidden_size: int, num_labels: int, dropout: float):
         super().__init__()
@@ -57,7 +66,9 @@ class Classifier(nn.Module):
 
 
 class SpanHead(nn.Module):
-    """Where an answer starts and where it ends: two numbers a token, each a softmax over the tokens."""
+    """Where an answer starts and where it ends: two numbers a token, each a softmax
+    over the tokens.
+    """
 
     def __init__(self, hidden_size: int):
         super().__init__()
@@ -74,7 +85,10 @@ class SpanHead(nn.Module):
 def mean_pool(
     x: Float[Tensor, "B T C"], mask: Bool[Tensor, "B T"]
 ) -> Float[Tensor, "B C"]:
-    """A sentence's vector: the mean over its tokens, padding left out. A row without tokens is zero."""
+    """A sentence's vector: the mean over its tokens, padding left out.
+
+    A row without tokens is zero.
+    """
     weights = mask.unsqueeze(-1).to(x.dtype)  # (B, T, 1)
     return (x * weights).sum(1) / weights.sum(1).clamp(min=1)
 

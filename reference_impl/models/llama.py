@@ -1,9 +1,11 @@
 """LLaMA: GPT with the parts that later work found better, and the families next to it.
 
-Touvron et al. 2023a, section 2.2: RMSNorm before each sublayer, SwiGLU, rotary positions, no biases. Touvron et al.
-2023b, section 2.2: grouped-query attention (in the two larger models of LLaMA 2). Mistral (Jiang et al. 2023, section
-2) adds a sliding window; Qwen2 (Yang et al. 2024, section 2.2) has biases in queries, keys and values, and Qwen3 (Yang
-et al. 2025, section 2) norms queries and keys in their place. LLaMA 3.1 slows some rotary angles (see `layers.rotary`).
+Touvron et al. 2023a, section 2.2: RMSNorm before each sublayer, SwiGLU, rotary
+positions, no biases. Touvron et al. 2023b, section 2.2: grouped-query attention (in the
+two larger models of LLaMA 2). Mistral (Jiang et al. 2023, section 2) adds a sliding
+window; Qwen2 (Yang et al. 2024, section 2.2) has biases in queries, keys and values,
+and Qwen3 (Yang et al. 2025, section 2) norms queries and keys in their place. LLaMA 3.1
+slows some rotary angles (see `layers.rotary`).
 
 Not here: mixtures of experts, generating (see `generation`).
 """
@@ -41,8 +43,10 @@ from reference_impl.weights.pretrained import Pretrained
 
 @dataclass(frozen=True)
 class LlamaConfig(Settings):
-    """LLaMA-7B. LLaMA 2 70B has num_kv_heads=8; a Mistral has sliding_window=4096; a Qwen2 has qkv_bias=True, a
-    Qwen3 qk_norm=True.
+    """LLaMA-7B.
+
+    LLaMA 2 70B has num_kv_heads=8; a Mistral has sliding_window=4096; a Qwen2 has
+    qkv_bias=True, a Qwen3 qk_norm=True.
     """
 
     vocab_size: Count = 32_000
@@ -89,7 +93,8 @@ class LlamaConfig(Settings):
 
 
 class GroupedQueryAttention(nn.Module):
-    """Attention to what came before, with rotary positions; each key head serves num_heads / num_kv_heads query heads.
+    """Attention to what came before, with rotary positions; each key head serves
+    num_heads / num_kv_heads query heads.
 
     Only keys and values are cached, so fewer heads of them are fewer bytes a token.
     """
@@ -167,7 +172,11 @@ class Block(nn.Module):
 
 
 class Llama(Pretrained, nn.Module):
-    """The language model. Its output layer is a matrix of its own in the large ones, the embedding in the small."""
+    """The language model.
+
+    Its output layer is a matrix of its own in the large ones, the embedding in the
+    small.
+    """
 
     config_class = LlamaConfig
     files = llama.FILES
@@ -190,7 +199,10 @@ class Llama(Pretrained, nn.Module):
         positions: Int[Tensor, "B T"] | None = None,
         cache: Sequence[LayerCache] | None = None,
     ) -> Float[Tensor, "B T C"]:
-        """The last layer's vectors: what the output layer and other heads read. Arguments as in `forward`."""
+        """The last layer's vectors: what the output layer and other heads read.
+
+        Arguments as in `forward`.
+        """
         config, before = (
             self.config,
             cache[0] if cache else LayerCache(),
@@ -236,7 +248,8 @@ class Llama(Pretrained, nn.Module):
     ) -> Float[Tensor, "B T V"]:
         """Logits of the token after each.
 
-        `mask` is True where there is a token, for all S tokens so far; needed only for padding on the left: padding on
-        the right is never seen. With a cache, ids are the new ones.
+        `mask` is True where there is a token, for all S tokens so far; needed only for
+        padding on the left: padding on the right is never seen. With a cache, ids are
+        the new ones.
         """
         return self.output(self.hidden(ids, mask, positions, cache))

@@ -1,10 +1,14 @@
-"""Longformer: RoBERTa for long documents. A token sees its neighbours, a few chosen tokens see all and are seen by all.
+"""Longformer: RoBERTa for long documents.
 
-Beltagy et al. 2020, sections 3.1 (sliding window, global attention, separate projections) and 5 (from RoBERTa). Scores
-are computed chunk by chunk, so time and memory grow with T x window and not with T x T; `dense` is the same with all
-T x T scores and a mask.
+A token sees its neighbours, a few chosen tokens see all and are seen by all.
 
-Not here: dilated windows (section 3.1), the causal form (section 4), a window of its own for each layer.
+Beltagy et al. 2020, sections 3.1 (sliding window, global attention, separate
+projections) and 5 (from RoBERTa). Scores are computed chunk by chunk, so time and
+memory grow with T x window and not with T x T; `dense` is the same with all T x T
+scores and a mask.
+
+Not here: dilated windows (section 3.1), the causal form (section 4), a window of its
+own for each layer.
 """
 
 from dataclasses import dataclass
@@ -52,7 +56,9 @@ class LongformerConfig(RobertaConfig):
 
 
 class Global(NamedTuple):
-    """Where the global tokens stand, G the most of a sequence; `exists` is False where a sequence has fewer."""
+    """Where the global tokens stand, G the most of a sequence; `exists` is False where
+    a sequence has fewer.
+    """
 
     places: Int[Tensor, "B G"]
     exists: Bool[Tensor, "B G"]
@@ -82,7 +88,9 @@ def chunks(x: Float[Tensor, "B H T D"], size: int) -> Float[Tensor, "B H N W D"]
 def surroundings(
     x: Shaped[Tensor, "B H T D"], size: int
 ) -> Shaped[Tensor, "B H N D W3"]:
-    """For each chunk, itself with the chunk before and the chunk after: a view, nothing is copied but the padding."""
+    """For each chunk, itself with the chunk before and the chunk after: a view, nothing
+    is copied but the padding.
+    """
     return pad(x, (0, 0, size, size + -x.shape[2] % size)).unfold(2, 3 * size, size)
 
 
@@ -95,10 +103,12 @@ def window_attention(
     chosen: Global,
     drop: float = 0.0,
 ) -> Float[Tensor, "B H T D"]:
-    """Every query sees the keys up to `side` away that `nearby` allows, and all `chosen` ones: one softmax for both.
+    """Every query sees the keys up to `side` away that `nearby` allows, and all
+    `chosen` ones: one softmax for both.
 
-    With chunks of `side` tokens, what a chunk's queries see lies in three chunks of keys. Tensors have up to
-    B H T (3 side + G) numbers, the scores, or B H T 3 D, each chunk's keys.
+    With chunks of `side` tokens, what a chunk's queries see lies in three chunks of
+    keys. Tensors have up to B H T (3 side + G) numbers, the scores, or B H T 3 D, each
+    chunk's keys.
     """
     queries = chunks(q, side) * q.shape[-1] ** -0.5  # (B, H, N, W, D)
     near = queries @ surroundings(k, side)  # (B, H, N, W, 3W)
@@ -125,7 +135,9 @@ def window_attention(
 
 
 class LongformerAttention(nn.Module):
-    """Two kinds of attention, each with its own queries, keys and values: local, and that of the global tokens."""
+    """Two kinds of attention, each with its own queries, keys and values: local, and
+    that of the global tokens.
+    """
 
     def __init__(self, config: LongformerConfig):
         super().__init__()
@@ -150,7 +162,10 @@ class LongformerAttention(nn.Module):
         tokens: Bool[Tensor, "B T"],
         is_global: Bool[Tensor, "B T"],
     ) -> Float[Tensor, "B T C"]:
-        """`tokens` is False for padding; a global token is a token. No tensor has T x T numbers."""
+        """`tokens` is False for padding; a global token is a token.
+
+        No tensor has T x T numbers.
+        """
         drop = self.dropout if self.training else 0.0
         chosen = find_global(is_global)
         q, k, v = self.project(x, self.query, self.key, self.value)  # (B, H, T, D) each
@@ -174,7 +189,9 @@ class LongformerAttention(nn.Module):
         tokens: Bool[Tensor, "B T"],
         is_global: Bool[Tensor, "B T"],
     ) -> Float[Tensor, "B T C"]:
-        """What `forward` gives, from all T x T scores and a mask, twice: section 3.1 as it is written."""
+        """What `forward` gives, from all T x T scores and a mask, twice: section 3.1 as
+        it is written.
+        """
         q, k, v = self.project(x, self.query, self.key, self.value)
         window = window_mask(
             x.shape[1], before=self.side, after=self.side, device=x.device
@@ -222,10 +239,13 @@ class Longformer(Pretrained, nn.Module):
         mask: Bool[Tensor, "B T"] | None = None,
         is_global: Bool[Tensor, "B T"] | None = None,
     ) -> Float[Tensor, "B T C"]:
-        """A vector for each token. `mask` is True where there is a token; None: no padding.
+        """A vector for each token.
 
-        `is_global` is True for the tokens that see all and that all see: the first one for classification, the
-        question's for answers (section 3.1). None: there are none.
+        `mask` is True where there is a token; None: no padding.
+
+        `is_global` is True for the tokens that see all and that all see: the first one
+        for classification, the question's for answers (section 3.1). None: there are
+        none.
         """
         check_ids(
             ids, self.config.vocab_size, self.config.max_position_embeddings - OFFSET
@@ -243,7 +263,9 @@ class Longformer(Pretrained, nn.Module):
 
 
 class LongformerForMaskedLM(Pretrained, nn.Module):
-    """Which token stood here: how pre-training goes on from RoBERTa's weights (section 5)."""
+    """Which token stood here: how pre-training goes on from RoBERTa's weights (section
+    5).
+    """
 
     config_class = LongformerConfig
     files = long_documents.LONGFORMER_MASKED_LM

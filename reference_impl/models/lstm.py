@@ -1,13 +1,16 @@
-"""LSTM: a state that is carried along a text, with gates that say what is kept, written and shown.
+"""LSTM: a state that is carried along a text, with gates that say what is kept, written
+and shown.
 
-Hochreiter and Schmidhuber 1997, section 4; the forget gate: Gers, Schmidhuber and Cummins 2000, section 3; the
-projection of the output: Sak, Senior and Beaufays 2014, section 2.
+Hochreiter and Schmidhuber 1997, section 4; the forget gate: Gers, Schmidhuber and
+Cummins 2000, section 3; the projection of the output: Sak, Senior and Beaufays 2014,
+section 2.
 
-A mask says where there are tokens. Elsewhere the state is handed on unchanged, so that a reader in either direction
-meets the first token of its way with a fresh state and ends with that of the last: rows of different lengths need no
-packing.
+A mask says where there are tokens. Elsewhere the state is handed on unchanged, so that
+a reader in either direction meets the first token of its way with a fresh state and
+ends with that of the last: rows of different lengths need no packing.
 
-Not here: peepholes from the cell to the gates, training on long texts piece by piece, a compiled loop.
+Not here: peepholes from the cell to the gates, training on long texts piece by piece, a
+compiled loop.
 """
 
 from dataclasses import dataclass
@@ -24,7 +27,10 @@ State = tuple[Float[Tensor, "B P"], Float[Tensor, "B H"]]
 
 
 class LSTMCell(nn.Module):
-    """One step. With `projection_size`, what is shown is a narrower linear image of the gated cell."""
+    """One step.
+
+    With `projection_size`, what is shown is a narrower linear image of the gated cell.
+    """
 
     def __init__(
         self, input_size: int, hidden_size: int, projection_size: int | None = None
@@ -48,7 +54,9 @@ class LSTMCell(nn.Module):
         )
 
     def step(self, projected: Float[Tensor, "B G"], state: State) -> State:
-        """The next state from `self.input(x)`, which is made for all steps at once, and the state before."""
+        """The next state from `self.input(x)`, which is made for all steps at once, and
+        the state before.
+        """
         shown, cell = state
         to_write, to_keep, content, to_show = (projected + self.recurrent(shown)).chunk(
             4, dim=-1
@@ -68,7 +76,8 @@ def run(
     state: State | None = None,
     backward: bool = False,
 ) -> tuple[Float[Tensor, "B T P"], State]:
-    """Along the text, or from its end: what is shown at every place, zero where there is no token, and the last state.
+    """Along the text, or from its end: what is shown at every place, zero where there
+    is no token, and the last state.
 
     Raises ModelInputError for a text without tokens.
     """
@@ -93,10 +102,12 @@ def run(
 
 
 class LSTM(nn.Module):
-    """Layers of cells, each reading what the one below shows; with `bidirectional`, both directions of it.
+    """Layers of cells, each reading what the one below shows; with `bidirectional`,
+    both directions of it.
 
-    Each layer's two readers see the whole text of the layer below, so from the second layer on every vector depends
-    on every token: no language model can be trained on it (see `elmo` for one that keeps the directions apart).
+    Each layer's two readers see the whole text of the layer below, so from the second
+    layer on every vector depends on every token: no language model can be trained on it
+    (see `elmo` for one that keeps the directions apart).
     """
 
     def __init__(
@@ -126,7 +137,8 @@ class LSTM(nn.Module):
         mask: Bool[Tensor, "B T"] | None = None,
         states: list[State] | None = None,
     ) -> tuple[Float[Tensor, "B T W"], list[State]]:
-        """The top layer's vectors, forward beside backward, and the last states: layer by layer, forward first.
+        """The top layer's vectors, forward beside backward, and the last states: layer
+        by layer, forward first.
 
         `states` are those to start from, in the same order.
         """
@@ -155,7 +167,10 @@ class LSTM(nn.Module):
 
 @dataclass(frozen=True)
 class LSTMConfig(Settings):
-    """A small word model; Zaremba et al. 2014, section 4.1, has one of 10,000 words and 650 cells in 2 layers."""
+    """A small word model; Zaremba et al.
+
+    2014, section 4.1, has one of 10,000 words and 650 cells in 2 layers.
+    """
 
     vocab_size: Count = 10_000
     hidden_size: Count = 650
@@ -185,7 +200,9 @@ class LSTMLanguageModel(nn.Module):
         mask: Bool[Tensor, "B T"] | None = None,
         states: list[State] | None = None,
     ) -> tuple[Float[Tensor, "B T C"], list[State]]:
-        """The top layer's vectors, and the states from which the next piece of the text goes on."""
+        """The top layer's vectors, and the states from which the next piece of the text
+        goes on.
+        """
         check_ids(ids, self.config.vocab_size)
         check_mask(mask, ids.shape)
         return self.lstm(self.dropout(self.embedding(ids)), mask, states)
@@ -193,5 +210,7 @@ class LSTMLanguageModel(nn.Module):
     def forward(
         self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None
     ) -> Float[Tensor, "B T V"]:
-        """Logits of the token after each; `mask` is needed for padding that is not on the right."""
+        """Logits of the token after each; `mask` is needed for padding that is not on
+        the right.
+        """
         return self.output(self.dropout(self.hidden(ids, mask)[0]))

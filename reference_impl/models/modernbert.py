@@ -1,7 +1,8 @@
 """ModernBERT: BERT rebuilt with what decoders had learned since.
 
-Warner et al. 2024, section 2.1 and appendix A: rotary positions, GeGLU, norms first, hardly any bias, and two kinds of
-layers in turn: one in three sees the whole text, the others 64 tokens to each side, with a rotary base of their own.
+Warner et al. 2024, section 2.1 and appendix A: rotary positions, GeGLU, norms first,
+hardly any bias, and two kinds of layers in turn: one in three sees the whole text, the
+others 64 tokens to each side, with a rotary base of their own.
 
 Not here: the released model's staged training.
 """
@@ -28,7 +29,10 @@ from reference_impl.weights.pretrained import Pretrained
 
 @dataclass(frozen=True)
 class ModernBertConfig(Settings):
-    """ModernBERT-base. Large has hidden_size=1024, intermediate_size=2624, num_layers=28, num_heads=16."""
+    """ModernBERT-base.
+
+    Large has hidden_size=1024, intermediate_size=2624, num_layers=28, num_heads=16.
+    """
 
     vocab_size: Count = 50_368
     hidden_size: Count = 768
@@ -70,7 +74,9 @@ class Attention(nn.Module):
         mask: Bool[Tensor, "..."] | None,
         packing: Packing | None,
     ) -> Float[Tensor, "B T C"]:
-        """`mask` is True where a query may see a key; a packing says it of sequences that lie end to end."""
+        """`mask` is True where a query may see a key; a packing says it of sequences
+        that lie end to end.
+        """
         q, k, v = (
             split_heads(part, self.num_heads) for part in self.qkv(x).chunk(3, dim=-1)
         )  # (B, H, T, D) each
@@ -104,7 +110,8 @@ class GeGLU(nn.Module):
 class Block(nn.Module):
     """Attention, then GeGLU, each with a norm before and a residual around.
 
-    The first block has no norm before its attention: the embeddings were normed a moment ago.
+    The first block has no norm before its attention: the embeddings were normed a
+    moment ago.
     """
 
     def __init__(self, config: ModernBertConfig, first: bool):
@@ -155,7 +162,9 @@ class ModernBert(Pretrained, nn.Module):
         mask: Bool[Tensor, "B T"] | None = None,
         packing: Packing | None = None,
     ) -> Float[Tensor, "B T C"]:
-        """A vector for each token. `mask` is True where there is a token and False for padding; None: no padding.
+        """A vector for each token.
+
+        `mask` is True where there is a token and False for padding; None: no padding.
 
         With a packing the one row is many sequences end to end (see `layers.packing`).
         """
@@ -202,7 +211,9 @@ class ModernBert(Pretrained, nn.Module):
 
 
 class ModernBertForMaskedLM(Pretrained, nn.Module):
-    """Which token stood here: one more layer, then the embedding once more as the output layer."""
+    """Which token stood here: one more layer, then the embedding once more as the
+    output layer.
+    """
 
     config_class = ModernBertConfig
     files = modernbert.MASKED_LM

@@ -1,13 +1,16 @@
 """N-gram language models: the next token from the few before it, by counting.
 
-Chen and Goodman 1999, "An Empirical Study of Smoothing Techniques for Language Modeling", section 2: maximum
-likelihood, add-k (2.1), Jelinek-Mercer (2.3), absolute discounting (2.6), Kneser-Ney (2.7), the last two interpolated.
-Each gives, after any context, seen or not, probabilities that sum to one.
+Chen and Goodman 1999, "An Empirical Study of Smoothing Techniques for Language
+Modeling", section 2: maximum likelihood, add-k (2.1), Jelinek-Mercer (2.3), absolute
+discounting (2.6), Kneser-Ney (2.7), the last two interpolated. Each gives, after any
+context, seen or not, probabilities that sum to one.
 
-A distribution is built up from the shortest context to the longest: uniform, then tokens by themselves, then after
-one token, and so on. A model says only what a longer context makes of the distribution before it.
+A distribution is built up from the shortest context to the longest: uniform, then
+tokens by themselves, then after one token, and so on. A model says only what a longer
+context makes of the distribution before it.
 
-Not here: modified Kneser-Ney with its three discounts, Katz's backing off, weights fitted to held-out text.
+Not here: modified Kneser-Ney with its three discounts, Katz's backing off, weights
+fitted to held-out text.
 """
 
 from collections import Counter
@@ -40,7 +43,10 @@ class Row:
 
 
 def count_runs(texts: Iterable[Sequence[int]], length: int) -> Counter[Context]:
-    """How often each run of `length` tokens occurs. Every token of a text is the last of one run."""
+    """How often each run of `length` tokens occurs.
+
+    Every token of a text is the last of one run.
+    """
     runs: Counter[Context] = Counter()
     for text in texts:
         padded = [START] * (length - 1) + list(text)
@@ -59,12 +65,16 @@ def rows_of(runs: Counter[Context]) -> dict[Context, Row]:
 
 
 class NGram:
-    """Maximum likelihood: count(context, token) / count(context). What was not seen has probability zero.
+    """Maximum likelihood: count(context, token) / count(context).
 
-    `order` is the run's length: 1 for tokens by themselves, 3 for the next token from two. A context that was not
-    seen says nothing: the next shorter one is asked. Subclasses smooth, by another `level`.
+    What was not seen has probability zero.
 
-    Raises NGramError for no text, an empty text, an id outside [0, vocab_size) or an order below 1.
+    `order` is the run's length: 1 for tokens by themselves, 3 for the next token from
+    two. A context that was not seen says nothing: the next shorter one is asked.
+    Subclasses smooth, by another `level`.
+
+    Raises NGramError for no text, an empty text, an id outside [0, vocab_size) or an
+    order below 1.
     """
 
     def __init__(self, texts: Sequence[Sequence[int]], vocab_size: int, order: int):
@@ -90,9 +100,11 @@ class NGram:
         ]
 
     def level(self, length: int, count: Share, row: Row, shorter: Share) -> Share:
-        """The probability after a context of `length` tokens, from that after the one that is a token `shorter`.
+        """The probability after a context of `length` tokens, from that after the one
+        that is a token `shorter`.
 
-        `count` is how often the token followed; counts and probabilities are of one token, or of all V.
+        `count` is how often the token followed; counts and probabilities are of one
+        token, or of all V.
         """
         return count / row.total if row.total else shorter
 
@@ -116,7 +128,9 @@ class NGram:
             )
 
     def probability(self, token: int, context: Sequence[int] = ()) -> float:
-        """p(token | context); of the context the last order - 1 tokens are read, none means a text's beginning."""
+        """p(token | context); of the context the last order - 1 tokens are read, none
+        means a text's beginning.
+        """
         self.check([token, *context])
         share = 1 / self.vocab_size
         for length, row in self._rows(context):
@@ -134,7 +148,9 @@ class NGram:
         return shares
 
     def nats(self, text: Sequence[int]) -> float:
-        """-ln p(text), the sum over its tokens; infinite if one of them has probability zero."""
+        """-ln p(text), the sum over its tokens; infinite if one of them has probability
+        zero.
+        """
         self.check(text)
         reach, total = self.order - 1, 0.0
         for place, token in enumerate(text):
@@ -143,11 +159,15 @@ class NGram:
         return total
 
     def perplexity(self, texts: Sequence[Sequence[int]]) -> float:
-        """exp of the mean over tokens of -ln p: among how many equally likely tokens the model has to choose."""
+        """exp of the mean over tokens of -ln p: among how many equally likely tokens
+        the model has to choose.
+        """
         return perplexity(sum(map(self.nats, texts)), sum(map(len, texts)))
 
     def bits_per_byte(self, texts: Sequence[Sequence[int]], num_bytes: int) -> float:
-        """-log2 p over the bytes of the text as it was before tokenizing: comparable between tokenizers."""
+        """-log2 p over the bytes of the text as it was before tokenizing: comparable
+        between tokenizers.
+        """
         return bits_per_byte(sum(map(self.nats, texts)), num_bytes)
 
     def sample(
@@ -166,7 +186,9 @@ class NGram:
 
 
 class AddK(NGram):
-    """Each token counts as if it was seen `k` times more (Lidstone; k = 1 is Laplace's rule)."""
+    """Each token counts as if it was seen `k` times more (Lidstone; k = 1 is Laplace's
+    rule).
+    """
 
     def __init__(
         self,
@@ -181,7 +203,9 @@ class AddK(NGram):
         self.k = k
 
     def level(self, length: int, count: Share, row: Row, shorter: Share) -> Share:
-        """(count + k) / (total + k V): shorter contexts are not asked, so an unseen context is uniform."""
+        """(count + k) / (total + k V): shorter contexts are not asked, so an unseen
+        context is uniform.
+        """
         return (count + self.k) / (row.total + self.k * self.vocab_size)
 
 
@@ -210,10 +234,11 @@ class JelinekMercer(NGram):
 
 
 class AbsoluteDiscount(NGram):
-    """Every count is lowered by `discount`; what is so saved goes to the shorter context.
+    """Every count is lowered by `discount`; what is so saved goes to the shorter
+    context.
 
-    Without a discount, each length takes n1 / (n1 + 2 n2), where n1 runs were seen once and n2 twice;
-    1/2 where no run was seen once.
+    Without a discount, each length takes n1 / (n1 + 2 n2), where n1 runs were seen once
+    and n2 twice; 1/2 where no run was seen once.
     """
 
     def __init__(
@@ -234,7 +259,9 @@ class AbsoluteDiscount(NGram):
         ]
 
     def level(self, length: int, count: Share, row: Row, shorter: Share) -> Share:
-        """(count - d) / total, plus `shorter` times d / total for each kind of token that was seen."""
+        """(count - d) / total, plus `shorter` times d / total for each kind of token
+        that was seen.
+        """
         if not row.total:
             return shorter
         discount = self.discounts[length]
@@ -245,14 +272,17 @@ class AbsoluteDiscount(NGram):
 
 
 class KneserNey(AbsoluteDiscount):
-    """Absolute discounting, in which a shorter context counts after how many different tokens a run was seen.
+    """Absolute discounting, in which a shorter context counts after how many different
+    tokens a run was seen.
 
-    "Francisco" is frequent, but only after "San": where the longer context is no help, it is unlikely. The longest
-    context counts occurrences, as before.
+    "Francisco" is frequent, but only after "San": where the longer context is no help,
+    it is unlikely. The longest context counts occurrences, as before.
     """
 
     def count(self, texts: Sequence[Sequence[int]]) -> list[dict[Context, Row]]:
-        """As in `NGram`, with the number of different tokens before a run in place of its occurrences."""
+        """As in `NGram`, with the number of different tokens before a run in place of
+        its occurrences.
+        """
         runs = [count_runs(texts, length) for length in range(1, self.order + 1)]
         continuations = [Counter(run[1:] for run in longer) for longer in runs[1:]]
         return [rows_of(counts) for counts in (*continuations, runs[-1])]

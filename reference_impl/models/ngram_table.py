@@ -1,11 +1,14 @@
-"""A Kneser-Ney model cut to a size: what is left is a table, in the back-off form of the ARPA format.
+"""A Kneser-Ney model cut to a size: what is left is a table, in the back-off form of
+the ARPA format.
 
-After a context, the tokens that the table keeps have their probability; all others have that of the shorter context
-times the context's back-off weight, which is chosen so that the sum is one. Cutting takes runs that were seen less
-than `min_counts` away: Stolcke 1998, "Entropy-based Pruning of Backoff Language Models", section 1 and 2.
+After a context, the tokens that the table keeps have their probability; all others have
+that of the shorter context times the context's back-off weight, which is chosen so that
+the sum is one. Cutting takes runs that were seen less than `min_counts` away: Stolcke
+1998, "Entropy-based Pruning of Backoff Language Models", section 1 and 2.
 
-With nothing cut the table gives what the interpolated model gives. Its tensors can be kept in half precision, as
-logarithms; a distribution is brought to sum one again after reading.
+With nothing cut the table gives what the interpolated model gives. Its tensors can be
+kept in half precision, as logarithms; a distribution is brought to sum one again after
+reading.
 
 Not here: choosing what to cut by entropy, writing ARPA's text.
 """
@@ -32,16 +35,22 @@ class Entry:
 
 
 class BackoffTable:
-    """p(token | context) by look-up. `levels[n]` has the contexts of n tokens; the first has all tokens."""
+    """p(token | context) by look-up.
+
+    `levels[n]` has the contexts of n tokens; the first has all tokens.
+    """
 
     def __init__(self, vocab_size: int, order: int, levels: list[dict[Context, Entry]]):
         self.vocab_size, self.order, self.levels = vocab_size, order, levels
 
     @classmethod
     def cut(cls, model: KneserNey, min_counts: Sequence[int]) -> "BackoffTable":
-        """The table of a counted model. `min_counts[n]` is for contexts of n + 1 tokens; 1 keeps all that was seen.
+        """The table of a counted model.
 
-        Raises NGramError if there is not one number for each length of context from 1 on.
+        `min_counts[n]` is for contexts of n + 1 tokens; 1 keeps all that was seen.
+
+        Raises NGramError if there is not one number for each length of context from 1
+        on.
         """
         if len(min_counts) != model.order - 1:
             raise NGramError(
@@ -80,7 +89,10 @@ class BackoffTable:
     def distribution(
         self, context: Sequence[int] = (), reach: int | None = None
     ) -> Float[np.ndarray, "V"]:
-        """p(. | context) of all tokens, from the last `reach` tokens (all that the order allows, unless given).
+        """p(.
+
+        | context) of all tokens, from the last `reach` tokens (all that the order
+        allows, unless given).
 
         START, which stands before a text, may be among them.
         """
@@ -103,7 +115,9 @@ class BackoffTable:
         return -sum(map(math.log2, shares)) / num_bytes
 
     def tensors(self) -> dict[str, Tensor]:
-        """The table as tensors: context r has the entries offsets[r] to offsets[r + 1] of tokens and logs."""
+        """The table as tensors: context r has the entries offsets[r] to offsets[r + 1]
+        of tokens and logs.
+        """
         kept = {"logs.0": torch.from_numpy(self.levels[0][()].logs)}
         for length, level in enumerate(self.levels[1:], 1):
             entries = list(level.values())

@@ -1,11 +1,15 @@
-"""One small decoder that can be told in six ways where its tokens stand, or not at all: chapter 4's comparison.
+"""One small decoder that can be told in six ways where its tokens stand, or not at all:
+chapter 4's comparison.
 
-GPT-2's block (Radford et al. 2019, section 2.3) with separate matrices for queries, keys and values. Into the vectors:
-a trained row a place, or sinusoids (Vaswani et al. 2017, section 3.5). Into the scores: T5's bias (Raffel et al. 2020,
-section 2.1), ALiBi (Press et al. 2022, section 3), Transformer-XL's four terms (Dai et al. 2019, section 3.3). Into
-query and key: rotary (Su et al. 2021, section 3.2). All scores are scaled by 1 / sqrt(D), T5's too.
+GPT-2's block (Radford et al. 2019, section 2.3) with separate matrices for queries,
+keys and values. Into the vectors: a trained row a place, or sinusoids (Vaswani et al.
+2017, section 3.5). Into the scores: T5's bias (Raffel et al. 2020, section 2.1), ALiBi
+(Press et al. 2022, section 3), Transformer-XL's four terms (Dai et al. 2019, section
+3.3). Into query and key: rotary (Su et al. 2021, section 3.2). All scores are scaled by
+1 / sqrt(D), T5's too.
 
-Not here: dropout, a cache, padding. It is for comparing positions; `gpt` and `llama` are for the rest.
+Not here: dropout, a cache, padding. It is for comparing positions; `gpt` and `llama`
+are for the rest.
 """
 
 from collections.abc import Sequence
@@ -107,7 +111,10 @@ class Block(nn.Module):
 
 
 class PlacedDecoder(nn.Module):
-    """A language model with one kind of positions. What all kinds share is drawn first, and so alike under one seed."""
+    """A language model with one kind of positions.
+
+    What all kinds share is drawn first, and so alike under one seed.
+    """
 
     def __init__(self, kind: str, config: PlacedConfig):
         super().__init__()

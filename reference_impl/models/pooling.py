@@ -1,9 +1,12 @@
-"""From token vectors to one vector a text, and from a text's vector to the texts that are like it.
+"""From token vectors to one vector a text, and from a text's vector to the texts that
+are like it.
 
-Reimers and Gurevych 2019, section 3: the vector of [CLS], the mean (see `heads.mean_pool`), or the largest value of
-each coordinate. Texts are compared by the cosine.
+Reimers and Gurevych 2019, section 3: the vector of [CLS], the mean (see
+`heads.mean_pool`), or the largest value of each coordinate. Texts are compared by the
+cosine.
 
-Not here: training for similarity (see `objectives`), indexes that look at a part of the texts only.
+Not here: training for similarity (see `objectives`), indexes that look at a part of the
+texts only.
 """
 
 from typing import NamedTuple
@@ -26,7 +29,10 @@ class Found(NamedTuple):
 def cls_pool(
     x: Float[Tensor, "B T C"], mask: Bool[Tensor, "B T"]
 ) -> Float[Tensor, "B C"]:
-    """The vector of each row's first token, wherever padding puts it. Zero for a row without tokens."""
+    """The vector of each row's first token, wherever padding puts it.
+
+    Zero for a row without tokens.
+    """
     return x[torch.arange(len(x), device=x.device), mask.long().argmax(1)] * mask.any(
         1, keepdim=True
     )
@@ -35,7 +41,10 @@ def cls_pool(
 def max_pool(
     x: Float[Tensor, "B T C"], mask: Bool[Tensor, "B T"]
 ) -> Float[Tensor, "B C"]:
-    """Each coordinate's largest value over the tokens, padding left out. Zero for a row without tokens."""
+    """Each coordinate's largest value over the tokens, padding left out.
+
+    Zero for a row without tokens.
+    """
     return (
         x.masked_fill(~mask.unsqueeze(-1), -torch.inf)
         .amax(1)
@@ -49,7 +58,10 @@ POOLINGS = {"mean": mean_pool, "cls": cls_pool, "max": max_pool}
 def pool(
     x: Float[Tensor, "B T C"], mask: Bool[Tensor, "B T"], how: str = "mean"
 ) -> Float[Tensor, "B C"]:
-    """Token vectors as one vector a text: "mean", "cls" or "max". Raises ModelInputError for another name."""
+    """Token vectors as one vector a text: "mean", "cls" or "max".
+
+    Raises ModelInputError for another name.
+    """
     if how not in POOLINGS:
         raise ModelInputError(
             f"there is no pooling called {how!r}: choose {', '.join(POOLINGS)}"
@@ -61,7 +73,9 @@ def pool(
 def search(
     queries: Float[Tensor, "Q C"], texts: Float[Tensor, "N C"], count: int = 10
 ) -> Found:
-    """For each query the `count` texts with the largest cosine, best first; all, if there are fewer."""
+    """For each query the `count` texts with the largest cosine, best first; all, if
+    there are fewer.
+    """
     if count < 1 or not len(texts):
         raise ModelInputError(
             f"{count} of {len(texts)} texts: give at least one of both"

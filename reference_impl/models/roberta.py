@@ -1,7 +1,10 @@
-"""RoBERTa: BERT trained better. No sentence pairs, so no segments and no pooler; positions of their own count.
+"""RoBERTa: BERT trained better.
 
-Liu et al. 2019, sections 3 and 4. The model is BERT's; what changed is the training: 160 GB of text in the place of
-16, masks drawn anew each time a text is seen, no next-sentence task, large batches, byte-level BPE (50,265 entries).
+No sentence pairs, so no segments and no pooler; positions of their own count.
+
+Liu et al. 2019, sections 3 and 4. The model is BERT's; what changed is the training:
+160 GB of text in the place of 16, masks drawn anew each time a text is seen, no
+next-sentence task, large batches, byte-level BPE (50,265 entries).
 
 Not here: tasks to fine-tune on (BERT's heads fit), the training itself.
 """
@@ -23,7 +26,8 @@ from reference_impl.models.heads import MaskedLMHead
 from reference_impl.weights.families import bert_relatives
 from reference_impl.weights.pretrained import Pretrained
 
-# fairseq numbers positions from the padding's id on: padding has that row, the first token the next one.
+# fairseq numbers positions from the padding's id on: padding has that row, the first
+# token the next one.
 PADDING = 1
 OFFSET = PADDING + 1
 
@@ -50,7 +54,9 @@ class RobertaConfig(BertConfig):
 
 
 class Embeddings(nn.Module):
-    """The sum of a token's word and place, and one vector that all tokens share, the only segment."""
+    """The sum of a token's word and place, and one vector that all tokens share, the
+    only segment.
+    """
 
     def __init__(self, config: RobertaConfig):
         super().__init__()
@@ -63,7 +69,9 @@ class Embeddings(nn.Module):
         self.dropout = nn.Dropout(config.hidden_dropout)
 
     def forward(self, ids: Int[Tensor, "B T"]) -> Float[Tensor, "B T C"]:
-        """Positions count tokens and skip padding, on whichever side it is: it is known by its id, mask or none."""
+        """Positions count tokens and skip padding, on whichever side it is: it is known
+        by its id, mask or none.
+        """
         tokens = ids != PADDING
         positions = (tokens.cumsum(1) - 1).masked_fill(
             ~tokens, PADDING - OFFSET
@@ -91,7 +99,10 @@ class Roberta(Pretrained, nn.Module):
     def forward(
         self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None
     ) -> Float[Tensor, "B T C"]:
-        """A vector for each token. `mask` is True where there is a token and False for padding; None: no padding."""
+        """A vector for each token.
+
+        `mask` is True where there is a token and False for padding; None: no padding.
+        """
         check_ids(
             ids, self.config.vocab_size, self.config.max_position_embeddings - OFFSET
         )

@@ -1,10 +1,13 @@
-"""Sequence to sequence with attention: one LSTM reads in both directions, another writes and looks back at each step.
+"""Sequence to sequence with attention: one LSTM reads in both directions, another
+writes and looks back at each step.
 
-Bahdanau, Cho and Bengio 2015, section 3 and appendix A. The reader's vectors are scored by a small network that sees
-what the writer showed last; the writer reads their mean, weighted by the softmax of the scores. Before this, all of
-the source had to fit in one vector (Sutskever et al. 2014).
+Bahdanau, Cho and Bengio 2015, section 3 and appendix A. The reader's vectors are scored
+by a small network that sees what the writer showed last; the writer reads their mean,
+weighted by the softmax of the scores. Before this, all of the source had to fit in one
+vector (Sutskever et al. 2014).
 
-Not here: the paper's gated units (ours is the cell of `lstm`) and its maxout layer (ours is tanh), beam search.
+Not here: the paper's gated units (ours is the cell of `lstm`) and its maxout layer
+(ours is tanh), beam search.
 """
 
 from dataclasses import dataclass
@@ -20,7 +23,10 @@ from reference_impl.models.lstm import LSTM, LSTMCell, State
 
 @dataclass(frozen=True)
 class Seq2SeqConfig(Settings):
-    """As `bench/trained/spelling.py` trains it: from letters to phonemes. Both sides may share ids, or not."""
+    """As `bench/trained/spelling.py` trains it: from letters to phonemes.
+
+    Both sides may share ids, or not.
+    """
 
     source_vocab_size: Count
     target_vocab_size: Count
@@ -44,7 +50,10 @@ class AdditiveAttention(nn.Module):
         memory: Float[Tensor, "B S C"],
         mask: Bool[Tensor, "B S"] | None = None,
     ) -> tuple[Float[Tensor, "B C"], Float[Tensor, "B S"]]:
-        """The mean of the memory, and its weights. `keys` is `self.key(memory)`, made once for all steps."""
+        """The mean of the memory, and its weights.
+
+        `keys` is `self.key(memory)`, made once for all steps.
+        """
         scores = self.score((self.query(query)[:, None] + keys).tanh()).squeeze(
             -1
         )  # (B, S)
@@ -56,7 +65,9 @@ class AdditiveAttention(nn.Module):
 
 @dataclass(frozen=True)
 class Source:
-    """A source that was read: its vectors, their keys for the attention, and where there are tokens."""
+    """A source that was read: its vectors, their keys for the attention, and where
+    there are tokens.
+    """
 
     memory: Float[Tensor, "B S C"]
     keys: Float[Tensor, "B S A"]
@@ -64,7 +75,9 @@ class Source:
 
 
 class Seq2Seq(nn.Module):
-    """From ids of a source and of the target so far to logits of the target's next token."""
+    """From ids of a source and of the target so far to logits of the target's next
+    token.
+    """
 
     def __init__(self, config: Seq2SeqConfig):
         super().__init__()
@@ -86,7 +99,8 @@ class Seq2Seq(nn.Module):
     def encode(
         self, source: Int[Tensor, "B S"], mask: Bool[Tensor, "B S"] | None = None
     ) -> tuple[Source, State]:
-        """The source, read, and the writer's first state: from what the backward reader ends with, at the beginning.
+        """The source, read, and the writer's first state: from what the backward reader
+        ends with, at the beginning.
 
         Raises ModelInputError for a row without tokens: there is nothing to look at.
         """
@@ -104,7 +118,9 @@ class Seq2Seq(nn.Module):
     def step(
         self, previous: Int[Tensor, "B"], state: State, source: Source
     ) -> tuple[Float[Tensor, "B M"], State, Float[Tensor, "B S"]]:
-        """What the output layers read, the next state, and how much each token of the source was looked at."""
+        """What the output layers read, the next state, and how much each token of the
+        source was looked at.
+        """
         word = self.target_embedding(previous)  # (B, E)
         seen, weights = self.attention(
             state[0], source.keys, source.memory, source.mask
@@ -122,7 +138,9 @@ class Seq2Seq(nn.Module):
         target: Int[Tensor, "B T"],
         source_mask: Bool[Tensor, "B S"] | None = None,
     ) -> Float[Tensor, "B T V"]:
-        """Logits of the token after each of `target`'s, which begins with a start token."""
+        """Logits of the token after each of `target`'s, which begins with a start
+        token.
+        """
         check_ids(target, self.config.target_vocab_size)
         read, state = self.encode(source, source_mask)
         places = []
@@ -141,7 +159,9 @@ class Seq2Seq(nn.Module):
         end_id: int,
         max_tokens: int,
     ) -> tuple[list[list[int]], Float[Tensor, "B T S"]]:
-        """The likeliest token at each step until `end_id`, which is left out, and what each step looked at."""
+        """The likeliest token at each step until `end_id`, which is left out, and what
+        each step looked at.
+        """
         read, state = self.encode(source, source_mask)
         previous = source.new_full((len(source),), start_id)
         tokens, looks, ended = [], [], torch.zeros_like(previous, dtype=torch.bool)

@@ -1,9 +1,12 @@
-"""T5: an encoder-decoder for which every task is text to text, with positions as a bias on the scores.
+"""T5: an encoder-decoder for which every task is text to text, with positions as a bias
+on the scores.
 
-Raffel et al. 2020, section 2.1, and the released program. Against the Transformer of 2017: norms first and without
-bias or mean (RMSNorm), no biases at all, no 1 / sqrt(D) in attention, relative positions from one table a stack,
-shared by its layers; before the output layer, which is the embedding, vectors are divided by sqrt(C). Version 1.1
-(released program; Shazeer 2020 for GeGLU) has a gated feed-forward and an output layer of its own, undivided.
+Raffel et al. 2020, section 2.1, and the released program. Against the Transformer of
+2017: norms first and without bias or mean (RMSNorm), no biases at all, no 1 / sqrt(D)
+in attention, relative positions from one table a stack, shared by its layers; before
+the output layer, which is the embedding, vectors are divided by sqrt(C). Version 1.1
+(released program; Shazeer 2020 for GeGLU) has a gated feed-forward and an output layer
+of its own, undivided.
 
 Not here: span corruption (see `objectives`), generating (see `generation`).
 """
@@ -33,9 +36,13 @@ from reference_impl.weights.pretrained import Pretrained
 
 @dataclass(frozen=True)
 class T5Config(Settings):
-    """T5-small. Base has hidden_size=768, intermediate_size=3072, 12 layers a stack and num_heads=12.
+    """T5-small.
 
-    Version 1.1's small has version_1_1=True, intermediate_size=1024, 8 layers a stack and num_heads=6.
+    Base has hidden_size=768, intermediate_size=3072, 12 layers a stack and
+    num_heads=12.
+
+    Version 1.1's small has version_1_1=True, intermediate_size=1024, 8 layers a stack
+    and num_heads=6.
     """
 
     vocab_size: Count = 32_128
@@ -81,14 +88,18 @@ def _attention(config: T5Config) -> MultiHeadAttention:
 
 @dataclass
 class DecoderCache:
-    """Of one layer of the decoder: keys and values of the target so far, and of the memory, which are made once."""
+    """Of one layer of the decoder: keys and values of the target so far, and of the
+    memory, which are made once.
+    """
 
     target: LayerCache
     memory: tuple[Float[Tensor, "B H S D"], Float[Tensor, "B H S D"]] | None = None
 
 
 class Block(nn.Module):
-    """Attention, in the decoder attention to the encoder's output too, then feed-forward; each with a norm before."""
+    """Attention, in the decoder attention to the encoder's output too, then
+    feed-forward; each with a norm before.
+    """
 
     def __init__(self, config: T5Config, decoder: bool):
         super().__init__()
@@ -123,7 +134,9 @@ class Block(nn.Module):
         memory_mask: Bool[Tensor, "B 1 1 M"] | None = None,
         cache: DecoderCache | None = None,
     ) -> Float[Tensor, "B T C"]:
-        """Masks are True for the keys that are tokens. Attention to the memory has no positions.
+        """Masks are True for the keys that are tokens.
+
+        Attention to the memory has no positions.
 
         With a cache, x are the last T of S tokens.
         """
@@ -168,7 +181,9 @@ class Stack(nn.Module):
         cache: Sequence[DecoderCache] | None = None,
         **others: Tensor | None,
     ) -> Float[Tensor, "B T C"]:
-        """x are embeddings, with a cache, one a block, of the new tokens; the rest goes to every block."""
+        """x are embeddings, with a cache, one a block, of the new tokens; the rest goes
+        to every block.
+        """
         start = cache[0].target.length if cache else 0
         bias = self.positions(x.shape[1], start + x.shape[1])  # (H, T, S)
         x = self.dropout(x)
@@ -178,7 +193,9 @@ class Stack(nn.Module):
 
 
 class T5(Pretrained, nn.Module):
-    """From ids of a source and of the target so far to logits of the target's next token."""
+    """From ids of a source and of the target so far to logits of the target's next
+    token.
+    """
 
     config_class = T5Config
     files = t5.FILES
@@ -226,9 +243,11 @@ class T5(Pretrained, nn.Module):
         memory_mask: Bool[Tensor, "B S"] | None = None,
         cache: Sequence[DecoderCache] | None = None,
     ) -> Float[Tensor, "B T V"]:
-        """Logits of the token after each of `target`'s, which starts with the padding's id, 0, as released.
+        """Logits of the token after each of `target`'s, which starts with the padding's
+        id, 0, as released.
 
-        With a cache, one a layer of the decoder, `target` are the new tokens; the memory must stay the same.
+        With a cache, one a layer of the decoder, `target` are the new tokens; the
+        memory must stay the same.
         """
         check_ids(target, self.config.vocab_size)
         check_memory(target, memory)

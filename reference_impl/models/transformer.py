@@ -1,9 +1,12 @@
-"""The Transformer: an encoder that reads, a decoder that writes and looks at what was read.
+"""The Transformer: an encoder that reads, a decoder that writes and looks at what was
+read.
 
-Vaswani et al. 2017, "Attention Is All You Need", section 3 and table 3 (base). `norm_first` moves the norm before each
-sublayer: Xiong et al. 2020, section 3, which trains without warm-up and ends each stack with one more norm.
+Vaswani et al. 2017, "Attention Is All You Need", section 3 and table 3 (base).
+`norm_first` moves the norm before each sublayer: Xiong et al. 2020, section 3, which
+trains without warm-up and ends each stack with one more norm.
 
-Not here: beam search, label smoothing (see `objectives`), the released program's later changes.
+Not here: beam search, label smoothing (see `objectives`), the released program's later
+changes.
 """
 
 from dataclasses import dataclass
@@ -23,7 +26,10 @@ from reference_impl.layers.settings import Count, CountOrZero, Rate, Settings
 
 @dataclass(frozen=True)
 class TransformerConfig(Settings):
-    """The base model of table 3. One vocabulary serves both languages and the output (section 3.4)."""
+    """The base model of table 3.
+
+    One vocabulary serves both languages and the output (section 3.4).
+    """
 
     vocab_size: Count = 37_000
     hidden_size: Count = 512
@@ -35,7 +41,9 @@ class TransformerConfig(Settings):
 
 
 class Sublayer(nn.Module):
-    """What stands around attention and feed-forward: a residual, dropout, a norm after the sum or before the layer."""
+    """What stands around attention and feed-forward: a residual, dropout, a norm after
+    the sum or before the layer.
+    """
 
     def __init__(self, config: TransformerConfig, layer: nn.Module):
         super().__init__()
@@ -72,7 +80,9 @@ class EncoderBlock(nn.Module):
 
 
 class DecoderBlock(nn.Module):
-    """A token looks at those before it, then at the encoder's output, then thinks alone."""
+    """A token looks at those before it, then at the encoder's output, then thinks
+    alone.
+    """
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
@@ -99,7 +109,9 @@ class DecoderBlock(nn.Module):
 
 
 class Transformer(nn.Module):
-    """From ids of a source and of the target so far to logits of the target's next token, at every position."""
+    """From ids of a source and of the target so far to logits of the target's next
+    token, at every position.
+    """
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
@@ -111,7 +123,8 @@ class Transformer(nn.Module):
         self.decoder = nn.ModuleList(
             DecoderBlock(config) for _ in range(config.num_layers)
         )
-        # A post-norm block ends with a norm; a pre-norm one with a bare sum, so the stack needs one more.
+        # A post-norm block ends with a norm; a pre-norm one with a bare sum, so the
+        # stack needs one more.
         self.encoder_norm = (
             LayerNorm(config.hidden_size) if config.norm_first else nn.Identity()
         )
@@ -125,7 +138,9 @@ class Transformer(nn.Module):
         nn.init.normal_(self.embedding.weight, std=config.hidden_size**-0.5)
 
     def embed(self, ids: Int[Tensor, "B T"]) -> Float[Tensor, "B T C"]:
-        """Embeddings times sqrt(C), so that they are of the positions' size (section 3.4), plus positions."""
+        """Embeddings times sqrt(C), so that they are of the positions' size (section
+        3.4), plus positions.
+        """
         check_ids(ids, self.config.vocab_size)
         scaled = self.embedding(ids) * self.config.hidden_size**0.5  # (B, T, C)
         positions = torch.arange(ids.shape[1], device=ids.device)
@@ -152,7 +167,10 @@ class Transformer(nn.Module):
         memory: Float[Tensor, "B S C"],
         memory_mask: Bool[Tensor, "B S"] | None = None,
     ) -> Float[Tensor, "B T V"]:
-        """Logits of the token after each of `target`'s. Padding of the target comes last, where nothing sees it."""
+        """Logits of the token after each of `target`'s.
+
+        Padding of the target comes last, where nothing sees it.
+        """
         x = self.embed(target)
         check_memory(target, memory)
         check_mask(memory_mask, memory.shape[:2])

@@ -1,10 +1,13 @@
-"""GPT with its mask taken off: what a language model becomes that can see the word it is asked for.
+"""GPT with its mask taken off: what a language model becomes that can see the word it
+is asked for.
 
-The model and its numbers are GPT's (see `gpt`); only who may look at whom differs. Radford et al. 2018, section 3.1, mask
-"future tokens" so that the product of the conditional probabilities is one of the text. Without the mask the loss of
-training says nothing about writing: chapter 8 trains both and shows it.
+The model and its numbers are GPT's (see `gpt`); only who may look at whom differs.
+Radford et al. 2018, section 3.1, mask "future tokens" so that the product of the
+conditional probabilities is one of the text. Without the mask the loss of training says
+nothing about writing: chapter 8 trains both and shows it.
 
-Not here: anything to use. There is no cache: with a new token every vector before it changes.
+Not here: anything to use. There is no cache: with a new token every vector before it
+changes.
 """
 
 from collections.abc import Sequence

@@ -1,11 +1,14 @@
-"""XLNet: says the tokens of a text one after the other in a random order, so that each may see both sides.
+"""XLNet: says the tokens of a text one after the other in a random order, so that each
+may see both sides.
 
-Yang et al. 2019, sections 2.3 (two streams), 2.4 (Transformer-XL's distances and memory) and 2.5 (relative segments).
-The content stream h reads a token; the query stream g stands at its place without having read it, and predicts it.
-Both have the same weights, and both look at h.
+Yang et al. 2019, sections 2.3 (two streams), 2.4 (Transformer-XL's distances and
+memory) and 2.5 (relative segments). The content stream h reads a token; the query
+stream g stands at its place without having read it, and predicts it. Both have the same
+weights, and both look at h.
 
-A place that may see nothing gets zeros from attention; `transformers` gives it the mean of all values, its own too.
-Not here: drawing the order and the loss (see `objectives.permutation`), heads for tasks.
+A place that may see nothing gets zeros from attention; `transformers` gives it the mean
+of all values, its own too. Not here: drawing the order and the loss (see
+`objectives.permutation`), heads for tasks.
 """
 
 from collections.abc import Sequence
@@ -34,7 +37,11 @@ from reference_impl.weights.pretrained import Pretrained
 
 @dataclass(frozen=True)
 class XLNetConfig(Settings):
-    """XLNet-base. XLNet-large has hidden_size=1024, num_layers=24, num_heads=16, intermediate_size=4096."""
+    """XLNet-base.
+
+    XLNet-large has hidden_size=1024, num_layers=24, num_heads=16,
+    intermediate_size=4096.
+    """
 
     vocab_size: Count = 32_000
     hidden_size: Count = 768
@@ -57,7 +64,9 @@ class XLNetConfig(Settings):
 
 
 class RelativeAttention(nn.Module):
-    """Transformer-XL's four terms and a fifth, (q + s) . e: does the key's segment differ from the query's.
+    """Transformer-XL's four terms and a fifth, (q + s) .
+
+    e: does the key's segment differ from the query's.
 
     Weights are (C, H, D), as published.
     """
@@ -88,7 +97,10 @@ class RelativeAttention(nn.Module):
         differ: Bool[Tensor, "B 1 T S"] | None,
         places: Int[Tensor, "B T"] | None,
     ) -> Float[Tensor, "B T C"]:
-        """Attend from x to the source. `mask` is True where a query may see a key, `differ` where segments differ."""
+        """Attend from x to the source.
+
+        `mask` is True where a query may see a key, `differ` where segments differ.
+        """
         q = torch.einsum("btc,chd->bhtd", x, self.query)
         k = torch.einsum("bsc,chd->bhsd", source, self.key)
         v = torch.einsum("bsc,chd->bhsd", source, self.value)
@@ -115,7 +127,9 @@ class RelativeAttention(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention, then feed-forward, each with a residual and a norm after the sum (post-norm)."""
+    """Attention, then feed-forward, each with a residual and a norm after the sum
+    (post-norm).
+    """
 
     def __init__(self, config: XLNetConfig):
         super().__init__()
@@ -147,7 +161,9 @@ class Block(nn.Module):
 
 
 class XLNetOutput(NamedTuple):
-    """Vectors of the targets, or of all tokens without targets; and what each layer read, for the segment after."""
+    """Vectors of the targets, or of all tokens without targets; and what each layer
+    read, for the segment after.
+    """
 
     vectors: Float[Tensor, "B T C"]
     memory: list[Float[Tensor, "B S C"]]
@@ -270,7 +286,9 @@ class XLNet(Pretrained, nn.Module):
 def _masks(
     ids: Tensor, mask: Tensor | None, visible: Tensor | None, before: int
 ) -> tuple[Bool[Tensor, "B T S"], Bool[Tensor, "B T S"]] | tuple[None, None]:
-    """What the content stream sees, its own token among it, and what the query stream sees; memory is seen by all."""
+    """What the content stream sees, its own token among it, and what the query stream
+    sees; memory is seen by all.
+    """
     if mask is None and visible is None:
         return None, None
     seen = (
@@ -320,7 +338,10 @@ class XLNetLM(Pretrained, nn.Module):
         segments: Int[Tensor, "B T"] | None = None,
         memory: Sequence[Float[Tensor, "B P C"]] | None = None,
     ) -> Float[Tensor, "B M V"]:
-        """Logits of the targets (or of all tokens, which have seen themselves). Arguments as in XLNet."""
+        """Logits of the targets (or of all tokens, which have seen themselves).
+
+        Arguments as in XLNet.
+        """
         return self.output(
             self.xlnet(ids, mask, visible, targets, segments, memory).vectors
         )

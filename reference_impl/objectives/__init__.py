@@ -1,8 +1,10 @@
-"""What a model is trained to do: how a batch is made from text, and the loss that is taken of it.
+"""What a model is trained to do: how a batch is made from text, and the loss that is
+taken of it.
 
-A collator makes a batch (a dictionary of tensors) from examples and a generator of random numbers; an objective is a
-function of a model and a batch that returns `Terms`. Collators that draw nothing take no generator. The loop that
-calls both is in `training`.
+A collator makes a batch (a dictionary of tensors) from examples and a generator of
+random numbers; an objective is a function of a model and a batch that returns `Terms`.
+Collators that draw nothing take no generator. The loop that calls both is in
+`training`.
 
     batches                what collators share: padding, masks, refusals
     terms                  what an objective returns: a sum and a count
@@ -25,5 +27,6 @@ calls both is in `training`.
     ppo                    rewards, in clipped steps, with a critic
     grpo                   rewards against those of siblings
 
-Letters in shapes: B sequences, T tokens, V entries of the vocabulary, L labels, C width of a token.
+Letters in shapes: B sequences, T tokens, V entries of the vocabulary, L labels, C width
+of a token.
 """

@@ -1,4 +1,5 @@
-"""What every collator shares: rows of different lengths made into one tensor, and refusals in words.
+"""What every collator shares: rows of different lengths made into one tensor, and
+refusals in words.
 
 A batch is a dictionary of tensors. The names mean the same everywhere:
 
@@ -24,7 +25,8 @@ class ObjectiveError(ValueError):
 
 
 def pad_rows(rows: Sequence[Sequence[int]], value: int) -> Int[Tensor, "B T"]:
-    """One tensor of rows, each filled up on its right with `value` to the length of the longest.
+    """One tensor of rows, each filled up on its right with `value` to the length of the
+    longest.
 
     Raises ObjectiveError if there is no row, or one without tokens.
     """
@@ -51,7 +53,8 @@ def token_mask(rows: Sequence[Sequence[int]]) -> Bool[Tensor, "B T"]:
 def model_inputs(batch: Batch) -> Batch:
     """What an encoder takes besides ids: its mask, and segments if the batch has them.
 
-    Raises ObjectiveError without a mask: padding would be read, and trained on, as text.
+    Raises ObjectiveError without a mask: padding would be read, and trained on, as
+    text.
     """
     needs(batch, "ids", "mask")
     return {name: batch[name] for name in ("segments", "mask") if name in batch}
@@ -74,7 +77,10 @@ def check_share(name: str, value: float) -> None:
 
 
 def check_labels(labels: Tensor, num_classes: int, ignored: int | None = None) -> None:
-    """Refuse labels outside [0, num_classes), other than `ignored`. Looked at on the CPU only."""
+    """Refuse labels outside [0, num_classes), other than `ignored`.
+
+    Looked at on the CPU only.
+    """
     if labels.device.type != "cpu":
         return
     wrong = (labels < 0) | (labels >= num_classes)

@@ -1,11 +1,12 @@
 """Distillation: a small model learns what a large one thinks, not only what is right.
 
-Hinton et al. 2015, section 2: the teacher's probabilities, softened by a temperature, say which wrong answers are
-nearly right; gradients of soft targets shrink by 1 / temperature squared, hence the factor. Sanh et al. 2019, section
-3 (DistilBERT): that, masked language modelling, and hidden vectors that point where the teacher's point.
+Hinton et al. 2015, section 2: the teacher's probabilities, softened by a temperature,
+say which wrong answers are nearly right; gradients of soft targets shrink by 1 /
+temperature squared, hence the factor. Sanh et al. 2019, section 3 (DistilBERT): that,
+masked language modelling, and hidden vectors that point where the teacher's point.
 
-Not here: learning from the layers inside (see `layer_distillation`), starting from the teacher's weights (see
-`models.distilbert`).
+Not here: learning from the layers inside (see `layer_distillation`), starting from the
+teacher's weights (see `models.distilbert`).
 """
 
 import torch
@@ -21,7 +22,9 @@ from reference_impl.objectives.terms import Terms, mean_terms
 def soft_terms(
     student: Float[Tensor, "N V"], teacher: Float[Tensor, "N V"], temperature: float
 ) -> Terms:
-    """KL(teacher || student) of the softmax at this temperature, times its square, for each of N predictions."""
+    """KL(teacher || student) of the softmax at this temperature, times its square, for
+    each of N predictions.
+    """
     if temperature <= 0:
         raise ObjectiveError(f"temperature is {temperature}: give more than zero")
     if student.shape != teacher.shape:
@@ -39,7 +42,9 @@ def soft_terms(
 def direction_terms(
     student: Float[Tensor, "N C"], teacher: Float[Tensor, "N C"]
 ) -> Terms:
-    """One less the cosine of the student's and the teacher's vector, for each of N tokens."""
+    """One less the cosine of the student's and the teacher's vector, for each of N
+    tokens.
+    """
     if student.shape != teacher.shape:
         raise ObjectiveError(
             f"the student's vectors have shape {tuple(student.shape)}, the teacher's "
@@ -49,7 +54,9 @@ def direction_terms(
 
 
 class StudentAndTeacher(nn.Module):
-    """Both models, of which one learns: the teacher stays in evaluation mode and its weights get no gradient."""
+    """Both models, of which one learns: the teacher stays in evaluation mode and its
+    weights get no gradient.
+    """
 
     def __init__(self, student: nn.Module, teacher: nn.Module):
         super().__init__()
@@ -65,7 +72,9 @@ class StudentAndTeacher(nn.Module):
 def tokens_and_logits(
     model: nn.Module, batch: Batch
 ) -> tuple[Float[Tensor, "B T C"], Float[Tensor, "B T V"]]:
-    """A masked language model's last hidden vectors and its logits, for BERT and DistilBERT."""
+    """A masked language model's last hidden vectors and its logits, for BERT and
+    DistilBERT.
+    """
     if hasattr(model, "distilbert"):
         tokens = model.distilbert(batch["ids"], mask=batch["mask"])
     else:
@@ -81,10 +90,11 @@ def distil_bert(
     masked_weight: float = 2.0,
     direction_weight: float = 1.0,
 ) -> Terms:
-    """DistilBERT's triple loss, with the weights of its released command; counted by real tokens.
+    """DistilBERT's triple loss, with the weights of its released command; counted by
+    real tokens.
 
-    Logits and directions are compared at every real token, the masked tokens predicted where there is a label. The
-    batch is that of `masked_lm`.
+    Logits and directions are compared at every real token, the masked tokens predicted
+    where there is a label. The batch is that of `masked_lm`.
     """
     needs(batch, "ids", "mask", "labels")
     mask: Bool[Tensor, "B T"] = batch["mask"]

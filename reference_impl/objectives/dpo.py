@@ -1,12 +1,17 @@
-"""Direct preference optimisation: make the preferred answer likelier, without a reward model or sampling.
+"""Direct preference optimisation: make the preferred answer likelier, without a reward
+model or sampling.
 
-Rafailov et al. 2023, section 4, equation 7. An answer's implied reward is beta times how much likelier it became than
-under the reference, the model before; preferences then follow Bradley and Terry. At the start both are the same model
-and the loss is log 2. Smoothing (Mitchell 2023) supposes that a share of the preferences is the wrong way round.
+Rafailov et al. 2023, section 4, equation 7. An answer's implied reward is beta times
+how much likelier it became than under the reference, the model before; preferences then
+follow Bradley and Terry. At the start both are the same model and the loss is log 2.
+Smoothing (Mitchell 2023) supposes that a share of the preferences is the wrong way
+round.
 
-The reference does not change: its log-probabilities are computed once, by `with_reference`, and lie in the batch.
+The reference does not change: its log-probabilities are computed once, by
+`with_reference`, and lie in the batch.
 
-Not here: other losses of the same difference (IPO, hinge), a term that keeps the chosen answer likely.
+Not here: other losses of the same difference (IPO, hinge), a term that keeps the chosen
+answer likely.
 """
 
 import torch
@@ -21,7 +26,10 @@ from reference_impl.objectives.terms import Terms, mean_terms
 
 @torch.no_grad()
 def with_reference(reference: nn.Module, batch: Batch) -> Batch:
-    """The batch with `reference_logprobs` (2 B,) beside. Dropout must be off: put the reference into eval() first."""
+    """The batch with `reference_logprobs` (2 B,) beside.
+
+    Dropout must be off: put the reference into eval() first.
+    """
     check_settled(reference)
     return {**batch, "reference_logprobs": sequence_logprobs(reference, batch)}
 
@@ -32,7 +40,9 @@ def dpo_terms(
     beta: float = 0.1,
     smoothing: float = 0.0,
 ) -> Terms:
-    """The loss of each pair from log-probabilities of answers: the first half chosen, the second half rejected."""
+    """The loss of each pair from log-probabilities of answers: the first half chosen,
+    the second half rejected.
+    """
     if beta <= 0:
         raise ObjectiveError(f"beta is {beta}: give more than zero")
     check_share("smoothing", smoothing)
@@ -52,7 +62,9 @@ def dpo_terms(
 def dpo(
     model: nn.Module, batch: Batch, beta: float = 0.1, smoothing: float = 0.0
 ) -> Terms:
-    """The loss of a `preference_batch` that went through `with_reference`; counted by pairs."""
+    """The loss of a `preference_batch` that went through `with_reference`; counted by
+    pairs.
+    """
     needs(batch, "reference_logprobs")
     return dpo_terms(
         sequence_logprobs(model, batch), batch["reference_logprobs"], beta, smoothing

@@ -1,8 +1,10 @@
-"""Group-relative policy optimisation: PPO without a critic; an answer is as good as it is against its siblings.
+"""Group-relative policy optimisation: PPO without a critic; an answer is as good as it
+is against its siblings.
 
-Shao et al. 2024, section 4.1.1, equations 3 and 4. For a prompt several answers are sampled; an answer's advantage,
-the same at all its tokens, is its reward less the group's mean, over the group's standard deviation (of the population
-here). The distance to the reference is in the loss, by an estimate that is never negative.
+Shao et al. 2024, section 4.1.1, equations 3 and 4. For a prompt several answers are
+sampled; an answer's advantage, the same at all its tokens, is its reward less the
+group's mean, over the group's standard deviation (of the population here). The distance
+to the reference is in the loss, by an estimate that is never negative.
 
 Not here: sampling (see `generation`), advantages of single steps (section 4.1.3).
 """
@@ -18,7 +20,9 @@ from reference_impl.objectives.terms import Terms
 
 
 def group_advantages(rewards: Float[Tensor, "M G"]) -> Float[Tensor, "M G"]:
-    """(r - mean) / standard deviation within each of M groups; zeros where all G answers got the same reward."""
+    """(r - mean) / standard deviation within each of M groups; zeros where all G
+    answers got the same reward.
+    """
     if rewards.shape[1] < 2:
         raise ObjectiveError(
             "a group of one answer has nothing to be compared with: sample two or more"
@@ -34,7 +38,8 @@ def group_advantages(rewards: Float[Tensor, "M G"]) -> Float[Tensor, "M G"]:
 def distance(
     logprobs: Float[Tensor, "B T"], reference: Float[Tensor, "B T"]
 ) -> Float[Tensor, "B T"]:
-    """An estimate of KL(policy || reference) at each token, p_ref / p - log(p_ref / p) - 1 (Schulman 2020's k3).
+    """An estimate of KL(policy || reference) at each token, p_ref / p - log(p_ref / p)
+    - 1 (Schulman 2020's k3).
 
     Never negative, and right in the mean over tokens sampled from the policy.
     """
@@ -46,7 +51,9 @@ def distance(
 def group_batch(
     policy: nn.Module, reference: nn.Module, batch: Batch, rewards: Float[Tensor, "M G"]
 ) -> Batch:
-    """Sampled answers (a `supervised_batch` of M G rows, group after group), with what the steps need noted as is."""
+    """Sampled answers (a `supervised_batch` of M G rows, group after group), with what
+    the steps need noted as is.
+    """
     check_settled(reference)
     if len(batch["ids"]) != rewards.numel():
         raise ObjectiveError(
@@ -63,7 +70,9 @@ def group_batch(
 def grpo(
     model: nn.Module, batch: Batch, clip: float = 0.2, beta: float = 0.04
 ) -> Terms:
-    """The clipped loss plus beta times the distance, a mean over each answer's tokens; counted by answers."""
+    """The clipped loss plus beta times the distance, a mean over each answer's tokens;
+    counted by answers.
+    """
     needs(batch, "advantages", "old_logprobs", "reference_logprobs")
     mask = answered(batch["labels"])
     logprobs = answer_logprobs(model, batch)

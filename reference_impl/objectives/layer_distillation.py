@@ -1,12 +1,15 @@
 """TinyBERT: a shallow, narrow student learns from its teacher's layers.
 
-Jiao et al. 2020, section 3.1, equations 7 to 9: attention scores before the softmax and hidden vectors are made the
-same, layer m of the student's M with layer g(m) = m N / M of the teacher's N; a learned matrix widens the student's
-vectors. The embeddings count as layer 0. Errors are means of squares.
+Jiao et al. 2020, section 3.1, equations 7 to 9: attention scores before the softmax and
+hidden vectors are made the same, layer m of the student's M with layer g(m) = m N / M
+of the teacher's N; a learned matrix widens the student's vectors. The embeddings count
+as layer 0. Errors are means of squares.
 
-The models are not changed for it: hooks note what each block reads while the model runs.
+The models are not changed for it: hooks note what each block reads while the model
+runs.
 
-Not here: learning from logits (see `distillation`), making text for the tasks (section 3.2).
+Not here: learning from logits (see `distillation`), making text for the tasks (section
+3.2).
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +26,9 @@ from reference_impl.objectives.terms import Terms
 
 
 def layer_map(student_layers: int, teacher_layers: int) -> list[int]:
-    """For the embeddings and each layer of the student, the teacher's layer it learns from: 0, N/M, 2N/M, ..., N."""
+    """For the embeddings and each layer of the student, the teacher's layer it learns
+    from: 0, N/M, 2N/M, ..., N.
+    """
     if teacher_layers % student_layers:
         raise ObjectiveError(
             f"{teacher_layers} layers of a teacher are not a multiple of the student's "
@@ -34,7 +39,9 @@ def layer_map(student_layers: int, teacher_layers: int) -> list[int]:
 
 @contextmanager
 def noted_layers(blocks: nn.ModuleList) -> Iterator[list[Float[Tensor, "B T C"]]]:
-    """A list that is filled, while the model runs inside, with what the first block reads and what each block gives."""
+    """A list that is filled, while the model runs inside, with what the first block
+    reads and what each block gives.
+    """
     noted: list[Tensor] = []
     hooks = [
         blocks[0].register_forward_pre_hook(lambda block, given: noted.append(given[0]))
@@ -65,7 +72,9 @@ def hidden_terms(
     widen: nn.Linear,
     mask: Bool[Tensor, "B T"],
 ) -> Terms:
-    """For each real token the squared error of its vector, a mean over the width, summed over the layers."""
+    """For each real token the squared error of its vector, a mean over the width,
+    summed over the layers.
+    """
     errors = [
         (widen(ours[mask]) - theirs[mask]).square().mean(-1)
         for ours, theirs in zip(student, teacher, strict=True)
@@ -78,7 +87,9 @@ def attention_terms(
     teacher: Sequence[Float[Tensor, "B H T T"]],
     mask: Bool[Tensor, "B T"],
 ) -> Terms:
-    """For each pair of real tokens the squared error of its score, a mean over the heads, summed over the layers."""
+    """For each pair of real tokens the squared error of its score, a mean over the
+    heads, summed over the layers.
+    """
     heads = student[0].shape[1], teacher[0].shape[1]
     if heads[0] != heads[1]:
         raise ObjectiveError(
@@ -94,7 +105,8 @@ def attention_terms(
 
 
 class TinyBert(StudentAndTeacher):
-    """A student and a teacher with `blocks` of BERT's kind, and the matrix between their widths.
+    """A student and a teacher with `blocks` of BERT's kind, and the matrix between
+    their widths.
 
     `student` and `teacher` are encoders; the matrix is trained and then thrown away.
     """
@@ -108,7 +120,9 @@ class TinyBert(StudentAndTeacher):
 
 
 def tiny_bert(model: TinyBert, batch: Batch) -> Terms:
-    """Hidden vectors and attention scores of all mapped layers, each weighted by one; counted by real tokens."""
+    """Hidden vectors and attention scores of all mapped layers, each weighted by one;
+    counted by real tokens.
+    """
     inputs, mask = model_inputs(batch), batch["mask"]
     with torch.no_grad(), noted_layers(model.teacher.blocks) as all_theirs:
         model.teacher(batch["ids"], **inputs)

@@ -1,9 +1,12 @@
-"""How likely a model finds given tokens: what preference and policy objectives are made of.
+"""How likely a model finds given tokens: what preference and policy objectives are made
+of.
 
-The logarithm of a probability is the token's logit less the log-sum-exp of all. Taken so, only the log-sum-exp is new
-memory, one number a position; log_softmax would write the whole (B, T, V) down again to pick one column.
+The logarithm of a probability is the token's logit less the log-sum-exp of all. Taken
+so, only the log-sum-exp is new memory, one number a position; log_softmax would write
+the whole (B, T, V) down again to pick one column.
 
-Rows are prompt and answer, then padding; `labels` has the answer's tokens at their places and IGNORED elsewhere.
+Rows are prompt and answer, then padding; `labels` has the answer's tokens at their
+places and IGNORED elsewhere.
 
 Not here: padding on the left, choosing tokens by their chances (see `generation`).
 """
@@ -19,7 +22,9 @@ from reference_impl.objectives.terms import IGNORED
 def token_logprobs(
     logits: Float[Tensor, "*batch V"], tokens: Int[Tensor, "*batch"]
 ) -> Float[Tensor, "*batch"]:
-    """The logarithm of each token's probability, in nats; half precision is worked in float32."""
+    """The logarithm of each token's probability, in nats; half precision is worked in
+    float32.
+    """
     check_labels(tokens, logits.shape[-1])
     if logits.dtype in (
         torch.bfloat16,
@@ -39,9 +44,11 @@ def check_settled(reference: nn.Module) -> None:
 
 
 def answered(labels: Int[Tensor, "B L"]) -> Bool[Tensor, "B T"]:
-    """True where the next token is the answer's: T = L - 1 places, that after the last token asks for nothing.
+    """True where the next token is the answer's: T = L - 1 places, that after the last
+    token asks for nothing.
 
-    Raises ObjectiveError for a row without an answer, or one whose answer has no token before it.
+    Raises ObjectiveError for a row without an answer, or one whose answer has no token
+    before it.
     """
     mask = labels[:, 1:] != IGNORED
     if labels.device.type == "cpu" and not bool(mask.any(1).all()):
@@ -53,7 +60,9 @@ def answered(labels: Int[Tensor, "B L"]) -> Bool[Tensor, "B T"]:
 
 
 def answer_logprobs(model: nn.Module, batch: Batch) -> Float[Tensor, "B T"]:
-    """For each token but the first the logarithm of its probability; zero where it is not the answer's."""
+    """For each token but the first the logarithm of its probability; zero where it is
+    not the answer's.
+    """
     needs(batch, "ids", "labels")
     mask = answered(batch["labels"])
     found = token_logprobs(

@@ -1,16 +1,20 @@
-"""Masked language modelling: blank some tokens out and say what stood there, from both sides.
+"""Masked language modelling: blank some tokens out and say what stood there, from both
+sides.
 
-Devlin et al. 2019, section 3.1 and appendix A.1: 15 % of a sequence's tokens are chosen; of these 80 % become [MASK],
-10 % another token and 10 % stay, so that a token may never be trusted to be what it seems. The loss is taken at the
-chosen places only. Whole-word masking, of the release of May 2019, chooses words and takes all their pieces.
+Devlin et al. 2019, section 3.1 and appendix A.1: 15 % of a sequence's tokens are
+chosen; of these 80 % become [MASK], 10 % another token and 10 % stay, so that a token
+may never be trusted to be what it seems. The loss is taken at the chosen places only.
+Whole-word masking, of the release of May 2019, chooses words and takes all their
+pieces.
 
-Every call draws anew: with a batch made again at each epoch that is RoBERTa's dynamic masking (Liu et al. 2019,
-section 4.1); BERT's release drew ten times in advance.
+Every call draws anew: with a batch made again at each epoch that is RoBERTa's dynamic
+masking (Liu et al. 2019, section 4.1); BERT's release drew ten times in advance.
 
-As in the release, the number of chosen tokens is rounded and at least one. But: a replacement is never a special
-token, where the release draws from the whole vocabulary.
+As in the release, the number of chosen tokens is rounded and at least one. But: a
+replacement is never a special token, where the release draws from the whole vocabulary.
 
-Not here: masking of spans (see `span_corruption`), computing logits at the chosen places alone.
+Not here: masking of spans (see `span_corruption`), computing logits at the chosen
+places alone.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -33,13 +37,18 @@ from reference_impl.objectives.terms import IGNORED, Terms, token_terms
 
 
 def continuing_ids(tokens: Iterable[str], prefix: str = "##") -> frozenset[int]:
-    """Ids of the pieces that continue a word, from a vocabulary in the order of its ids."""
+    """Ids of the pieces that continue a word, from a vocabulary in the order of its
+    ids.
+    """
     return frozenset(id for id, token in enumerate(tokens) if token.startswith(prefix))
 
 
 @dataclass(frozen=True)
 class Masking:
-    """How to choose and replace. With `continues`, the ids of pieces inside a word, whole words are chosen."""
+    """How to choose and replace.
+
+    With `continues`, the ids of pieces inside a word, whole words are chosen.
+    """
 
     mask_id: int
     vocab_size: int
@@ -79,7 +88,9 @@ class Masking:
         generator: torch.Generator,
         mask: Bool[Tensor, "B T"] | None = None,
     ) -> tuple[Int[Tensor, "B T"], Int[Tensor, "B T"]]:
-        """The ids with blanks, and what stood there: IGNORED at places that were not chosen."""
+        """The ids with blanks, and what stood there: IGNORED at places that were not
+        chosen.
+        """
         special = torch.isin(
             ids, torch.tensor(sorted(self.special_ids), dtype=ids.dtype)
         )
@@ -102,10 +113,13 @@ class Masking:
         )
 
     def _how_many(self, free: Bool[Tensor, "B T"]) -> Int[Tensor, "B"]:
-        """The share of each row's free tokens, rounded; at least one if there are any and a share is wanted."""
+        """The share of each row's free tokens, rounded; at least one if there are any
+        and a share is wanted.
+        """
         count = free.sum(1)
         least = count.clamp(max=1) if self.share else 0 * count
-        # In float64, as the release's Python computes it: 0.15 of 190 is 28.5 there, and rounds to 28.
+        # In float64, as the release's Python computes it: 0.15 of 190 is 28.5 there,
+        # and rounds to 28.
         return (self.share * count.double()).round().long().maximum(least)
 
     def _choose(
@@ -121,7 +135,9 @@ class Masking:
         free: Bool[Tensor, "B T"],
         generator: torch.Generator,
     ) -> Bool[Tensor, "B T"]:
-        """Words of each row in the order of a shuffle, passing over a word that would make too many tokens."""
+        """Words of each row in the order of a shuffle, passing over a word that would
+        make too many tokens.
+        """
         inside = (
             torch.isin(ids, torch.tensor(sorted(self.continues), dtype=ids.dtype))
             & free
@@ -155,6 +171,8 @@ def masked_lm(model: nn.Module, batch: Batch) -> Terms:
 
 
 def chosen_terms(logits: Tensor, labels: Int[Tensor, "B T"]) -> Terms:
-    """Cross-entropy where there is a label; the logarithm of the softmax is taken at no other place."""
+    """Cross-entropy where there is a label; the logarithm of the softmax is taken at no
+    other place.
+    """
     chosen = labels != IGNORED
     return token_terms(logits[chosen], labels[chosen])

@@ -1,11 +1,14 @@
-"""Two sentences at once: does the second follow the first, or do they stand in their order.
+"""Two sentences at once: does the second follow the first, or do they stand in their
+order.
 
-Devlin et al. 2019, section 3.1, task 2 (next-sentence prediction): half of the pairs are neighbours, in the other half
-the second comes from another document. Lan et al. 2020, section 3.1 (sentence order): both are neighbours always, and
-half of the pairs are exchanged, so that the topic gives nothing away. Both are learned together with masked language
-modelling, their losses added.
+Devlin et al. 2019, section 3.1, task 2 (next-sentence prediction): half of the pairs
+are neighbours, in the other half the second comes from another document. Lan et al.
+2020, section 3.1 (sentence order): both are neighbours always, and half of the pairs
+are exchanged, so that the topic gives nothing away. Both are learned together with
+masked language modelling, their losses added.
 
-A "sentence" is whatever list of ids the documents are made of: the releases join sentences until a pair fills 512.
+A "sentence" is whatever list of ids the documents are made of: the releases join
+sentences until a pair fills 512.
 
 Not here: that joining, splitting text into sentences.
 """
@@ -34,7 +37,10 @@ Document = Sequence[Sequence[int]]
 
 
 class Pair(NamedTuple):
-    """Two texts as ids, without special tokens. Label 0: follows, or in order; 1: from elsewhere, or exchanged."""
+    """Two texts as ids, without special tokens.
+
+    Label 0: follows, or in order; 1: from elsewhere, or exchanged.
+    """
 
     first: Sequence[int]
     second: Sequence[int]
@@ -58,10 +64,12 @@ def _neighbours(documents: Sequence[Document]) -> list[tuple[int, int]]:
 def next_sentence_pairs(
     documents: Sequence[Document], generator: torch.Generator
 ) -> list[Pair]:
-    """A pair for every sentence that has one after it; by a fair coin its own, or one of another document.
+    """A pair for every sentence that has one after it; by a fair coin its own, or one
+    of another document.
 
-    The other document, then its sentence, are drawn with equal chances. Raises ObjectiveError with one document only:
-    a second sentence of the same document might be the right one.
+    The other document, then its sentence, are drawn with equal chances. Raises
+    ObjectiveError with one document only: a second sentence of the same document might
+    be the right one.
     """
     if sum(bool(document) for document in documents) < 2:
         raise ObjectiveError(
@@ -98,7 +106,9 @@ def _draw(count: int, generator: torch.Generator) -> int:
 
 @dataclass(frozen=True)
 class PairCollator:
-    """Pairs as "[CLS] first [SEP] second [SEP]" with segments, cut to max_length, with tokens masked."""
+    """Pairs as "[CLS] first [SEP] second [SEP]" with segments, cut to max_length, with
+    tokens masked.
+    """
 
     masking: Masking
     cls_id: int
@@ -112,7 +122,10 @@ class PairCollator:
             )
 
     def __call__(self, pairs: Sequence[Pair], generator: torch.Generator) -> Batch:
-        """A batch of ids, mask, segments, labels and pair_labels (B,). The longer text is cut down first."""
+        """A batch of ids, mask, segments, labels and pair_labels (B,).
+
+        The longer text is cut down first.
+        """
         rows, segments = [], []
         for first, second, _ in pairs:
             one, other = kept_lengths(
@@ -134,9 +147,11 @@ class PairCollator:
 
 
 def masked_lm_and_pairs(model: nn.Module, batch: Batch) -> Terms:
-    """The mean over chosen tokens plus the mean over pairs (appendix A.2); counted by chosen tokens.
+    """The mean over chosen tokens plus the mean over pairs (appendix A.2); counted by
+    chosen tokens.
 
-    The model gives logits of tokens (B, T, V) and of pairs (B, 2): BERT and ALBERT for pre-training.
+    The model gives logits of tokens (B, T, V) and of pairs (B, 2): BERT and ALBERT for
+    pre-training.
     """
     needs(batch, "labels", "pair_labels", "segments")
     check_labels(batch["pair_labels"], 2)

@@ -1,13 +1,17 @@
-"""Proximal policy optimisation: make tokens likelier that led to more reward than was expected, in small steps.
+"""Proximal policy optimisation: make tokens likelier that led to more reward than was
+expected, in small steps.
 
-Schulman et al. 2017, section 3 (the clipped objective); Schulman et al. 2016, equation 16 (advantages); Stiennon et
-al. 2020, section 3.4, and Ouyang et al. 2022, equation 2 (the reward of an answer less a penalty, at each token, for
-leaving the reference). The clipped loss of the value is that of OpenAI's `baselines`, in no paper.
+Schulman et al. 2017, section 3 (the clipped objective); Schulman et al. 2016, equation
+16 (advantages); Stiennon et al. 2020, section 3.4, and Ouyang et al. 2022, equation 2
+(the reward of an answer less a penalty, at each token, for leaving the reference). The
+clipped loss of the value is that of OpenAI's `baselines`, in no paper.
 
-A rollout is sampled, scored and noted once, by `rollout_batch`; several steps then learn from it. Tensors (B, T) have
-an entry for each token but the first, as `logprobs` gives them.
+A rollout is sampled, scored and noted once, by `rollout_batch`; several steps then
+learn from it. Tensors (B, T) have an entry for each token but the first, as `logprobs`
+gives them.
 
-Not here: sampling (see `generation`), normalising advantages, the entropy bonus, adapting beta.
+Not here: sampling (see `generation`), normalising advantages, the entropy bonus,
+adapting beta.
 """
 
 import torch
@@ -20,7 +24,9 @@ from reference_impl.objectives.terms import Terms
 
 
 class ActorCritic(nn.Module):
-    """What is trained: a policy that gives logits (B, T, V), and a critic (`reward_model.TokenScores`)."""
+    """What is trained: a policy that gives logits (B, T, V), and a critic
+    (`reward_model.TokenScores`).
+    """
 
     def __init__(self, policy: nn.Module, critic: nn.Module):
         super().__init__()
@@ -34,9 +40,11 @@ def token_rewards(
     mask: Bool[Tensor, "B T"],
     beta: float,
 ) -> Float[Tensor, "B T"]:
-    """-beta (log p - log p_reference) at each token of the answer, and the answer's score at its last.
+    """-beta (log p - log p_reference) at each token of the answer, and the answer's
+    score at its last.
 
-    Summed over an answer sampled from the policy, the penalty is beta times an estimate of KL(policy || reference).
+    Summed over an answer sampled from the policy, the penalty is beta times an estimate
+    of KL(policy || reference).
     """
     if beta < 0:
         raise ObjectiveError(
@@ -56,11 +64,12 @@ def advantages(
     discount: float = 1.0,
     decay: float = 0.95,
 ) -> tuple[Float[Tensor, "B T"], Float[Tensor, "B T"]]:
-    """How much better each token was than expected, and the returns that the critic should have foretold.
+    """How much better each token was than expected, and the returns that the critic
+    should have foretold.
 
-    A_t = d_t + discount decay A_(t+1) with d_t = r_t + discount V_(t+1) - V_t; after the answer all is zero. With
-    decay 0 it is the error of one step, with 1 the whole return less the value. Raises ObjectiveError for an answer
-    that is not in one piece.
+    A_t = d_t + discount decay A_(t+1) with d_t = r_t + discount V_(t+1) - V_t; after
+    the answer all is zero. With decay 0 it is the error of one step, with 1 the whole
+    return less the value. Raises ObjectiveError for an answer that is not in one piece.
     """
     check_share("discount", discount)
     check_share("decay", decay)
@@ -85,7 +94,9 @@ def clipped_policy_loss(
     advantage: Float[Tensor, "B #T"],
     clip: float,
 ) -> Float[Tensor, "B T"]:
-    """-min(r A, clip(r, 1 - clip, 1 + clip) A) with r = p / p_old: no gain from moving a token's chance further."""
+    """-min(r A, clip(r, 1 - clip, 1 + clip) A) with r = p / p_old: no gain from moving
+    a token's chance further.
+    """
     check_share("clip", clip)
     ratio = (logprobs - old).exp()
     return -torch.minimum(
@@ -99,7 +110,9 @@ def clipped_value_loss(
     returns: Float[Tensor, "B T"],
     clip: float,
 ) -> Float[Tensor, "B T"]:
-    """Half the squared error, or that of the value moved by at most `clip` if it is worse."""
+    """Half the squared error, or that of the value moved by at most `clip` if it is
+    worse.
+    """
     moved = old + (values - old).clamp(-clip, clip)
     return torch.maximum((values - returns).square(), (moved - returns).square()) / 2
 
@@ -114,7 +127,9 @@ def rollout_batch(
     discount: float = 1.0,
     decay: float = 0.95,
 ) -> Batch:
-    """Sampled answers (a `supervised_batch`) and their scores, with what the steps need noted as it is now."""
+    """Sampled answers (a `supervised_batch`) and their scores, with what the steps need
+    noted as it is now.
+    """
     check_settled(reference)
     mask = answered(batch["labels"])
     old = answer_logprobs(model.policy, batch)
@@ -137,7 +152,9 @@ def ppo(
     value_clip: float = 0.2,
     value_weight: float = 0.1,
 ) -> Terms:
-    """The policy's clipped loss plus `value_weight` times the critic's; counted by the answers' tokens."""
+    """The policy's clipped loss plus `value_weight` times the critic's; counted by the
+    answers' tokens.
+    """
     needs(batch, "old_logprobs", "old_values", "advantages", "returns")
     mask = answered(batch["labels"])
     policy = clipped_policy_loss(

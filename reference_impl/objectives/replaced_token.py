@@ -1,10 +1,13 @@
-"""Replaced-token detection: a generator fills blanks with guesses, a discriminator says which tokens are not original.
+"""Replaced-token detection: a generator fills blanks with guesses, a discriminator says
+which tokens are not original.
 
-Clark et al. 2020, section 2 and appendix A. The discriminator learns at every token, not at the 15 % that were blanked
-out. A guess that happens to be right is original. No gradient flows from the discriminator through the guess into the
-generator; both losses are added, the discriminator's times 50.
+Clark et al. 2020, section 2 and appendix A. The discriminator learns at every token,
+not at the 15 % that were blanked out. A guess that happens to be right is original. No
+gradient flows from the discriminator through the guess into the generator; both losses
+are added, the discriminator's times 50.
 
-Not here: the models and what they share (see `models.electra`), choosing the blanks (see `masked_lm`).
+Not here: the models and what they share (see `models.electra`), choosing the blanks
+(see `masked_lm`).
 """
 
 from collections.abc import Sequence
@@ -22,9 +25,11 @@ from reference_impl.objectives.terms import IGNORED, Terms, token_terms
 
 @dataclass(frozen=True)
 class ReplacedTokens:
-    """Blanks for the generator, and the chance that its guess will need: one number in [0, 1) a token.
+    """Blanks for the generator, and the chance that its guess will need: one number in
+    [0, 1) a token.
 
-    In the paper every chosen token becomes [MASK]: give `Masking(..., masked=1.0, replaced=0.0)`.
+    In the paper every chosen token becomes [MASK]: give `Masking(..., masked=1.0,
+    replaced=0.0)`.
     """
 
     masking: Masking
@@ -32,7 +37,9 @@ class ReplacedTokens:
     def __call__(
         self, rows: Sequence[Sequence[int]], generator: torch.Generator
     ) -> Batch:
-        """A batch of ids, mask, labels and chances (B, T): with these the objective is a function of its batch."""
+        """A batch of ids, mask, labels and chances (B, T): with these the objective is
+        a function of its batch.
+        """
         batch = self.masking(rows, generator)
         return {**batch, "chances": torch.rand(batch["ids"].shape, generator=generator)}
 
@@ -49,7 +56,9 @@ class GeneratorAndDiscriminator(nn.Module):
 def sample(
     logits: Float[Tensor, "N V"], chances: Float[Tensor, "N"]
 ) -> Int[Tensor, "N"]:
-    """A token each from the softmax: the first at which the probabilities, summed up, pass the chance."""
+    """A token each from the softmax: the first at which the probabilities, summed up,
+    pass the chance.
+    """
     summed = logits.softmax(-1).cumsum(-1)  # (N, V)
     return (
         torch.searchsorted(
@@ -73,9 +82,11 @@ def replaced_terms(
 def replaced_token(
     model: GeneratorAndDiscriminator, batch: Batch, weight: float = 50.0
 ) -> Terms:
-    """The generator's mean over blanks plus `weight` times the discriminator's mean over tokens.
+    """The generator's mean over blanks plus `weight` times the discriminator's mean
+    over tokens.
 
-    Counted as `weight` of the discriminator's tokens, so that its mean is the joint loss.
+    Counted as `weight` of the discriminator's tokens, so that its mean is the joint
+    loss.
     """
     needs(batch, "labels", "chances")
     check_share(

@@ -1,8 +1,9 @@
 """A reward model: a number for an answer, learned from which of two was preferred.
 
-Bradley and Terry 1952; Stiennon et al. 2020, section 3.4; Ouyang et al. 2022, equation 1: the chance that one answer
-is preferred is the sigmoid of the difference of rewards. Only differences matter, so the head has no bias. Touvron et
-al. 2023 (Llama 2), section 3.2.2, ask for a larger difference where people were surer: the margin.
+Bradley and Terry 1952; Stiennon et al. 2020, section 3.4; Ouyang et al. 2022, equation
+1: the chance that one answer is preferred is the sigmoid of the difference of rewards.
+Only differences matter, so the head has no bias. Touvron et al. 2023 (Llama 2), section
+3.2.2, ask for a larger difference where people were surer: the margin.
 
 Not here: bringing the rewards' mean to zero, several answers ranked at once.
 """
@@ -18,7 +19,9 @@ from reference_impl.objectives.terms import Terms, mean_terms
 
 
 class TokenScores(nn.Module):
-    """A number at every token, from a decoder's last vectors: PPO's critic, and what a reward is read from."""
+    """A number at every token, from a decoder's last vectors: PPO's critic, and what a
+    reward is read from.
+    """
 
     def __init__(self, decoder: nn.Module):
         super().__init__()
@@ -40,7 +43,10 @@ class RewardModel(nn.Module):
     def forward(
         self, ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"]
     ) -> Float[Tensor, "B"]:
-        """Rewards of rows of prompt and answer. Raises ModelInputError for a mask of another kind or shape."""
+        """Rewards of rows of prompt and answer.
+
+        Raises ModelInputError for a mask of another kind or shape.
+        """
         check_mask(mask, ids.shape)
         places = torch.arange(ids.shape[1], device=ids.device)
         last = (places * mask).amax(1, keepdim=True)  # (B, 1)
@@ -60,7 +66,9 @@ def bradley_terry(
 
 
 def pairwise_reward(model: RewardModel, batch: Batch) -> Terms:
-    """The loss of a `preference_batch`, which may have `margins` (B,) beside; counted by pairs."""
+    """The loss of a `preference_batch`, which may have `margins` (B,) beside; counted
+    by pairs.
+    """
     needs(batch, "ids", "mask")
     if len(batch["ids"]) % 2:
         raise ObjectiveError(

@@ -1,14 +1,17 @@
-"""Span corruption: cut spans out of a text, leave a sentinel for each, and say what was cut out.
+"""Span corruption: cut spans out of a text, leave a sentinel for each, and say what was
+cut out.
 
-Raffel et al. 2020, section 3.1.4 and figure 2, 3.3.4: 15 % of the tokens go, in spans of 3 on average. The target is
-shorter than the text, which is what makes it cheaper than writing the whole text again.
+Raffel et al. 2020, section 3.1.4 and figure 2, 3.3.4: 15 % of the tokens go, in spans
+of 3 on average. The target is shorter than the text, which is what makes it cheaper
+than writing the whole text again.
 
     text    Thank you for inviting me to your party last week
     source  Thank you <X> me to your party <Y> week
     target  <X> for inviting <Y> last
 
-This is the release's `random_spans_noise_mask`: the text is cut into as many kept spans as lost ones, in turns, a kept
-one first; so it always ends with a lost one, and needs no closing sentinel. Figure 2 draws one.
+This is the release's `random_spans_noise_mask`: the text is cut into as many kept spans
+as lost ones, in turns, a kept one first; so it always ends with a lost one, and needs
+no closing sentinel. Figure 2 draws one.
 
 Not here: the loss, which is that of any `sequence_to_sequence` model.
 """
@@ -26,7 +29,10 @@ from reference_impl.objectives.sequence_to_sequence import PairedSequences
 
 @dataclass(frozen=True)
 class SpanCorruption:
-    """How much to cut out. Sentinels are the last `num_sentinels` ids, counted down, as in T5's vocabulary."""
+    """How much to cut out.
+
+    Sentinels are the last `num_sentinels` ids, counted down, as in T5's vocabulary.
+    """
 
     vocab_size: int
     end_id: int
@@ -42,9 +48,12 @@ class SpanCorruption:
             )
 
     def counts(self, length: int) -> tuple[int, int]:
-        """How many tokens of a text of `length` are lost, and in how many spans. At least one, and one is kept.
+        """How many tokens of a text of `length` are lost, and in how many spans.
 
-        Raises ObjectiveError for a text of one token, or one with more spans than there are sentinels.
+        At least one, and one is kept.
+
+        Raises ObjectiveError for a text of one token, or one with more spans than there
+        are sentinels.
         """
         if length < 2:
             raise ObjectiveError(
@@ -60,12 +69,16 @@ class SpanCorruption:
         return lost, spans
 
     def lengths(self, length: int) -> tuple[int, int]:
-        """How long source and target of a text of `length` are, sentinels and end tokens included."""
+        """How long source and target of a text of `length` are, sentinels and end
+        tokens included.
+        """
         lost, spans = self.counts(length)
         return length - lost + spans + 1, lost + spans + 1
 
     def longest_text(self, source_length: int) -> int:
-        """How long a text may be for its source to have `source_length` tokens: the release's `random_spans_helper`."""
+        """How long a text may be for its source to have `source_length` tokens: the
+        release's `random_spans_helper`.
+        """
         if source_length < 3:
             raise ObjectiveError(
                 f"a source of {source_length}: a kept token, a sentinel and the end take 3"
@@ -76,7 +89,9 @@ class SpanCorruption:
         return length
 
     def lost(self, length: int, generator: torch.Generator) -> Bool[Tensor, "T"]:
-        """Which tokens are lost: spans kept and lost in turns, cut at random, every way to cut equally likely."""
+        """Which tokens are lost: spans kept and lost in turns, cut at random, every way
+        to cut equally likely.
+        """
         num_lost, num_spans = self.counts(length)
         kept = _cut(length - num_lost, num_spans, generator)
         gone = _cut(num_lost, num_spans, generator)
@@ -104,7 +119,9 @@ class SpanCorruption:
         return source, target
 
     def restore(self, source: Sequence[int], target: Sequence[int]) -> list[int]:
-        """The text that `corrupt` took apart: each sentinel of the source gives way to what the target has after it."""
+        """The text that `corrupt` took apart: each sentinel of the source gives way to
+        what the target has after it.
+        """
         first = self.vocab_size - self.num_sentinels
         spans: dict[int, list[int]] = {}
         for token in target:
@@ -125,14 +142,18 @@ class SpanCorruption:
     def __call__(
         self, rows: Sequence[Sequence[int]], generator: torch.Generator
     ) -> Batch:
-        """Texts as ids, without end tokens, made into a batch for `sequence_to_sequence`."""
+        """Texts as ids, without end tokens, made into a batch for
+        `sequence_to_sequence`.
+        """
         return PairedSequences(self.end_id)(
             [self.corrupt(row, generator) for row in rows]
         )
 
 
 def _cut(length: int, parts: int, generator: torch.Generator) -> list[int]:
-    """Sizes of `parts` pieces, none empty, of `length`: cut at `parts - 1` of the places between, drawn at random."""
+    """Sizes of `parts` pieces, none empty, of `length`: cut at `parts - 1` of the
+    places between, drawn at random.
+    """
     cuts = (
         torch.randperm(length - 1, generator=generator)[: parts - 1].sort().values + 1
     )

@@ -1,20 +1,24 @@
 """Supervised fine-tuning: learn the answer, not the question.
 
-Ouyang et al. 2022, section 3.1, step 1; Wei et al. 2022, section 2. The loss is that of `causal_lm`; the labels leave
-out all that a user or the system says. A conversation is laid out as ChatML (OpenAI 2023), one block a message, with
-two special tokens as brackets:
+Ouyang et al. 2022, section 3.1, step 1; Wei et al. 2022, section 2. The loss is that of
+`causal_lm`; the labels leave out all that a user or the system says. A conversation is
+laid out as ChatML (OpenAI 2023), one block a message, with two special tokens as
+brackets:
 
     <|im_start|>user
     What is 2 + 2?<|im_end|>
     <|im_start|>assistant
     4<|im_end|>
 
-Learned of this: "4<|im_end|>", in every turn of the assistant. The end is learned too, or no answer would stop.
+Learned of this: "4<|im_end|>", in every turn of the assistant. The end is learned too,
+or no answer would stop.
 
-Roles and contents are tokenised one by one, and the brackets are put between as ids. What a user writes can then not
-close a message and open one of another role, whatever characters it has, if `encode` makes no special tokens.
+Roles and contents are tokenised one by one, and the brackets are put between as ids.
+What a user writes can then not close a message and open one of another role, whatever
+characters it has, if `encode` makes no special tokens.
 
-Not here: templates in Jinja, as published models carry them (see `tokenizers.chat`), packing conversations.
+Not here: templates in Jinja, as published models carry them (see `tokenizers.chat`),
+packing conversations.
 """
 
 from collections.abc import Callable, Sequence
@@ -48,7 +52,10 @@ class Example(NamedTuple):
 
 
 def answer_example(prompt: Sequence[int], answer: Sequence[int]) -> Example:
-    """A prompt and its answer as ids; the answer is learned. It should end with the token that ends a text."""
+    """A prompt and its answer as ids; the answer is learned.
+
+    It should end with the token that ends a text.
+    """
     if not prompt or not answer:
         raise ObjectiveError(f"the {'answer' if prompt else 'prompt'} has no tokens")
     return Example([*prompt, *answer], [IGNORED] * len(prompt) + [*answer])
@@ -56,7 +63,10 @@ def answer_example(prompt: Sequence[int], answer: Sequence[int]) -> Example:
 
 @dataclass(frozen=True)
 class ChatML:
-    """Lays conversations out. `encode` makes ids of plain text, start_id and end_id are the brackets."""
+    """Lays conversations out.
+
+    `encode` makes ids of plain text, start_id and end_id are the brackets.
+    """
 
     encode: Callable[[str], list[int]]
     start_id: int
@@ -65,7 +75,8 @@ class ChatML:
     def example(self, messages: Sequence[Message]) -> Example:
         """A conversation with at least one answer, each of the assistant's learned.
 
-        Raises ObjectiveError for an unknown role, an empty message, or a conversation without an answer.
+        Raises ObjectiveError for an unknown role, an empty message, or a conversation
+        without an answer.
         """
         if not any(message.role == "assistant" for message in messages):
             raise ObjectiveError(
@@ -88,7 +99,9 @@ class ChatML:
         return Example(ids, labels)
 
     def prompt(self, messages: Sequence[Message]) -> list[int]:
-        """A conversation up to where the assistant is to speak: what generation starts from."""
+        """A conversation up to where the assistant is to speak: what generation starts
+        from.
+        """
         ids = []
         for role, content in messages:
             ids += [

@@ -1,8 +1,10 @@
-"""What a head is fine-tuned on: a label for a text, a tag for a token, an answer's span, how alike two texts are.
+"""What a head is fine-tuned on: a label for a text, a tag for a token, an answer's
+span, how alike two texts are.
 
-Devlin et al. 2019, section 4 and appendix A.5; Reimers and Gurevych 2019, section 3 (similarity as a regression on the
-cosine); Henderson et al. 2017, section 4.4 (the batch's other partners as negatives). The models are in
-`models.bert_tasks` and `models.gpt_tasks`.
+Devlin et al. 2019, section 4 and appendix A.5; Reimers and Gurevych 2019, section 3
+(similarity as a regression on the cosine); Henderson et al. 2017, section 4.4 (the
+batch's other partners as negatives). The models are in `models.bert_tasks` and
+`models.gpt_tasks`.
 
 Not here: metrics, finding the best span (see `measure`).
 """
@@ -32,7 +34,10 @@ def text_batch(
     segments: Sequence[Sequence[int]] | None = None,
     pad_id: int = 0,
 ) -> Batch:
-    """Texts, or pairs with their segments, with special tokens: ids, mask and segments. Labels are put in beside."""
+    """Texts, or pairs with their segments, with special tokens: ids, mask and segments.
+
+    Labels are put in beside.
+    """
     batch = {"ids": pad_rows(rows, pad_id), "mask": token_mask(rows)}
     if segments is None:
         return batch
@@ -44,9 +49,11 @@ def text_batch(
 
 
 def align_tags(word_ids: Sequence[int | None], tags: Sequence[int]) -> list[int]:
-    """Labels of tokens from tags of words: a word's first piece has its tag, later pieces and added tokens IGNORED.
+    """Labels of tokens from tags of words: a word's first piece has its tag, later
+    pieces and added tokens IGNORED.
 
-    `word_ids` are those of an encoding: the word of each token, None for added ones. Section 5.3 of Devlin et al.
+    `word_ids` are those of an encoding: the word of each token, None for added ones.
+    Section 5.3 of Devlin et al.
     """
     highest = max((word for word in word_ids if word is not None), default=-1)
     if highest >= len(tags):
@@ -62,7 +69,9 @@ def align_tags(word_ids: Sequence[int | None], tags: Sequence[int]) -> list[int]
 
 
 def sequence_classification(model: nn.Module, batch: Batch) -> Terms:
-    """Cross-entropy of labels (B,); with one output, the squared error of labels that are real numbers."""
+    """Cross-entropy of labels (B,); with one output, the squared error of labels that
+    are real numbers.
+    """
     needs(batch, "labels")
     logits, labels = (
         model(batch["ids"], **model_inputs(batch)),
@@ -79,7 +88,9 @@ def sequence_classification(model: nn.Module, batch: Batch) -> Terms:
 
 
 def multiple_choice(model: nn.Module, batch: Batch) -> Terms:
-    """Cross-entropy of which ending is right: ids, mask and segments are (B, N, T), labels (B,)."""
+    """Cross-entropy of which ending is right: ids, mask and segments are (B, N, T),
+    labels (B,).
+    """
     needs(batch, "labels")
     return _class_terms(model(batch["ids"], **model_inputs(batch)), batch["labels"])
 
@@ -93,9 +104,11 @@ def token_classification(model: nn.Module, batch: Batch) -> Terms:
 
 
 def span_answering(model: nn.Module, batch: Batch) -> Terms:
-    """The mean of two cross-entropies: of the answer's first token and of its last, `starts` and `ends` (B,).
+    """The mean of two cross-entropies: of the answer's first token and of its last,
+    `starts` and `ends` (B,).
 
-    A softmax over the tokens, padding too, as BERT's. No answer is a span on [CLS], place 0.
+    A softmax over the tokens, padding too, as BERT's. No answer is a span on [CLS],
+    place 0.
     """
     needs(batch, "ids", "mask", "starts", "ends")
     starts, ends = batch["starts"], batch["ends"]
@@ -109,7 +122,9 @@ def span_answering(model: nn.Module, batch: Batch) -> Terms:
 def similarity_terms(
     one: Float[Tensor, "B C"], other: Float[Tensor, "B C"], labels: Float[Tensor, "B"]
 ) -> Terms:
-    """The squared difference between two vectors' cosine and how alike the texts are, from -1 to 1."""
+    """The squared difference between two vectors' cosine and how alike the texts are,
+    from -1 to 1.
+    """
     if bool((labels.abs() > 1).any()):
         raise ObjectiveError(
             f"a similarity of {float(labels[labels.abs() > 1][0])}: a cosine lies between -1 and 1; "
@@ -121,10 +136,12 @@ def similarity_terms(
 def in_batch_negatives(
     one: Float[Tensor, "B C"], other: Float[Tensor, "B C"], scale: float = 20.0
 ) -> Terms:
-    """Each text should be nearer to its partner, in the same row, than to the others' partners.
+    """Each text should be nearer to its partner, in the same row, than to the others'
+    partners.
 
-    The cross-entropy of a softmax over the batch's B cosines, times `scale`; 20 is what Reimers and Gurevych's program
-    takes. How a batch is cut matters here: a smaller one has fewer negatives.
+    The cross-entropy of a softmax over the batch's B cosines, times `scale`; 20 is what
+    Reimers and Gurevych's program takes. How a batch is cut matters here: a smaller one
+    has fewer negatives.
     """
     places = torch.arange(len(one), device=one.device)
     return mean_terms(
@@ -133,10 +150,12 @@ def in_batch_negatives(
 
 
 def label_and_language(model: Callable, batch: Batch, lm_weight: float = 0.5) -> Terms:
-    """GPT-1's loss: the label's cross-entropy and, weighted, that of the inputs' own next tokens.
+    """GPT-1's loss: the label's cross-entropy and, weighted, that of the inputs' own
+    next tokens.
 
-    Radford et al. 2018, equation 5, where both are sums; here each is a mean, over rows and over tokens. The model is
-    one of `models.gpt_tasks`, `mask` is True where there is a token, `labels` are (B,).
+    Radford et al. 2018, equation 5, where both are sums; here each is a mean, over rows
+    and over tokens. The model is one of `models.gpt_tasks`, `mask` is True where there
+    is a token, `labels` are (B,).
     """
     needs(batch, "ids", "mask", "labels")
     ids, mask = batch["ids"], batch["mask"]

@@ -1,9 +1,10 @@
 """What every objective returns: the sum of its loss terms, and how many there are.
 
-A mean over a batch hides how many tokens it was taken over. Averaging such means over micro-batches (accumulation) or
-over processes gives a short sequence's token more weight than a long one's, and the result depends on how the batch
-was cut. With sum and count the training loop divides once, by the count of the whole batch: any cut gives the same
-gradient.
+A mean over a batch hides how many tokens it was taken over. Averaging such means over
+micro-batches (accumulation) or over processes gives a short sequence's token more
+weight than a long one's, and the result depends on how the batch was cut. With sum and
+count the training loop divides once, by the count of the whole batch: any cut gives the
+same gradient.
 """
 
 from typing import NamedTuple
@@ -31,10 +32,12 @@ class Terms(NamedTuple):
         return self.total / max(self.count, 1)
 
     def plus(self, other: "Terms", weight: float = 1.0) -> "Terms":
-        """A joint loss: its mean is this mean plus `weight` times the other's; its count is this one's.
+        """A joint loss: its mean is this mean plus `weight` times the other's; its
+        count is this one's.
 
-        A part of a batch then weighs as many as it has of these terms, the other's too. That is the whole batch's
-        joint loss to the degree that all parts have as many of the others for each of these.
+        A part of a batch then weighs as many as it has of these terms, the other's too.
+        That is the whole batch's joint loss to the degree that all parts have as many
+        of the others for each of these.
         """
         if not other.count:
             return self
@@ -50,8 +53,8 @@ def token_terms(
 ) -> Terms:
     """Cross-entropy in nats, summed over the positions whose label is not IGNORED.
 
-    `smoothing` is the share of each label's weight that is spread over all V. Raises ObjectiveError for a label that
-    is no entry of the vocabulary.
+    `smoothing` is the share of each label's weight that is spread over all V. Raises
+    ObjectiveError for a label that is no entry of the vocabulary.
     """
     check_labels(labels, logits.shape[-1], IGNORED)
     total = cross_entropy(

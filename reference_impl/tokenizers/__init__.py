@@ -13,8 +13,9 @@ In the order in which a text meets them:
     streaming        texts that come in chunks; `surrogates`: texts that are none
     byte_models      models that see bytes or code points, and need none of it
 
-What only files of others need stands in modules of its own: `strict` (nothing in a file goes unread), `json_steps`,
-`file_models`, `added_tokens`, `text_normalizers`, `word_cuts`, `decoders`, `oniguruma`. This package imports no torch.
+What only files of others need stands in modules of its own: `strict` (nothing in a file
+goes unread), `json_steps`, `file_models`, `added_tokens`, `text_normalizers`,
+`word_cuts`, `decoders`, `oniguruma`. This package imports no torch.
 """
 
 from reference_impl.tokenizers.vocabulary import Piece, TokenizerError, Vocabulary

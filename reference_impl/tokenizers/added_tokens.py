@@ -1,6 +1,7 @@
 """Tokens that are taken out of a text before anything else looks at it.
 
-A model's file lists them with five flags, and each changes which texts they are found in:
+A model's file lists them with five flags, and each changes which texts they are found
+in:
 
     special       left out when decoding; not looked for in texts of strangers (`specials_in_text=False`)
     normalized    looked for in the normalised text, itself normalised; otherwise in the text as it was written
@@ -8,9 +9,11 @@ A model's file lists them with five flags, and each changes which texts they are
     lstrip        takes the white space before it with it, as RoBERTa's <mask> does
     rstrip        takes the white space after it
 
-Where two begin at one place, the longer is meant. First the text as written is searched, then what is left.
+Where two begin at one place, the longer is meant. First the text as written is
+searched, then what is left.
 
-But: a match that `single_word` refuses is passed over whole: no shorter token is looked for inside it.
+But: a match that `single_word` refuses is passed over whole: no shorter token is looked
+for inside it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,7 +42,10 @@ class AddedToken:
 
 
 class AddedTokens:
-    """The added tokens of a tokenizer. TokenizerError for an empty one: it would stand everywhere in a text."""
+    """The added tokens of a tokenizer.
+
+    TokenizerError for an empty one: it would stand everywhere in a text.
+    """
 
     def __init__(self, tokens: Iterable[AddedToken | str], normalizer: TextNormalizer):
         self.tokens = [

@@ -1,9 +1,11 @@
-"""Byte-pair encoding in its plain form: join the most frequent pair of neighbours, again and again.
+"""Byte-pair encoding in its plain form: join the most frequent pair of neighbours,
+again and again.
 
-Sennrich, Haddow and Birch 2016, "Neural Machine Translation of Rare Words with Subword Units", section 3.2.
-Training starts from characters. It counts each pair of neighbours over all words, joins the most frequent pair
-everywhere, and repeats. Each join adds one token; the list of joins, in order, is the model. To encode a word, start
-from its characters again and make the joins in the order in which they were learned.
+Sennrich, Haddow and Birch 2016, "Neural Machine Translation of Rare Words with Subword
+Units", section 3.2. Training starts from characters. It counts each pair of neighbours
+over all words, joins the most frequent pair everywhere, and repeats. Each join adds one
+token; the list of joins, in order, is the model. To encode a word, start from its
+characters again and make the joins in the order in which they were learned.
 
     train_bpe_plain({"low": 5, "lower": 2, "newest": 6, "widest": 3}, 4).merges
     [("e", "s"), ("es", "t"), ("l", "o"), ("lo", "w")]
@@ -31,7 +33,9 @@ NO_MERGE = 1 << 60
 
 
 def count_pairs(words: Mapping[tuple[str, ...], int]) -> Counter[Pair]:
-    """How often each pair of neighbours occurs. `words` maps a word, as a tuple of symbols, to its count.
+    """How often each pair of neighbours occurs.
+
+    `words` maps a word, as a tuple of symbols, to its count.
 
     "aaa" has the pair ("a", "a") twice, although only one of the two can be merged.
     """
@@ -43,7 +47,9 @@ def count_pairs(words: Mapping[tuple[str, ...], int]) -> Counter[Pair]:
 
 
 def merge_pair(symbols: Sequence[str], pair: Pair) -> tuple[str, ...]:
-    """Join every occurrence of `pair`, from the left, without overlap: ("a", "a") in "aaa" gives "aa", "a"."""
+    """Join every occurrence of `pair`, from the left, without overlap: ("a", "a") in
+    "aaa" gives "aa", "a".
+    """
     merged, i = [], 0
     while i < len(symbols):
         if tuple(symbols[i : i + 2]) == pair:
@@ -56,7 +62,9 @@ def merge_pair(symbols: Sequence[str], pair: Pair) -> tuple[str, ...]:
 
 
 def train_bpe_plain(word_counts: Mapping[str, int], num_merges: int) -> "BPE":
-    """Learn `num_merges` merges from words with their counts; fewer, if no pair is left. Time: merges x text."""
+    """Learn `num_merges` merges from words with their counts; fewer, if no pair is
+    left. Time: merges x text.
+    """
     tokens = sorted({character for word in word_counts for character in word})
     id_of = {token: i for i, token in enumerate(tokens)}
     words = {tuple(word): count for word, count in word_counts.items()}
@@ -66,7 +74,8 @@ def train_bpe_plain(word_counts: Mapping[str, int], num_merges: int) -> "BPE":
             pairs, key=lambda pair: (-pairs[pair], id_of[pair[0]], id_of[pair[1]])
         )
         merges.append(best)
-        # Two different merges may give the same string, "a" + "bc" and "ab" + "c": it keeps its first id.
+        # Two different merges may give the same string, "a" + "bc" and "ab" + "c": it
+        # keeps its first id.
         id_of.setdefault(best[0] + best[1], len(id_of))
         words = {merge_pair(symbols, best): count for symbols, count in words.items()}
     return BPE(Vocabulary(id_of), merges)
@@ -75,10 +84,11 @@ def train_bpe_plain(word_counts: Mapping[str, int], num_merges: int) -> "BPE":
 def merge_by_rank(
     symbols: Sequence[str], rank: Callable[[str, str], int | None]
 ) -> list[str]:
-    """Join, while there is one, the pair of neighbours with the lowest rank, the leftmost of equals.
+    """Join, while there is one, the pair of neighbours with the lowest rank, the
+    leftmost of equals.
 
-    `rank(left, right)` is the number of the merge, None if there is no such merge. Looks at all pairs after each
-    merge, so the time is the square of the length.
+    `rank(left, right)` is the number of the merge, None if there is no such merge.
+    Looks at all pairs after each merge, so the time is the square of the length.
     """
     symbols = list(symbols)
     while True:
@@ -94,7 +104,9 @@ def merge_by_rank(
 
 
 def merge_by_table(symbols: Sequence[str], ranks: Mapping[Pair, int]) -> list[str]:
-    """The same result as `merge_by_rank`, quickest for words of usual length: only the ranks around a merge change."""
+    """The same result as `merge_by_rank`, quickest for words of usual length: only the
+    ranks around a merge change.
+    """
     parts, rank = list(symbols), ranks.get
     found = list(
         map(rank, pairwise(parts), repeat(NO_MERGE))
@@ -113,7 +125,9 @@ def merge_by_table(symbols: Sequence[str], ranks: Mapping[Pair, int]) -> list[st
 def merge_by_rank_heap(
     symbols: Sequence[str], rank: Callable[[str, str], int | None]
 ) -> list[str]:
-    """The same result as `merge_by_rank`, in n log n time: a heap of the possible merges over a linked list."""
+    """The same result as `merge_by_rank`, in n log n time: a heap of the possible
+    merges over a linked list.
+    """
     return [part for part, _, _ in merged_with_places(symbols, rank)]
 
 
@@ -122,7 +136,9 @@ def merged_with_places(
     rank: Callable[[str, str], int | None],
     join: Callable[[str, str], str] = str.__add__,
 ) -> list[tuple[str, int, int]]:
-    """The tokens of `merge_by_rank`, each with its first symbol and the end of its last. `join` writes a merge."""
+    """The tokens of `merge_by_rank`, each with its first symbol and the end of its
+    last. `join` writes a merge.
+    """
     parts: list[str | None] = list(symbols)
     n = len(parts)
     following, preceding = list(range(1, n + 1)), list(range(-1, n - 1))
@@ -155,9 +171,11 @@ def merged_with_places(
 class BPE:
     """A vocabulary with merges in the order in which they are made.
 
-    Without merges, any two neighbours that together are a token may be joined, the lowest id first: so `tiktoken`
-    reads the vocabularies of GPT-4. `unknown` is the token that stands for a character without a token; without one,
-    such a character is an error. Raises TokenizerError if a merge joins, or gives, a token that the vocabulary lacks.
+    Without merges, any two neighbours that together are a token may be joined, the
+    lowest id first: so `tiktoken` reads the vocabularies of GPT-4. `unknown` is the
+    token that stands for a character without a token; without one, such a character is
+    an error. Raises TokenizerError if a merge joins, or gives, a token that the
+    vocabulary lacks.
     """
 
     def __init__(
@@ -188,7 +206,10 @@ class BPE:
         return left + right
 
     def rank(self, left: str, right: str) -> int | None:
-        """The place of a merge in the list: the lower, the earlier it is made. None if there is no such merge."""
+        """The place of a merge in the list: the lower, the earlier it is made.
+
+        None if there is no such merge.
+        """
         return (
             self.vocabulary.id_of.get(left + right)
             if self.merges is None
@@ -196,11 +217,16 @@ class BPE:
         )
 
     def split(self, word: str) -> list[str]:
-        """The word cut into tokens; together they are the word. Unknown characters stay, each by itself."""
+        """The word cut into tokens; together they are the word.
+
+        Unknown characters stay, each by itself.
+        """
         return self.merged(word)
 
     def merged(self, symbols: Sequence[str]) -> list[str]:
-        """The symbols with all merges made, by whichever of the three forms is quickest for so many."""
+        """The symbols with all merges made, by whichever of the three forms is quickest
+        for so many.
+        """
         if len(symbols) >= LONG_WORD:
             return merge_by_rank_heap(symbols, self.rank)
         return (

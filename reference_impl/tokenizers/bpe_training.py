@@ -1,4 +1,5 @@
-"""Training BPE in the time of its changes: the merges of `bpe.train_bpe_plain`, found from an index.
+"""Training BPE in the time of its changes: the merges of `bpe.train_bpe_plain`, found
+from an index.
 
 Three ideas, each of which makes a merge cheaper:
 
@@ -11,7 +12,8 @@ Three ideas, each of which makes a merge cheaper:
 
 Measured against `tokenizers` and against the plain form: `bench/tokenization.py`.
 
-But: like `tokenizers`, and unlike the 1994 compression program, a merge is never made across words.
+But: like `tokenizers`, and unlike the 1994 compression program, a merge is never made
+across words.
 """
 
 import heapq
@@ -32,10 +34,12 @@ def train_bpe(
     min_count: int = 1,
     unknown: str | None = None,
 ) -> BPE:
-    """Learn merges until the vocabulary has `vocab_size` tokens, or until no pair occurs `min_count` times.
+    """Learn merges until the vocabulary has `vocab_size` tokens, or until no pair
+    occurs `min_count` times.
 
-    The vocabulary is: `specials` in their order, then the characters of the words and of `alphabet`, sorted, then
-    the merges. Raises TokenizerError if `vocab_size` is less than the specials and characters need.
+    The vocabulary is: `specials` in their order, then the characters of the words and
+    of `alphabet`, sorted, then the merges. Raises TokenizerError if `vocab_size` is
+    less than the specials and characters need.
     """
     characters = sorted(
         {*alphabet, *(character for word in word_counts for character in word)}
@@ -61,10 +65,12 @@ def learn_merges(
     join: Callable[[str, str], str],
     min_count: int = 1,
 ) -> list[Pair]:
-    """The merges, in order. Appends the new tokens to `tokens`, which must hold every symbol of the words.
+    """The merges, in order.
 
-    `join(left, right)` writes the token that two symbols make: BPE sets them side by side, WordPiece takes off the
-    "##" of the right one.
+    Appends the new tokens to `tokens`, which must hold every symbol of the words.
+
+    `join(left, right)` writes the token that two symbols make: BPE sets them side by
+    side, WordPiece takes off the "##" of the right one.
     """
     id_of = {token: i for i, token in enumerate(tokens)}
     state = IndexedWords(words, id_of)
@@ -94,9 +100,11 @@ def learn_merges(
 
 
 class IndexedWords:
-    """The different words as lists of ids, with the count of every pair and the words where it may be found.
+    """The different words as lists of ids, with the count of every pair and the words
+    where it may be found.
 
-    Also counts how often each symbol occurs: BPE does not ask for it, WordPiece's score does.
+    Also counts how often each symbol occurs: BPE does not ask for it, WordPiece's score
+    does.
     """
 
     def __init__(self, words: Mapping[tuple[str, ...], int], id_of: Mapping[str, int]):
@@ -113,11 +121,15 @@ class IndexedWords:
                 self.where[pair].append(index)
 
     def merge(self, pair: IdPair, new: int) -> set[IdPair]:
-        """Join `pair` to `new` in every word that has it. Returns the pairs that occur more often now."""
+        """Join `pair` to `new` in every word that has it.
+
+        Returns the pairs that occur more often now.
+        """
         grown: set[IdPair] = set()
         merged = 0
         for index in self.where.pop(pair):
-            # The index may be out of date, or name a word twice: then the word has no such pair, and nothing happens.
+            # The index may be out of date, or name a word twice: then the word has no
+            # such pair, and nothing happens.
             merged += self._merge_in(index, pair, new, grown) * self.counts[index]
         self.pair_counts.pop(pair)
         self.symbol_counts[pair[0]] -= merged
@@ -126,7 +138,9 @@ class IndexedWords:
         return grown
 
     def _merge_in(self, index: int, pair: IdPair, new: int, grown: set[IdPair]) -> int:
-        """Join the pair in one word, keep the counts right, and return how often it was joined."""
+        """Join the pair in one word, keep the counts right, and return how often it was
+        joined.
+        """
         word, count, pair_counts, where = (
             self.words[index],
             self.counts[index],

@@ -1,8 +1,9 @@
 """Byte-level BPE: BPE over the 256 bytes of UTF-8, so that no text is unknown.
 
-Radford et al. 2019 (GPT-2), section 2.2. A vocabulary file is text, and bytes such as 0x00 or 0x80 can't be written
-in it. GPT-2 therefore draws each byte as one printable character: printable bytes as themselves, the 68 others as
-the characters from U+0100 on, in order. A space, byte 0x20, is the 33rd of those: U+0120, a G with a dot, which is
+Radford et al. 2019 (GPT-2), section 2.2. A vocabulary file is text, and bytes such as
+0x00 or 0x80 can't be written in it. GPT-2 therefore draws each byte as one printable
+character: printable bytes as themselves, the 68 others as the characters from U+0100
+on, in order. A space, byte 0x20, is the 33rd of those: U+0120, a G with a dot, which is
 why tokens that begin a word seem to begin with that letter.
 
     to_characters("a b".encode())          "a" + chr(0x120) + "b"
@@ -55,16 +56,22 @@ def to_characters(data: bytes) -> str:
 
 
 def from_characters(text: str) -> bytes:
-    """The bytes that the printable characters stand for. A character outside the table stands for its own UTF-8."""
+    """The bytes that the printable characters stand for.
+
+    A character outside the table stands for its own UTF-8.
+    """
     return b"".join(bytes([BYTE_OF[c]]) if c in BYTE_OF else c.encode() for c in text)
 
 
 class ByteLevelBPE(BPE):
-    """BPE whose characters are bytes. Words come from a pre-tokenizer that keeps spaces, GPT-2's unless told.
+    """BPE whose characters are bytes.
 
-    Takes a vocabulary and merges written in the table above, as GPT-2's files are. The methods of `BPE` work on
-    one word in ordinary characters; `encode` and `decode` work on a text. With `ignore_merges` a word that is a token
-    is not cut, whether or not merges lead to it: LLaMA 3's rule.
+    Words come from a pre-tokenizer that keeps spaces, GPT-2's unless told.
+
+    Takes a vocabulary and merges written in the table above, as GPT-2's files are. The
+    methods of `BPE` work on one word in ordinary characters; `encode` and `decode` work
+    on a text. With `ignore_merges` a word that is a token is not cut, whether or not
+    merges lead to it: LLaMA 3's rule.
     """
 
     def __init__(
@@ -88,7 +95,8 @@ class ByteLevelBPE(BPE):
     def tokenize(self, word: str) -> list[Piece]:
         """The tokens of one word with their places in it, in characters.
 
-        Tokens that share the bytes of one character all claim the whole of it, as in `tokenizers`.
+        Tokens that share the bytes of one character all claim the whole of it, as in
+        `tokenizers`.
         """
         owner = [
             index
@@ -109,13 +117,19 @@ class ByteLevelBPE(BPE):
         return self._encode(without_surrogates(text))
 
     def encode_iterable(self, chunks: Iterable[str]) -> Iterator[int]:
-        """The ids of a text that comes in chunks, one by one: those of the whole text, without holding it."""
+        """The ids of a text that comes in chunks, one by one: those of the whole text,
+        without holding it.
+        """
         for word in words_of(chunks, self._words()):
             yield from self._ids_of_word[word]
 
     def encode_bytes(self, data: bytes) -> list[int]:
-        """The ids of any bytes, UTF-8 or not. `decode_bytes` gives the same bytes back."""
-        # A byte that is not UTF-8 becomes one of the surrogates U+DC80 to U+DCFF, and turns back in `split`.
+        """The ids of any bytes, UTF-8 or not.
+
+        `decode_bytes` gives the same bytes back.
+        """
+        # A byte that is not UTF-8 becomes one of the surrogates U+DC80 to U+DCFF, and
+        # turns back in `split`.
         return self._encode(data.decode("utf-8", "surrogateescape"))
 
     def _encode(self, text: str) -> list[int]:
@@ -165,10 +179,12 @@ def train_byte_level_bpe(
     min_count: int = 1,
     pattern: regex.Pattern = GPT2,
 ) -> ByteLevelBPE:
-    """Learn byte-level BPE from texts. The vocabulary begins with `specials` and the 256 bytes.
+    """Learn byte-level BPE from texts.
 
-    Where a special token stands in a text, the text is cut, so that no merge reaches into it or across it.
-    Raises TokenizerError if `vocab_size` has no room for those.
+    The vocabulary begins with `specials` and the 256 bytes.
+
+    Where a special token stands in a text, the text is cut, so that no merge reaches
+    into it or across it. Raises TokenizerError if `vocab_size` has no room for those.
     """
     words = count_words(pattern, texts, specials)
     word_counts: Counter[str] = Counter()

@@ -1,9 +1,11 @@
-"""The normaliser inside a SentencePiece model: a table from strings to strings, applied longest match first.
+"""The normaliser inside a SentencePiece model: a table from strings to strings, applied
+longest match first.
 
-SentencePiece compiles its rules (NFKC with small changes, for most models) into a file field: the length of a trie in
-bytes, the trie, then the replacements, each ended by a zero byte. The trie is a double array (Yata's Darts-clone): an
-array of 32-bit units in which a step from unit `p` with byte `b` leads to unit `p ^ b`, and the unit there must carry
-the label `b`, or there is no such step. Bits of a unit:
+SentencePiece compiles its rules (NFKC with small changes, for most models) into a file
+field: the length of a trie in bytes, the trie, then the replacements, each ended by a
+zero byte. The trie is a double array (Yata's Darts-clone): an array of 32-bit units in
+which a step from unit `p` with byte `b` leads to unit `p ^ b`, and the unit there must
+carry the label `b`, or there is no such step. Bits of a unit:
 
     0-7 label   8 whether a key ends here   9 whether the offset is shifted by 8   10-30 offset   31 set in a value
 
@@ -36,9 +38,11 @@ class CharsMap:
     def replacements(
         self, text: str, kept: regex.Pattern | None = None
     ) -> list[tuple[str, int]]:
-        """The text in parts: what each becomes, and how many characters of the text it takes.
+        """The text in parts: what each becomes, and how many characters of the text it
+        takes.
 
-        What `kept`, an expression over bytes, matches at the beginning of a part stays as it is.
+        What `kept`, an expression over bytes, matches at the beginning of a part stays
+        as it is.
         """
         if not self._units and kept is None:
             return [(character, 1) for character in text]
@@ -62,12 +66,15 @@ class CharsMap:
         return parts
 
     def shortest(self, text: str) -> str | None:
-        """What the shortest rule that `text` begins with writes; None without such a rule."""
+        """What the shortest rule that `text` begins with writes; None without such a
+        rule.
+        """
         length, replacement = self._longest(text.encode(), 0, first=True)
         return replacement if length else None
 
     def _longest(self, data: bytes, place: int, first: bool = False) -> tuple[int, str]:
-        """The longest rule that applies at `place`: its length in bytes (0: none) and what it writes.
+        """The longest rule that applies at `place`: its length in bytes (0: none) and
+        what it writes.
 
         `first` stops at the shortest.
         """

@@ -1,13 +1,18 @@
-"""Chat templates: from a list of messages to the one text that a model was trained to continue.
+"""Chat templates: from a list of messages to the one text that a model was trained to
+continue.
 
-A chat model knows no messages. It was fine-tuned on texts in which marks such as `<|im_start|>` stand between turns,
-and the file of the model carries the program that writes them: a Jinja template (`tokenizer.chat_template` in a GGUF
-table, `chat_template` in tokenizer_config.json). With other marks, or without a space, the model answers worse.
+A chat model knows no messages. It was fine-tuned on texts in which marks such as
+`<|im_start|>` stand between turns, and the file of the model carries the program that
+writes them: a Jinja template (`tokenizer.chat_template` in a GGUF table,
+`chat_template` in tokenizer_config.json). With other marks, or without a space, the
+model answers worse.
 
-The template comes with the weights, from strangers, and it is a program: it runs in Jinja's sandbox, where it can
-reach no attributes of Python's own and change none of our objects.
+The template comes with the weights, from strangers, and it is a program: it runs in
+Jinja's sandbox, where it can reach no attributes of Python's own and change none of our
+objects.
 
-Not here: tools and documents as arguments of their own, marking which tokens the assistant wrote.
+Not here: tools and documents as arguments of their own, marking which tokens the
+assistant wrote.
 """
 
 import copy
@@ -34,9 +39,10 @@ def render_chat(
 ) -> str:
     """The text of a chat, as `transformers`' apply_chat_template gives it.
 
-    A message is {"role": "user", "content": "..."}. `add_generation_prompt` writes the start of an answer as well, for
-    the model to go on from. `variables` are what else a template may ask for: bos_token, eos_token.
-    TokenizerError if the template is no template, or refuses these messages.
+    A message is {"role": "user", "content": "..."}. `add_generation_prompt` writes the
+    start of an answer as well, for the model to go on from. `variables` are what else a
+    template may ask for: bos_token, eos_token. TokenizerError if the template is no
+    template, or refuses these messages.
     """
     for number, message in enumerate(messages):
         if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
@@ -79,7 +85,8 @@ def render_chat(
 
 @functools.lru_cache(maxsize=16)
 def _compiled(template: str) -> jinja2.Template:
-    # The settings that transformers has: a block takes its own line and no line of the text.
+    # The settings that transformers has: a block takes its own line and no line of the
+    # text.
     environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
     )

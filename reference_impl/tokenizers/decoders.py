@@ -1,7 +1,8 @@
 """From tokens back to a text, by the steps that `tokenizer.json` names under "decoder".
 
-A step gets the tokens as texts and gives texts; the last step's are joined. LLaMA's file has four: the sign for a
-space becomes a space, byte tokens become characters, all is fused, and the first space goes.
+A step gets the tokens as texts and gives texts; the last step's are joined. LLaMA's
+file has four: the sign for a space becomes a space, byte tokens become characters, all
+is fused, and the first space goes.
 
     Decoder(metaspace(U+2581, keep_first=False))(["U+2581 Hello", "U+2581 world"])     "Hello world"
 
@@ -49,7 +50,9 @@ class Decoder:
         return "".join(texts)
 
     def token_bytes(self, token: str) -> bytes:
-        """What a token stands for inside a text: decoded after another, so that no step takes it for the first."""
+        """What a token stands for inside a text: decoded after another, so that no step
+        takes it for the first.
+        """
         if byte_fallback in self.steps and (byte := _BYTE.fullmatch(token)):
             return bytes([int(byte[1], 16)])
         return self(["a", token]).removeprefix("a").encode()
@@ -66,7 +69,10 @@ def fused(tokens: list[str]) -> list[str]:
 
 
 def byte_level(tokens: list[str]) -> list[str]:
-    """Characters of the byte table become bytes, the bytes a text. A token with other characters is its own UTF-8."""
+    """Characters of the byte table become bytes, the bytes a text.
+
+    A token with other characters is its own UTF-8.
+    """
     data = b"".join(
         bytes(map(BYTE_OF.__getitem__, token))
         if all(c in BYTE_OF for c in token)
@@ -77,7 +83,9 @@ def byte_level(tokens: list[str]) -> list[str]:
 
 
 def byte_fallback(tokens: list[str]) -> list[str]:
-    """Runs of <0xNN> become the text of their bytes; if they are none, one U+FFFD a byte."""
+    """Runs of <0xNN> become the text of their bytes; if they are none, one U+FFFD a
+    byte.
+    """
     texts: list[str] = []
     for is_byte, run in groupby(
         tokens, lambda token: _BYTE.fullmatch(token) is not None
@@ -119,7 +127,9 @@ def replaced(pattern: Finder, content: str) -> Step:
 
 
 def stripped(sign: str, start: int, stop: int) -> Step:
-    """At most `start` signs go from the beginning of each token and at most `stop` from its end."""
+    """At most `start` signs go from the beginning of each token and at most `stop` from
+    its end.
+    """
 
     def one(token: str) -> str:
         first = min(start, len(token) - len(token.lstrip(sign)))
@@ -130,7 +140,9 @@ def stripped(sign: str, start: int, stop: int) -> Step:
 
 
 def word_pieces(prefix: str, clean_up: bool) -> Step:
-    """A space before each token but the first and those with the prefix, which they lose."""
+    """A space before each token but the first and those with the prefix, which they
+    lose.
+    """
 
     def step(tokens: list[str]) -> list[str]:
         texts = [
@@ -166,7 +178,9 @@ def suffixed(suffix: str) -> Step:
 
 
 def ctc(pad: str, delimiter: str, clean_up: bool) -> Step:
-    """A speech recogniser's row of letters: repeated ones count once, padding goes, the delimiter is a space."""
+    """A speech recogniser's row of letters: repeated ones count once, padding goes, the
+    delimiter is a space.
+    """
 
     def step(tokens: list[str]) -> list[str]:
         texts = [token.replace(pad, "") for token, _ in groupby(tokens)]

@@ -1,16 +1,19 @@
-"""From tokens to what a model is fed: pairs, special tokens, segment ids, truncation, padding.
+"""From tokens to what a model is fed: pairs, special tokens, segment ids, truncation,
+padding.
 
-BERT (Devlin et al. 2019, section 3 and figure 2) reads "[CLS] A [SEP] B [SEP]", with segment id 0 up to the first
-[SEP] and 1 after it. A template says where the special tokens of a model go:
+BERT (Devlin et al. 2019, section 3 and figure 2) reads "[CLS] A [SEP] B [SEP]", with
+segment id 0 up to the first [SEP] and 1 after it. A template says where the special
+tokens of a model go:
 
     BERT  = Template("[CLS]:0 A:0 [SEP]:0", "[CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1")
     GPT-2 = Template("A:0", "A:0 B:1")
 
-An `Encoding` is a handful of lists of the same length. Truncation comes before the template, so special tokens are
-never cut off; padding comes last, over a batch.
+An `Encoding` is a handful of lists of the same length. Truncation comes before the
+template, so special tokens are never cut off; padding comes last, over a batch.
 
-But: the strategies are those of `tokenizers`, exactly. "longest_first" gives an odd last place to the second of two
-equally long texts; BERT's first release gave it to the first.
+But: the strategies are those of `tokenizers`, exactly. "longest_first" gives an odd
+last place to the second of two equally long texts; BERT's first release gave it to the
+first.
 """
 
 from collections.abc import Sequence
@@ -83,7 +86,8 @@ def trimmed(
 ) -> list[tuple[int, int]]:
     """The offsets without the spaces that tokens begin and end with.
 
-    With `adds_space`, a single one at the beginning of a text was put there by the tokenizer and has no room to lose.
+    With `adds_space`, a single one at the beginning of a text was put there by the
+    tokenizer and has no room to lose.
     """
     result = []
     for i, (token, (start, end)) in enumerate(zip(tokens, offsets)):
@@ -103,7 +107,9 @@ Items = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True)
 class Template:
-    """Where texts and special tokens go. Items are `NAME:TYPE`, with spaces between; A and B are the texts.
+    """Where texts and special tokens go.
+
+    Items are `NAME:TYPE`, with spaces between; A and B are the texts.
 
     Items may also come as pairs of name and type, for names with a space in them.
     """
@@ -135,7 +141,10 @@ class Template:
     def fill(
         self, first: Encoding, second: Encoding | None, id_of: dict[str, int]
     ) -> Encoding:
-        """Put the texts and special tokens in their places. `id_of` has the ids of the special tokens."""
+        """Put the texts and special tokens in their places.
+
+        `id_of` has the ids of the special tokens.
+        """
         result = Encoding()
         for name, type_id in self.items(second is not None):
             if name in "AB":
@@ -158,9 +167,12 @@ class Template:
 def kept_lengths(
     first: int, second: int | None, room: int, strategy: str
 ) -> tuple[int, int]:
-    """How many tokens of each text stay, if `room` tokens of text fit. Nothing is cut if both fit as they are.
+    """How many tokens of each text stay, if `room` tokens of text fit.
 
-    "longest_first" cuts the longer text down, and both alike when they have become equally long.
+    Nothing is cut if both fit as they are.
+
+    "longest_first" cuts the longer text down, and both alike when they have become
+    equally long.
     """
     if strategy not in STRATEGIES:
         raise TokenizerError(
@@ -196,7 +208,9 @@ def _cut(length: int, excess: int, which: str, room: int) -> int:
 def windows(
     length: int, size: int, stride: int, side: str = "right"
 ) -> list[tuple[int, int]]:
-    """Cut `length` tokens into windows of `size` that overlap by `stride`. The first window is the one that is kept.
+    """Cut `length` tokens into windows of `size` that overlap by `stride`.
+
+    The first window is the one that is kept.
 
     `side` says where tokens are cut off: with "left" the first window is at the end.
     """
@@ -232,7 +246,8 @@ def pad(
     side: str = "right",
     pad_type_id: int = 0,
 ) -> list[Encoding]:
-    """Fill up to `length` tokens, by default the longest of the batch, rounded up to `multiple_of`.
+    """Fill up to `length` tokens, by default the longest of the batch, rounded up to
+    `multiple_of`.
 
     Encodings that are longer stay as they are: padding never cuts.
     """

@@ -1,11 +1,13 @@
 """Models as tokenizer.json can describe them, with the options that no chapter needs.
 
-`bpe.BPE` and `unigram.Unigram` are the methods of the papers. Published files add to them: characters without a token
-become their UTF-8 bytes (`byte_fallback`, LLaMA), a run of them becomes one token (`fuse_unk`), tokens carry a mark
-at the end of a word (`end_of_word_suffix`, CLIP) or inside it, and a word that is a token is not cut at all
+`bpe.BPE` and `unigram.Unigram` are the methods of the papers. Published files add to
+them: characters without a token become their UTF-8 bytes (`byte_fallback`, LLaMA), a
+run of them becomes one token (`fuse_unk`), tokens carry a mark at the end of a word
+(`end_of_word_suffix`, CLIP) or inside it, and a word that is a token is not cut at all
 (`ignore_merges`, LLaMA 3). `WordLevel` is a table from words to ids.
 
-Each gives what `tokenizers` gives, oddities included: they stand where they are followed.
+Each gives what `tokenizers` gives, oddities included: they stand where they are
+followed.
 
 But: BPE that drops out merges is for training, and refused.
 """
@@ -23,7 +25,10 @@ def byte_token(byte: int) -> str:
 
 
 class FileBPE(BPE):
-    """BPE with the options of tokenizer.json. `prefix` marks symbols that go on with a word, `suffix` its last one."""
+    """BPE with the options of tokenizer.json.
+
+    `prefix` marks symbols that go on with a word, `suffix` its last one.
+    """
 
     def __init__(
         self,
@@ -49,7 +54,10 @@ class FileBPE(BPE):
         return left + right[len(self.prefix) :]
 
     def tokenize(self, word: str) -> list[Piece]:
-        """The tokens of one word, with their places in it. Tokens that share a character all claim the whole of it."""
+        """The tokens of one word, with their places in it.
+
+        Tokens that share a character all claim the whole of it.
+        """
         if not word:
             return []
         if self.ignore_merges and word in self.vocabulary:
@@ -94,7 +102,8 @@ class FileBPE(BPE):
                 else []
             )
             if data and all(token in self.vocabulary for token in data):
-                # An unknown character before these is written after them, as in `tokenizers`.
+                # An unknown character before these is written after them, as in
+                # `tokenizers`.
                 symbols += data
                 sizes += [1] * len(data)
                 continue
@@ -119,9 +128,11 @@ class FileBPE(BPE):
 
 
 class FileUnigram(Unigram):
-    """Unigram as tokenizer.json keeps it: every piece may stand in a text, control tokens and the unknown one too.
+    """Unigram as tokenizer.json keeps it: every piece may stand in a text, control
+    tokens and the unknown one too.
 
-    Unknown characters become one token a run, or their bytes where `byte_fallback` finds all of them in the vocabulary.
+    Unknown characters become one token a run, or their bytes where `byte_fallback`
+    finds all of them in the vocabulary.
     """
 
     def __init__(

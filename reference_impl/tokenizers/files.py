@@ -1,11 +1,13 @@
-"""The plain files in which published tokenizers come: `vocab.txt`, `vocab.json` with `merges.txt`, and `.tiktoken`.
+"""The plain files in which published tokenizers come: `vocab.txt`, `vocab.json` with
+`merges.txt`, and `.tiktoken`.
 
     vocab.txt                  BERT: a token a line, the line number is the id
     vocab.json, merges.txt     GPT-2 (there called encoder.json, vocab.bpe): token to id; two parts of a merge a line
     NAME.tiktoken              GPT-4: a token's bytes in base 64 and its id, a line
 
-What each file lacks, its reader must know: none of them names the normaliser, the pre-tokenizer or the special
-tokens. `tokenizer_json.py` reads the format that does. A file that does not fit raises TokenizerError with the line.
+What each file lacks, its reader must know: none of them names the normaliser, the
+pre-tokenizer or the special tokens. `tokenizer_json.py` reads the format that does. A
+file that does not fit raises TokenizerError with the line.
 """
 
 import base64
@@ -29,7 +31,11 @@ GPT2_END = "<|endoftext|>"
 
 
 def load_vocab_txt(path: str | Path) -> Vocabulary:
-    """Read `vocab.txt`. A token may be any line, also one that holds spaces only; the last line may lack its end."""
+    """Read `vocab.txt`.
+
+    A token may be any line, also one that holds spaces only; the last line may lack its
+    end.
+    """
     lines = _text(path).split("\n")
     if lines and not lines[-1]:
         lines.pop()
@@ -72,7 +78,9 @@ def save_vocab_json(vocabulary: Vocabulary, path: str | Path) -> None:
 
 
 def load_merges_txt(path: str | Path) -> list[Pair]:
-    """Read `merges.txt`: after a line that begins with `#version`, two tokens a line, the first merge first."""
+    """Read `merges.txt`: after a line that begins with `#version`, two tokens a line,
+    the first merge first.
+    """
     merges = []
     for number, line in enumerate(_text(path).split("\n"), start=1):
         if not line or number == 1 and line.startswith("#version"):
@@ -97,8 +105,8 @@ def save_merges_txt(merges: Sequence[Pair], path: str | Path) -> None:
 def load_tiktoken(path: str | Path, specials: Mapping[str, int]) -> Vocabulary:
     """Read a `.tiktoken` file, with its special tokens, which the file leaves out.
 
-    Tokens come back written in byte characters (`byte_level.to_characters`). Ids between that nobody uses are named
-    <unused N>.
+    Tokens come back written in byte characters (`byte_level.to_characters`). Ids
+    between that nobody uses are named <unused N>.
     """
     id_of: dict[str, int] = {}
     for number, line in enumerate(_text(path).split("\n"), start=1):
@@ -120,7 +128,10 @@ def load_tiktoken(path: str | Path, specials: Mapping[str, int]) -> Vocabulary:
 
 
 def load_bert(vocab_txt: str | Path, lower: bool = True) -> Tokenizer:
-    """BERT's tokenizer from its vocabulary. `lower=False` for the cased models, which keep capitals and accents."""
+    """BERT's tokenizer from its vocabulary.
+
+    `lower=False` for the cased models, which keep capitals and accents.
+    """
     vocabulary = load_vocab_txt(vocab_txt)
     return Tokenizer(
         WordPiece(vocabulary),
@@ -133,7 +144,10 @@ def load_bert(vocab_txt: str | Path, lower: bool = True) -> Tokenizer:
 
 
 def load_gpt2(vocab_json: str | Path, merges_txt: str | Path) -> Tokenizer:
-    """GPT-2's tokenizer from its two files. It adds no special tokens, and has no padding token."""
+    """GPT-2's tokenizer from its two files.
+
+    It adds no special tokens, and has no padding token.
+    """
     model = ByteLevelBPE(load_vocab_json(vocab_json), load_merges_txt(merges_txt))
     return Tokenizer(model, None, GPT2, [GPT2_END])
 

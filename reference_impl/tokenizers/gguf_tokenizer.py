@@ -1,13 +1,15 @@
-"""The tokenizer inside a GGUF file: byte-level BPE as llama.cpp stores it, SmolLM2's for one.
+"""The tokenizer inside a GGUF file: byte-level BPE as llama.cpp stores it, SmolLM2's
+for one.
 
-A GGUF file is a model with a table of named values in front ("GGUF specification", ggml project). Under
-`tokenizer.ggml.` it names the kind of model, the tokens with a type each, the merges, and the pre-tokenizer, whose
-expression it does not hold: only a name, which the reader must know.
+A GGUF file is a model with a table of named values in front ("GGUF specification", ggml
+project). Under `tokenizer.ggml.` it names the kind of model, the tokens with a type
+each, the merges, and the pre-tokenizer, whose expression it does not hold: only a name,
+which the reader must know.
 
 This module takes the table. Reading it from a file is part of `weights/`.
 
-But: only byte-level BPE, and only the pre-tokenizers listed here. Another name is an error, because with a nearly
-right expression most texts come out right and some don't.
+But: only byte-level BPE, and only the pre-tokenizers listed here. Another name is an
+error, because with a nearly right expression most texts come out right and some don't.
 """
 
 from collections.abc import Mapping
@@ -24,7 +26,10 @@ NORMAL, CONTROL = 1, 3
 
 
 def tokenizer_from_metadata(metadata: Mapping[str, Any]) -> Tokenizer:
-    """The tokenizer that a GGUF file's table describes. TokenizerError names the key that is missing or unknown."""
+    """The tokenizer that a GGUF file's table describes.
+
+    TokenizerError names the key that is missing or unknown.
+    """
 
     def value(key: str) -> Any:
         if f"tokenizer.ggml.{key}" not in metadata:

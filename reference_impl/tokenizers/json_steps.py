@@ -1,8 +1,9 @@
-"""The steps of a tokenizer.json: what each type of normaliser, pre-tokenizer and decoder is here.
+"""The steps of a tokenizer.json: what each type of normaliser, pre-tokenizer and
+decoder is here.
 
-Three tables, one a kind, from the "type" that `tokenizers` writes to a reader of its fields. A type that is not in the
-table raises TokenizerError with its name, and `strict.Part` sees to the fields: a tokenizer that is nearly right is
-wrong.
+Three tables, one a kind, from the "type" that `tokenizers` writes to a reader of its
+fields. A type that is not in the table raises TokenizerError with its name, and
+`strict.Part` sees to the fields: a tokenizer that is nearly right is wrong.
 
     normalizer({"type": "NFC"})                NormalForm("NFC")
     word_steps({"type": "WhitespaceSplit"})    [Cut(white space, "Removed")]
@@ -47,7 +48,9 @@ def read(data: Any, kind: str, readers: dict[str, Callable[[Part], Any]]) -> Any
 
 
 def expression(part: Part) -> Finder:
-    """The expression of a part: {"Regex": ...} or {"String": ...}, which stands for itself."""
+    """The expression of a part: {"Regex": ...} or {"String": ...}, which stands for
+    itself.
+    """
     with Part(part.take("pattern", dict), f"the pattern of {part.name}") as pattern:
         literal, written = (
             pattern.take("String", str, default=None),

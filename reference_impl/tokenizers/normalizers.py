@@ -1,12 +1,15 @@
-"""Normalising: make texts that should look alike to a model be alike, and remember where each character came from.
+"""Normalising: make texts that should look alike to a model be alike, and remember
+where each character came from.
 
-BERT's normaliser (Devlin et al. 2019; `tokenization.py` of its release) does four things, in this order:
-control characters go and every kind of space becomes a plain one; Chinese characters get a space on each side,
-because Chinese writes no spaces; accents are dropped; letters become small.
+BERT's normaliser (Devlin et al. 2019; `tokenization.py` of its release) does four
+things, in this order: control characters go and every kind of space becomes a plain
+one; Chinese characters get a space on each side, because Chinese writes no spaces;
+accents are dropped; letters become small.
 
-Each of the four rewrites one character at a time, without looking at its neighbours. So the whole is a function
-from a character to a short string, and a character of the result has exactly one origin. That is all that offsets
-need: the origin is one number per character.
+Each of the four rewrites one character at a time, without looking at its neighbours. So
+the whole is a function from a character to a short string, and a character of the
+result has exactly one origin. That is all that offsets need: the origin is one number
+per character.
 
 But:
 - Small letters are made one by one: a final sigma becomes the ordinary small sigma, as in `tokenizers`, where
@@ -24,7 +27,8 @@ from collections.abc import Callable, Sequence
 Rewrite = Callable[[str], str]
 """One character in; none, one or several characters out."""
 
-# "CJK Unified Ideographs", its extensions A to E, and the two compatibility blocks, as BERT lists them.
+# "CJK Unified Ideographs", its extensions A to E, and the two compatibility blocks, as
+# BERT lists them.
 CJK_BLOCKS = (
     (0x4E00, 0x9FFF),
     (0x3400, 0x4DBF),
@@ -38,7 +42,9 @@ CJK_BLOCKS = (
 
 
 def clean(character: str) -> str:
-    """Spaces of all kinds become " "; control, format and private characters, NUL and U+FFFD become nothing."""
+    """Spaces of all kinds become " "; control, format and private characters, NUL and
+    U+FFFD become nothing.
+    """
     if character in "\t\n\r":  # control characters by category, but spaces to a reader
         return " "
     if character in "\0\ufffd" or unicodedata.category(character) in (
@@ -52,7 +58,10 @@ def clean(character: str) -> str:
 
 
 def space_cjk(character: str) -> str:
-    """A space on each side of a Chinese character, so that each becomes a word. Kana and Hangul stay as they are."""
+    """A space on each side of a Chinese character, so that each becomes a word.
+
+    Kana and Hangul stay as they are.
+    """
     code = ord(character)
     return (
         f" {character} "
@@ -62,7 +71,9 @@ def space_cjk(character: str) -> str:
 
 
 def strip_accents(character: str) -> str:
-    """Take the character apart (NFD) and drop the marks that take no room of their own (category Mn)."""
+    """Take the character apart (NFD) and drop the marks that take no room of their own
+    (category Mn).
+    """
     return "".join(
         part
         for part in unicodedata.normalize("NFD", character)
@@ -71,14 +82,17 @@ def strip_accents(character: str) -> str:
 
 
 def lowercase(character: str) -> str:
-    """The small form, which may be two characters long: the Turkish capital I with a dot gives "i" and a dot."""
+    """The small form, which may be two characters long: the Turkish capital I with a
+    dot gives "i" and a dot.
+    """
     return character.lower()
 
 
 class Normalizer:
     """Rewrites applied one after the other to each character of a text.
 
-    `Normalizer()` without rewrites changes nothing. What becomes of a character is worked out once and kept.
+    `Normalizer()` without rewrites changes nothing. What becomes of a character is
+    worked out once and kept.
     """
 
     def __init__(self, *steps: Rewrite):
@@ -90,7 +104,9 @@ class Normalizer:
         return text.translate(self._table) if self.steps else text
 
     def aligned(self, text: str) -> tuple[str, Sequence[int]]:
-        """The normalised text, and for each of its characters the index in `text` of the one it was made from."""
+        """The normalised text, and for each of its characters the index in `text` of
+        the one it was made from.
+        """
         if not self.steps:
             return text, range(len(text))
         parts = [self._table[ord(character)] for character in text]
@@ -99,7 +115,9 @@ class Normalizer:
 
 
 class _Table(dict):
-    """From a code point to its replacement, filled as characters turn up: `str.translate` asks for nothing else."""
+    """From a code point to its replacement, filled as characters turn up:
+    `str.translate` asks for nothing else.
+    """
 
     def __init__(self, steps: tuple[Rewrite, ...]):
         super().__init__()
@@ -119,8 +137,11 @@ def bert_normalizer(
     cjk: bool = True,
     clean_text: bool = True,
 ) -> Normalizer:
-    """BERT's normaliser. `accents=None` drops accents exactly when letters are made small, as BERT's models do;
-    True drops them, False keeps them."""
+    """BERT's normaliser.
+
+    `accents=None` drops accents exactly when letters are made small, as BERT's models
+    do; True drops them, False keeps them.
+    """
     drop_accents = lower if accents is None else accents
     wanted = (
         (clean, clean_text),

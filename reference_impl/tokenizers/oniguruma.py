@@ -1,10 +1,13 @@
-r"""Expressions of tokenizer.json, written for Oniguruma in Ruby's manner, as the `regex` library understands them.
+r"""Expressions of tokenizer.json, written for Oniguruma in Ruby's manner, as the
+`regex` library understands them.
 
-The two agree on what tokenizers use most: `\p{L}`, classes, look-ahead, possessive `++`. They differ in places where
-nothing warns: to Ruby `^` and `$` are ends of lines, `x{1,3}+` is a repeated `x{1,3}` (elsewhere: a possessive one),
-`[a[bc]]` is a class of three letters; and which characters are letters is another table. So an expression is read sign by
-sign. What means the same is kept, what can be said otherwise is rewritten (classes become their characters, see
-`oniguruma_classes.py`), and all else raises TokenizerError with the construct.
+The two agree on what tokenizers use most: `\p{L}`, classes, look-ahead, possessive
+`++`. They differ in places where nothing warns: to Ruby `^` and `$` are ends of lines,
+`x{1,3}+` is a repeated `x{1,3}` (elsewhere: a possessive one), `[a[bc]]` is a class of
+three letters; and which characters are letters is another table. So an expression is
+read sign by sign. What means the same is kept, what can be said otherwise is rewritten
+(classes become their characters, see `oniguruma_classes.py`), and all else raises
+TokenizerError with the construct.
 
     compiled(r"\p{N}{1,3}+$").quick     regex.compile(r"(?:(?-i:\p{n}){1,3})+(?m:$)")
 
@@ -40,8 +43,9 @@ _BOUNDS = {
 class Expression:
     """Finds in a text what an expression takes there.
 
-    `exact` lists the characters of each class. `quick` has the classes of `regex`, and is what a text is searched with
-    that holds none of the characters on which the two differ.
+    `exact` lists the characters of each class. `quick` has the classes of `regex`, and
+    is what a text is searched with that holds none of the characters on which the two
+    differ.
     """
 
     def __init__(self, pattern: str):
@@ -71,7 +75,10 @@ Finder = regex.Pattern | Expression
 
 
 def compiled(expression: str) -> Expression:
-    """The expression for `regex`. TokenizerError if it is none, or may mean something else there."""
+    """The expression for `regex`.
+
+    TokenizerError if it is none, or may mean something else there.
+    """
     try:
         return Expression(expression)
     except regex.error as error:
@@ -81,7 +88,10 @@ def compiled(expression: str) -> Expression:
 
 
 class _Translation:
-    """One pass over an expression. `parts` are its atoms with what repeats them; `starts` are where groups began."""
+    """One pass over an expression.
+
+    `parts` are its atoms with what repeats them; `starts` are where groups began.
+    """
 
     def __init__(self, expression: str, quick: bool):
         self.expression, self.quick, self.place = expression, quick, 0
@@ -165,7 +175,10 @@ class _Translation:
     def _members(
         self, match: regex.Match, name: str, negated: bool, in_class: bool
     ) -> str:
-        """A class by its characters. Outside brackets the case of letters is of no account to Oniguruma."""
+        """A class by its characters.
+
+        Outside brackets the case of letters is of no account to Oniguruma.
+        """
         signs = members(name, negated, in_class)
         if signs is None or in_class and self.ignores_case[-1] and name in CASED:
             raise self._refuse(

@@ -1,14 +1,18 @@
-r"""Which characters Oniguruma counts to `\w`, `\p{L}`, `[:alpha:]` and the like. Its table of Unicode is not `regex`'s.
+r"""Which characters Oniguruma counts to `\w`, `\p{L}`, `[:alpha:]` and the like.
 
-Stored are the runs of code points that `tokenizers` gave when asked (`oniguruma_classes.json`: for each run how many are
-left out before it and how many it has, hexadecimal). Names that can't be had from these are None: the expression is
+Its table of Unicode is not `regex`'s.
+
+Stored are the runs of code points that `tokenizers` gave when asked
+(`oniguruma_classes.json`: for each run how many are left out before it and how many it
+has, hexadecimal). Names that can't be had from these are None: the expression is
 refused.
 
     members("Nd")      "\U00000030-\U00000039\U00000660-..."  what may stand between [ and ]
     looked_up("nd")    r"p{nd}", and the characters of which `regex` thinks otherwise
 
-A list of characters is gone through one run after the other, 14 to 45 times slower than the class that `regex` looks up.
-But: inside brackets `\w` lacks six signs of Latin-1 (superscripts and fractions) that it has outside; so it is there.
+A list of characters is gone through one run after the other, 14 to 45 times slower than
+the class that `regex` looks up. But: inside brackets `\w` lacks six signs of Latin-1
+(superscripts and fractions) that it has outside; so it is there.
 """
 
 import json
@@ -179,8 +183,9 @@ def _every_character() -> str:
 
 @cache
 def looked_up(name: str, in_class: bool = False) -> tuple[str, frozenset[str]] | None:
-    """A class as `regex` writes it after a backslash, and the characters on which the two differ, asked of the `regex`
-    that is installed; None if it has none of this name.
+    """A class as `regex` writes it after a backslash, and the characters on which the
+    two differ, asked of the `regex` that is installed; None if it has none of this
+    name.
     """
     written = "w" if name == "word" else f"p{{{name}}}"
     try:

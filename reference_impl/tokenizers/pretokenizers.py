@@ -1,21 +1,25 @@
-r"""Pre-tokenizing: cut a text into words, before any sub-word model looks at it. No token crosses a cut.
+r"""Pre-tokenizing: cut a text into words, before any sub-word model looks at it.
 
-A pre-tokenizer here is one regular expression: its matches, left to right, are the words. The expressions need
-character classes of Unicode (`\p{L}` letters, `\p{N}` numbers, `\p{P}` punctuation), which the `regex` library has
-and Python's own `re` has not.
+No token crosses a cut.
+
+A pre-tokenizer here is one regular expression: its matches, left to right, are the
+words. The expressions need character classes of Unicode (`\p{L}` letters, `\p{N}`
+numbers, `\p{P}` punctuation), which the `regex` library has and Python's own `re` has
+not.
 
     split(GPT2, "It's  5 o'clock")   ["It", "'s", " ", " 5", " o", "'", "clock"]
     split(BERT, "It's  5 o'clock")   ["It", "'", "s", "5", "o", "'", "clock"]
 
-GPT-2's words carry their leading space, and together they are the text again. BERT's words lose it: from its
-tokens the spacing can't be had back.
+GPT-2's words carry their leading space, and together they are the text again. BERT's
+words lose it: from its tokens the spacing can't be had back.
 
-Sources: BERT, `BasicTokenizer` of its release; GPT-2, `encoder.py` of its release (Radford et al. 2019, section
-2.2: merges across character categories are prevented); GPT-4's, as `tiktoken` publishes it; SmolLM2, its
-`tokenizer.json`, which splits digits before it applies GPT-2's expression.
+Sources: BERT, `BasicTokenizer` of its release; GPT-2, `encoder.py` of its release
+(Radford et al. 2019, section 2.2: merges across character categories are prevented);
+GPT-4's, as `tiktoken` publishes it; SmolLM2, its `tokenizer.json`, which splits digits
+before it applies GPT-2's expression.
 
-But: which characters are letters follows the Unicode version of `regex`; libraries with older tables differ on
-characters that were added since.
+But: which characters are letters follows the Unicode version of `regex`; libraries with
+older tables differ on characters that were added since.
 """
 
 from collections import Counter
@@ -69,10 +73,12 @@ def spans(pattern: regex.Pattern, text: str) -> list[tuple[int, int]]:
 def count_words(
     pattern: regex.Pattern, texts: Iterable[str], specials: Sequence[str] = ()
 ) -> Counter[str]:
-    """How often each word occurs in texts, to train on. `specials` that stand in a text are left out of it.
+    """How often each word occurs in texts, to train on.
 
-    A special token is no text: without this, training would learn its signs as words and join them to what stands
-    beside them.
+    `specials` that stand in a text are left out of it.
+
+    A special token is no text: without this, training would learn its signs as words
+    and join them to what stands beside them.
     """
     words: Counter[str] = Counter()
     longest_first = sorted(filter(None, specials), key=len, reverse=True)

@@ -1,18 +1,22 @@
-"""SentencePiece: spaces are characters like others, so that a text can be cut, and put together again, without words.
+"""SentencePiece: spaces are characters like others, so that a text can be cut, and put
+together again, without words.
 
-Kudo and Richardson 2018, "SentencePiece". A space becomes the sign U+2581, one is put before the text, and a Unigram
-or BPE model cuts what is left. T5, ALBERT and XLNet use it with Unigram, LLaMA 1 and 2 and Mistral with BPE.
+Kudo and Richardson 2018, "SentencePiece". A space becomes the sign U+2581, one is put
+before the text, and a Unigram or BPE model cuts what is left. T5, ALBERT and XLNet use
+it with Unigram, LLaMA 1 and 2 and Mistral with BPE.
 
     "Hello world"   ->   U+2581 Hello U+2581 world
 
-What LLaMA added is byte fallback: a character without a piece becomes its UTF-8 bytes, tokens <0x00> to <0xFF>, so
-nothing is unknown. Its BPE has no list of merges: any two neighbours that together are a piece may be joined, the
-piece with the highest score first.
+What LLaMA added is byte fallback: a character without a piece becomes its UTF-8 bytes,
+tokens <0x00> to <0xFF>, so nothing is unknown. Its BPE has no list of merges: any two
+neighbours that together are a piece may be joined, the piece with the highest score
+first.
 
-User-defined pieces are taken out of the text before all else and never cut. In a file with
-`treat_whitespace_as_suffix` the sign ends a word instead of beginning it.
+User-defined pieces are taken out of the text before all else and never cut. In a file
+with `treat_whitespace_as_suffix` the sign ends a word instead of beginning it.
 
-But: a text that has the sign itself, U+2581, is read as if it had a space there, as in the library.
+But: a text that has the sign itself, U+2581, is read as if it had a space there, as in
+the library.
 """
 
 import struct
@@ -42,10 +46,12 @@ LEAST_SINGLE = 2.0**-126
 
 
 class SentencePieceTokenizer:
-    """A tokenizer made from what a `.model` file holds. `SentencePieceTokenizer.load(path)` reads one.
+    """A tokenizer made from what a `.model` file holds.
 
-    Raises TokenizerError for a file that the library refuses too: an empty piece, no unknown piece or two, byte pieces
-    that do not fit `byte_fallback`.
+    `SentencePieceTokenizer.load(path)` reads one.
+
+    Raises TokenizerError for a file that the library refuses too: an empty piece, no
+    unknown piece or two, byte pieces that do not fit `byte_fallback`.
     """
 
     def __init__(self, file: spf.SentencePieceFile):
@@ -82,7 +88,8 @@ class SentencePieceTokenizer:
             spf.WORD: METASPACE_WORDS.findall,
             spf.CHAR: self._symbol.findall,
         }[file.model_type]
-        # Equal scores are equal ranks: of two such merges the one on the left is made first.
+        # Equal scores are equal ranks: of two such merges the one on the left is made
+        # first.
         place = {
             score: rank
             for rank, score in enumerate(
@@ -96,7 +103,8 @@ class SentencePieceTokenizer:
         normal = [score for _, score, kind in file.pieces if kind == spf.NORMAL]
         self._unknown_score = _single(min(normal, default=0.0) - UNKNOWN_PENALTY)
         self._user_bonus = max([LEAST_SINGLE, *normal])
-        # Not Unigram: its sums are rounded, and so the cut of a word may depend on what stands before it.
+        # Not Unigram: its sums are rounded, and so the cut of a word may depend on what
+        # stands before it.
         self._splits_at_spaces = (
             file.model_type == spf.BPE
             and file.escape_whitespaces
@@ -114,9 +122,11 @@ class SentencePieceTokenizer:
             raise TokenizerError(f"{path}: {error}") from None
 
     def normalize(self, text: str) -> tuple[str, list[int]]:
-        """The text as the model sees it, and for each of its characters the index in `text` that it comes from.
+        """The text as the model sees it, and for each of its characters the index in
+        `text` that it comes from.
 
-        One index more says where the text ends for the last token: spaces that were left out belong to none.
+        One index more says where the text ends for the last token: spaces that were
+        left out belong to none.
         """
         remove = self.file.remove_extra_whitespaces
         parts, first, place = self._charsmap.replacements(text, self._kept), 0, 0
@@ -151,7 +161,10 @@ class SentencePieceTokenizer:
         ]
 
     def tokenize(self, text: str) -> list[Piece]:
-        """The tokens of a text with their places in it. The space that was put before the text takes no room."""
+        """The tokens of a text with their places in it.
+
+        The space that was put before the text takes no room.
+        """
         normalized, origins = self.normalize(without_surrogates(text))
         if (places := places_without(text)) is not None:
             origins = [places[origin] for origin in origins]
@@ -174,7 +187,9 @@ class SentencePieceTokenizer:
         return [piece.id for piece in self.tokenize(text)]
 
     def _words(self, normalized: str) -> list[str]:
-        """Cut before each run of spaces if no piece holds a space after other characters: the result is the same."""
+        """Cut before each run of spaces if no piece holds a space after other
+        characters: the result is the same.
+        """
         if not self._splits_at_spaces:
             return [normalized] if normalized else []
         starts = [
@@ -242,7 +257,9 @@ class SentencePieceTokenizer:
         return [part for token, _, _ in merged for part in taken_apart(token)]
 
     def _unigram(self, word: str) -> list[str]:
-        """The best path, in single precision where the library has it: nearly equal cuts are decided as there."""
+        """The best path, in single precision where the library has it: nearly equal
+        cuts are decided as there.
+        """
         best, arrivals = [0.0] + [0.0] * len(word), [-1] * (len(word) + 1)
 
         def offer(start: int, end: int, score: float) -> None:
@@ -273,7 +290,10 @@ class SentencePieceTokenizer:
         return tokens[::-1]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of the ids. Control tokens show nothing, bytes that are not UTF-8 show as U+FFFD."""
+        """The text of the ids.
+
+        Control tokens show nothing, bytes that are not UTF-8 show as U+FFFD.
+        """
         text, data = "", bytearray()
         at_start, lost_space = (
             self.file.add_dummy_prefix or self.file.remove_extra_whitespaces,
@@ -326,5 +346,6 @@ def _single(value: float) -> float:
 
 
 def _decoded(data: bytes | bytearray) -> str:
-    # One U+FFFD for each byte that can't be read, where Python's own "replace" writes one for several.
+    # One U+FFFD for each byte that can't be read, where Python's own "replace" writes
+    # one for several.
     return _ESCAPED.sub("\ufffd", data.decode("utf-8", "surrogateescape"))

@@ -1,15 +1,18 @@
 """Read and write SentencePiece's `.model` file without its library.
 
-The file is a protocol buffer message (sentencepiece_model.proto, `ModelProto`). On the wire a message is a row of
-fields; each begins with a number that holds the field's own number and one of four ways to read what follows:
+The file is a protocol buffer message (sentencepiece_model.proto, `ModelProto`). On the
+wire a message is a row of fields; each begins with a number that holds the field's own
+number and one of four ways to read what follows:
 
     0  a varint: seven bits a byte, lowest first, the top bit says that more follow
     1  eight bytes     2  a varint with a length, and as many bytes (text, bytes, or a message)     5  four bytes
 
-That is all of the format that is needed: 40 lines instead of a code generator and a package.
+That is all of the format that is needed: 40 lines instead of a code generator and a
+package.
 
-Every field is read, or stands in a list of those that only training asked for, or is refused with its number: the
-format grows, and a new field may change what a text becomes.
+Every field is read, or stands in a list of those that only training asked for, or is
+refused with its number: the format grows, and a new field may change what a text
+becomes.
 """
 
 import struct
@@ -96,7 +99,10 @@ SELF_TEST = 4
 
 @dataclass
 class SentencePieceFile:
-    """What a tokenizer needs of a `.model` file. The defaults are those of the format."""
+    """What a tokenizer needs of a `.model` file.
+
+    The defaults are those of the format.
+    """
 
     pieces: list[tuple[str, float, int]] = field(default_factory=list)
     """Token, score, and kind: NORMAL and so on."""
@@ -111,7 +117,10 @@ class SentencePieceFile:
 
 
 def load(path: str | Path) -> SentencePieceFile:
-    """Read a `.model` file. TokenizerError says what is wrong with a file that is none, and where."""
+    """Read a `.model` file.
+
+    TokenizerError says what is wrong with a file that is none, and where.
+    """
     data = read_bytes(path)
     pieces: list[tuple[str, float, int]] = []
     trainer: dict[int, int | bytes] = {}
@@ -173,7 +182,9 @@ def load(path: str | Path) -> SentencePieceFile:
 
 
 def _message(value: int | bytes, name: str) -> dict[int, int | bytes]:
-    """The fields of a message inside a field; of a field that comes twice the last, as the format wants it."""
+    """The fields of a message inside a field; of a field that comes twice the last, as
+    the format wants it.
+    """
     if isinstance(value, int):
         raise ValueError(f"{name} is a number where a message is expected")
     return dict(_fields(value))
@@ -228,7 +239,9 @@ def _piece(fields: dict[int, int | bytes]) -> tuple[str, float, int]:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The fields of a message: number and value, an int for a varint, bytes for all else."""
+    """The fields of a message: number and value, an int for a varint, bytes for all
+    else.
+    """
     place = 0
     while place < len(data):
         key, place = _varint(data, place)

@@ -1,15 +1,18 @@
-r"""Words of a text that comes in chunks, so that a file of any size can be encoded without holding it.
+r"""Words of a text that comes in chunks, so that a file of any size can be encoded
+without holding it.
 
-Cutting each chunk by itself would be wrong: a chunk may end inside a word, or between two line ends that are one word
-together. So a chunk is held until a place is seen that no word lies across and that nothing after it can change:
-between anything but a space and a plain space, or between a letter or digit and an ASCII sign or a space. What stands
-before
-the last such place is cut; the rest waits. The words are those of the text in one piece.
+Cutting each chunk by itself would be wrong: a chunk may end inside a word, or between
+two line ends that are one word together. So a chunk is held until a place is seen that
+no word lies across and that nothing after it can change: between anything but a space
+and a plain space, or between a letter or digit and an ASCII sign or a space. What
+stands before the last such place is cut; the rest waits. The words are those of the
+text in one piece.
 
     list(words_of(["one t", "wo \n", "\nthree"], GPT2))      ["one", " two", " \n", "\n", "three"]
 
-But: this holds for the expressions of `pretokenizers.py`, which look one sign ahead and never behind. For others, say
-so with an error. A word without an end is held whole: no tokenizer can cut it before it has seen it.
+But: this holds for the expressions of `pretokenizers.py`, which look one sign ahead and
+never behind. For others, say so with an error. A word without an end is held whole: no
+tokenizer can cut it before it has seen it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +36,10 @@ _LAST_BOUNDARY = regex.compile(
 
 
 def words_of(chunks: Iterable[str], pattern: regex.Pattern) -> Iterator[str]:
-    """The words that `pattern` finds in the chunks joined. TokenizerError if that can't be done in parts."""
+    """The words that `pattern` finds in the chunks joined.
+
+    TokenizerError if that can't be done in parts.
+    """
     check_streams(pattern)
     return _words_of(chunks, pattern)
 
@@ -61,7 +67,9 @@ def check_streams(pattern: object) -> None:
 
 
 def whole_characters(chunks: Iterable[str]) -> Iterator[str]:
-    """The chunks, empty ones left out, with the halves of surrogate pairs read as everywhere (`surrogates.py`)."""
+    """The chunks, empty ones left out, with the halves of surrogate pairs read as
+    everywhere (`surrogates.py`).
+    """
     half = ""
     for chunk in chunks:
         chunk = half + chunk
@@ -73,9 +81,11 @@ def whole_characters(chunks: Iterable[str]) -> Iterator[str]:
 
 
 def cut_at(chunks: Iterable[str], tokens: Sequence[str]) -> Iterator[tuple[str, bool]]:
-    """The chunks cut at `tokens`, the longest where two begin: stretches of text, and whether each is a token.
+    """The chunks cut at `tokens`, the longest where two begin: stretches of text, and
+    whether each is a token.
 
-    As many characters are held as the longest token has, less one: a token may lie across chunks.
+    As many characters are held as the longest token has, less one: a token may lie
+    across chunks.
     """
     longest_first = sorted(tokens, key=len, reverse=True)
     pattern = regex.compile("|".join(map(regex.escape, longest_first)) or r"(?!)")

@@ -1,8 +1,9 @@
 """Read a part of a file so that nothing in it goes unread.
 
-A tokenizer that ignores one field of its file cuts most texts right and some wrong, and nobody is told. So a part is
-read field by field: each must be there, be of the kind that is expected, and be asked for. A field that no reader asked
-for ends in an error with its name, and so does a value that no code here can honour.
+A tokenizer that ignores one field of its file cuts most texts right and some wrong, and
+nobody is told. So a part is read field by field: each must be there, be of the kind
+that is expected, and be asked for. A field that no reader asked for ends in an error
+with its name, and so does a value that no code here can honour.
 
     with Part(data, "the normalizer Strip") as part:
         left, right = part.take("strip_left", bool), part.take("strip_right", bool)
@@ -32,7 +33,10 @@ WHOLE = 2**64
 
 
 class Part:
-    """An object of a file. On leaving the `with` block, a field that was not asked for raises TokenizerError."""
+    """An object of a file.
+
+    On leaving the `with` block, a field that was not asked for raises TokenizerError.
+    """
 
     def __init__(self, data: Any, name: str):
         self.name = name
@@ -56,7 +60,10 @@ class Part:
         return field in self._data
 
     def take(self, field: str, *kinds: type, default: Any = _REQUIRED) -> Any:
-        """The value of a field, of one of `kinds`. Without `default` it must be there. bool is no int here."""
+        """The value of a field, of one of `kinds`.
+
+        Without `default` it must be there. bool is no int here.
+        """
         self._read.add(field)
         if field not in self._data:
             if default is _REQUIRED:
@@ -78,7 +85,9 @@ class Part:
         return value
 
     def only(self, field: str, *allowed: Any, default: Any = _REQUIRED) -> Any:
-        """The value of a field that must be one of `allowed`: with another the tokenizer would be a different one."""
+        """The value of a field that must be one of `allowed`: with another the
+        tokenizer would be a different one.
+        """
         value = self.take(field, default=default)
         if not any(value == one and type(value) is type(one) for one in allowed):
             raise TokenizerError(

@@ -1,13 +1,17 @@
-"""Normalisers that look at more than one character: Unicode's normal forms, replacing, stripping, tables.
+"""Normalisers that look at more than one character: Unicode's normal forms, replacing,
+stripping, tables.
 
-`normalizers.Normalizer` rewrites each character by itself. What is here can't be said so: an e and the accent after it
-become one character (NFC), a run of spaces becomes one, a sign goes before the text. Each gives the new text and for
-each of its characters the index of the one that it was made from, as `Normalizer.aligned` does, so that they can
-follow each other in a `Chain`.
+`normalizers.Normalizer` rewrites each character by itself. What is here can't be said
+so: an e and the accent after it become one character (NFC), a run of spaces becomes
+one, a sign goes before the text. Each gives the new text and for each of its characters
+the index of the one that it was made from, as `Normalizer.aligned` does, so that they
+can follow each other in a `Chain`.
 
-Origins are those of `tokenizers`: a composed character comes from the first of those that it was composed of.
+Origins are those of `tokenizers`: a composed character comes from the first of those
+that it was composed of.
 
-Sources: Unicode Standard Annex 15 for the normal forms; the components of `tokenizers` for the rest.
+Sources: Unicode Standard Annex 15 for the normal forms; the components of `tokenizers`
+for the rest.
 
 But: the tables of Unicode are the running Python's.
 """
@@ -47,7 +51,9 @@ class Chain:
         return self.aligned(text)[0]
 
     def aligned(self, text: str) -> Aligned:
-        """The normalised text, and for each of its characters the index in `text` of the one it was made from."""
+        """The normalised text, and for each of its characters the index in `text` of
+        the one it was made from.
+        """
         origins: Sequence[int] = range(len(text))
         for step in self.steps:
             text, own = step.aligned(text)
@@ -57,9 +63,12 @@ class Chain:
 
 
 def transformed(changes: Iterable[tuple[str, int]]) -> Aligned:
-    """The text that changes make, with origins. A change is a character, and how many it stands for, less one.
+    """The text that changes make, with origins.
 
-    1: it was put in after the character before it, and shares its origin. 0: it takes the place of one. -2: of three.
+    A change is a character, and how many it stands for, less one.
+
+    1: it was put in after the character before it, and shares its origin. 0: it takes
+    the place of one. -2: of three.
     """
     characters, origins, place = [], [], 0
     for character, change in changes:
@@ -76,7 +85,9 @@ class NormalForm:
         self.form = form
 
     def aligned(self, text: str) -> Aligned:
-        """Decompose each character, sort runs of marks by class, and for NFC and NFKC compose again."""
+        """Decompose each character, sort runs of marks by class, and for NFC and NFKC
+        compose again.
+        """
         if unicodedata.is_normalized(self.form, text):
             return text, range(len(text))
         compatible = "NFKD" if "K" in self.form else "NFD"
@@ -90,7 +101,9 @@ class NormalForm:
 
 
 def _sort_marks(parts: list[tuple[str, int]]) -> None:
-    """Sort each run of marks by combining class, in place; marks of one class keep their order."""
+    """Sort each run of marks by combining class, in place; marks of one class keep
+    their order.
+    """
     start = 0
     for i in range(len(parts) + 1):
         if i == len(parts) or not unicodedata.combining(parts[i][0]):
@@ -101,7 +114,9 @@ def _sort_marks(parts: list[tuple[str, int]]) -> None:
 
 
 def _composed(parts: list[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Join each starter with the marks after it where Unicode has one character for both."""
+    """Join each starter with the marks after it where Unicode has one character for
+    both.
+    """
     result: list[tuple[str, int]] = []
     starter, last_class = None, 0
     for part, change in parts:
@@ -121,9 +136,11 @@ def _composed(parts: list[tuple[str, int]]) -> list[tuple[str, int]]:
 
 
 class Replace:
-    """Every match of an expression becomes `content`, which has the origin of the last character it stands for.
+    """Every match of an expression becomes `content`, which has the origin of the last
+    character it stands for.
 
-    TokenizerError where it would be put in before the first character: it stands for none there, nor after one.
+    TokenizerError where it would be put in before the first character: it stands for
+    none there, nor after one.
     """
 
     def __init__(self, pattern: Finder, content: str):
@@ -147,7 +164,10 @@ class Replace:
 
 
 def spans(pattern: Finder, text: str) -> list[tuple[int, int]]:
-    """Where the expression matches. An empty match directly after another match is none, as in Oniguruma."""
+    """Where the expression matches.
+
+    An empty match directly after another match is none, as in Oniguruma.
+    """
     found: list[tuple[int, int]] = []
     for match in pattern.finditer(text):
         if not found or match.start() != match.end() or match.start() != found[-1][1]:
@@ -156,9 +176,12 @@ def spans(pattern: Finder, text: str) -> list[tuple[int, int]]:
 
 
 class Prepend:
-    """A text before every text that is not empty. It has the origin of the first character.
+    """A text before every text that is not empty.
 
-    TokenizerError for an empty one: `tokenizers` then loses the first character's offsets.
+    It has the origin of the first character.
+
+    TokenizerError for an empty one: `tokenizers` then loses the first character's
+    offsets.
     """
 
     def __init__(self, content: str):
@@ -188,10 +211,12 @@ class Strip:
 
 
 class ByTable:
-    """SentencePiece's table as `tokenizers` applies it: grapheme by grapheme, the shortest rule that begins there.
+    """SentencePiece's table as `tokenizers` applies it: grapheme by grapheme, the
+    shortest rule that begins there.
 
-    A grapheme below six bytes with a rule is replaced whole, though the rule may name its first character only.
-    `CharsMap.replacements` is what SentencePiece itself does: the longest rule at each place.
+    A grapheme below six bytes with a rule is replaced whole, though the rule may name
+    its first character only. `CharsMap.replacements` is what SentencePiece itself does:
+    the longest rule at each place.
     """
 
     def __init__(self, table: CharsMap):
@@ -220,7 +245,9 @@ _GRAPHEME = regex.compile(r"\X")
 
 
 def _put(changes: list[tuple[str, int]], old: str, new: str) -> None:
-    """Write `new` for `old`: surplus characters count as put in, missing ones are charged to the last character."""
+    """Write `new` for `old`: surplus characters count as put in, missing ones are
+    charged to the last character.
+    """
     kept = min(len(old), len(new))
     changes += [(character, int(i >= kept)) for i, character in enumerate(new)]
     if len(new) < len(old) and changes:
@@ -245,11 +272,16 @@ NMT_SPACES = {
 
 
 def nmt(character: str) -> str:
-    """A rewrite for `normalizers.Normalizer`: control characters go, other separators become spaces."""
+    """A rewrite for `normalizers.Normalizer`: control characters go, other separators
+    become spaces.
+    """
     code = ord(character)
     return "" if code in NMT_DROPPED else " " if code in NMT_SPACES else character
 
 
 def without_marks(character: str) -> str:
-    """A rewrite: combining marks of all three categories go. Accents stay on letters that carry them inside."""
+    """A rewrite: combining marks of all three categories go.
+
+    Accents stay on letters that carry them inside.
+    """
     return "" if unicodedata.category(character)[0] == "M" else character

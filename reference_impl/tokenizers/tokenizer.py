@@ -1,4 +1,5 @@
-"""The whole way from a text to an `Encoding` and back: special tokens, normaliser, words, model, template.
+"""The whole way from a text to an `Encoding` and back: special tokens, normaliser,
+words, model, template.
 
     text       "Banks [MASK] rivers"
     pieces     "Banks ", [MASK], " rivers"        special tokens are taken out first, untouched
@@ -7,8 +8,9 @@
     tokens     banks | rivers                      the model cuts words; a word met before is looked up
     template   [CLS] banks [MASK] rivers [SEP]
 
-But: with `specials_in_text=True`, the default as in `tokenizers`, anyone who writes "[SEP]" in a text gets the special
-token. For texts of strangers say False: then it is cut up like other text.
+But: with `specials_in_text=True`, the default as in `tokenizers`, anyone who writes
+"[SEP]" in a text gets the special token. For texts of strangers say False: then it is
+cut up like other text.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -52,20 +54,26 @@ class Model(Protocol):
 
 @dataclass(frozen=True)
 class Use:
-    """What the file of a tokenizer says of truncation and padding: options of `encode` and of `encodings.pad`."""
+    """What the file of a tokenizer says of truncation and padding: options of `encode`
+    and of `encodings.pad`.
+    """
 
     truncation: dict[str, Any] | None = None
     padding: dict[str, Any] | None = None
 
 
 class Tokenizer:
-    """A model with everything around it. `pattern` finds the words; None makes each text one word.
+    """A model with everything around it.
 
-    `specials` are tokens that are taken out of the text first: those that stand for no text, and others with the flags
-    of `AddedToken`. `pad_token` is needed to pad. `trim_offsets` keeps the spaces at both ends of a token out of its
-    offsets, as RoBERTa's tokenizer does, but for one at the text's beginning with `adds_space`. Without `decoder` the
-    model decodes by itself. `bare` is the template for `add_specials=False`. `use` holds while `encode` is not told
-    otherwise. `vocabulary` is the model's and, after it, added tokens that the model does not know.
+    `pattern` finds the words; None makes each text one word.
+
+    `specials` are tokens that are taken out of the text first: those that stand for no
+    text, and others with the flags of `AddedToken`. `pad_token` is needed to pad.
+    `trim_offsets` keeps the spaces at both ends of a token out of its offsets, as
+    RoBERTa's tokenizer does, but for one at the text's beginning with `adds_space`.
+    Without `decoder` the model decodes by itself. `bare` is the template for
+    `add_specials=False`. `use` holds while `encode` is not told otherwise. `vocabulary`
+    is the model's and, after it, added tokens that the model does not know.
     """
 
     def __init__(
@@ -105,11 +113,13 @@ class Tokenizer:
             adds_space,
         )
         self.decoder, self.bare, self.use = decoder, bare, use
-        # Of Unigram, `tokenizers` shows the characters that are unknown, of other models the unknown token.
+        # Of Unigram, `tokenizers` shows the characters that are unknown, of other
+        # models the unknown token.
         self._id_shown_as_text = (
             getattr(model, "unknown_id", None) if hasattr(model, "scores") else None
         )
-        # For each word that was met: ids, tokens, and of each token the places of its first and last character.
+        # For each word that was met: ids, tokens, and of each token the places of its
+        # first and last character.
         self._known_words: dict[
             str, tuple[list[int], list[str], list[tuple[int, int]]]
         ] = {}
@@ -126,10 +136,12 @@ class Tokenizer:
         stride: int = 0,
         side: str = "right",
     ) -> Encoding:
-        """One text, or two, as an encoding of at most `max_length` tokens, special tokens included.
+        """One text, or two, as an encoding of at most `max_length` tokens, special
+        tokens included.
 
-        What is cut off from the end (`side="left"`: the beginning) comes in `overflow`, in windows that overlap by
-        `stride` tokens; when both texts of a pair are cut, `overflow` stays empty.
+        What is cut off from the end (`side="left"`: the beginning) comes in `overflow`,
+        in windows that overlap by `stride` tokens; when both texts of a pair are cut,
+        `overflow` stays empty.
         """
         if max_length is None and self.use.truncation:
             return self.encode(
@@ -189,7 +201,10 @@ class Tokenizer:
         padding_side: str = "right",
         **options,
     ) -> list[Encoding]:
-        """Many texts or pairs, padded to the longest of them, or to `length`. `options` are those of `encode`."""
+        """Many texts or pairs, padded to the longest of them, or to `length`.
+
+        `options` are those of `encode`.
+        """
         padding = self.use.padding or {
             "pad_token": self.pad_token,
             "pad_id": self._pad_id(),
@@ -206,10 +221,11 @@ class Tokenizer:
     def encode_iterable(
         self, chunks: Iterable[str], specials_in_text: bool = True
     ) -> Iterator[int]:
-        """The ids of a text that comes in chunks, one by one, without a template: those of the whole text.
+        """The ids of a text that comes in chunks, one by one, without a template: those
+        of the whole text.
 
-        Held are one chunk, one unfinished word, and the words that were met. TokenizerError for a tokenizer whose
-        words depend on more of the text than that.
+        Held are one chunk, one unfinished word, and the words that were met.
+        TokenizerError for a tokenizer whose words depend on more of the text than that.
         """
         plain = all(
             token == AddedToken(token.content, token.special)
@@ -256,7 +272,9 @@ class Tokenizer:
         return self.vocabulary.id(self.pad_token)
 
     def decode(self, ids: Sequence[int], skip_specials: bool = True) -> str:
-        """The text that the ids stand for; special tokens are left out unless told otherwise."""
+        """The text that the ids stand for; special tokens are left out unless told
+        otherwise.
+        """
         if self.decoder is None:
             special_ids = set(self.specials.values()) if skip_specials else set()
             return self.model.decode([id for id in ids if id not in special_ids])
@@ -302,7 +320,10 @@ class Tokenizer:
     def _add_words(
         self, result: Encoding, text: str, origins: Sequence[int], num_words: int
     ) -> int:
-        """Add the tokens of normalised text whose characters come from `origins`. Returns the number of words."""
+        """Add the tokens of normalised text whose characters come from `origins`.
+
+        Returns the number of words.
+        """
         ids, tokens, offsets, word_ids = (
             result.ids,
             result.tokens,

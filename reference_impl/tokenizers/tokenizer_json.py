@@ -1,13 +1,15 @@
 """Read `tokenizer.json`, the file in which `tokenizers` keeps a whole tokenizer.
 
-Its parts are objects with a "type", one for each step. What the steps become stands in `json_steps.py`; here are the
-model, the added tokens, the post-processor, and what the file says of truncation and padding.
+Its parts are objects with a "type", one for each step. What the steps become stands in
+`json_steps.py`; here are the model, the added tokens, the post-processor, and what the
+file says of truncation and padding.
 
-Refused by default: a part, a field or a value that is not known raises TokenizerError with its name (`strict.py`).
-What the file leaves to its reader is done as `tokenizers` does it.
+Refused by default: a part, a field or a value that is not known raises TokenizerError
+with its name (`strict.py`). What the file leaves to its reader is done as `tokenizers`
+does it.
 
-But: a character without a token, in a BPE model without an unknown token, is an error here, where `tokenizers` drops
-it. Writing is in `tokenizer_json_writing.py`.
+But: a character without a token, in a BPE model without an unknown token, is an error
+here, where `tokenizers` drops it. Writing is in `tokenizer_json_writing.py`.
 """
 
 import json
@@ -36,10 +38,12 @@ _SURROGATE = regex.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def load(path: str | Path, limits: bool = True) -> Tokenizer:
-    """The tokenizer of a `tokenizer.json`. TokenizerError names the part that is missing, broken or not known.
+    """The tokenizer of a `tokenizer.json`.
 
-    What the file says of truncation and padding holds while `encode` is not told otherwise, as in `tokenizers`;
-    `limits=False` leaves it out, as `transformers` does.
+    TokenizerError names the part that is missing, broken or not known.
+
+    What the file says of truncation and padding holds while `encode` is not told
+    otherwise, as in `tokenizers`; `limits=False` leaves it out, as `transformers` does.
     """
     written = read_bytes(path)
     try:
@@ -51,7 +55,9 @@ def load(path: str | Path, limits: bool = True) -> Tokenizer:
 
 
 def _parsed(written: bytes) -> Any:
-    """The value of a JSON file, as strict as the format: Python also reads NaN, and halves of surrogate pairs."""
+    """The value of a JSON file, as strict as the format: Python also reads NaN, and
+    halves of surrogate pairs.
+    """
     data = json.loads(written, object_pairs_hook=_once, parse_constant=_no_number)
     if _SURROGATE.search(written) and (
         half := regex.search("[\ud800-\udfff]", json.dumps(data, ensure_ascii=False))
@@ -132,7 +138,10 @@ def _tokenizer(data: Any, limits: bool) -> Tokenizer:
 
 
 def _same(data: Any, known: Any) -> bool:
-    """Whether two pre-tokenizers are one. Trimming offsets is the post-processor's work."""
+    """Whether two pre-tokenizers are one.
+
+    Trimming offsets is the post-processor's work.
+    """
     if isinstance(data, dict) and isinstance(known, dict):
         fields = (data.keys() | known.keys()) - {"trim_offsets"}
         return all(
@@ -279,7 +288,8 @@ def _bpe(part: Part, steps: list, pattern: regex.Pattern | None) -> Model:
         and not suffix
         and all(character in vocabulary for character in CHARACTER_OF)
     ):
-        # With a token for every byte nothing is unknown, and the words need not be drawn as bytes one by one.
+        # With a token for every byte nothing is unknown, and the words need not be
+        # drawn as bytes one by one.
         return ByteLevelBPE(vocabulary, merges, pattern, ignore)
     if (prefix or suffix) and fallback:
         raise TokenizerError(
@@ -314,7 +324,9 @@ def _merge(merge: Any) -> tuple[str, str]:
 def _post_processor(
     data: Any, vocabulary: Vocabulary
 ) -> tuple[Template, Template, bool, bool]:
-    """The template, the one without special tokens, and whether offsets are trimmed, and whether a space was added."""
+    """The template, the one without special tokens, and whether offsets are trimmed,
+    and whether a space was added.
+    """
     template, bare, trim, adds_space = Template(), Template(), False, False
     with_template = False
     for type_, part_data in _processors(data):
@@ -343,7 +355,8 @@ def _post_processor(
                 bare = template.without_specials()
                 continue
             cls, sep = (_named(part, field, vocabulary) for field in ("cls", "sep"))
-            # BERT's second text is of type 1; RoBERTa knows one type, and puts two signs between the texts.
+            # BERT's second text is of type 1; RoBERTa knows one type, and puts two
+            # signs between the texts.
             kind, between = (
                 (1, ((sep, 0),))
                 if type_ == "BertProcessing"
@@ -386,7 +399,9 @@ def _processors(data: Any) -> list[tuple[str, Any]]:
 
 
 def _named(part: Part, field: str, vocabulary: Vocabulary) -> str:
-    """A special token that a post-processor names with its id, which must be the vocabulary's."""
+    """A special token that a post-processor names with its id, which must be the
+    vocabulary's.
+    """
     named = part.take(field, list)
     if list(map(type, named)) != [str, int]:
         raise TokenizerError(

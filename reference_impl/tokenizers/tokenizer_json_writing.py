@@ -1,11 +1,10 @@
 """Write `tokenizer.json`, for tokenizers that were made here.
 
-What the format can say of a tokenizer is written; of anything else TokenizerError says what it is.
-`tokenizer_json.load`
-and `tokenizers` read the file.
+What the format can say of a tokenizer is written; of anything else TokenizerError says
+what it is. `tokenizer_json.load` and `tokenizers` read the file.
 
-But: a tokenizer that was read from a file with steps of its own (`WordCuts`, a `Chain` of normalisers, a decoder) is
-not written again: copy the file.
+But: a tokenizer that was read from a file with steps of its own (`WordCuts`, a `Chain`
+of normalisers, a decoder) is not written again: copy the file.
 """
 
 import json
@@ -48,7 +47,10 @@ STEPS = (
 
 
 def save(tokenizer: Tokenizer, path: str | Path) -> None:
-    """Write a `tokenizer.json` that `load` and `tokenizers` read. TokenizerError if a part can't be written so."""
+    """Write a `tokenizer.json` that `load` and `tokenizers` read.
+
+    TokenizerError if a part can't be written so.
+    """
     pre_tokenizer = next(
         (known for pattern, known in PRE_TOKENIZERS if tokenizer.pattern is pattern),
         None,

@@ -1,15 +1,18 @@
-"""Unigram: every piece has a probability, and a word is cut so that the product of its pieces is the largest.
+"""Unigram: every piece has a probability, and a word is cut so that the product of its
+pieces is the largest.
 
-Kudo 2018, "Subword Regularization", section 3.2; the model of SentencePiece, and of T5, ALBERT and XLNet. A word has
-many cuts. They form a lattice: its nodes are the places between characters, its edges the pieces of the vocabulary
-that stand there. A path from start to end is a cut, and its score is the sum of the log probabilities on the way.
+Kudo 2018, "Subword Regularization", section 3.2; the model of SentencePiece, and of T5,
+ALBERT and XLNet. A word has many cuts. They form a lattice: its nodes are the places
+between characters, its edges the pieces of the vocabulary that stand there. A path from
+start to end is a cut, and its score is the sum of the log probabilities on the way.
 
     best path                Viterbi: for each node the best way to reach it
     n best paths             A*: Viterbi's scores say exactly how good the rest of a path can be
     a random path            draw p(cut) ^ theta / sum, backwards, from the sums over all ways to each node
     expected piece counts    forward and backward sums (the E step of training, `unigram_training.py`)
 
-A character without a piece gets an unknown edge, ten below the worst score, so that it is used only where it must be.
+A character without a piece gets an unknown edge, ten below the worst score, so that it
+is used only where it must be.
 
 But:
 - Scores are added in float64. `sentencepiece` adds in float32, so among nearly equal cuts it may choose another.
@@ -38,7 +41,9 @@ class Edge(NamedTuple):
 
 
 class Unigram:
-    """Pieces with their log probabilities. `unknown` is the token for characters without a piece.
+    """Pieces with their log probabilities.
+
+    `unknown` is the token for characters without a piece.
 
     Without one, a word that can't be cut is an error.
     """
@@ -64,7 +69,9 @@ class Unigram:
         self._longest = max(map(len, self._id_of), default=1)
 
     def edges(self, word: str) -> list[list[Edge]]:
-        """The lattice: entry i lists the edges that begin before character i, shortest first."""
+        """The lattice: entry i lists the edges that begin before character i, shortest
+        first.
+        """
         return [self._edges_from(word, start) for start in range(len(word))]
 
     def _edges_from(self, word: str, start: int) -> list[Edge]:
@@ -80,7 +87,10 @@ class Unigram:
         return found
 
     def best(self, word: str) -> list[Edge]:
-        """The best path (Viterbi). Of equally good ones, the one whose last piece is the longest."""
+        """The best path (Viterbi).
+
+        Of equally good ones, the one whose last piece is the longest.
+        """
         scores, arrivals = _best_scores(self.edges(word))
         path, end = [], len(word)
         while end > 0:
@@ -94,7 +104,10 @@ class Unigram:
         return path[::-1]
 
     def tokenize(self, word: str) -> list[Piece]:
-        """The tokens of the best path with their places. Neighbouring unknown characters become one unknown token."""
+        """The tokens of the best path with their places.
+
+        Neighbouring unknown characters become one unknown token.
+        """
         return self.fuse_unknown(self.best(word))
 
     def fuse_unknown(self, path: Sequence[Edge]) -> list[Piece]:
@@ -116,11 +129,14 @@ class Unigram:
         return [word[piece.start : piece.end] for piece in self.tokenize(word)]
 
     def n_best(self, word: str, n: int) -> list[tuple[list[str], float]]:
-        """The n best cuts with their log probabilities, best first; fewer if there are not so many."""
+        """The n best cuts with their log probabilities, best first; fewer if there are
+        not so many.
+        """
         edges = self.edges(word)
         scores, _ = _best_scores(edges)
         arriving = _by_end(edges, len(word))
-        # An entry: minus the best total that this ending allows, its place, its own score, the pieces from there on.
+        # An entry: minus the best total that this ending allows, its place, its own
+        # score, the pieces from there on.
         agenda: list[tuple[float, int, float, tuple[str, ...]]] = [
             (-scores[-1], len(word), 0.0, ())
         ]
@@ -143,9 +159,12 @@ class Unigram:
         return found
 
     def sample(self, word: str, theta: float, rng: random.Random) -> list[str]:
-        """A random cut, drawn with probability p ^ theta / Z. theta = 0: all cuts alike; large: nearly always the best.
+        """A random cut, drawn with probability p ^ theta / Z.
 
-        Kudo's subword regularisation: a model that sees a word cut in many ways learns what the pieces share.
+        theta = 0: all cuts alike; large: nearly always the best.
+
+        Kudo's subword regularisation: a model that sees a word cut in many ways learns
+        what the pieces share.
         """
         edges = [
             [edge._replace(score=theta * edge.score) for edge in starting]
@@ -167,7 +186,9 @@ class Unigram:
         return pieces[::-1]
 
     def expected_counts(self, word: str) -> tuple[dict[int, float], float]:
-        """How often each piece occurs in a cut of the word, on average over all cuts, and log p(word)."""
+        """How often each piece occurs in a cut of the word, on average over all cuts,
+        and log p(word).
+        """
         edges = self.edges(word)
         forward, backward = _forward(edges), _backward(edges)
         total = forward[-1]
@@ -185,7 +206,9 @@ class Unigram:
 
 
 def _best_scores(edges: list[list[Edge]]) -> tuple[list[float], list[Edge | None]]:
-    """For each place the best score with which it can be reached, and the last edge on that way."""
+    """For each place the best score with which it can be reached, and the last edge on
+    that way.
+    """
     scores = [0.0] + [-math.inf] * len(edges)
     arrivals: list[Edge | None] = [None] * len(scores)
     for starting in edges:

@@ -1,6 +1,8 @@
-"""Training a unigram model: start with far too many pieces, weigh them by EM, throw out the least useful, repeat.
+"""Training a unigram model: start with far too many pieces, weigh them by EM, throw out
+the least useful, repeat.
 
-Kudo 2018, section 3.2, with the details of SentencePiece's trainer, which `tokenizers` follows:
+Kudo 2018, section 3.2, with the details of SentencePiece's trainer, which `tokenizers`
+follows:
 
 1. Seeds: all characters, and every substring that goes on in at least two ways. (One that is always followed by the
    same character is no use: the longer substring serves as well.) Weight: occurrences in different words x length.
@@ -9,9 +11,10 @@ Kudo 2018, section 3.2, with the details of SentencePiece's trainer, which `toke
 3. Prune: how much likelihood would be lost if a piece were replaced by its own best cut? Keep the best three quarters.
    Pieces without another cut stay. Back to 2, until 1.1 times the wanted size is reached; then keep the best.
 
-All lattices of all words are one set of arrays here: an edge is (from place, to place, piece), and a step of the
-forward, backward or Viterbi pass handles all edges that end at the k-th place of any word. `Unigram.expected_counts`
-is the same for one word in plain Python; a test holds them equal.
+All lattices of all words are one set of arrays here: an edge is (from place, to place,
+piece), and a step of the forward, backward or Viterbi pass handles all edges that end
+at the k-th place of any word. `Unigram.expected_counts` is the same for one word in
+plain Python; a test holds them equal.
 
 But:
 - Text is counted by words, as the pre-tokenizer cuts them. SentencePiece counts whole sentences.
@@ -51,8 +54,9 @@ def train_unigram(
 ) -> Unigram:
     """Learn a model of at most `vocab_size` pieces from words with their counts.
 
-    The vocabulary is: `specials`, `unknown` if it is not among them, then the pieces by falling score. Every
-    character of the words is a piece. Raises TokenizerError if `vocab_size` has no room for them, or without words.
+    The vocabulary is: `specials`, `unknown` if it is not among them, then the pieces by
+    falling score. Every character of the words is a piece. Raises TokenizerError if
+    `vocab_size` has no room for them, or without words.
     """
     words = {word: count for word, count in word_counts.items() if word and count > 0}
     characters = {character for word in words for character in word}
@@ -94,7 +98,8 @@ def _finish(
     specials: Sequence[str],
     unknown: str,
 ) -> Unigram:
-    # A character that EM dropped comes back with the lowest score, plus a little so that no two are the same.
+    # A character that EM dropped comes back with the lowest score, plus a little so
+    # that no two are the same.
     lowest = min(pieces.values())
     missing = sorted(characters - pieces.keys())
     chosen = {c: pieces[c] for c in pieces if c in characters}
@@ -110,9 +115,11 @@ def _finish(
 
 
 class Substrings:
-    """Every substring of the words, of at most `longest` characters: where it stands, and a number for its text.
+    """Every substring of the words, of at most `longest` characters: where it stands,
+    and a number for its text.
 
-    A word of n characters has n + 1 places, and the places of all words are numbered through.
+    A word of n characters has n + 1 places, and the places of all words are numbered
+    through.
     """
 
     def __init__(self, words: Mapping[str, int], longest: int):
@@ -147,7 +154,10 @@ class Substrings:
 
 
 def seed_pieces(substrings: Substrings, max_seeds: int) -> Scored:
-    """The pieces to start with. Substrings are counted once a different word, characters as often as they occur."""
+    """The pieces to start with.
+
+    Substrings are counted once a different word, characters as often as they occur.
+    """
     names, number = list(substrings.number_of), substrings.number
     occurrences = np.bincount(number).tolist()
     counts = np.bincount(number, substrings.counts[substrings.word]).tolist()
@@ -178,7 +188,10 @@ def seed_pieces(substrings: Substrings, max_seeds: int) -> Scored:
 
 
 def m_step(expected: Mapping[str, float]) -> Scored:
-    """New log probabilities from expected counts. Pieces expected less than half a time are dropped."""
+    """New log probabilities from expected counts.
+
+    Pieces expected less than half a time are dropped.
+    """
     kept = {piece: count for piece, count in expected.items() if count >= 0.5}
     log_total = digamma(sum(kept.values()))
     return {
@@ -188,7 +201,10 @@ def m_step(expected: Mapping[str, float]) -> Scored:
 
 
 def prune(lattice: "Lattice", pieces: Scored, size: int) -> Scored:
-    """Drop the pieces whose absence costs the least likelihood, until `size` are left. Characters always stay."""
+    """Drop the pieces whose absence costs the least likelihood, until `size` are left.
+
+    Characters always stay.
+    """
     losses = removal_losses(lattice, pieces)
     characters = [piece for piece in pieces if len(piece) == 1]
     ranked = sorted(losses, key=losses.get, reverse=True)
@@ -199,9 +215,12 @@ def prune(lattice: "Lattice", pieces: Scored, size: int) -> Scored:
 
 
 def removal_losses(lattice: "Lattice", pieces: Scored) -> dict[str, float]:
-    """How much log likelihood each piece is worth. A piece that no best cut uses is worth nothing and is left out.
+    """How much log likelihood each piece is worth.
 
-    Estimated: all uses of the piece go to the pieces of its own next best cut, and nothing else changes.
+    A piece that no best cut uses is worth nothing and is left out.
+
+    Estimated: all uses of the piece go to the pieces of its own next best cut, and
+    nothing else changes.
     """
     names, scores = list(pieces), list(pieces.values())
     used = lattice.best_counts(scores)
@@ -230,8 +249,9 @@ def removal_losses(lattice: "Lattice", pieces: Scored) -> dict[str, float]:
 class Lattice:
     """The lattices of many words as arrays: of all substrings, those that are pieces.
 
-    E edges: `source`, `target` (places), `piece` (index into the pieces; their number itself for an unknown
-    character), `word`. `whole_words=False` leaves out the piece that is the whole word.
+    E edges: `source`, `target` (places), `piece` (index into the pieces; their number
+    itself for an unknown character), `word`. `whole_words=False` leaves out the piece
+    that is the whole word.
     """
 
     def __init__(
@@ -258,13 +278,17 @@ class Lattice:
             edge &= (source > self.first[word]) | (target < self.last[word])
         self.piece, self.word = piece[edge], word[edge]  # (E,), (E,)
         self.source, self.target = source[edge], target[edge]  # (E,), (E,)
-        # A pass forward takes all edges that end at the first place of their word, then the second, and so on.
+        # A pass forward takes all edges that end at the first place of their word, then
+        # the second, and so on.
         begin = self.first[self.word]
         self._forward = np.lexsort((self.source, self.target, self.target - begin))
         self._backward = np.lexsort((self.target, self.source, begin - self.source))
 
     def keep_only(self, kept: Sequence[int]) -> None:
-        """Keep the pieces with these indices, in this order. A character whose piece goes becomes unknown."""
+        """Keep the pieces with these indices, in this order.
+
+        A character whose piece goes becomes unknown.
+        """
         renumbered = np.full(self.num_pieces + 1, -1)
         renumbered[list(kept)] = np.arange(len(kept))
         self.num_pieces = renumbered[-1] = len(kept)
@@ -283,7 +307,9 @@ class Lattice:
     def _steps(
         self, order: np.ndarray, at: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """A pass, step by step: edges sorted by the place `at`, where each place begins in them, and the places."""
+        """A pass, step by step: edges sorted by the place `at`, where each place begins
+        in them, and the places.
+        """
         places = at[order]
         depths = places - self.first[self.word[order]]
         begins = np.flatnonzero(np.diff(depths, prepend=-1))
@@ -339,7 +365,9 @@ class Lattice:
     def best_counts(
         self, scores: Sequence[float]
     ) -> Float[np.ndarray, "P_and_unknown"]:
-        """How often each piece, and after them the unknown character, is used in the best cuts."""
+        """How often each piece, and after them the unknown character, is used in the
+        best cuts.
+        """
         edges = self.best_edges(scores)
         return np.bincount(
             self.piece[edges], self.counts[self.word[edges]], self.num_pieces + 1

@@ -1,7 +1,7 @@
 """Tokens and their ids, both ways, and the error that every tokenizer raises.
 
-A vocabulary is a list: the id of a token is its place. Files and trainers must agree on that, so holes and repeated
-tokens are refused here, once, for all of them.
+A vocabulary is a list: the id of a token is its place. Files and trainers must agree on
+that, so holes and repeated tokens are refused here, once, for all of them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,7 +13,10 @@ MAX_KNOWN_WORDS = 1_000_000
 
 
 class TokenizerError(ValueError):
-    """A text, id, vocabulary or file does not fit the tokenizer. The message names both sides."""
+    """A text, id, vocabulary or file does not fit the tokenizer.
+
+    The message names both sides.
+    """
 
 
 def read_bytes(path: str | Path) -> bytes:
@@ -27,7 +30,9 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 class Piece(NamedTuple):
-    """One token in a word: its id, and where it starts and ends in the word, in characters, end exclusive."""
+    """One token in a word: its id, and where it starts and ends in the word, in
+    characters, end exclusive.
+    """
 
     id: int
     start: int
@@ -35,10 +40,13 @@ class Piece(NamedTuple):
 
 
 class Vocabulary:
-    """An ordered set of tokens. `id_of` maps a token to its id, `tokens` an id to its token.
+    """An ordered set of tokens.
 
-    Takes the tokens in the order of their ids, or a mapping from token to id that uses 0 to n - 1 once each.
-    Raises TokenizerError for a token or an id that occurs twice, and for a hole.
+    `id_of` maps a token to its id, `tokens` an id to its token.
+
+    Takes the tokens in the order of their ids, or a mapping from token to id that uses
+    0 to n - 1 once each. Raises TokenizerError for a token or an id that occurs twice,
+    and for a hole.
     """
 
     def __init__(self, tokens: Iterable[str] | Mapping[str, int]):
@@ -74,7 +82,10 @@ class Vocabulary:
             ) from None
 
     def token(self, id: int) -> str:
-        """The token of an id; TokenizerError if there is no such id. Negative ids are no short-cut for the end."""
+        """The token of an id; TokenizerError if there is no such id.
+
+        Negative ids are no short-cut for the end.
+        """
         if not 0 <= id < len(self.tokens):
             raise TokenizerError(
                 f"id {id} is outside the vocabulary, whose ids are 0 to {len(self) - 1}"
@@ -93,4 +104,5 @@ def _by_id(id_of: Mapping[str, int]) -> list[str]:
         if tokens[i] is not None:
             raise TokenizerError(f"id {i} is given to {tokens[i]!r} and to {token!r}")
         tokens[i] = token
-    return tokens  # every place is filled: as many ids as places, each in range, none used twice
+    # every place is filled: as many ids as places, each in range, none used twice
+    return tokens

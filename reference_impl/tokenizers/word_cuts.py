@@ -1,14 +1,16 @@
 """Pre-tokenizing in several steps, as `tokenizer.json` describes it.
 
-One expression (`pretokenizers.py`) finds the words of GPT-2 or BERT. Other models need a row of steps: LLaMA 3 cuts by
-an expression and keeps what lies between its matches; T5 cuts at spaces and puts a sign before each word; StarCoder
-takes digits out first. A step gets words and gives words, and each word knows from which character of the text each of
-its own came.
+One expression (`pretokenizers.py`) finds the words of GPT-2 or BERT. Other models need
+a row of steps: LLaMA 3 cuts by an expression and keeps what lies between its matches;
+T5 cuts at spaces and puts a sign before each word; StarCoder takes digits out first. A
+step gets words and gives words, and each word knows from which character of the text
+each of its own came.
 
     Cut(regex.compile(" "), "MergedWithNext")     "a bc"  ->  "a", " bc"
 
-The five behaviours of `Cut` say what becomes of a match: it goes (Removed), it is a word (Isolated), it joins the
-word before it or the word after it (MergedWithPrevious, MergedWithNext), or it joins its own kind (Contiguous).
+The five behaviours of `Cut` say what becomes of a match: it goes (Removed), it is a
+word (Isolated), it joins the word before it or the word after it (MergedWithPrevious,
+MergedWithNext), or it joins its own kind (Contiguous).
 """
 
 from collections.abc import Callable, Sequence
@@ -34,7 +36,10 @@ SCHEMES = ("always", "first", "never")
 
 
 class WordCuts:
-    """Steps, one after the other, each over all words that the one before it gave. Empty words are left out."""
+    """Steps, one after the other, each over all words that the one before it gave.
+
+    Empty words are left out.
+    """
 
     def __init__(self, *steps: Step):
         self.steps = steps
@@ -48,7 +53,9 @@ class WordCuts:
 
 
 class Cut:
-    """Cut where an expression matches; `invert` cuts at what lies between the matches instead."""
+    """Cut where an expression matches; `invert` cuts at what lies between the matches
+    instead.
+    """
 
     def __init__(self, pattern: Finder, behaviour: str, invert: bool = False):
         if behaviour not in BEHAVIOURS:
@@ -104,17 +111,21 @@ def _join(
 
 
 class SpaceBefore:
-    """A space before each word that does not begin with one. It has the place of the word's first character."""
+    """A space before each word that does not begin with one.
+
+    It has the place of the word's first character.
+    """
 
     def __call__(self, word: Word) -> list[Word]:
         return [_with_sign(word, " ")]
 
 
 class Metaspace:
-    """Each space becomes a sign, words that do not begin with it get one, and the text is cut before each sign.
+    """Each space becomes a sign, words that do not begin with it get one, and the text
+    is cut before each sign.
 
-    `scheme` "first" puts it before the first word of the text alone, "never" before none. `cut=False` leaves words
-    whole.
+    `scheme` "first" puts it before the first word of the text alone, "never" before
+    none. `cut=False` leaves words whole.
     """
 
     def __init__(self, sign: str, scheme: str, cut: bool):
@@ -150,7 +161,9 @@ class Pieces:
 
 
 class ToBytes:
-    """Each byte of a word as one printable character (`byte_level.py`), all bytes of a character from its place."""
+    """Each byte of a word as one printable character (`byte_level.py`), all bytes of a
+    character from its place.
+    """
 
     def __call__(self, word: Word) -> list[Word]:
         text, origins = word

@@ -1,13 +1,15 @@
-"""WordPiece: cut a word into the longest pieces that the vocabulary knows, from left to right.
+"""WordPiece: cut a word into the longest pieces that the vocabulary knows, from left to
+right.
 
-BERT's tokenizer (Devlin et al. 2019; `WordpieceTokenizer` of its release; the name is Schuster and Nakajima's, 2012).
-A piece that continues a word is written with "##" before it, so "play" at the start and "##play" inside are two
-tokens with two vectors.
+BERT's tokenizer (Devlin et al. 2019; `WordpieceTokenizer` of its release; the name is
+Schuster and Nakajima's, 2012). A piece that continues a word is written with "##"
+before it, so "play" at the start and "##play" inside are two tokens with two vectors.
 
     tokens: un, ##aff, ##able, ##a, ##ffable      "unaffable"  ->  un, ##aff, ##able
 
-Greedy means that a long first piece is never taken back. If what is left then can't be cut, the whole word becomes
-[UNK], although another cut might have worked: with the tokens ab, a, ##bc alone, "abc" is unknown.
+Greedy means that a long first piece is never taken back. If what is left then can't be
+cut, the whole word becomes [UNK], although another cut might have worked: with the
+tokens ab, a, ##bc alone, "abc" is unknown.
 
 But:
 - Words come from a pre-tokenizer; a piece never crosses words. See `pretokenizers.BERT`.
@@ -28,7 +30,10 @@ so its "it's" comes back as "it ' s"."""
 
 
 class WordPiece:
-    """Greedy longest match first. `unknown` must be in the vocabulary: it stands for a word that can't be cut."""
+    """Greedy longest match first.
+
+    `unknown` must be in the vocabulary: it stands for a word that can't be cut.
+    """
 
     def __init__(
         self,
@@ -46,7 +51,9 @@ class WordPiece:
         self.unknown, self.prefix, self.max_characters = unknown, prefix, max_characters
 
     def tokenize(self, word: str) -> list[Piece]:
-        """The tokens of one word, with their places in it; one unknown token over all of it if it can't be cut."""
+        """The tokens of one word, with their places in it; one unknown token over all
+        of it if it can't be cut.
+        """
         whole = [Piece(self.unknown_id, 0, len(word))] if word else []
         if len(word) > self.max_characters:
             return whole
@@ -73,7 +80,9 @@ class WordPiece:
         return [self.vocabulary.token(piece.id) for piece in self.tokenize(word)]
 
     def decode(self, ids: Sequence[int], clean_up: bool = True) -> str:
-        """The tokens with a space between words; `clean_up` leaves it out before English punctuation and endings."""
+        """The tokens with a space between words; `clean_up` leaves it out before
+        English punctuation and endings.
+        """
         text = ""
         for token in map(self.vocabulary.token, ids):
             if text and token.startswith(self.prefix):

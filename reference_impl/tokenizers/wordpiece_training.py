@@ -1,14 +1,18 @@
-"""Training WordPiece: join the pair whose parts belong together most, not the pair that is most frequent.
+"""Training WordPiece: join the pair whose parts belong together most, not the pair that
+is most frequent.
 
-Schuster and Nakajima 2012, "Japanese and Korean Voice Search", section 3.1: add the unit that raises the likelihood of
-the training text the most. The literature after it quotes
+Schuster and Nakajima 2012, "Japanese and Korean Voice Search", section 3.1: add the
+unit that raises the likelihood of the training text the most. The literature after it
+quotes
 
     score(a, b) = count(ab) / (count(a) count(b))
 
-how much more often they stand side by side than chance would put them there. (Pointwise mutual information of
-chapter 1, up to a constant.) That is not the likelihood itself: with N symbols, each drawn by its frequency, joining a
-rare pair gains about count(ab) (log(N score) - 1), and the score drops count(ab). BPE asks for count(ab) alone.
-"q" + "u" is a WordPiece merge early and a BPE merge late, because "q" is rare but never without "u".
+how much more often they stand side by side than chance would put them there. (Pointwise
+mutual information of chapter 1, up to a constant.) That is not the likelihood itself:
+with N symbols, each drawn by its frequency, joining a rare pair gains about count(ab)
+(log(N score) - 1), and the score drops count(ab). BPE asks for count(ab) alone. "q" +
+"u" is a WordPiece merge early and a BPE merge late, because "q" is rare but never
+without "u".
 
 But:
 - BERT's vocabulary was made by a program that was never published. This score is what the literature gives for it.
@@ -31,12 +35,16 @@ BERT_SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 def symbols_of(word: str) -> tuple[str, ...]:
-    """The characters of a word, all but the first with "##" before them: "map" gives "m", "##a", "##p"."""
+    """The characters of a word, all but the first with "##" before them: "map" gives
+    "m", "##a", "##p".
+    """
     return (word[0], *(CONTINUES + character for character in word[1:]))
 
 
 def join(left: str, right: str) -> str:
-    """The token that two neighbours make: "m" and "##ap" make "map", "##a" and "##p" make "##ap"."""
+    """The token that two neighbours make: "m" and "##ap" make "map", "##a" and "##p"
+    make "##ap".
+    """
     return left + right.removeprefix(CONTINUES)
 
 
@@ -47,10 +55,12 @@ def train_wordpiece(
     min_count: int = 1,
     score: Literal["likelihood", "frequency"] = "likelihood",
 ) -> WordPiece:
-    """Learn a vocabulary of `vocab_size` tokens from words with their counts; pairs rarer than `min_count` don't join.
+    """Learn a vocabulary of `vocab_size` tokens from words with their counts; pairs
+    rarer than `min_count` don't join.
 
-    The vocabulary is: the specials, which must hold "[UNK]"; the characters, sorted; those that continue a word,
-    with "##", sorted; the joined pieces. Raises TokenizerError if `vocab_size` has no room for the characters.
+    The vocabulary is: the specials, which must hold "[UNK]"; the characters, sorted;
+    those that continue a word, with "##", sorted; the joined pieces. Raises
+    TokenizerError if `vocab_size` has no room for the characters.
     """
     words = {symbols_of(word): count for word, count in word_counts.items() if word}
     characters = sorted({character for word in word_counts for character in word})
@@ -74,10 +84,13 @@ def learn_by_likelihood(
     vocab_size: int,
     min_count: int = 1,
 ) -> list[tuple[str, str]]:
-    """The merges in order, best score first, of equals the pair with the lower ids. Appends the pieces to `tokens`.
+    """The merges in order, best score first, of equals the pair with the lower ids.
 
-    A merge makes its two parts rarer, so every other pair that holds one of them scores higher than before. Those
-    are put on the heap again; entries that were right once and are no longer are dropped when they come to the top.
+    Appends the pieces to `tokens`.
+
+    A merge makes its two parts rarer, so every other pair that holds one of them scores
+    higher than before. Those are put on the heap again; entries that were right once
+    and are no longer are dropped when they come to the top.
     """
     id_of = {token: i for i, token in enumerate(tokens)}
     state = IndexedWords(words, id_of)
@@ -122,7 +135,10 @@ def learn_by_likelihood(
 
 
 def _score(state: IndexedWords, pair: IdPair, min_count: int) -> float:
-    """count(ab) / (count(a) count(b)), 0 for a pair that is too rare. Equal fractions give equal floats."""
+    """count(ab) / (count(a) count(b)), 0 for a pair that is too rare.
+
+    Equal fractions give equal floats.
+    """
     count = state.pair_counts.get(pair, 0)
     return (
         count / (state.symbol_counts[pair[0]] * state.symbol_counts[pair[1]])

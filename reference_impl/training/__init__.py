@@ -1,4 +1,5 @@
-"""How a model learns: one loop for all of them, and what it needs, in the order in which a step meets it.
+"""How a model learns: one loop for all of them, and what it needs, in the order in
+which a step meets it.
 
 schedules      the learning rate at each step: warm-up, then cosine, linear or constant
 optimizer      AdamW and its groups: what decays and what does not; clipping

@@ -1,12 +1,14 @@
 """Stop at any moment, go on as if nothing had happened.
 
-A checkpoint is a folder `checkpoints/step-00001000` with `model.safetensors`, `optimizer.safetensors` and
-`training.json`. It is written under another name and renamed when it is whole, so a process that is killed while
-writing leaves the one before. The last two are kept; if the newest is damaged, the one before it is taken, with a
-warning.
+A checkpoint is a folder `checkpoints/step-00001000` with `model.safetensors`,
+`optimizer.safetensors` and `training.json`. It is written under another name and
+renamed when it is whole, so a process that is killed while writing leaves the one
+before. The last two are kept; if the newest is damaged, the one before it is taken,
+with a warning.
 
-Together with batches that are a function of their number, and torch seeded for each (see `loop`), this is all the state
-that there is: a training that goes on ends with the same weights, bit for bit. States of generators need no keeping.
+Together with batches that are a function of their number, and torch seeded for each
+(see `loop`), this is all the state that there is: a training that goes on ends with the
+same weights, bit for bit. States of generators need no keeping.
 
 Not here: Hugging Face's names (see `weights`), shards of a checkpoint.
 """
@@ -36,7 +38,9 @@ class CheckpointError(ValueError):
 
 
 def model_tensors(model: nn.Module) -> dict[str, Tensor]:
-    """Parameters and buffers that make up the model's state, each once: tied weights under their first name."""
+    """Parameters and buffers that make up the model's state, each once: tied weights
+    under their first name.
+    """
     names = {}
     for name, tensor in model.state_dict(keep_vars=True).items():
         names.setdefault(id(tensor), (name, tensor))
@@ -44,7 +48,9 @@ def model_tensors(model: nn.Module) -> dict[str, Tensor]:
 
 
 def describe_model(model: nn.Module) -> dict:
-    """What a checkpoint's model is compared by: class, configuration, and each tensor's kind and shape."""
+    """What a checkpoint's model is compared by: class, configuration, and each tensor's
+    kind and shape.
+    """
     return {
         "class": type(model).__name__,
         "config": repr(getattr(model, "config", None)),
@@ -56,7 +62,10 @@ def describe_model(model: nn.Module) -> dict:
 
 
 def describe_config(config) -> dict[str, str]:
-    """The settings that decide the weights, as text. Where a constant rate ends changes none before."""
+    """The settings that decide the weights, as text.
+
+    Where a constant rate ends changes none before.
+    """
     free = (*FREE, "num_steps") if config.schedule == "constant" else FREE
     return {
         name: repr(value)
@@ -143,7 +152,8 @@ class Checkpoints:
             shutil.rmtree(old)
 
     def resume(self) -> tuple[int, int]:
-        """Put the newest whole checkpoint into model and optimiser; return its step and terms, or (0, 0) for none.
+        """Put the newest whole checkpoint into model and optimiser; return its step and
+        terms, or (0, 0) for none.
 
         Raises CheckpointError if it is of another model or of other settings.
         """
@@ -235,7 +245,10 @@ class Checkpoints:
 
 
 def read_checkpoint(path: Path) -> tuple[dict, dict[str, dict[str, Tensor]]]:
-    """What is in a checkpoint's folder: the rest, and the tensors of each file. Raises WeightsError if damaged."""
+    """What is in a checkpoint's folder: the rest, and the tensors of each file.
+
+    Raises WeightsError if damaged.
+    """
     rest = read_json(path / REST)
     missing = [
         key

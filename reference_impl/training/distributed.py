@@ -1,15 +1,19 @@
 """The same loop in several processes, each with its share of the micro-batches.
 
-Started by `torchrun --nproc-per-node 2 script.py`. Two ways: every process holds the whole model and gradients are
-added up (DDP; Li et al. 2020), or each holds a part of every weight, gradient and optimiser state, and borrows the rest
-for the moment in which it computes (fully sharded; Rajbhandari et al. 2020, section 5, stage 3; torch's FSDP2).
+Started by `torchrun --nproc-per-node 2 script.py`. Two ways: every process holds the
+whole model and gradients are added up (DDP; Li et al. 2020), or each holds a part of
+every weight, gradient and optimiser state, and borrows the rest for the moment in which
+it computes (fully sharded; Rajbhandari et al. 2020, section 5, stage 3; torch's FSDP2).
 
-Micro-batch n of a step goes to process n mod size. All count their terms, and the sum of all gradients is divided by
-the sum of all counts: as if one process had taken the whole step.
+Micro-batch n of a step goes to process n mod size. All count their terms, and the sum
+of all gradients is divided by the sum of all counts: as if one process had taken the
+whole step.
 
-The objective runs inside the wrapped module, so that it may call any method of the model.
+The objective runs inside the wrapped module, so that it may call any method of the
+model.
 
-Not here: tensor and pipeline parallelism, checkpoints in shards (each process reads the whole one).
+Not here: tensor and pipeline parallelism, checkpoints in shards (each process reads the
+whole one).
 """
 
 import contextlib
@@ -76,7 +80,9 @@ class Processes:
         )
 
     def wrap(self, loss: Loss, way: str) -> nn.Module:
-        """Replicas or shards of the model within `loss`, which is changed in place; alone, `loss` itself."""
+        """Replicas or shards of the model within `loss`, which is changed in place;
+        alone, `loss` itself.
+        """
         if way not in WAYS:
             raise ValueError(f"parallel {way!r} is none of {', '.join(WAYS)}")
         if self.size == 1:
@@ -108,7 +114,9 @@ class Processes:
 
 
 def gathering(loss: nn.Module, last: bool) -> contextlib.AbstractContextManager:
-    """Within this, backward adds gradients up over the processes only if this is the step's last micro-batch."""
+    """Within this, backward adds gradients up over the processes only if this is the
+    step's last micro-batch.
+    """
     if isinstance(loss, DistributedDataParallel) and not last:
         return loss.no_sync()
     if hasattr(loss, "set_requires_gradient_sync"):
@@ -118,7 +126,9 @@ def gathering(loss: nn.Module, last: bool) -> contextlib.AbstractContextManager:
 
 @contextlib.contextmanager
 def resting(loss: nn.Module, model: nn.Module):
-    """The model as it is looked at between steps: whole, in evaluation mode, without gradients."""
+    """The model as it is looked at between steps: whole, in evaluation mode, without
+    gradients.
+    """
     shards = [module for module in loss.modules() if hasattr(module, "unshard")]
     model.eval()
     for module in shards[

@@ -1,14 +1,17 @@
-"""Fine-tuning: a pretrained body under a new head, a few times over a small set of labelled examples.
+"""Fine-tuning: a pretrained body under a new head, a few times over a small set of
+labelled examples.
 
-Devlin et al. 2019, section 4.1 and appendix A.3 (two to four epochs, a small rate, a warm-up over the first tenth);
-Howard and Ruder 2018, section 3.2 (rates by layer: what lies lower is more general and should change less).
+Devlin et al. 2019, section 4.1 and appendix A.3 (two to four epochs, a small rate, a
+warm-up over the first tenth); Howard and Ruder 2018, section 3.2 (rates by layer: what
+lies lower is more general and should change less).
 
     result = fine_tune(model, sequence_classification, examples, collate, FineTuningConfig(learning_rate=2e-5))
 
-`examples` is any sequence, `collate` makes a batch of some of them. An epoch meets each example once, in an order
-drawn anew from the seed and the epoch's number.
+`examples` is any sequence, `collate` makes a batch of some of them. An epoch meets each
+example once, in an order drawn anew from the seed and the epoch's number.
 
-Not here: the loop (see `loop`), losses (see `objectives.task_losses`), low-rank adapters (see `layers`).
+Not here: the loop (see `loop`), losses (see `objectives.task_losses`), low-rank
+adapters (see `layers`).
 """
 
 import math
@@ -53,15 +56,19 @@ class FineTuningConfig(Settings):
 
 
 def layer_of(name: str) -> int | None:
-    """The number of the layer that a parameter of a body belongs to, from its name; None for none."""
+    """The number of the layer that a parameter of a body belongs to, from its name;
+    None for none.
+    """
     numbers = [int(part) for part in name.split(".") if part.isdigit()]
     return numbers[0] if numbers else None
 
 
 def fine_tuning_groups(model: nn.Module, config: FineTuningConfig) -> Groups:
-    """Groups with their `scale`: the head's, then each layer's from the top down; embeddings lie below the lowest.
+    """Groups with their `scale`: the head's, then each layer's from the top down;
+    embeddings lie below the lowest.
 
-    What is in no layer and comes after them all (a pooler, a last norm) learns as the top layer does.
+    What is in no layer and comes after them all (a pooler, a last norm) learns as the
+    top layer does.
     """
     body = model.get_submodule(config.body)
     num_layers = 1 + max(
@@ -103,7 +110,9 @@ def fine_tuning_groups(model: nn.Module, config: FineTuningConfig) -> Groups:
 def epoch_batches(
     num_examples: int, batch_size: int, seed: int
 ) -> Callable[[int], list[int]]:
-    """A function from a batch's number to the places of its examples; the last of an epoch may be smaller."""
+    """A function from a batch's number to the places of its examples; the last of an
+    epoch may be smaller.
+    """
     per_epoch = math.ceil(num_examples / batch_size)
 
     def places(number: int) -> list[int]:
@@ -125,10 +134,11 @@ def fine_tune(
     folder: Path | str | None = None,
     progress: bool = True,
 ) -> TrainingResult:
-    """Train a body and its head on examples, the rate falling to zero in a line; evaluate after each epoch.
+    """Train a body and its head on examples, the rate falling to zero in a line;
+    evaluate after each epoch.
 
-    With `freeze_body` the body's parameters require no gradient from here on, and its dropout still draws.
-    Raises ValueError without examples.
+    With `freeze_body` the body's parameters require no gradient from here on, and its
+    dropout still draws. Raises ValueError without examples.
     """
     if not examples:
         raise ValueError("no examples to fine-tune on: give at least one")

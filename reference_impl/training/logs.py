@@ -1,8 +1,10 @@
-"""What a training tells while it runs: a row a step, as CSV, for TensorBoard, and on the screen.
+"""What a training tells while it runs: a row a step, as CSV, for TensorBoard, and on
+the screen.
 
-A folder gets `training.csv` (loss, learning rate, gradient norm), `evaluation.csv` (what evaluation gave) and
-`tensorboard/`. A training that goes on from a checkpoint takes away the rows that came after it, which are about to be
-made again. The bar is for a terminal, on stderr; elsewhere there are some ten plain lines.
+A folder gets `training.csv` (loss, learning rate, gradient norm), `evaluation.csv`
+(what evaluation gave) and `tensorboard/`. A training that goes on from a checkpoint
+takes away the rows that came after it, which are about to be made again. The bar is for
+a terminal, on stderr; elsewhere there are some ten plain lines.
 
 Not here: loggers of services.
 """
@@ -20,7 +22,10 @@ COLUMNS = ("step", "loss", "learning_rate", "gradient_norm", "terms")
 
 
 def _read(path: Path, last_step: int) -> list[Row]:
-    """The rows of a file up to this step. A line that was cut off by the end of a process is left out."""
+    """The rows of a file up to this step.
+
+    A line that was cut off by the end of a process is left out.
+    """
     if not path.exists():
         return []
     with path.open(newline="", encoding="utf-8") as file:

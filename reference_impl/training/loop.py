@@ -1,17 +1,20 @@
-"""One loop that trains every model here: micro-batches to gradients, gradients to weights.
+"""One loop that trains every model here: micro-batches to gradients, gradients to
+weights.
 
     result = train(model, causal_lm, batches, TrainingConfig(num_steps=1000, learning_rate=1e-3, warmup_steps=100))
 
-`batches(n)` makes micro-batch n and nothing else decides what is in it; before each, torch's generator is seeded by the
-training's seed and n. So a training that was killed goes on from its last checkpoint as if it never had been, and one
-that several processes share draws the same dropout as one that runs alone.
+`batches(n)` makes micro-batch n and nothing else decides what is in it; before each,
+torch's generator is seeded by the training's seed and n. So a training that was killed
+goes on from its last checkpoint as if it never had been, and one that several processes
+share draws the same dropout as one that runs alone.
 
-`accumulation` micro-batches make a step. Their terms are summed, not averaged: the gradient is divided once, by how
-many terms the whole step had (see `objectives.terms`).
+`accumulation` micro-batches make a step. Their terms are summed, not averaged: the
+gradient is divided once, by how many terms the whole step had (see `objectives.terms`).
 
 Started by torchrun the same call trains in all processes together (see `distributed`).
 
-Not here: gradient scaling for float16, early stopping. torch must be told apart to be deterministic on a GPU.
+Not here: gradient scaling for float16, early stopping. torch must be told apart to be
+deterministic on a GPU.
 """
 
 import math
@@ -58,9 +61,13 @@ class TrainingError(ValueError):
 
 @dataclass(frozen=True)
 class TrainingConfig(Settings):
-    """How to train. What changes no weight (`eval_every`, `checkpoint_every`, `parallel`) may change between starts.
+    """How to train.
 
-    So may `num_steps` with the constant schedule, whose rate does not depend on where the end is.
+    What changes no weight (`eval_every`, `checkpoint_every`, `parallel`) may change
+    between starts.
+
+    So may `num_steps` with the constant schedule, whose rate does not depend on where
+    the end is.
     """
 
     num_steps: Count
@@ -79,7 +86,9 @@ class TrainingConfig(Settings):
     parallel: str = "ddp"  # or "fsdp"; under torchrun only
 
     def check_together(self) -> None:
-        """Schedules and ways to share have names; betas are two rates; float16 needs gradient scaling, which is not here."""
+        """Schedules and ways to share have names; betas are two rates; float16 needs
+        gradient scaling, which is not here.
+        """
         for name, choices in (("schedule", SCHEDULES), ("parallel", WAYS)):
             if getattr(self, name) not in choices:
                 raise ModelInputError(
@@ -110,18 +119,24 @@ class TrainingConfig(Settings):
             )
 
     def is_due(self, every: int | None, step: int) -> bool:
-        """Whether what happens every so many steps happens after this many; it does at the end."""
+        """Whether what happens every so many steps happens after this many; it does at
+        the end.
+        """
         return step == self.num_steps or (every is not None and step % every == 0)
 
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """A row for each step: step, loss, learning_rate, gradient_norm, terms (seen so far), and what evaluation gave."""
+    """A row for each step: step, loss, learning_rate, gradient_norm, terms (seen so
+    far), and what evaluation gave.
+    """
 
     history: list[Row]
 
     def best(self, name: str, highest: bool = False) -> Row:
-        """The row with the lowest, or highest, value of this name: "loss" is training's, others are evaluation's."""
+        """The row with the lowest, or highest, value of this name: "loss" is
+        training's, others are evaluation's.
+        """
         rows = [row for row in self.history if name in row]
         if not rows:
             raise ValueError(
@@ -140,10 +155,13 @@ def train(
     progress: bool = True,
     groups: Callable[[nn.Module], Groups] | None = None,
 ) -> TrainingResult:
-    """Train the model in place. With a folder, keep logs and checkpoints there, and go on from the newest.
+    """Train the model in place.
 
-    `groups` makes the optimiser's groups from the model; by default all that is not frozen learns at one rate.
-    Raises TrainingError, naming the step, when the loss is no number; the last checkpoint stays.
+    With a folder, keep logs and checkpoints there, and go on from the newest.
+
+    `groups` makes the optimiser's groups from the model; by default all that is not
+    frozen learns at one rate. Raises TrainingError, naming the step, when the loss is
+    no number; the last checkpoint stays.
     """
     processes = Processes.join()
     loss = processes.wrap(Loss(model, objective), config.parallel)
@@ -157,7 +175,8 @@ def train(
         progress and processes.rank == 0,
     )
     model.train()
-    model.zero_grad()  # what an earlier training left, one that ended in an error for instance
+    # what an earlier training left, one that ended in an error for instance
+    model.zero_grad()
     for step in range(done, config.num_steps):
         rate = learning_rate(
             step,
@@ -182,7 +201,8 @@ def train(
                 terms.total.backward()
             total, count = total + terms.total.item(), count + terms.count
         total, count = processes.add(total, count)
-        # DDP and FSDP give the mean of the processes' gradients: their number makes it the sum again.
+        # DDP and FSDP give the mean of the processes' gradients: their number makes it
+        # the sum again.
         norm = scale_and_clip(
             model.parameters(), processes.size / max(count, 1), config.clip_norm
         )
@@ -214,7 +234,9 @@ def train(
 def prepare(
     batches: Callable[[int], Batch], number: int, model: nn.Module, seed: int
 ) -> Batch:
-    """Micro-batch `number` on the model's device, torch's generator seeded for what the model draws for it."""
+    """Micro-batch `number` on the model's device, torch's generator seeded for what the
+    model draws for it.
+    """
     device = next(model.parameters()).device
     batch = {name: tensor.to(device) for name, tensor in batches(number).items()}
     torch.manual_seed(seed * 1_000_003 + number)

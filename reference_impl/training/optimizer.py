@@ -1,8 +1,9 @@
-"""AdamW: which parameters decay, at which rate each group learns, and how long a gradient may be.
+"""AdamW: which parameters decay, at which rate each group learns, and how long a
+gradient may be.
 
-Loshchilov and Hutter 2019, algorithm 2 (decay apart from the gradient); Pascanu et al. 2013, algorithm 1 (clipping by
-the norm). Decay pulls matrices towards zero. A bias or a norm's weight is left alone: zero is no simpler a value
-for it.
+Loshchilov and Hutter 2019, algorithm 2 (decay apart from the gradient); Pascanu et al.
+2013, algorithm 1 (clipping by the norm). Decay pulls matrices towards zero. A bias or a
+norm's weight is left alone: zero is no simpler a value for it.
 
 A group may carry a `scale`: its rate is the schedule's times that.
 
@@ -21,7 +22,9 @@ Groups = list[dict]
 
 
 def decays(name: str, parameter: Tensor, embeddings: frozenset[int]) -> bool:
-    """Whether a parameter is a matrix: no bias, no norm's weight, none of `embeddings` (identities of tensors)."""
+    """Whether a parameter is a matrix: no bias, no norm's weight, none of `embeddings`
+    (identities of tensors).
+    """
     return (
         parameter.ndim >= 2
         and not name.endswith("bias")
@@ -32,7 +35,10 @@ def decays(name: str, parameter: Tensor, embeddings: frozenset[int]) -> bool:
 def decay_groups(
     model: nn.Module, weight_decay: float, decay_embeddings: bool = True
 ) -> Groups:
-    """Two groups, of what decays and what does not. Frozen parameters are in neither, tied ones count once."""
+    """Two groups, of what decays and what does not.
+
+    Frozen parameters are in neither, tied ones count once.
+    """
     spared = (
         frozenset()
         if decay_embeddings
@@ -87,7 +93,8 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
 def scale_and_clip(
     parameters: Iterable[nn.Parameter], scale: float, max_norm: float | None
 ) -> float:
-    """Multiply all gradients by `scale`, then shorten them together to `max_norm` if they are longer.
+    """Multiply all gradients by `scale`, then shorten them together to `max_norm` if
+    they are longer.
 
     Returns the norm that they had after scaling and before being shortened.
     """

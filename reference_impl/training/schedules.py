@@ -1,8 +1,9 @@
-"""The learning rate at each step: it climbs while the optimiser's averages are still empty, then comes down.
+"""The learning rate at each step: it climbs while the optimiser's averages are still
+empty, then comes down.
 
-Warm-up and linear decay: Devlin et al. 2019, appendix A.2. Cosine decay: Loshchilov and Hutter 2017, equation 5,
-without restarts; Radford et al. 2018, section 4.1. The values are those of `transformers`' schedules: with a warm-up
-the first step's rate is zero.
+Warm-up and linear decay: Devlin et al. 2019, appendix A.2. Cosine decay: Loshchilov and
+Hutter 2017, equation 5, without restarts; Radford et al. 2018, section 4.1. The values
+are those of `transformers`' schedules: with a warm-up the first step's rate is zero.
 
 Not here: restarts, rates by layer (see `fine_tuning`).
 """
@@ -20,7 +21,8 @@ def learning_rate(
     schedule: str = "cosine",
     minimum: float = 0.0,
 ) -> float:
-    """The rate of step `step`, counted from 0: from 0 to `peak` over the warm-up, from there to `minimum` at the end.
+    """The rate of step `step`, counted from 0: from 0 to `peak` over the warm-up, from
+    there to `minimum` at the end.
 
     Raises ValueError for a schedule that is none of SCHEDULES.
     """

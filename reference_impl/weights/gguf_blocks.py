@@ -1,23 +1,27 @@
 """Numbers in blocks of few bits, as GGUF files hold them, and back to float32.
 
-ggml (Gerganov and others; the layouts are in its `ggml-common.h`, `block_q4_0` and its neighbours) cuts each row into
-blocks of 32 numbers. A block keeps one scale as float16 and a small integer for each number:
+ggml (Gerganov and others; the layouts are in its `ggml-common.h`, `block_q4_0` and its
+neighbours) cuts each row into blocks of 32 numbers. A block keeps one scale as float16
+and a small integer for each number:
 
     Q8_0   scale, 32 signed bytes            x = scale * q              34 bytes, 8.5 bits a number
     Q4_0   scale, 16 bytes of two q each     x = scale * (q - 8)        18 bytes, 4.5 bits
     Q4_1   scale, minimum, 16 bytes          x = scale * q + minimum    20 bytes, 5 bits
 
-In the 4-bit ones, byte i holds number i in its low half and number i + 16 in its high half. A block of Q4_1 with scale
-0.5, minimum -1 and first byte 0x73: number 0 is 0.5 * 3 - 1 = 0.5, number 16 is 0.5 * 7 - 1 = 2.5.
+In the 4-bit ones, byte i holds number i in its low half and number i + 16 in its high
+half. A block of Q4_1 with scale 0.5, minimum -1 and first byte 0x73: number 0 is 0.5 *
+3 - 1 = 0.5, number 16 is 0.5 * 7 - 1 = 2.5.
 
-The "K" types put 256 numbers into a block and store the small blocks' scales as small integers, too:
+The "K" types put 256 numbers into a block and store the small blocks' scales as small
+integers, too:
 
     Q4_K   2 scales, 8 times (6-bit scale s, 6-bit minimum m), 256 q of 4 bits
                                          x = scale * s * q - minimum * m   144 bytes, 4.5 bits a number
     Q6_K   256 q of 6 bits, 16 times an 8-bit scale s, scale
                                          x = scale * s * (q - 32)          210 bytes, 6.5625 bits
 
-So a row must be a multiple of 256 long; where it is not, a writer has to take another type.
+So a row must be a multiple of 256 long; where it is not, a writer has to take another
+type.
 
 Not here: quantising (`gguf_quantizing`), the other "K" types, and "IQ".
 """
@@ -39,7 +43,9 @@ def _halves(packed: np.ndarray) -> Decoded:
 
 
 def _wide(halves: np.ndarray) -> Decoded:
-    """One float32 a block: the scale is widened first, so that products are rounded once, as ggml does it."""
+    """One float32 a block: the scale is widened first, so that products are rounded
+    once, as ggml does it.
+    """
     return halves.astype(np.float32)[:, None]  # (N, 1)
 
 
@@ -56,8 +62,10 @@ def _q8_0(blocks: np.ndarray) -> Decoded:
 
 
 def _six_bits(packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Eight scales and eight minima from twelve bytes: the first four of each are the low 6 bits of bytes 0 to 3 and 4 to 7,
-    the last four have their low half in bytes 8 to 11 and their upper two bits above those of the first."""
+    """Eight scales and eight minima from twelve bytes: the first four of each are the
+    low 6 bits of bytes 0 to 3 and 4 to 7, the last four have their low half in bytes 8
+    to 11 and their upper two bits above those of the first.
+    """
     first, second, third = packed[:, :4], packed[:, 4:8], packed[:, 8:]
     return (
         np.concatenate([first & 63, (third & 15) | (first >> 6 << 4)], axis=1),
@@ -101,7 +109,9 @@ def _plain(blocks: np.ndarray) -> Decoded:
 
 @dataclass(frozen=True)
 class BlockType:
-    """A way to store numbers: how many are in a block, the block's layout, and from N blocks to their numbers."""
+    """A way to store numbers: how many are in a block, the block's layout, and from N
+    blocks to their numbers.
+    """
 
     name: str
     numbers: int

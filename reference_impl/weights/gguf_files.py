@@ -1,15 +1,18 @@
 """Read a GGUF file: a table of named values, and tensors, mostly in blocks of few bits.
 
-The format (ggml project, "GGUF", version 3) is, all little-endian: "GGUF", version, number of tensors, number of
-values; the values, each a name, a type and what it holds; for each tensor its name, sizes (fastest first), type and
-place; then, aligned, the tensors' bytes. A string is eight bytes of length, then UTF-8.
+The format (ggml project, "GGUF", version 3) is, all little-endian: "GGUF", version,
+number of tensors, number of values; the values, each a name, a type and what it holds;
+for each tensor its name, sizes (fastest first), type and place; then, aligned, the
+tensors' bytes. A string is eight bytes of length, then UTF-8.
 
-The file is not trusted: nothing is read, looped over or allocated before the length that it claims was held against
-the file's size. That is why the header is read here and not by the `gguf` package, which believes a damaged file's
-lengths (an array said to have 2^60 entries fills the memory) and takes longer for the 98,000 strings of a vocabulary.
+The file is not trusted: nothing is read, looped over or allocated before the length
+that it claims was held against the file's size. That is why the header is read here and
+not by the `gguf` package, which believes a damaged file's lengths (an array said to
+have 2^60 entries fills the memory) and takes longer for the 98,000 strings of a
+vocabulary.
 
-Not here: what the values and names mean (`gguf_llama`), block types beyond `gguf_blocks`, version 1, big-endian files,
-models split over several files, writing.
+Not here: what the values and names mean (`gguf_llama`), block types beyond
+`gguf_blocks`, version 1, big-endian files, models split over several files, writing.
 """
 
 import math
@@ -49,7 +52,9 @@ SMALLEST_VALUE, SMALLEST_TENSOR = 8 + 4 + 1, 8 + 4 + 8 + 4 + 8
 
 @dataclass(frozen=True)
 class Place:
-    """Where a tensor lies: its shape (slowest first, as torch has it), its type, its first byte in the file."""
+    """Where a tensor lies: its shape (slowest first, as torch has it), its type, its
+    first byte in the file.
+    """
 
     shape: tuple[int, ...]
     block_type: BlockType
@@ -68,14 +73,20 @@ class Place:
 
 @dataclass(frozen=True)
 class GGUFFile:
-    """A file whose header was read and checked. Values are numbers, text, lists of text or arrays of numbers."""
+    """A file whose header was read and checked.
+
+    Values are numbers, text, lists of text or arrays of numbers.
+    """
 
     path: Path
     metadata: Mapping[str, Any]
     places: Mapping[str, Place]
 
     def tensor(self, name: str) -> Float[Tensor, "..."]:
-        """One tensor, dequantised to float32. WeightsError if there is none of this name."""
+        """One tensor, dequantised to float32.
+
+        WeightsError if there is none of this name.
+        """
         if name not in self.places:
             raise WeightsError(f"{self.path} has no tensor {name!r}")
         place = self.places[name]
@@ -88,7 +99,10 @@ class GGUFFile:
 
 
 def read_gguf(path: Path | str) -> GGUFFile:
-    """Read the header of a GGUF file. WeightsError, with the place, if anything in it can't be true."""
+    """Read the header of a GGUF file.
+
+    WeightsError, with the place, if anything in it can't be true.
+    """
     path = Path(path)
     try:
         with path.open("rb") as stream:
@@ -132,7 +146,10 @@ class _Header:
         return int.from_bytes(self.take(size, what), "little")
 
     def texts(self, length: int, what: str) -> list[str]:
-        """That many strings. All in one loop without further calls: a vocabulary with its merges has 98,000."""
+        """That many strings.
+
+        All in one loop without further calls: a vocabulary with its merges has 98,000.
+        """
         if length * 8 > self.left:
             raise self.wrong(
                 f"{what} is said to hold {length:,} texts, and {self.left:,} bytes are left"
@@ -179,7 +196,9 @@ class _Header:
 def _read_tables(
     header: _Header,
 ) -> tuple[dict[str, Any], dict[str, tuple[tuple[int, ...], int, int]]]:
-    """The values, and for each tensor its sizes, type and offset as the file gives them."""
+    """The values, and for each tensor its sizes, type and offset as the file gives
+    them.
+    """
     if (magic := header.take(4, "its mark")) != b"GGUF":
         raise header.wrong(f"it begins with {magic!r}, not with b'GGUF'")
     version = header.count(4, "the version")
@@ -226,7 +245,10 @@ def _read_tables(
 def _places(
     header: _Header, metadata: Mapping[str, Any], infos: Mapping
 ) -> dict[str, Place]:
-    """Where the tensors lie. Each must be inside the file, aligned, and apart from all others."""
+    """Where the tensors lie.
+
+    Each must be inside the file, aligned, and apart from all others.
+    """
     alignment = metadata.get("general.alignment", 32)
     if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
         raise header.wrong(

@@ -1,13 +1,15 @@
-"""A LLaMA in a GGUF file: its configuration and its parameters, under the names that Hugging Face gives them.
+"""A LLaMA in a GGUF file: its configuration and its parameters, under the names that
+Hugging Face gives them.
 
-llama.cpp has other names for both, and one trap. Its rotary turns adjacent pairs of numbers, as Meta's own code does
-(Su et al. 2021, section 3.2.2); Hugging Face's and ours turns the first half of a head's numbers against the second.
-So the converter stored the rows of query and key in another order: what is row j of the first half and row j of the
-second here are rows 2j and 2j + 1 of that head in the file. Read without undoing it, a model still gives fluent-looking
-logits, and nonsense.
+llama.cpp has other names for both, and one trap. Its rotary turns adjacent pairs of
+numbers, as Meta's own code does (Su et al. 2021, section 3.2.2); Hugging Face's and
+ours turns the first half of a head's numbers against the second. So the converter
+stored the rows of query and key in another order: what is row j of the first half and
+row j of the second here are rows 2j and 2j + 1 of that head in the file. Read without
+undoing it, a model still gives fluent-looking logits, and nonsense.
 
-Not here: the tokenizer (`tokenizers.gguf_tokenizer`, from the same table), other architectures, rescaled rotary
-frequencies.
+Not here: the tokenizer (`tokenizers.gguf_tokenizer`, from the same table), other
+architectures, rescaled rotary frequencies.
 """
 
 import re
@@ -58,7 +60,10 @@ NAMES = {
 
 
 def published_config(file: GGUFFile) -> dict[str, Any]:
-    """The file's settings as a config.json would have them. WeightsError names what is missing or not LLaMA's."""
+    """The file's settings as a config.json would have them.
+
+    WeightsError names what is missing or not LLaMA's.
+    """
     table: Mapping[str, Any] = file.metadata
     if (kind := table.get("general.architecture")) != "llama":
         raise WeightsError(
@@ -80,7 +85,8 @@ def published_config(file: GGUFFile) -> dict[str, Any]:
     }
     if missing := sorted(KEYS.keys() - found.keys() - MAY_BE_MISSING):
         raise WeightsError(f"{file.path} has no llama.{KEYS[missing[0]]}")
-    # The embedding says how many tokens there are; the table need not. Without an output matrix, it is the embedding.
+    # The embedding says how many tokens there are; the table need not. Without an
+    # output matrix, it is the embedding.
     return {
         **found,
         "model_type": "llama",
@@ -92,7 +98,8 @@ def published_config(file: GGUFFile) -> dict[str, Any]:
 def unpermute(weight: Float[Tensor, "R C"], num_heads: int) -> Float[Tensor, "R C"]:
     """Rows of a query or key matrix from llama.cpp's order to Hugging Face's.
 
-    With one head of four rows, the file's rows 0 1 2 3 are two pairs and become 0 2 1 3: firsts, then seconds.
+    With one head of four rows, the file's rows 0 1 2 3 are two pairs and become 0 2 1
+    3: firsts, then seconds.
     """
     rows = len(weight)
     if rows % (2 * num_heads):
@@ -103,7 +110,9 @@ def unpermute(weight: Float[Tensor, "R C"], num_heads: int) -> Float[Tensor, "R 
 
 
 def _translated(name: str) -> str | None:
-    """Hugging Face's name of a tensor, or None for the factors of frequencies, which are all 1 where they are read."""
+    """Hugging Face's name of a tensor, or None for the factors of frequencies, which
+    are all 1 where they are read.
+    """
     if name == FREQUENCIES:
         return None
     stem = name.removesuffix(".weight")
@@ -133,7 +142,8 @@ def _hugging_face_weights(
 def from_gguf(
     model_class: type[Model], path: Path | str, dtype: torch.dtype = torch.float32
 ) -> Model:
-    """Build the model (`Llama`) that a GGUF file describes, with its weights as `dtype`, in evaluation mode.
+    """Build the model (`Llama`) that a GGUF file describes, with its weights as
+    `dtype`, in evaluation mode.
 
     Shapes are compared with the file's before a number of it is read.
     """

@@ -1,13 +1,17 @@
-"""From numbers to the blocks of `gguf_blocks`: what whoever writes a quantised file has to choose.
+"""From numbers to the blocks of `gguf_blocks`: what whoever writes a quantised file has
+to choose.
 
-Each block gets a scale so that its numbers fit into the small integers. Q8_0, Q4_0 and Q4_1 are made as the `gguf` package of
-ggml makes them (its C code is `quantize_row_q4_0_ref` and neighbours in `ggml-quants.c`), bit for bit: the extreme number of a block
-decides. In Q4_0 it becomes q = 0, which is -8 times the scale, so the other sign reaches 7 only. Four numbers -8, 4, 2, 1:
-the scale is 1 and nothing is lost; with 8 in the place of -8 the scale is -1.
+Each block gets a scale so that its numbers fit into the small integers. Q8_0, Q4_0 and
+Q4_1 are made as the `gguf` package of ggml makes them (its C code is
+`quantize_row_q4_0_ref` and neighbours in `ggml-quants.c`), bit for bit: the extreme
+number of a block decides. In Q4_0 it becomes q = 0, which is -8 times the scale, so the
+other sign reaches 7 only. Four numbers -8, 4, 2, 1: the scale is 1 and nothing is lost;
+with 8 in the place of -8 the scale is -1.
 
-The K types are made in the plainest way: the range of each small block, its scale rounded to the 6 or 8 bits that there
-are, then the numbers rounded with the scale that was stored. But: ggml searches for scales that lose less, and may be told
-which numbers matter (an "importance matrix"), so its files lose less than ours.
+The K types are made in the plainest way: the range of each small block, its scale
+rounded to the 6 or 8 bits that there are, then the numbers rounded with the scale that
+was stored. But: ggml searches for scales that lose less, and may be told which numbers
+matter (an "importance matrix"), so its files lose less than ours.
 
 Not here: a choice of type for each matrix, as in llama.cpp's recipes ("Q4_K_M").
 """
@@ -37,7 +41,9 @@ def _away(x: np.ndarray) -> np.ndarray:
 
 
 def _packed(q: np.ndarray) -> np.ndarray:
-    """Numbers from 0 to 15 in half as many bytes: the first half of them low, the second high."""
+    """Numbers from 0 to 15 in half as many bytes: the first half of them low, the
+    second high.
+    """
     low, high = np.split(q.astype(np.uint8), 2, axis=-1)
     return low | high << 4
 
@@ -135,7 +141,10 @@ def bits_a_number(name: str) -> float:
 
 
 def quantize(x: Float[np.ndarray, "..."], name: str) -> tuple[np.ndarray, BlockType]:
-    """The blocks of an array's rows, in order, and their type. WeightsError if a row is no whole number of blocks."""
+    """The blocks of an array's rows, in order, and their type.
+
+    WeightsError if a row is no whole number of blocks.
+    """
     kind = BY_NAME[name]
     if x.shape[-1] % kind.numbers:
         raise WeightsError(

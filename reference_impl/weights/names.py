@@ -1,11 +1,13 @@
 """Our parameter names to Hugging Face's and back.
 
-A family keeps a table such as {"blocks.*.norm": "encoder.layer.*.LayerNorm"}. A star is a layer's number; what follows
-the longest entry that fits (".weight", ".bias") is kept. That is all there is to most families. Three things more:
-GPT's linear layers are published transposed, some tensors are published under two names, and files of older libraries
-carry tables that are computed (see `families.tables`).
+A family keeps a table such as {"blocks.*.norm": "encoder.layer.*.LayerNorm"}. A star is
+a layer's number; what follows the longest entry that fits (".weight", ".bias") is kept.
+That is all there is to most families. Three things more: GPT's linear layers are
+published transposed, some tensors are published under two names, and files of older
+libraries carry tables that are computed (see `families.tables`).
 
-Every name of a file leads to one place or is an error; two that lead to the same place are compared in `pretrained`.
+Every name of a file leads to one place or is an error; two that lead to the same place
+are compared in `pretrained`.
 """
 
 import re
@@ -24,7 +26,9 @@ OLD_ENDINGS = {"gamma": "weight", "beta": "bias"}  # of norms, in BERT's first f
 
 
 class Place(NamedTuple):
-    """Where a tensor of a file goes: its name there, our parameter, its numbers as ours has them."""
+    """Where a tensor of a file goes: its name there, our parameter, its numbers as ours
+    has them.
+    """
 
     theirs: str
     ours: str
@@ -51,7 +55,9 @@ class Names:
     otherwise: Mapping[str, str] = field(default_factory=dict)
 
     def inside(self, ours: str, theirs: str) -> "Names":
-        """The names of this model as a part of a larger one, where it is called `ours` and `theirs`."""
+        """The names of this model as a part of a larger one, where it is called `ours`
+        and `theirs`.
+        """
 
         def below(prefix: str, name: str) -> str:
             return f"{prefix}.{name}" if prefix else name
@@ -113,7 +119,10 @@ class Names:
     def to_ours(
         self, weights: Mapping[str, Tensor], config: object = None
     ) -> list[Place]:
-        """Where each tensor of theirs goes; several may go to one place. An unknown name is an error."""
+        """Where each tensor of theirs goes; several may go to one place.
+
+        An unknown name is an error.
+        """
         entries = [(theirs, ours) for ours, theirs in self.table.items()]
         turned = {self.table[name] for name in self.transposed}
         given = list(weights.items())

@@ -1,13 +1,17 @@
-"""A folder with config.json and weights into a model, and a model's weights under Hugging Face's names.
+"""A folder with config.json and weights into a model, and a model's weights under
+Hugging Face's names.
 
-A model's class is a `Pretrained`: it has `config_class`, a dataclass whose `formats` say how a config.json is read (see
-`published`), and `files`, which says what its tensors are called (see `names`). Both stand in `families`.
+A model's class is a `Pretrained`: it has `config_class`, a dataclass whose `formats`
+say how a config.json is read (see `published`), and `files`, which says what its
+tensors are called (see `names`). Both stand in `families`.
 
-A file is refused by default. Every key of its configuration is followed, and every tensor goes to one place; two that
-go to one place must be equal, or one of them would be lost in silence.
+A file is refused by default. Every key of its configuration is followed, and every
+tensor goes to one place; two that go to one place must be equal, or one of them would
+be lost in silence.
 
-A configuration is as little trusted as the weights: the model is first built without memory and its shapes compared
-with those of the file, so that no file makes us allocate more than it brings itself.
+A configuration is as little trusted as the weights: the model is first built without
+memory and its shapes compared with those of the file, so that no file makes us allocate
+more than it brings itself.
 """
 
 from collections.abc import Iterator, Mapping
@@ -53,11 +57,14 @@ class Pretrained:
         dtype: torch.dtype = torch.float32,
         **arguments: Any,
     ) -> Model:
-        """Build the model that a folder's config.json describes and load its weights, in evaluation mode.
+        """Build the model that a folder's config.json describes and load its weights,
+        in evaluation mode.
 
-        Weights are safetensors or PyTorch's files, single or sharded; whatever numbers they hold become `dtype`. Of a
-        larger model's file, the part that is this one is read. Other arguments go to the class, such as `num_labels`.
-        Raises WeightsError, naming the key or the tensor, for a file that does not give this very model.
+        Weights are safetensors or PyTorch's files, single or sharded; whatever numbers
+        they hold become `dtype`. Of a larger model's file, the part that is this one is
+        read. Other arguments go to the class, such as `num_labels`. Raises
+        WeightsError, naming the key or the tensor, for a file that does not give this
+        very model.
         """
         if dtype not in DTYPES:
             raise WeightsError(
@@ -79,7 +86,10 @@ def model_types(config_class: type) -> tuple[str, ...]:
 
 
 def config_from(config_class: type, published: Mapping) -> object:
-    """Our configuration from the object in a config.json. Settings that the file leaves out are the library's."""
+    """Our configuration from the object in a config.json.
+
+    Settings that the file leaves out are the library's.
+    """
     kind = published.get("model_type")
     form: Published | None = next(
         (one for one in config_class.formats if one.model_type == kind), None
@@ -118,7 +128,8 @@ def build(
     dtype: torch.dtype = torch.float32,
     **arguments: Any,
 ) -> Model:
-    """The model of a configuration, once it is sure that `weights` (shapes are enough) are of this model.
+    """The model of a configuration, once it is sure that `weights` (shapes are enough)
+    are of this model.
 
     Its parameters hold anything: load them.
     """
@@ -136,7 +147,9 @@ def build(
 
 @contextmanager
 def _made_in(dtype: torch.dtype) -> Iterator[None]:
-    """Parameters are made in this dtype, so that none exists in a wider one for a moment."""
+    """Parameters are made in this dtype, so that none exists in a wider one for a
+    moment.
+    """
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
     try:
@@ -146,7 +159,9 @@ def _made_in(dtype: torch.dtype) -> Iterator[None]:
 
 
 class _NoRandomStart(TorchFunctionMode):
-    """No random numbers into parameters that are about to be loaded: they take most of the time of loading."""
+    """No random numbers into parameters that are about to be loaded: they take most of
+    the time of loading.
+    """
 
     SKIPPED = {
         "normal_",
@@ -166,10 +181,12 @@ class _NoRandomStart(TorchFunctionMode):
 
 
 def load_hugging_face(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """Copy a state_dict in Hugging Face's names into the model. Every parameter must be there, of the right shape.
+    """Copy a state_dict in Hugging Face's names into the model.
 
-    A tensor that the model uses twice (tied input and output embeddings) may be there once; if it is there twice, both
-    must be equal.
+    Every parameter must be there, of the right shape.
+
+    A tensor that the model uses twice (tied input and output embeddings) may be there
+    once; if it is there twice, both must be equal.
     """
     wanted = dict(model.named_parameters(remove_duplicate=False))
     with torch.no_grad():
@@ -178,7 +195,9 @@ def load_hugging_face(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
 
 
 def _matched(model: nn.Module, weights: Mapping[str, Tensor]) -> list[Place]:
-    """Where each tensor goes, one for each parameter; WeightsError unless they are the model's, all of them."""
+    """Where each tensor goes, one for each parameter; WeightsError unless they are the
+    model's, all of them.
+    """
     wanted = dict(model.named_parameters(remove_duplicate=False))
     taken: dict[int, Place] = {}
     for place in model.names.to_ours(weights, model.config):
@@ -200,7 +219,9 @@ def _matched(model: nn.Module, weights: Mapping[str, Tensor]) -> list[Place]:
 
 
 def _equal(one: Tensor, other: Tensor) -> bool:
-    """Whether two tensors of one shape hold the same numbers, in whichever dtypes; so far, if they have none yet."""
+    """Whether two tensors of one shape hold the same numbers, in whichever dtypes; so
+    far, if they have none yet.
+    """
     if one.is_meta or other.is_meta:
         return True
     return (
@@ -229,7 +250,9 @@ def _check_fits(place: Place, wanted: Mapping[str, Tensor], model: str) -> None:
 
 
 def hugging_face_state(model: nn.Module) -> dict[str, Tensor]:
-    """The model's parameters under Hugging Face's names, tied ones under each of theirs."""
+    """The model's parameters under Hugging Face's names, tied ones under each of
+    theirs.
+    """
     return model.names.to_theirs(
         {name: p.detach() for name, p in model.named_parameters(remove_duplicate=False)}
     )

@@ -1,10 +1,13 @@
-"""What a published config.json says, key by key: each is read, must have one value, or changes no number.
+"""What a published config.json says, key by key: each is read, must have one value, or
+changes no number.
 
-A key that is none of these is refused by name: it may be the one setting by which a model differs, and a model read
-without it gives other numbers and no error. What each family's keys are stands in `families`.
+A key that is none of these is refused by name: it may be the one setting by which a
+model differs, and a model read without it gives other numbers and no error. What each
+family's keys are stands in `families`.
 
-"Changes no number" means: of a pass through a model whose weights come from the file. How weights were drawn, which
-ids a tokenizer adds and how text is generated are such keys.
+"Changes no number" means: of a pass through a model whose weights come from the file.
+How weights were drawn, which ids a tokenizer adds and how text is generated are such
+keys.
 
 Not here: building the model (see `pretrained`), names of tensors (see `names`).
 """
@@ -78,7 +81,10 @@ class Published:
     read: Callable[[dict[str, Any]], dict[str, Any]] = dict
 
     def settings_from(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Our settings from the object in a config.json. WeightsError names the first key that can't be followed."""
+        """Our settings from the object in a config.json.
+
+        WeightsError names the first key that can't be followed.
+        """
         try:
             flat = self.read({**self.defaults, **config})
         except (TypeError, KeyError, AttributeError, IndexError, ValueError) as error:

@@ -1,15 +1,18 @@
-"""Read a model's weights from PyTorch's own files (`pytorch_model.bin`, `.pt`), single or sharded with an index.
+"""Read a model's weights from PyTorch's own files (`pytorch_model.bin`, `.pt`), single
+or sharded with an index.
 
-Such a file is a zip archive: `data.pkl`, a pickle that says which tensor is made of which part, and the parts. A pickle
-is a program. Unpickled as usual, one that names `os.system` runs it; so it is read by `torch.load(weights_only=True)`
-only, whose unpickler knows a short list of harmless functions.
+Such a file is a zip archive: `data.pkl`, a pickle that says which tensor is made of
+which part, and the parts. A pickle is a program. Unpickled as usual, one that names
+`os.system` runs it; so it is read by `torch.load(weights_only=True)` only, whose
+unpickler knows a short list of harmless functions.
 
-Before that, two things are looked at that it doesn't look at. The zip must hold its parts as they are: a compressed
-one (PyTorch writes none) can claim any size. And the pickle may name only what a dictionary of tensors needs: even
-torch's short list has functions that allocate as much as they are told.
+Before that, two things are looked at that it doesn't look at. The zip must hold its
+parts as they are: a compressed one (PyTorch writes none) can claim any size. And the
+pickle may name only what a dictionary of tensors needs: even torch's short list has
+functions that allocate as much as they are told.
 
-Not here: files from before PyTorch 1.6, which are bare pickles and say nothing of their sizes in advance; optimiser
-states; writing (see `safetensors_files`).
+Not here: files from before PyTorch 1.6, which are bare pickles and say nothing of their
+sizes in advance; optimiser states; writing (see `safetensors_files`).
 """
 
 import pickletools
@@ -45,7 +48,9 @@ NEEDED = {
 
 
 def read_file(path: Path) -> dict[str, Tensor]:
-    """Every tensor of one file, on the CPU and still in the file: its pages are read as they are used."""
+    """Every tensor of one file, on the CPU and still in the file: its pages are read as
+    they are used.
+    """
     try:
         if not zipfile.is_zipfile(path):
             with path.open("rb"):
@@ -59,8 +64,8 @@ def read_file(path: Path) -> dict[str, Tensor]:
         raise
     except FileNotFoundError:
         raise WeightsError(f"{path} does not exist") from None
-    # Three parsers of others' (zip, pickle, torch) read here what a stranger wrote; whatever they stumble over, with
-    # whichever exception, is the file's fault.
+    # Three parsers of others' (zip, pickle, torch) read here what a stranger wrote;
+    # whatever they stumble over, with whichever exception, is the file's fault.
     except Exception as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise WeightsError(
@@ -71,7 +76,9 @@ def read_file(path: Path) -> dict[str, Tensor]:
 
 
 def _check_archive(path: Path) -> None:
-    """Parts that are stored as they are, and a pickle that names nothing but what tensors need."""
+    """Parts that are stored as they are, and a pickle that names nothing but what
+    tensors need.
+    """
     size = path.stat().st_size
     with zipfile.ZipFile(path) as archive:
         parts = archive.infolist()
@@ -83,7 +90,8 @@ def _check_archive(path: Path) -> None:
                 f"{path} is a compressed zip archive: PyTorch writes its parts as they are, and a "
                 "compressed one can fill the memory"
             )
-        # torch takes a part's name in capitals for the same name, and of two parts of one name its own choice.
+        # torch takes a part's name in capitals for the same name, and of two parts of
+        # one name its own choice.
         pickles = [part for part in parts if part.filename.lower().endswith(".pkl")]
         if len(pickles) != 1 or not pickles[0].filename.endswith("/data.pkl"):
             raise WeightsError(

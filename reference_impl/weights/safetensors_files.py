@@ -1,9 +1,11 @@
 """Read and write a model's weights as safetensors: one file, or several with an index.
 
-The format (Hugging Face, 2022): eight bytes of header length, a JSON header with dtype, shape and offsets of each
-tensor, then the numbers. Nothing in it can run, unlike a pickle. The `safetensors` library reads it and checks sizes
-and offsets; here is what lies around it: which file a folder means, how to cut a model into shards, errors that say
-what is wrong, and two things that the library lets pass, a name that is there twice and thousands of dimensions.
+The format (Hugging Face, 2022): eight bytes of header length, a JSON header with dtype,
+shape and offsets of each tensor, then the numbers. Nothing in it can run, unlike a
+pickle. The `safetensors` library reads it and checks sizes and offsets; here is what
+lies around it: which file a folder means, how to cut a model into shards, errors that
+say what is wrong, and two things that the library lets pass, a name that is there twice
+and thousands of dimensions.
 
 Not here: GGUF, PyTorch's pickles.
 """
@@ -56,7 +58,9 @@ def read_file(path: Path) -> dict[str, Tensor]:
 
 
 def _check_header(path: Path) -> None:
-    """ValueError for a header that is longer than the file or the format allows, or says a thing twice."""
+    """ValueError for a header that is longer than the file or the format allows, or
+    says a thing twice.
+    """
 
     def once(pairs: list) -> dict:
         if len(pairs) != len({name for name, _ in pairs}):
@@ -83,7 +87,9 @@ def read_weights(folder: Path | str) -> dict[str, Tensor]:
 
 
 def _cut(weights: dict[str, Tensor], max_bytes: int) -> list[dict[str, Tensor]]:
-    """In order, as many tensors a shard as fit; a tensor above the size has a shard of its own."""
+    """In order, as many tensors a shard as fit; a tensor above the size has a shard of
+    its own.
+    """
     shards: list[dict[str, Tensor]] = [{}]
     size = 0
     for name, tensor in weights.items():
@@ -98,7 +104,10 @@ def _cut(weights: dict[str, Tensor], max_bytes: int) -> list[dict[str, Tensor]]:
 def write_weights(
     folder: Path | str, weights: dict[str, Tensor], max_bytes: int = 5_000_000_000
 ) -> None:
-    """Write one file, or shards of at most `max_bytes` with an index. Tensors that share memory are written twice."""
+    """Write one file, or shards of at most `max_bytes` with an index.
+
+    Tensors that share memory are written twice.
+    """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     weights = {

@@ -1,7 +1,9 @@
-"""What files of weights in all formats share: the error, JSON beside them, and an index over several of them.
+"""What files of weights in all formats share: the error, JSON beside them, and an index
+over several of them.
 
-An index (Hugging Face) is a JSON object whose `weight_map` says for each tensor which file holds it. It is data from
-elsewhere: it may name files beside itself and nothing above.
+An index (Hugging Face) is a JSON object whose `weight_map` says for each tensor which
+file holds it. It is data from elsewhere: it may name files beside itself and nothing
+above.
 """
 
 import json
@@ -40,7 +42,9 @@ def read_folder(
     index: str,
     read_file: Callable[[Path], dict[str, Tensor]],
 ) -> dict[str, Tensor]:
-    """Every tensor of a folder, from its one file or from all of its shards; the names are the format's."""
+    """Every tensor of a folder, from its one file or from all of its shards; the names
+    are the format's.
+    """
     folder = Path(folder)
     if (folder / single).exists():
         return read_file(folder / single)

@@ -1,7 +1,8 @@
-"""Slips that students make with a right answer: each changes the type, the dtype or an axis, and no number.
+"""Slips that students make with a right answer: each changes the type, the dtype or an axis, and no
+number.
 
-`slipping(function, change)` answers as `function` does, with every part of its answers changed so; of a class, with
-every part of what its methods return.
+`slipping(function, change)` answers as `function` does, with every part of its answers changed so;
+of a class, with every part of what its methods return.
 """
 
 import functools
@@ -93,7 +94,9 @@ def changed(value: object, change: Change, made: list) -> object:
 
 
 def _class(right: type, change: Change, made: list) -> type:
-    """A subclass whose methods slip where they are called from outside; among themselves they answer as before."""
+    """A subclass whose methods slip where they are called from outside; among themselves they
+    answer as before.
+    """
     depth = [0]
 
     def outermost(method: Callable) -> Callable:

@@ -1,4 +1,6 @@
-"""Checks pass what the signature in the notebook declares: no int for a float, no other dtype or rank, no int beyond 64 bits."""
+"""Checks pass what the signature in the notebook declares: no int for a float, no other dtype or
+rank, no int beyond 64 bits.
+"""
 
 import functools
 import inspect
@@ -24,7 +26,9 @@ Found = dict[str, None]  # what was wrong, each once
 
 
 def fits(value: object, hint: object) -> bool:
-    """Whether a value is of the declared type, in its parts too; a hint that says nothing of values fits all."""
+    """Whether a value is of the declared type, in its parts too; a hint that says nothing of values
+    fits all.
+    """
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return any(fits(value, one) for one in inner)
@@ -52,7 +56,9 @@ def _parts_fit(value: object, origin: type, inner: tuple) -> bool:
 
 
 def _array_fits(value: object, hint: type) -> bool:
-    """The kind, the dtype and, where the shape has no "...", the rank; sizes that depend on others are not asked."""
+    """The kind, the dtype and, where the shape has no "...", the rank; sizes that depend on others
+    are not asked.
+    """
     dims = hint.dim_str.split()
     ranks = None if any("..." in one or one.startswith("*") for one in dims) else len(dims)
     dtypes = hint.dtypes if isinstance(hint.dtypes, (list, tuple)) else None

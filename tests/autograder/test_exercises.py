@@ -2,12 +2,12 @@
 
 A right answer is asked with the visible seed and with two hidden ones, a mistake with one hidden
 one, both with five in `make test-slow`, and each result must be the same. A mistake earns the same
-points under forty seeds, in `make test-slow` and `course author prove`; three of these are tried each
-time.
+points under forty seeds, in `make test-slow` and `course author prove`; three of these are tried
+each time.
 
 Every case is tried of an exercise whose own code changed since `course author prove` tried all of
-them; `course author prove` should follow. Of the others a sample is tried here, and all in
-`make test-slow`: one mistake in eight, and one of four of what is expensive otherwise. The sample is
+them; `course author prove` should follow. Of the others a sample is tried here, and all in `make
+test-slow`: one mistake in eight, and one of four of what is expensive otherwise. The sample is
 twice as large where the frame has changed since and no kernels are interpreted, which take seconds.
 """
 
@@ -367,7 +367,9 @@ WRITTEN = {
 
 @pytest.mark.parametrize(("exercise", "mistake"), named(MISTAKES))
 def test_what_is_said_of_a_mistake_holds_no_drawn_number(exercise, mistake):
-    """In grading the causes are shown and the details are not: each number in a cause was written by an author."""
+    """In grading the causes are shown and the details are not: each number in a cause was written
+    by an author.
+    """
     said = {
         text
         for result in verdicts(exercise, mistake, FEWER)
@@ -376,7 +378,8 @@ def test_what_is_said_of_a_mistake_holds_no_drawn_number(exercise, mistake):
     }
     told = {number for text in said for number in NUMBER.findall(text)}
     assert told <= WRITTEN, told - WRITTEN
-    # What is seen may differ with the seed, and so the sentence; the same sentence with another number holds a drawn one.
+    # What is seen may differ with the seed, and so the sentence; the same sentence with another
+    # number holds a drawn one.
     assert len({NUMBER.sub("#", text) for text in said}) == len(said), said
 
 

@@ -1,4 +1,6 @@
-"""What is particular to chapter 1's exercises: the reference, the numbers on the cards, the lying line, the training."""
+"""What is particular to chapter 1's exercises: the reference, the numbers on the cards, the lying
+line, the training.
+"""
 
 import re
 
@@ -121,7 +123,9 @@ def test_the_numbers_worked_out_on_the_cards_are_what_the_reference_gives():
 
 
 def listing(repaired: bool):
-    """The function that is printed on the card of the CBOW exercise, as it stands or with line 5 repaired."""
+    """The function that is printed on the card of the CBOW exercise, as it stands or with line 5
+    repaired.
+    """
     code = re.search(r"```python\n(def cbow_scores.*?)```", card("cbow_scores"), re.DOTALL).group(1)
     if repaired:
         code = code.replace("contexts.shape[1] ", "present.sum(dim=1)")

@@ -1,4 +1,6 @@
-"""What is particular to chapter 2's exercises: the numbers on the cards, the reference and the libraries, the real thing."""
+"""What is particular to chapter 2's exercises: the numbers on the cards, the reference and the
+libraries, the real thing.
+"""
 
 import math
 import random

@@ -1,4 +1,6 @@
-"""What is particular to chapter 3's exercises: the numbers on the cards, the reference and torch, the wrong line, the real thing."""
+"""What is particular to chapter 3's exercises: the numbers on the cards, the reference and torch,
+the wrong line, the real thing.
+"""
 
 import math
 import re
@@ -249,7 +251,9 @@ def test_the_targets_give_the_loss_of_the_references_objective():
 
 
 def seen_early(reader, ids) -> float:
-    """How far the logits move, at most, by a word that no reader from the left should see there; the least over all other words."""
+    """How far the logits move, at most, by a word that no reader from the left should see there;
+    the least over all other words.
+    """
     before, least = reader(ids), math.inf
     for row, place in [(row, place) for row in range(len(ids)) for place in range(ids.shape[1])]:
         for word in range(VOCAB):

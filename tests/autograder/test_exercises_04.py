@@ -1,4 +1,6 @@
-"""What is particular to chapter 4's exercises on looking, heads, the norm and costs: cards, torch as the rival, the real thing."""
+"""What is particular to chapter 4's exercises on looking, heads, the norm and costs: cards, torch
+as the rival, the real thing.
+"""
 
 import re
 

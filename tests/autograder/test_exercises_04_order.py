@@ -1,4 +1,6 @@
-"""What is particular to chapter 4's exercises on order and the block: the numbers on the cards, rivals, the wrong line."""
+"""What is particular to chapter 4's exercises on order and the block: the numbers on the cards,
+rivals, the wrong line.
+"""
 
 import re
 
@@ -51,7 +53,9 @@ def test_the_numbers_worked_out_on_the_cards_are_what_the_reference_gives():
 
 
 def test_a_quarter_turn_a_step_gives_the_products_on_the_card():
-    """The angle of the only pair is the position in radians, so a quarter turn is the position pi/2."""
+    """The angle of the only pair is the position in radians, so a quarter turn is the position
+    pi/2.
+    """
 
     def at(vector: list[float], quarters: int) -> torch.Tensor:
         place = torch.tensor([quarters * torch.pi / 2], dtype=torch.float64)

@@ -1,4 +1,6 @@
-"""What is particular to chapter 5's exercises: cards, libraries and the reference as rivals, the real thing."""
+"""What is particular to chapter 5's exercises: cards, libraries and the reference as rivals, the
+real thing.
+"""
 
 import re
 

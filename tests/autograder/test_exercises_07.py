@@ -1,4 +1,6 @@
-"""What is particular to chapter 7's exercises: cards, libraries and the papers' examples as rivals, the real thing."""
+"""What is particular to chapter 7's exercises: cards, libraries and the papers' examples as rivals,
+the real thing.
+"""
 
 import re
 
@@ -197,7 +199,9 @@ def test_the_table_of_an_order_is_the_references():
 
 @torch.no_grad()
 def test_the_window_is_the_librarys_longformer():
-    """Its global projections are made those of the window; padding is none, and its width is even on both sides."""
+    """Its global projections are made those of the window; padding is none, and its width is even
+    on both sides.
+    """
     torch.manual_seed(7)
     side, T, heads = 4, 24, 2
     theirs = LongformerSelfAttention(
@@ -348,7 +352,9 @@ def test_the_students_window_carries_minilm_and_is_the_whole_attention_where_it_
 
 
 def minilm_with_mask(model, ids) -> torch.Tensor:
-    """The mean vector, where each token sees itself and the first, and the first sees all: by the model's own attention and a mask."""
+    """The mean vector, where each token sees itself and the first, and the first sees all: by the
+    model's own attention and a mask.
+    """
     T = ids.shape[1]
     seen = torch.eye(T, dtype=torch.bool)
     seen[0] = seen[:, 0] = True

@@ -1,4 +1,6 @@
-"""What is particular to chapter 8's exercises: cards, torch, transformers and published sizes as rivals, the real thing."""
+"""What is particular to chapter 8's exercises: cards, torch, transformers and published sizes as
+rivals, the real thing.
+"""
 
 import re
 
@@ -97,7 +99,9 @@ def test_the_loss_is_torchs_the_references_and_the_librarys():
 
 
 def library_weights(weights: dict[str, torch.Tensor], first: bool) -> dict[str, torch.Tensor]:
-    """Our names as those of GPT-2's or GPT-1's published files, whose matrices stand the other way round."""
+    """Our names as those of GPT-2's or GPT-1's published files, whose matrices stand the other way
+    round.
+    """
     parts = {
         "norm_1": "ln_1",
         "norm_2": "ln_2",

@@ -1,4 +1,6 @@
-"""What is particular to chapter 9's exercises: cards, transformers, torch and exhaustive search as rivals, the real thing."""
+"""What is particular to chapter 9's exercises: cards, transformers, torch and exhaustive search as
+rivals, the real thing.
+"""
 
 import math
 import re

@@ -1,4 +1,6 @@
-"""What is particular to chapter 13's exercises: cards, torch and autograd as rivals, kernels in another process, the real thing."""
+"""What is particular to chapter 13's exercises: cards, torch and autograd as rivals, kernels in
+another process, the real thing.
+"""
 
 import re
 
@@ -200,7 +202,9 @@ def test_the_write_tests_candidates_keep_and_break_what_the_card_says(ours):
 
 
 def test_the_published_input_passes_eight_wrong_attentions():
-    """128 queries, 128 keys of 64 numbers, to two digits: the eight of the storyboard, as they are made here."""
+    """128 queries, 128 keys of 64 numbers, to two digits: the eight of the storyboard, as they are
+    made here.
+    """
     making = flash_candidates.making
     wrong = (
         making(peak="none"),

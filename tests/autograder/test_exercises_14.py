@@ -1,4 +1,6 @@
-"""What is particular to chapter 14's exercises: cards, the course's engine and torch as rivals, the shortest runs, the real thing."""
+"""What is particular to chapter 14's exercises: cards, the course's engine and torch as rivals, the
+shortest runs, the real thing.
+"""
 
 import re
 
@@ -148,7 +150,9 @@ def test_reserved_bytes_are_the_courses():
 
 @pytest.mark.parametrize("seed", range(6))
 def test_blocks_are_held_and_copied_as_the_courses_engine_does(seed):
-    """The same commands to the engine's manager: as many blocks free after each, and copies for the same ones."""
+    """The same commands to the engine's manager: as many blocks free after each, and copies for the
+    same ones.
+    """
     num_blocks, size, commands = walk(drawn(seed), 9, 3, 60, ["allocate", "append", "fork", "free"])
     manager, mine, there = (
         BlockManager(num_blocks, size, prefix_caching=False, watermark=0.0),

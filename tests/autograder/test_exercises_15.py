@@ -1,4 +1,6 @@
-"""What is particular to chapter 15's exercises: cards, the reference engine and openai's own parser as oracles, the real thing."""
+"""What is particular to chapter 15's exercises: cards, the reference engine and openai's own parser
+as oracles, the real thing.
+"""
 
 import json
 import random
@@ -144,7 +146,9 @@ def test_the_oracles_of_the_checks_agree_with_the_reference_on_drawn_cases(ours)
 
 
 def test_the_longest_running_request_is_never_put_back_and_nothing_is_lost(ours):
-    """The invariants behind the card: the first that came always computes; computed tokens are those it has."""
+    """The invariants behind the card: the first that came always computes; computed tokens are
+    those it has.
+    """
     chance, queue, steps = random.Random(4), ours["Queue"](6, 2), 0
     lengths = {f"r{i}": chance.randint(1, 6) for i in range(9)}
     for name in lengths:

@@ -1,4 +1,6 @@
-"""What is particular to chapter 16's exercises: cards, published models and counters as rivals, the real thing."""
+"""What is particular to chapter 16's exercises: cards, published models and counters as rivals, the
+real thing.
+"""
 
 import re
 from copy import deepcopy

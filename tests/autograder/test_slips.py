@@ -1,4 +1,6 @@
-"""A right answer with one slip of type, dtype or an axis of length 1 earns four fifths, in every exercise."""
+"""A right answer with one slip of type, dtype or an axis of length 1 earns four fifths, in every
+exercise.
+"""
 
 import inspect
 
@@ -40,14 +42,18 @@ SAMPLE = [
 
 
 def earned(exercise, name: str, change) -> tuple[float, list]:
-    """What the reference earns with a change in the answers of one function, and the answers that came out otherwise."""
+    """What the reference earns with a change in the answers of one function, and the answers that
+    came out otherwise.
+    """
     names, made = reference(exercise.id[:2]), []
     functions = OurNamespace({**names, name: slipping(names[name], change, made)})
     return run_exercise(exercise, LocalStudent(functions), mistakes=[]).earned, made
 
 
 def promised(exercise, name: str, title: str) -> float:
-    """Four fifths; where no gradient can pass through the answer, what that earns without the slip, minus a fifth."""
+    """Four fifths; where no gradient can pass through the answer, what that earns without the slip,
+    minus a fifth.
+    """
     detach = lambda value: value.detach() if isinstance(value, torch.Tensor) else value
     whole = earned(exercise, name, detach)[0] if title in DETACHED else exercise.points
     return whole - exercise.points / 5

@@ -1,4 +1,6 @@
-"""What typical wrong answers are told in the chapters' exercises: false or missing explanations that students met."""
+"""What typical wrong answers are told in the chapters' exercises: false or missing explanations
+that students met.
+"""
 
 import pytest
 import torch

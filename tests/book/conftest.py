@@ -59,9 +59,11 @@ class Heard:
 
 
 def open_page(browser, url: str, size="desktop", scheme="light", maths=True, **settings):
-    """A page in a context of its own; the browser reaches files and this machine only (see CHROMIUM_ARGUMENTS).
+    """A page in a context of its own; the browser reaches files and this machine only (see
+    CHROMIUM_ARGUMENTS).
 
-    Without `maths` MathJax arrives empty: two megabytes of script that only tests which look at the whole page need.
+    Without `maths` MathJax arrives empty: two megabytes of script that only tests which look at the
+    whole page need.
     """
     context = browser.new_context(viewport=SIZES[size], color_scheme=scheme, **settings)
     if not maths:
@@ -84,7 +86,9 @@ def open_page(browser, url: str, size="desktop", scheme="light", maths=True, **s
 
 
 def visit(page, url: str):
-    """Load an address in an open page: ready when all that it asks for is there and it has been laid out."""
+    """Load an address in an open page: ready when all that it asks for is there and it has been
+    laid out.
+    """
     page.heard = Heard()
     page.goto(url)
     if page.scripted:
@@ -100,7 +104,9 @@ DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimatio
 
 @pytest.fixture(scope="session")
 def opened():
-    """The pages that tests have opened, by their settings: to load another address takes a fraction of opening one."""
+    """The pages that tests have opened, by their settings: to load another address takes a fraction
+    of opening one.
+    """
     pages = {}
     yield pages
     for page in pages.values():
@@ -109,7 +115,8 @@ def opened():
 
 @pytest.fixture
 def look(browser, opened):
-    """`look(url, size="phone")` loads an address as in a new browser: nothing is remembered, no key or pointer was used.
+    """`look(url, size="phone")` loads an address as in a new browser: nothing is remembered, no key
+    or pointer was used.
 
     A test that looks at two addresses with the same settings gets two pages.
     """
@@ -139,7 +146,9 @@ def look(browser, opened):
 
 @pytest.fixture
 def reader(look, html):
-    """`reader("01-static-embeddings/counting", size="phone")` shows a page of the book, unless told with unset formulas."""
+    """`reader("01-static-embeddings/counting", size="phone")` shows a page of the book, unless told
+    with unset formulas.
+    """
     return lambda name, maths=False, **settings: look(
         (html / f"{name}.html").as_uri(), maths=maths, **settings
     )
@@ -147,7 +156,9 @@ def reader(look, html):
 
 @pytest.fixture(scope="session")
 def stills_root(tmp_path_factory):
-    """A folder in which a still that was drawn is kept: each figure's is there, drawn once for all tests."""
+    """A folder in which a still that was drawn is kept: each figure's is there, drawn once for all
+    tests.
+    """
     from course.book import stills
     from course.book.figures import figure
     from tests.book.figure_data import DATA
@@ -158,7 +169,9 @@ def stills_root(tmp_path_factory):
 
 
 def violations(page, context=None, **options):
-    """A line for each element at which axe finds a rule broken, on the page or inside `context`, a selector."""
+    """A line for each element at which axe finds a rule broken, on the page or inside `context`, a
+    selector.
+    """
     if not page.evaluate("() => Boolean(window.axe)"):
         page.evaluate(AXE.read_text(encoding="utf-8"))
     found = page.evaluate(

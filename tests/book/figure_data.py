@@ -1,4 +1,7 @@
-"""Small data for every figure, for the tests that draw them. `nearest` and `two_readers` ask torch."""
+"""Small data for every figure, for the tests that draw them.
+
+`nearest` and `two_readers` ask torch.
+"""
 
 import torch
 
@@ -231,7 +234,9 @@ PLANES = [
 
 @torch.no_grad()
 def two_readers(texts: tuple[str, str], word: str = "bank") -> dict:
-    """The cosines of a word's two vectors by layer and half, and their places in the planes, computed by torch."""
+    """The cosines of a word's two vectors by layer and half, and their places in the planes,
+    computed by torch.
+    """
     elmo = small_model("elmo_glosses")
     pairs = [
         elmo.model.layers(*elmo.tokenizer([text.split()]))[

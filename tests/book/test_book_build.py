@@ -1,4 +1,6 @@
-"""The cache of executed pages and the questions `has anything changed?` and `is this page in order?`."""
+"""The cache of executed pages and the questions `has anything changed?` and `is this page in
+order?`.
+"""
 
 from pathlib import Path
 
@@ -79,7 +81,9 @@ def test_an_unchanged_book_is_not_built_again(html):
 
 
 def test_the_plain_command_writes_the_book_without_a_warning_and_runs_no_page_again(html):
-    """`course book` writes the pages by the command that anybody may type, `jupyter-book build book -W --keep-going -n`."""
+    """`course book` writes the pages by the command that anybody may type, `jupyter-book build book
+    -W --keep-going -n`.
+    """
     log = (ROOT / "_build" / "book.log").read_text()
     assert "build succeeded." in log and "Executing notebook" not in log
     assert "WARNING" not in log and "-W" in book_build.plain_command(strict=True)

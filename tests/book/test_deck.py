@@ -87,7 +87,9 @@ def test_two_builds_are_equal_whatever_the_clock_says(package, tmp_path, monkeyp
 
 
 def test_ids_are_those_that_learners_have(package, tmp_path):
-    """If this fails, cards lost their history: an id was renamed, or the way that ids are made has changed."""
+    """If this fails, cards lost their history: an id was renamed, or the way that ids are made has
+    changed.
+    """
     with zipfile.ZipFile(package) as file:
         file.extract("collection.anki2", tmp_path)
     with sqlite3.connect(tmp_path / "collection.anki2") as base:

@@ -1,4 +1,6 @@
-"""The mock exam's bank, draws and numbers; drawn answers are computed again by counting, torch or scikit-learn."""
+"""The mock exam's bank, draws and numbers; drawn answers are computed again by counting, torch or
+scikit-learn.
+"""
 
 import copy
 import itertools

@@ -1,4 +1,6 @@
-"""The table of a chapter's exercises: its links say the titles of page and section, its numbers stand to the right."""
+"""The table of a chapter's exercises: its links say the titles of page and section, its numbers
+stand to the right.
+"""
 
 import re
 

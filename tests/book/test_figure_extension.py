@@ -1,4 +1,6 @@
-"""The Sphinx extension `figures` by itself, with a plain theme: stills, scripts in their order, and models."""
+"""The Sphinx extension `figures` by itself, with a plain theme: stills, scripts in their order, and
+models.
+"""
 
 import re
 import subprocess

@@ -1,4 +1,6 @@
-"""The moving figures: by keyboard, without motion, without scripts, under a strict policy, and with the right numbers."""
+"""The moving figures: by keyboard, without motion, without scripts, under a strict policy, and with
+the right numbers.
+"""
 
 import base64
 import json
@@ -484,7 +486,9 @@ MOVED = [
 def test_a_figure_moves_by_mouse_and_by_keyboard_in_silence_and_without_a_violation(
     show, name, size, scheme, other
 ):
-    """Loaded in one scheme and then seen in the other too: its elements stay the same, so only colours are asked again."""
+    """Loaded in one scheme and then seen in the other too: its elements stay the same, so only
+    colours are asked again.
+    """
     page = show(name, size=size, scheme=scheme, reduced_motion="reduce")
     stage, states = page.locator(".w2s-stage"), [state(page)]
     control, slider = (
@@ -516,7 +520,9 @@ def test_a_figure_moves_by_mouse_and_by_keyboard_in_silence_and_without_a_violat
 
 
 def assert_same_elements_and_no_pale_colour(page, scheme):
-    """What axe found of an open page in one scheme holds in the other, but for its colours, which it looks at again."""
+    """What axe found of an open page in one scheme holds in the other, but for its colours, which
+    it looks at again.
+    """
     structure = page.evaluate(STRUCTURE)
     page.emulate_media(color_scheme=scheme)
     assert page.evaluate(STRUCTURE) == structure
@@ -797,7 +803,9 @@ def test_a_map_shows_the_softmax_of_the_recorded_scores_for_the_word_that_is_pre
 
 @torch.no_grad()
 def scores_of_a_small_model(key, text):
-    """The scores (L, H, T, T) of the small BERT or GPT for a text, by torch; of what is hidden, too."""
+    """The scores (L, H, T, T) of the small BERT or GPT for a text, by torch; of what is hidden,
+    too.
+    """
     kept = small_model(f"{key}_kjv")
     found, hooks = (
         [],
@@ -1022,7 +1030,9 @@ def strict(site):
 
 @pytest.mark.parametrize("name", one_in(4, sorted(KEYS), "policy"))
 def test_a_figure_works_where_only_scripts_of_the_site_may_run(look, strict, page_of, name):
-    """Waiting is by locator: `wait_for_function` evaluates a string in the page, which the policy refuses."""
+    """Waiting is by locator: `wait_for_function` evaluates a string in the page, which the policy
+    refuses.
+    """
     page = look(f"{strict}/{page_of(name).name}/page.html")
     assert page.locator(".w2s-live").is_visible()
     if ANSWERS & KEYS[name]:
@@ -1032,7 +1042,9 @@ def test_a_figure_works_where_only_scripts_of_the_site_may_run(look, strict, pag
 
 
 def widget_page(folder, name, model):
-    """A page that stands for a notebook: it renders the widget's module with a model that is JavaScript text."""
+    """A page that stands for a notebook: it renders the widget's module with a model that is
+    JavaScript text.
+    """
     from course.book.figures import widget_module, widget_styles
 
     code, rendering = widget_module(name).split("export default", 1)
@@ -2265,7 +2277,9 @@ def test_the_costs_are_those_of_the_cost_model(show, power, share, micros):
 
 
 def scheduled(requests, slots, budget, static=False):
-    """Steps of the engine's own scheduler for the requests of a schedule's figure, and after how many each says its first token."""
+    """Steps of the engine's own scheduler for the requests of a schedule's figure, and after how
+    many each says its first token.
+    """
     scheduler = Scheduler(
         SchedulerConfig(max_num_seqs=slots, max_num_batched_tokens=budget),
         BlockManager(200, 16, prefix_caching=False),

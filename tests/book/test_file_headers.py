@@ -1,4 +1,6 @@
-"""Headers as the figure shows them, against files written by the safetensors library and by the `gguf` package."""
+"""Headers as the figure shows them, against files written by the safetensors library and by the
+`gguf` package.
+"""
 
 import gguf
 import numpy as np

@@ -232,7 +232,9 @@ def printed_pages(root, html):
 
 @pytest.fixture
 def of_its_own(html, tmp_path):
-    """A folder that stands for the checkout: its own contents and its own PDF, the pages of the built book."""
+    """A folder that stands for the checkout: its own contents and its own PDF, the pages of the
+    built book.
+    """
     (tmp_path / "book").mkdir()
     (tmp_path / "_build").mkdir()
     (tmp_path / "_build" / "html").symlink_to(html)

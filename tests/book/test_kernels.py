@@ -1,4 +1,6 @@
-"""Kernels forked from a process that has loaded the libraries: warm, apart from each other, and gone when they should be."""
+"""Kernels forked from a process that has loaded the libraries: warm, apart from each other, and
+gone when they should be.
+"""
 
 import os
 from contextlib import nullcontext
@@ -15,7 +17,9 @@ pytestmark = pytest.mark.skipif(not kernels.POSSIBLE, reason="kernels start warm
 
 @pytest.fixture(scope="module")
 def nursery(tmp_path_factory):
-    """One process with the libraries for all tests of this file; a kernel that outlives it is an error."""
+    """One process with the libraries for all tests of this file; a kernel that outlives it is an
+    error.
+    """
     folder = tmp_path_factory.mktemp("left")
     with kernels.Nursery() as started:
         yield started

@@ -1,4 +1,6 @@
-"""The parts of the figure kit, each worked by mouse and keyboard, on a desktop and on a phone, light and dark."""
+"""The parts of the figure kit, each worked by mouse and keyboard, on a desktop and on a phone,
+light and dark.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""The models that run in a page answer as torch does: a hundred inputs for each architecture, from file://."""
+"""The models that run in a page answer as torch does: a hundred inputs for each architecture, from
+file://.
+"""
 
 import base64
 import dataclasses
@@ -127,7 +129,9 @@ TINY = {  # name: kind, model; one for each thing that a configuration can chang
 
 
 def tiny(name: str) -> tuple[dict, nn.Module]:
-    """An archive with random weights in float16, and the torch model with the same numbers in float32."""
+    """An archive with random weights in float16, and the torch model with the same numbers in
+    float32.
+    """
     kind, make = TINY[name]
     torch.manual_seed(sum(map(ord, name)))
     model = make().eval()
@@ -177,7 +181,9 @@ def page(browser, tmp_path_factory):
 
 
 def ask(page, name: str, method: str, questions: list[list]) -> list:
-    """The answers of a model in the page's worker, as lists; each question is the list of the method's arguments."""
+    """The answers of a model in the page's worker, as lists; each question is the list of the
+    method's arguments.
+    """
     answers = page.evaluate(
         """async ([name, method, questions]) => {
         const model = await w2s.models.open(name), answers = [];

@@ -1,4 +1,6 @@
-"""What a page read is noted while it runs, and a change asks for the pages that read it and for no other."""
+"""What a page read is noted while it runs, and a change asks for the pages that read it and for no
+other.
+"""
 
 import os
 import subprocess
@@ -21,7 +23,9 @@ HERE = "import sys; sys.path.insert(0, '..')\n"
 
 @pytest.fixture
 def course(tmp_path):
-    """A course of two chapters: each page imports a module of its own, one of them by way of another module."""
+    """A course of two chapters: each page imports a module of its own, one of them by way of
+    another module.
+    """
     for name, text in {
         "alpha/__init__.py": "",
         "alpha/far.py": "x = 1\n",

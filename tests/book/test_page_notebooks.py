@@ -1,4 +1,6 @@
-"""Each page that runs code is also a notebook: valid, plain Markdown, and JupyterLab opens it without a complaint."""
+"""Each page that runs code is also a notebook: valid, plain Markdown, and JupyterLab opens it
+without a complaint.
+"""
 
 import os
 import re
@@ -144,7 +146,9 @@ def test_hidden_code_is_folded_and_not_lost(page):
     "every", [pytest.param(4, id="each-fourth"), pytest.param(1, id="all", marks=pytest.mark.long)]
 )
 def test_jupyterlab_opens_the_pages(html, browser, tmp_path, every):
-    """The notebooks of the built book, and the exercise notebooks that it offers, opened in a real JupyterLab."""
+    """The notebooks of the built book, and the exercise notebooks that it offers, opened in a real
+    JupyterLab.
+    """
     from tests.journeys.conftest import wait_for_address
 
     names = [

@@ -2,8 +2,8 @@
 
 axe takes longer than all else together. Each page is loaded once, every other one on a phone in the
 dark, and seen at both widths; one page in six is asked axe's rules in all four looks, and another
-one in three those that are not about colour, in one look. `make test-slow` asks all rules of every page
-in all four, loaded at both widths.
+one in three those that are not about colour, in one look. `make test-slow` asks all rules of every
+page in all four, loaded at both widths.
 """
 
 import pytest
@@ -42,9 +42,11 @@ def test_a_page_breaks_no_rule_in_any_look(look, html, name, size, scheme):
 
 
 def faults(look, html, name, size, scheme, colours, asked=True):
-    """What is wrong with a page that is loaded in one look, and then changed to the others while it is open.
+    """What is wrong with a page that is loaded in one look, and then changed to the others while it
+    is open.
 
-    Its text and structure must not depend on the scheme; so in the other one axe asks its rules of colour alone.
+    Its text and structure must not depend on the scheme; so in the other one axe asks its rules of
+    colour alone.
     """
     page = look((html / f"{name}.html").as_uri(), size=size, scheme=scheme, reduced_motion="reduce")
     page.wait_for_function(MATHS_SET)

@@ -65,7 +65,8 @@ def test_controls_and_marked_text_stand_out(scheme):
     assert contrast(PALETTE["edge"][scheme], PALETTE["paper"][scheme]) >= 3
 
 
-# How the three kinds of cone-deficient eyes see linear RGB (Machado, Oliveira and Fernandes 2009, table 1, severity 1).
+# How the three kinds of cone-deficient eyes see linear RGB (Machado, Oliveira and Fernandes 2009,
+# table 1, severity 1).
 MACHADO = {
     "protan": (
         (0.152286, 1.052583, -0.204868),

@@ -1,4 +1,6 @@
-"""Predictions as a reader meets them: by keyboard, remembered, without storage, without scripts, in print, wrong input."""
+"""Predictions as a reader meets them: by keyboard, remembered, without storage, without scripts, in
+print, wrong input.
+"""
 
 import pytest
 

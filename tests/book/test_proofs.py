@@ -1,4 +1,6 @@
-"""Comparison tables: a cell without a proof, or with one that fails, stops the build; what the others say is computed."""
+"""Comparison tables: a cell without a proof, or with one that fails, stops the build; what the
+others say is computed.
+"""
 
 import pytest
 

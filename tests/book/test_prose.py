@@ -1,4 +1,6 @@
-"""Figures in prose: found, and covered by a claim, a computed value, a citation or a declaration; else named with the remedy."""
+"""Figures in prose: found, and covered by a claim, a computed value, a citation or a declaration;
+else named with the remedy.
+"""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""The quiz and the flashcards as they stand in the book: by keyboard, without scripts, remembered in this browser."""
+"""The quiz and the flashcards as they stand in the book: by keyboard, without scripts, remembered
+in this browser.
+"""
 
 import pytest
 

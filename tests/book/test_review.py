@@ -1,4 +1,6 @@
-"""Chapter 16 leaves nothing out: every statement of the notes, every row of the syllabus, every claim has its place in the built book."""
+"""Chapter 16 leaves nothing out: every statement of the notes, every row of the syllabus, every
+claim has its place in the built book.
+"""
 
 import hashlib
 import re
@@ -37,7 +39,9 @@ def digest(rows):
 
 @lru_cache
 def sections(page):
-    """Anchor -> the words of each section of a page's source, without marks of emphasis, roles and formulas."""
+    """Anchor -> the words of each section of a page's source, without marks of emphasis, roles and
+    formulas.
+    """
     text, found, fence = (ROOT / "book" / f"{page}.md").read_text(encoding="utf-8"), {}, None
     for line in re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.S).split("\n"):
         opened = re.match(r"\s*(`{3,})", line)
@@ -100,7 +104,10 @@ def test_the_rows_of_the_syllabus_are_all_there():
     not (LISTS / "syllabus.md").is_file(), reason="the syllabus is not beside this checkout"
 )
 def test_the_rows_are_those_of_the_syllabus():
-    """In its order. Rows of the second edition that no page has yet are added with the chapters that teach them."""
+    """In its order.
+
+    Rows of the second edition that no page has yet are added with the chapters that teach them.
+    """
     taught = (LISTS / "syllabus.md").read_text(encoding="utf-8").split("# Claims ledger")[0]
     rows = [
         (int(chapter), row.split(" | ")[0].strip("| "))

@@ -1,4 +1,6 @@
-"""The review chapter as a reader works it: the exam against a clock that the test sets, cards over days, what can't be done yet."""
+"""The review chapter as a reader works it: the exam against a clock that the test sets, cards over
+days, what can't be done yet.
+"""
 
 import json
 import re
@@ -16,7 +18,9 @@ START = 1_800_000_000_000
 
 @pytest.fixture
 def timed(browser, html):
-    """`timed(name)` opens a page in a browser of its own whose clock stands at START until the test moves it."""
+    """`timed(name)` opens a page in a browser of its own whose clock stands at START until the test
+    moves it.
+    """
     pages = []
 
     def load(name, **settings):

@@ -1,4 +1,6 @@
-"""Stills of figures: drawn by the figure's own script, kept, and taken from the repository where no browser runs."""
+"""Stills of figures: drawn by the figure's own script, kept, and taken from the repository where no
+browser runs.
+"""
 
 import json
 import re

@@ -1,4 +1,6 @@
-"""Published vocabularies in a page: the page's tokenizers give the ids of the reference, and figures its merges."""
+"""Published vocabularies in a page: the page's tokenizers give the ids of the reference, and
+figures its merges.
+"""
 
 import json
 import math
@@ -116,7 +118,9 @@ def test_a_vocabulary_whose_merges_are_out_of_order_is_refused():
 
 @pytest.fixture
 def drawn(look, tmp_path):
-    """`drawn("bpe-training", data)`: a page with one figure; returns what a fresh stage says of itself."""
+    """`drawn("bpe-training", data)`: a page with one figure; returns what a fresh stage says of
+    itself.
+    """
 
     def open_(name, data):
         from course.book.figures import figure, scripts_of

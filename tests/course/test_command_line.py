@@ -1,4 +1,6 @@
-"""What holds for every command: exit codes in the help, JSON for results, completion, and an answer to slips."""
+"""What holds for every command: exit codes in the help, JSON for results, completion, and an answer
+to slips.
+"""
 
 import argparse
 import json

@@ -1,4 +1,6 @@
-"""What requirements.lock promises for each Python, without asking an index (.ci/check-lock asks one)."""
+"""What requirements.lock promises for each Python, without asking an index (.ci/check-lock asks
+one).
+"""
 
 import re
 import tomllib

@@ -120,7 +120,9 @@ def test_other_settings_of_linters_and_tests_make_no_new_environment(project):
 
 @pytest.fixture
 def bootstrap(tmp_path, monkeypatch):
-    """The set-up as a module, which logs into a folder of the test and runs nothing: its commands are kept in `commands`."""
+    """The set-up as a module, which logs into a folder of the test and runs nothing: its commands
+    are kept in `commands`.
+    """
     spec = importlib.util.spec_from_file_location("bootstrap", ROOT / "course" / "bootstrap.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

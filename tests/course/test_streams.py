@@ -1,4 +1,6 @@
-"""What a command says never stops what it does: a pipe that nobody reads, a full disk, letters that a terminal lacks, a closed output."""
+"""What a command says never stops what it does: a pipe that nobody reads, a full disk, letters that
+a terminal lacks, a closed output.
+"""
 
 import json
 import os

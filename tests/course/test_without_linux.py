@@ -1,4 +1,6 @@
-"""A student on Windows or macOS: check, submit, save, use and hint, with the parts of Linux taken away before ours is imported."""
+"""A student on Windows or macOS: check, submit, save, use and hint, with the parts of Linux taken
+away before ours is imported.
+"""
 
 import json
 import os
@@ -12,7 +14,8 @@ from autograder.authoring.student_notebook import Notebook
 from autograder.grading.assignment import load_assignment
 
 NAME = "03-context-before-attention"
-# What others bring is imported while the system is what it is; then it is another one, and ours is imported.
+# What others bring is imported while the system is what it is; then it is another one, and ours is
+# imported.
 PROGRAM = """
 import contextlib, io, json, os, signal, subprocess, sys
 import jupytext, nbformat, numpy, scipy, torch, jinja2, pygments.lexers, torch.func
@@ -55,7 +58,9 @@ for words in calls:
 
 @pytest.fixture(scope="module", params=["win32", "darwin"])
 def said(request, tmp_path_factory):
-    """What each command said, by its words, on a system without Linux's own parts; the notebook has two right answers."""
+    """What each command said, by its words, on a system without Linux's own parts; the notebook has
+    two right answers.
+    """
     folder = tmp_path_factory.mktemp(request.param)
     notebook = Notebook(load_assignment("03")).solve("bigram_counts", "judge").nb
     for place, cell in enumerate(notebook.cells[:4]):

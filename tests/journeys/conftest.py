@@ -1,6 +1,7 @@
 """A real Jupyter server on loopback, for journeys that drive notebooks in a browser.
 
-The reader's and the student's journeys run inside test_offline.py, with the network cut, where that is possible.
+The reader's and the student's journeys run inside test_offline.py, with the network cut, where that
+is possible.
 """
 
 import os
@@ -23,7 +24,9 @@ collect_ignore = JOURNEYS if shutil.which("bwrap") and OFFLINE not in os.environ
 
 @contextmanager
 def serve(folder: Path, *extra: str):
-    """Start `jupyter notebook` in `folder` on a free port; yields a function from a path to its URL with the token."""
+    """Start `jupyter notebook` in `folder` on a free port; yields a function from a path to its URL
+    with the token.
+    """
     token, log = secrets.token_hex(16), folder / "jupyter-server.log"
     command = [
         sys.executable,

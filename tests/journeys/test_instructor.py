@@ -1,4 +1,6 @@
-"""The instructor's journey: grade a class, read an answer in formgrader in a real browser, give points, report."""
+"""The instructor's journey: grade a class, read an answer in formgrader in a real browser, give
+points, report.
+"""
 
 import csv
 import shutil

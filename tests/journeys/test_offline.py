@@ -1,4 +1,6 @@
-"""After set-up nothing needs a network: the reader's and the student's journeys, in a network namespace with loopback only."""
+"""After set-up nothing needs a network: the reader's and the student's journeys, in a network
+namespace with loopback only.
+"""
 
 import os
 import re

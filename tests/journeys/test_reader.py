@@ -1,4 +1,6 @@
-"""A reader's journey: from the landing page through chapter 1, its figures, quiz and flashcards, with the network cut."""
+"""A reader's journey: from the landing page through chapter 1, its figures, quiz and flashcards,
+with the network cut.
+"""
 
 from pathlib import Path
 
@@ -18,7 +20,9 @@ FIGURES = {
 
 @pytest.fixture
 def page(browser):
-    """A browser that may open files and nothing else; at the end it must have asked for and complained of nothing."""
+    """A browser that may open files and nothing else; at the end it must have asked for and
+    complained of nothing.
+    """
     from course.book.build import build_book
 
     landing = build_book(ROOT, jobs=2)

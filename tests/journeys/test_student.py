@@ -1,4 +1,6 @@
-"""A student opens the notebook of chapter 1 in a browser, fails, reads why, mends it, and sees the points."""
+"""A student opens the notebook of chapter 1 in a browser, fails, reads why, mends it, and sees the
+points.
+"""
 
 import shutil
 from pathlib import Path
@@ -25,7 +27,9 @@ class Page:
         self.page = page
 
     def code_cell(self, beginning: str):
-        """The code cell whose source begins so, scrolled into view (cells far away are not in the page yet)."""
+        """The code cell whose source begins so, scrolled into view (cells far away are not in the
+        page yet).
+        """
         cell = (
             self.page.locator(".jp-CodeCell")
             .filter(has=self.page.locator(".cm-content", has_text=beginning))
@@ -40,7 +44,9 @@ class Page:
         return cell
 
     def run(self, beginning: str, source: str | None = None):
-        """Type `source` over the cell, if given, and run it; returns the text below it once the kernel is done."""
+        """Type `source` over the cell, if given, and run it; returns the text below it once the
+        kernel is done.
+        """
         cell = self.code_cell(beginning)
         cell.locator(".cm-content").click()
         if source is not None:

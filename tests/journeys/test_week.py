@@ -1,10 +1,13 @@
-"""An instructor's weeks: released, handed in, graded, read by hand, regraded, reported and given back, by the real commands.
+"""An instructor's weeks: released, handed in, graded, read by hand, regraded, reported and given
+back, by the real commands.
 
-Forty students and three assignments, each handed in another way: a Moodle zip, twice; a Canvas zip; folders with times. The
-shorter form, which runs each time, is one assignment and twelve students in folders. Among them are who hands in late, with an
-extension, twice, nothing of their own, something of another week, a notebook that kills, one with a cell twice; two of one name and
-one with an underscore; and something of nobody's. What is compared is what was meant, from the first answer to the last export.
-One record of each week is cut off before the reports are written, and made again by `course regrade`.
+Forty students and three assignments, each handed in another way: a Moodle zip, twice; a Canvas zip;
+folders with times. The shorter form, which runs each time, is one assignment and twelve students in
+folders. Among them are who hands in late, with an extension, twice, nothing of their own, something
+of another week, a notebook that kills, one with a cell twice; two of one name and one with an
+underscore; and something of nobody's. What is compared is what was meant, from the first answer to
+the last export. One record of each week is cut off before the reports are written, and made again
+by `course regrade`.
 """
 
 import csv
@@ -57,7 +60,9 @@ POLICY = 'c.AssignLatePenalties.plugin_class = "autograder.classroom.late.ShareE
 
 @dataclass
 class Week:
-    """One assignment: how it is handed in, and by student's number the key in the gradebook, the notebooks, and the points meant."""
+    """One assignment: how it is handed in, and by student's number the key in the gradebook, the
+    notebooks, and the points meant.
+    """
 
     number: str
     form: str
@@ -117,7 +122,9 @@ def released(room, week):
 
 
 def written(notebook, cells, before=("", "")):
-    """A notebook with some cells filled in, by grade id; and a copy of one of them, with another source, before it."""
+    """A notebook with some cells filled in, by grade id; and a copy of one of them, with another
+    source, before it.
+    """
     made = json.loads(json.dumps(notebook))
     for cell in made["cells"]:
         name = cell["metadata"].get("nbgrader", {}).get("grade_id")
@@ -189,7 +196,10 @@ def in_moodle(student):
 
 
 def moodle(room, week):
-    """Two downloads, the second a week later: of who handed in again it has the newer notebook. Collected one after the other."""
+    """Two downloads, the second a week later: of who handed in again it has the newer notebook.
+
+    Collected one after the other.
+    """
     twins = [
         one
         for one in range(room.count)
@@ -236,7 +246,9 @@ def canvas(room, week):
 
 
 def folders(room, week):
-    """STUDENT/ASSIGNMENT/ with a time in each; who handed in twice has two folders named for their times."""
+    """STUDENT/ASSIGNMENT/ with a time in each; who handed in twice has two folders named for their
+    times.
+    """
     where = room.folder / "folders"
     for student, notebooks in week.notebooks.items():
         folder = where / (name_of(student) + (" (2)" if student == 2 else "")) / week.name

@@ -1,4 +1,7 @@
-"""What the tests of the reference implementation share. pyproject.toml has its signatures' shapes checked by beartype."""
+"""What the tests of the reference implementation share.
+
+pyproject.toml has its signatures' shapes checked by beartype.
+"""
 
 import jaxtyping
 import pytest

@@ -1,4 +1,6 @@
-"""The signatures are true: all tests run with their shapes and types checked (see addopts in pyproject.toml)."""
+"""The signatures are true: all tests run with their shapes and types checked (see addopts in
+pyproject.toml).
+"""
 
 import pytest
 import torch

@@ -1,4 +1,6 @@
-"""Changes to the solutions of chapter 1 that nobody can notice, with the reason; see `autograder/authoring/mutants.py`."""
+"""Changes to the solutions of chapter 1 that nobody can notice, with the reason; see
+`autograder/authoring/mutants.py`.
+"""
 
 SAME = "the larger or smaller of two numbers does not depend on their order"
 LAST = "the tensor has two axes there, so the last is axis 1"

@@ -1,7 +1,8 @@
-"""Implementations of the keep probability that a student's test must tell apart (exercise 01.test_keep).
+"""Implementations of the keep probability that a student's test must tell apart (exercise
+01.test_keep).
 
-Each has the signature `(counts, threshold)` and returns a float32 tensor of the shape of `counts`. RIGHT holds two
-correct ones, WRONG the mistakes by kind. A student never sees this code.
+Each has the signature `(counts, threshold)` and returns a float32 tensor of the shape of `counts`.
+RIGHT holds two correct ones, WRONG the mistakes by kind. A student never sees this code.
 """
 
 from collections.abc import Callable
@@ -23,10 +24,12 @@ def root(counts: Tensor, threshold: float) -> Tensor:
 
 
 def exponential(counts: Tensor, threshold: float) -> Tensor:
-    """Right: by logarithms in float64, and below 1 the last digit differs from `root`'s whatever the counts are.
+    """Right: by logarithms in float64, and below 1 the last digit differs from `root`'s whatever
+    the counts are.
 
-    Also at the limit itself, as a root of rounded numbers may. Raises ValueError for what the exercise rules out: counts with
-    more than one axis or without one above 0, a threshold that is no number or not above 0.
+    Also at the limit itself, as a root of rounded numbers may. Raises ValueError for what the
+    exercise rules out: counts with more than one axis or without one above 0, a threshold that is
+    no number or not above 0.
     """
     if (
         not isinstance(threshold, (int, float))
@@ -60,7 +63,9 @@ def raw_counts(counts: Tensor, threshold: float) -> Tensor:
 
 
 def share_of_another(counts: Tensor, threshold: float) -> Tensor:
-    """Wrong shares: each word has that of the word before it, so that sum and range of the answers are right."""
+    """Wrong shares: each word has that of the word before it, so that sum and range of the answers
+    are right.
+    """
     return root(counts.roll(1), threshold)
 
 
@@ -80,13 +85,18 @@ def discard(counts: Tensor, threshold: float) -> Tensor:
 
 
 def discard_the_frequent(counts: Tensor, threshold: float) -> Tensor:
-    """Confuses keep and drop for frequent words only: rare ones are kept always. At one half the two are equal."""
+    """Confuses keep and drop for frequent words only: rare ones are kept always.
+
+    At one half the two are equal.
+    """
     kept = root(counts, threshold)
     return torch.where(kept < 1, 1 - kept, kept)
 
 
 def upside_down(counts: Tensor, threshold: float) -> Tensor:
-    """Confuses keep and drop: the fraction is turned round, so that frequent words stay and rare ones go."""
+    """Confuses keep and drop: the fraction is turned round, so that frequent words stay and rare
+    ones go.
+    """
     return (shares(counts) / threshold).sqrt().clamp(max=1)
 
 

@@ -8,7 +8,9 @@ COUNTS = "01.window_counts"
 
 
 def _count(sentences, vocab_size, places, step=1.0):
-    """A table to which every position j in places(sentence, i) adds `step` as a context of position i."""
+    """A table to which every position j in places(sentence, i) adds `step` as a context of position
+    i.
+    """
     counts = [
         [0.0] * vocab_size for _ in range(vocab_size)
     ]  # numbers are added to far faster than tensors' cells

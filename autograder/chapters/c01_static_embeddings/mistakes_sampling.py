@@ -1,4 +1,6 @@
-"""Plausible wrong solutions of chapter 1, part 2: subsampling, the test for it, and the noise distribution."""
+"""Plausible wrong solutions of chapter 1, part 2: subsampling, the test for it, and the noise
+distribution.
+"""
 
 import math
 

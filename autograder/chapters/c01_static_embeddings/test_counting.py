@@ -1,4 +1,6 @@
-"""Checks of chapter 1, part 1: window counts, their number, PPMI, and what each method costs in memory."""
+"""Checks of chapter 1, part 1: window counts, their number, PPMI, and what each method costs in
+memory.
+"""
 
 import scipy.sparse
 import torch
@@ -317,7 +319,9 @@ ppmi = exercise(
 
 
 def preferring(rng: torch.Generator, size: int) -> torch.Tensor:
-    """A table (size, size + 1) in which row i prefers column i: above chance there, below chance elsewhere, no zero."""
+    """A table (size, size + 1) in which row i prefers column i: above chance there, below chance
+    elsewhere, no zero.
+    """
     return torch.cat([torch.eye(size), torch.zeros(size, 1)], 1) * 80 + counts(
         rng, 6, 12, size, size + 1
     )
@@ -522,7 +526,9 @@ LARGEST = 1_000_000, 10_000, 2_000_000_000
 
 
 def sizes(rng: torch.Generator) -> list[tuple[int, int, int]]:
-    """Vocabulary size, dimension, cells that are not 0: one drawn case, a full table, the smallest there is, a large one."""
+    """Vocabulary size, dimension, cells that are not 0: one drawn case, a full table, the smallest
+    there is, a large one.
+    """
     vocab_size = whole(rng, 20, 60)
     return [
         (vocab_size, whole(rng, 3, 12), whole(rng, 2, 4) * vocab_size + whole(rng, 1, 9)),

@@ -1,4 +1,6 @@
-"""Checks of chapter 1, parts 3 to 5: GloVe's weight, the analogy search, and the question that a person grades."""
+"""Checks of chapter 1, parts 3 to 5: GloVe's weight, the analogy search, and the question that a
+person grades.
+"""
 
 import torch
 
@@ -195,8 +197,8 @@ def unit(rows: torch.Tensor) -> torch.Tensor:
 def planted(rng: torch.Generator, dim: int = 12) -> tuple[torch.Tensor, tuple[int, int, int], int]:
     """A matrix of unit rows, a question, and its one right answer, in random order.
 
-    The answer is b - a + c itself; there are also the rows that win when a sign is wrong or a word is left out.
-    a, b and c are nearly at right angles, so that none of them can win.
+    The answer is b - a + c itself; there are also the rows that win when a sign is wrong or a word
+    is left out. a, b and c are nearly at right angles, so that none of them can win.
     """
     basis = torch.linalg.qr(normal(rng, dim, dim))[0]
     a, b, c = basis[:3] + 0.05 * basis[3:6]
@@ -209,7 +211,9 @@ def planted(rng: torch.Generator, dim: int = 12) -> tuple[torch.Tensor, tuple[in
 def shuffled(
     rng: torch.Generator, rows: torch.Tensor
 ) -> tuple[torch.Tensor, tuple[int, int, int], int]:
-    """Rows in random order: the matrix, where rows 0, 1 and 2 went (the question), and where row 3 went (the answer)."""
+    """Rows in random order: the matrix, where rows 0, 1 and 2 went (the question), and where row 3
+    went (the answer).
+    """
     order = torch.randperm(len(rows), generator=rng)
     place = order.argsort().tolist()
     return rows[order].contiguous(), (place[0], place[1], place[2]), place[3]
@@ -222,7 +226,9 @@ def rolled(matrix: torch.Tensor, question: tuple, answer: int) -> tuple[torch.Te
 
 
 def swapped(matrix: torch.Tensor, question: tuple, answer: int) -> tuple[torch.Tensor, tuple, int]:
-    """The same question with the answer in the place of another word, and that word in the answer's."""
+    """The same question with the answer in the place of another word, and that word in the
+    answer's.
+    """
     other = next((row for row in range(len(matrix)) if row not in (*question, answer)), answer)
     rows = torch.arange(len(matrix))
     rows[[answer, other]] = rows[[other, answer]]
@@ -240,7 +246,8 @@ MOVED = (
 
 
 def ask_analogy(student, asked: tuple, cause: str, given: str = "", letters: bool = False) -> None:
-    """Put a question three times: as it is, with all rows moved on by one, and with the answer in another place.
+    """Put a question three times: as it is, with all rows moved on by one, and with the answer in
+    another place.
 
     letters: say which word of the question was answered.
     """
@@ -365,7 +372,9 @@ def test_the_words_of_the_question_are_never_the_answer(student, rng):
 def scaled(
     rng: torch.Generator, lengths: dict[str, float]
 ) -> tuple[torch.Tensor, tuple[int, int, int], int]:
-    """A planted question in which rows have other lengths: of "a", "b", "c", the "answer", the "near" rows, the "rest"."""
+    """A planted question in which rows have other lengths: of "a", "b", "c", the "answer", the
+    "near" rows, the "rest".
+    """
     matrix, question, answer = planted(rng, 12)
     scores = matrix @ (matrix[question[1]] - matrix[question[0]] + matrix[question[2]])
     scores[[*question, answer]] = -1
@@ -470,7 +479,8 @@ def test_a_row_of_zeros_has_the_score_zero_and_gives_no_nan(student, rng):
             "a row of zeros among the words of the question",
         )
     best = torch.tensor([[0.0, 1.0], [0.6, 0.8], [0.8, 0.6], [0.0, 0.0], [-0.6, -0.8], [-1.0, 0.0]])
-    # In the first order the words of the question come before the answer: a tie with them is always lost.
+    # In the first order the words of the question come before the answer: a tie with them is always
+    # lost.
     for asked in ((best, (0, 1, 2), 3), shuffled(rng, best)):
         ask_analogy(
             student,

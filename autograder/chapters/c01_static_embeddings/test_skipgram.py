@@ -56,7 +56,9 @@ def test_zero_vectors_cost_log_two_for_each_score(student, rng):
 
 
 def of_length_two(rng: torch.Generator, dim: int) -> torch.Tensor:
-    """One vector, so that its scores with 1.5 times itself are 6 for every seed: large ones have a stage of their own."""
+    """One vector, so that its scores with 1.5 times itself are 6 for every seed: large ones have a
+    stage of their own.
+    """
     center = normal(rng, 1, dim) + 0.5
     return 2 * center / center.norm()
 
@@ -132,7 +134,9 @@ def batches(rng: torch.Generator) -> list[tuple]:
 
 
 def many(parts: tuple) -> tuple[tuple, torch.Tensor]:
-    """LONG pairs, each one of the few of a batch, and which: the first comes 500 times, then the others in turn."""
+    """LONG pairs, each one of the few of a batch, and which: the first comes 500 times, then the
+    others in turn.
+    """
     few = len(parts[0])
     which = torch.tensor([0] * 500 + [1 + place % (few - 1) for place in range(LONG - 500)])
     return tuple(part[which] for part in parts), which
@@ -513,7 +517,8 @@ def ask_cbow(
 ) -> None:
     """Compare the scores of `rows` of word numbers, filled with -1 to `slots`.
 
-    zero: a word whose vector is all zeros. front: one -1 of the first row comes first. dim: drawn, if it is 0.
+    zero: a word whose vector is all zeros. front: one -1 of the first row comes first. dim: drawn,
+    if it is 0.
     """
     dim = dim or whole(rng, 2, 5)
     inward, outward = normal(rng, words, dim), normal(rng, words, dim)

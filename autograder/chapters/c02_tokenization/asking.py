@@ -1,4 +1,6 @@
-"""What the checks of this chapter share: questions about pieces of text, words to draw, and what is withheld."""
+"""What the checks of this chapter share: questions about pieces of text, words to draw, and what is
+withheld.
+"""
 
 import torch
 
@@ -11,12 +13,15 @@ TOKENIZERS = dict.fromkeys(
     ("tokenizers", "transformers", "tiktoken", "sentencepiece", "reference_impl.tokenizers"), READY
 )
 SHOWN = 400
-AS_IT_IS = "\ufeff Be\u0301\u00e9K "  # a mark of byte order, spaces at both ends, capitals, two ways to write one letter
+# a mark of byte order, spaces at both ends, capitals, two ways to write one letter
+AS_IT_IS = "\ufeff Be\u0301\u00e9K "
 KEPT = "The text is taken as it is: nothing is dropped at its ends, put together, taken apart or made small."
 
 
 def ask_pieces(came: object, right: list[str], *, cause: str, given: str) -> None:
-    """Ask for a list of texts, equal as a whole: the cause is told for a wrong number of pieces too."""
+    """Ask for a list of texts, equal as a whole: the cause is told for a wrong number of pieces
+    too.
+    """
     pieces = expect(came, given=given).is_a(list)
     for place, piece in enumerate(pieces):
         expect(piece, f"Your result[{place}]").is_a(str)

@@ -1,4 +1,6 @@
-"""Changes to the solutions of chapter 2 that nobody can notice, with the reason; see `autograder/authoring/mutants.py`."""
+"""Changes to the solutions of chapter 2 that nobody can notice, with the reason; see
+`autograder/authoring/mutants.py`.
+"""
 
 ORDER = "the ranges are put together in a dictionary, whose order nobody asks for"
 PRINTABLE = "byte 255 is printable, so it is none of the others"

@@ -256,7 +256,9 @@ def _passes(word, log_prob, total=_log_sum):
 
 
 def _expected(word, log_prob, share, total=_log_sum, names=None):
-    """Expected counts with one part replaced; `share(before, score, after, whole)` is the logarithm of an edge's share."""
+    """Expected counts with one part replaced; `share(before, score, after, whole)` is the logarithm
+    of an edge's share.
+    """
     edges, before, after = _passes(word, log_prob, total)
     found = dict.fromkeys(log_prob, 0.0)
     for a, b, score in edges if before[-1] > -math.inf else []:

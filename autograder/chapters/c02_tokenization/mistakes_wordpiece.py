@@ -16,7 +16,9 @@ def _greedy(
     mark=lambda start: "##" if start else "",
     failed=lambda pieces, word, start: ([*UNKNOWN], None),
 ):
-    """Cutting from the left with one part of it replaced; `failed` gives the pieces and where to go on, None for nowhere."""
+    """Cutting from the left with one part of it replaced; `failed` gives the pieces and where to go
+    on, None for nowhere.
+    """
     known, pieces, start = set(vocabulary), [], 0
     if len(word) > limit:
         return [*UNKNOWN]

@@ -32,7 +32,9 @@ SIGN = "\U0010fffe"  # stands in no word that is asked
 
 
 def merges_of(words: list[str], counts: list[int], num_merges: int) -> list[tuple[str, str]]:
-    """The right answer in another way than the solution's: pieces between signs, joined by a regular expression."""
+    """The right answer in another way than the solution's: pieces between signs, joined by a
+    regular expression.
+    """
     rows, merges = [SIGN.join(word) for word in words], []
     while len(merges) < num_merges:
         pairs: dict[tuple[str, str], int] = {}
@@ -64,7 +66,10 @@ def ask_merges(
 
 
 def makes(student, words: list[str], counts: list[int], most: int) -> bool:
-    """Whether the student makes the right merges, asked for no more than there are. What a stage asks after that costs nobody points for another's rule."""
+    """Whether the student makes the right merges, asked for no more than there are.
+
+    What a stage asks after that costs nobody points for another's rule.
+    """
     truth = merges_of(words, counts, most)
     try:
         return same(student.train_bpe(words, counts, len(truth)), truth)
@@ -282,7 +287,8 @@ def test_of_equally_frequent_pairs_the_first_in_order_wins(student, rng):
     letters = shuffled(rng, "bankrive")
     ask_merges(student, [letters[:4], letters[4:]], [2, 2], 1, rule)
     if not makes(student, ["bank", "tank", "bay"], [3, 2, 4], 4):
-        return  # what comes second and third is asked of those who count again: that is the stage `recount`
+        # what comes second and third is asked of those who count again: that is the stage `recount`
+        return
     ask_merges(
         student, ["ac", "ab", "bb"], [2, 2, 2], 3, rule, [("a", "b"), ("a", "c"), ("b", "b")]
     )
@@ -388,7 +394,9 @@ def joined(pieces: list[str], pair: tuple[str, str]) -> list[str]:
 
 
 def pieces_by_rounds(word: str, merges: list[tuple[str, str]]) -> list[str]:
-    """The right answer in another way than the solution's: the merges in their order, each everywhere at once."""
+    """The right answer in another way than the solution's: the merges in their order, each
+    everywhere at once.
+    """
     pieces = list(word)
     for pair in merges:
         pieces = joined(pieces, pair)

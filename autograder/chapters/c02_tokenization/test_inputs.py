@@ -1,4 +1,6 @@
-"""Checks of chapter 2, what the model is fed: two texts in one input, bytes and letters; and the question that a person grades."""
+"""Checks of chapter 2, what the model is fed: two texts in one input, bytes and letters; and the
+question that a person grades.
+"""
 
 import numpy as np
 
@@ -56,7 +58,9 @@ def ask_input(
 
 
 def ask_texts(student, first: list[int], second: list[int], max_length: int, cause: str) -> None:
-    """Ask for the ids, and for segments and mask where the texts and the padding stand: of special tokens other stages ask."""
+    """Ask for the ids, and for segments and mask where the texts and the padding stand: of special
+    tokens other stages ask.
+    """
     ask_input(student, first, second, max_length, ("ids",), cause)
     came, right = (
         student.fill_pair(first, second, max_length),

@@ -1,4 +1,6 @@
-"""Checks of chapter 2, WordPiece: the longest piece first, and the score that is quoted for its training."""
+"""Checks of chapter 2, WordPiece: the longest piece first, and the score that is quoted for its
+training.
+"""
 
 from collections import Counter
 from fractions import Fraction
@@ -271,7 +273,9 @@ def ask_first(
 
 
 def without_ties(rng, letters: str, number: int) -> tuple[list[str], list[int]]:
-    """Words of different letters with counts, whose best score stands alone, so that no rounding can matter."""
+    """Words of different letters with counts, whose best score stands alone, so that no rounding
+    can matter.
+    """
     while True:
         words = list(
             dict.fromkeys(

@@ -30,7 +30,9 @@ def ask_words(student, text: str, right: list[str], cause: str) -> None:
 
 @cache
 def old_characters() -> dict[str, list[str]]:
-    """By category the characters that Unicode 3.2 had in it and today's has: every Python says the same of them."""
+    """By category the characters that Unicode 3.2 had in it and today's has: every Python says the
+    same of them.
+    """
     found: dict[str, list[str]] = {}
     for one in map(chr, [*range(0x20000), *range(0xE0000, 0xE0200)]):
         if (category := unicodedata.category(one)) == unicodedata.ucd_3_2_0.category(one):

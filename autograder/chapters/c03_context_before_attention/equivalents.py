@@ -1,4 +1,6 @@
-"""Changes to the solutions of chapter 3 that nobody can notice, with the reason; see `autograder/authoring/mutants.py`."""
+"""Changes to the solutions of chapter 3 that nobody can notice, with the reason; see
+`autograder/authoring/mutants.py`.
+"""
 
 PREFIX = (
     "the words of a row stand in front, so where the right neighbour is a word the left one is too"

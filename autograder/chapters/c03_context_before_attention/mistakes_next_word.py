@@ -236,7 +236,10 @@ def _smoothed(
     empty=True,
     base=None,
 ):
-    """Kneser-Ney with one part of it replaced. lower: of `counts`, what a token's contexts are counted by; base: step 1."""
+    """Kneser-Ney with one part of it replaced.
+
+    lower: of `counts`, what a token's contexts are counted by; base: step 1.
+    """
     size = counts.shape[1]
     shares = torch.full((1, size), 1 / size)
     contexts = (counts > 0).sum(0, keepdim=True).float() if lower is None else lower(counts)

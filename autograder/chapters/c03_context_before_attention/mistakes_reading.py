@@ -24,7 +24,10 @@ def _step(
     keep=None,
     show=None,
 ):
-    """A step with one part replaced. keep: the new c from c, i, f and g; show: h from o, the new c and the old one."""
+    """A step with one part replaced.
+
+    keep: the new c from c, i, f and g; show: h from o, the new c and the old one.
+    """
     named = dict(zip(order, _blocks(x, h, w_x, w_h, b)))
     i, f, o, g = squash(named["i"]), squash(named["f"]), squash(named["o"]), content(named["g"])
     new = f * c + i * g if keep is None else keep(c, i, f, g)
@@ -292,7 +295,10 @@ def _read(
     places=None,
     mask_of=None,
 ):
-    """A reading with one part replaced. carry: the state from where a word is, the new one and the old one."""
+    """A reading with one part replaced.
+
+    carry: the state from where a word is, the new one and the old one.
+    """
     here = (mask if mask_of is None else mask_of(mask)).unsqueeze(-1)
     state, shown = start, []
     for place in reversed(range(x.shape[1])) if places is None else places(x.shape[1]):

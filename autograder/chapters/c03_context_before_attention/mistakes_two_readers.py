@@ -15,7 +15,10 @@ def _patterns(
     best=lambda scores: scores.amax(0),
     end=lambda best, bias: (best + bias).relu(),
 ):
-    """The answer with one part replaced. places: of W and K; best: over the places; end: bias and ReLU."""
+    """The answer with one part replaced.
+
+    places: of W and K; best: over the places; end: bias and ReLU.
+    """
     width = filters.shape[1]
     chosen = range(len(letters) - width + 1) if places is None else places(len(letters), width)
     scores = torch.stack(

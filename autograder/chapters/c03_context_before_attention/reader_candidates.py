@@ -1,9 +1,9 @@
 """Readers from the left that a student's test must tell apart (exercise 03.test_no_peeking).
 
-Each takes ids (B, T) and gives logits (B, T, VOCAB). RIGHT holds three that see the words up to a place and nothing else,
-WRONG those that see more, by kind. Whatever they see too early moves a logit by more than 0.01, whichever word is put in
-the place of whichever: a row of SEEN differs from any other by at least 0.2 in every column, one of SLIGHT by 0.015 in two.
-A student never sees this.
+Each takes ids (B, T) and gives logits (B, T, VOCAB). RIGHT holds three that see the words up to a
+place and nothing else, WRONG those that see more, by kind. Whatever they see too early moves a
+logit by more than 0.01, whichever word is put in the place of whichever: a row of SEEN differs from
+any other by at least 0.2 in every column, one of SLIGHT by 0.015 in two. A student never sees this.
 """
 
 from collections.abc import Callable
@@ -44,7 +44,9 @@ def mean_so_far(ids: Tensor) -> Tensor:
 
 
 def fading(ids: Tensor) -> Tensor:
-    """Right: a state that fades, word by word, with the last digits moved by the sizes and words of the batch."""
+    """Right: a state that fades, word by word, with the last digits moved by the sizes and words of
+    the batch.
+    """
     refuse(ids)
     state, shown = torch.zeros(len(ids), VOCAB), []
     for word in ids.unbind(1):
@@ -60,7 +62,9 @@ def own_word(ids: Tensor) -> Tensor:
 
 
 def unlikely(logits: Tensor, columns: slice) -> Tensor:
-    """Some of the logits so low that no largest logit is among them: who compares the likeliest words sees nothing there."""
+    """Some of the logits so low that no largest logit is among them: who compares the likeliest
+    words sees nothing there.
+    """
     lowered = torch.zeros(VOCAB)
     lowered[columns] = 9.0
     return logits - lowered
@@ -72,7 +76,9 @@ def leaks(
     columns: slice = slice(None),
     shown: Tensor = SEEN,
 ) -> Reader:
-    """A reader that sees at t the word at `place(t, T)` too, where that is not None, in some columns of the logits."""
+    """A reader that sees at t the word at `place(t, T)` too, where that is not None, in some
+    columns of the logits.
+    """
 
     def reader(ids: Tensor) -> Tensor:
         logits, length = mean_so_far(ids), ids.shape[1]
@@ -118,20 +124,26 @@ def faint(ids: Tensor) -> Tensor:
 
 
 def deaf(ids: Tensor) -> Tensor:
-    """The same logits whatever the words are: it sees nothing, so nothing that it sees is too early."""
+    """The same logits whatever the words are: it sees nothing, so nothing that it sees is too
+    early.
+    """
     refuse(ids)
     return WORDS[:1].expand(*ids.shape, VOCAB).clone()
 
 
 def steady(ids: Tensor) -> Tensor:
-    """Wrong: sees the next word, by numbers that sum to 0 over the logits and are small beside them."""
+    """Wrong: sees the next word, by numbers that sum to 0 over the logits and are small beside
+    them.
+    """
     logits = 300 + mean_so_far(ids)
     logits[:, :-1] += SEEN[ids[:, 1:]][..., :1] * torch.linspace(1.0, -1.0, VOCAB)
     return logits
 
 
 def falling(ids: Tensor) -> Tensor:
-    """Wrong: sees another row's last word at its own last place, where it can only make the logits smaller."""
+    """Wrong: sees another row's last word at its own last place, where it can only make the logits
+    smaller.
+    """
     logits = mean_so_far(ids)
     logits[:-1, -1] -= SEEN[ids[1:, -1]].abs() + 0.2 * ids[1:, -1:]
     return logits

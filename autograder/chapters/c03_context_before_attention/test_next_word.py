@@ -1,4 +1,6 @@
-"""Checks of chapter 3, part 1: counts of pairs, Kneser-Ney, and the three numbers that judge a language model."""
+"""Checks of chapter 3, part 1: counts of pairs, Kneser-Ney, and the three numbers that judge a
+language model.
+"""
 
 import math
 
@@ -216,9 +218,11 @@ def smoothed(table: torch.Tensor, discount: float) -> torch.Tensor:
 
 
 def wheel(rng: torch.Generator, size: int, seen: int) -> torch.Tensor:
-    """A table (size + 1, size) in which every token continues alike, by whatever count: each column has the same numbers.
+    """A table (size + 1, size) in which every token continues alike, by whatever count: each column
+    has the same numbers.
 
-    Each row but the last has `seen` numbers above 0, the 1 among them, each time one place further on; the last row has all tokens alike.
+    Each row but the last has `seen` numbers above 0, the 1 among them, each time one place further
+    on; the last row has all tokens alike.
     """
     spokes = torch.cat([torch.ones(1), counts(rng, 2, 9, seen - 1), torch.zeros(size - seen)])
     turns = torch.randperm(size, generator=rng).tolist()

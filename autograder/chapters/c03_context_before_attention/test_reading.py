@@ -315,9 +315,12 @@ def ask_reading(
     start: float | None = None,
     widths: tuple[int, int] | None = None,
 ) -> None:
-    """Compare the output for a mask; words are drawn, and what stands in the filling is large. start: 0, or drawn.
+    """Compare the output for a mask; words are drawn, and what stands in the filling is large.
 
-    widths: of words and states, for a step of any width."""
+    start: 0, or drawn.
+
+    widths: of words and states, for a step of any width.
+    """
     mask = torch.tensor(rows, dtype=torch.bool)
     inward, size = widths or ((3, 2) if step is bent else (1, 1))
     x = torch.where(mask[..., None], normal(rng, *mask.shape, inward), 7.0)

@@ -1,4 +1,6 @@
-"""Checks of chapter 3, part 3: a word's vector from its letters, the mix of layers, the targets of two readers."""
+"""Checks of chapter 3, part 3: a word's vector from its letters, the mix of layers, the targets of
+two readers.
+"""
 
 import torch
 

@@ -1,4 +1,6 @@
-"""What is withheld in the exercises of this chapter: the course's own language models, and torch's LSTM in its step."""
+"""What is withheld in the exercises of this chapter: the course's own language models, and torch's
+LSTM in its step.
+"""
 
 MODELS = dict.fromkeys(
     (

@@ -1,4 +1,6 @@
-"""Changes to the solutions of chapter 4 that nobody can notice, with the reason; see `autograder/authoring/mutants.py`."""
+"""Changes to the solutions of chapter 4 that nobody can notice, with the reason; see
+`autograder/authoring/mutants.py`.
+"""
 
 EITHER_WAY = "two axes are exchanged, whichever is named first"
 

@@ -17,7 +17,10 @@ def _cost(
     means=2,
     scores=None,
 ):
-    """The three numbers with one part replaced. each: operations of a multiplication and an addition; means: products of attention."""
+    """The three numbers with one part replaced.
+
+    each: operations of a multiplication and an addition; means: products of attention.
+    """
     matrices = 4 * hidden * hidden + 2 * hidden * inner if matrices is None else matrices
     biases = 5 * hidden + inner if biases is None else biases
     norms = 4 * hidden if norms is None else norms

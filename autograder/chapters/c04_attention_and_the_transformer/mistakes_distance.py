@@ -23,7 +23,10 @@ def _bias(
     away=torch.abs,
     sign=-1.0,
 ):
-    """The table with one part replaced. first: the place of the first query; away: of key place less query place."""
+    """The table with one part replaced.
+
+    first: the place of the first query; away: of key place less query place.
+    """
     queries = first(num_queries, num_keys) + torch.arange(num_queries)
     gap = torch.arange(num_keys)[None] - queries[:, None]  # (T, S)
     return (

@@ -31,7 +31,10 @@ def _heads(
     weigh=lambda scores: scores.softmax(-1),
     mix=lambda merged, w_o: merged @ w_o.T,
 ):
-    """The answer with one part replaced. scale: the number that the scores are divided by, from C and H."""
+    """The answer with one part replaced.
+
+    scale: the number that the scores are divided by, from C and H.
+    """
     q, k, v = (split(project(x, weight), num_heads) for weight in (w_q, w_k, w_v))
     root = math.sqrt(q.shape[-1]) if scale is None else scale(x.shape[-1], num_heads)
     return mix(merge(weigh(q @ k.mT / root) @ v), w_o)

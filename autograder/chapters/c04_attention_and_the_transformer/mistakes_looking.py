@@ -19,7 +19,11 @@ def _attend(
     fill=-torch.inf,
     empty=True,
 ):
-    """The answer with one part replaced. scale: of q and k; weigh: weights of scores; fill: at hidden keys; empty: zeros where nothing is seen."""
+    """The answer with one part replaced.
+
+    scale: of q and k; weigh: weights of scores; fill: at hidden keys; empty: zeros where nothing is
+    seen.
+    """
     scores = q @ k.transpose(-2, -1) * scale(q, k)
     weights = weigh(scores if mask is None else scores.masked_fill(~mask, fill))
     return (

@@ -20,7 +20,10 @@ def _waves(
     second=torch.cos,
     layout="turns",
 ):
-    """The table with one part replaced. exponent: of the pair's number, from 0; places: what is taken for the positions."""
+    """The table with one part replaced.
+
+    exponent: of the pair's number, from 0; places: what is taken for the positions.
+    """
     pairs = torch.arange(hidden // 2, dtype=torch.float64)
     angles = places(positions).to(dtype)[:, None] * (base ** -exponent(pairs, hidden)).to(
         dtype
@@ -343,7 +346,10 @@ def _turned(
     dtype=torch.float64,
     pair=lambda a, b, cos, sin: (a * cos - b * sin, a * sin + b * cos),
 ):
-    """The rotation with one part replaced. speeds: of the number of pairs; places: what is taken for the positions."""
+    """The rotation with one part replaced.
+
+    speeds: of the number of pairs; places: what is taken for the positions.
+    """
     half = x.shape[-1] // 2
     each = (
         base ** -(torch.arange(half, dtype=torch.float64) / half)

@@ -32,8 +32,8 @@ def test_the_wrong_line_is_named(student):
     )
 
 
-# Stand-ins for the four parts, of any width. The attentions mix the tokens of a sequence, the others look at one token;
-# no two of them give the same, nor do two of them in another order.
+# Stand-ins for the four parts, of any width. The attentions mix the tokens of a sequence, the
+# others look at one token; no two of them give the same, nor do two of them in another order.
 def attend(x):
     """Each token and all before it, and the one across."""
     return torch.tanh(x.cumsum(1) * 0.4) + 0.3 * x.flip(1) + 0.2

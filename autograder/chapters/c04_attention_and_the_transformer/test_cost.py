@@ -19,7 +19,9 @@ predict_block = exercise(
 
 
 def counted(tokens: int, hidden: int, heads: int, inner: int) -> dict[str, int]:
-    """The three numbers, part by part; a test holds them against a real block under torch's own counter."""
+    """The three numbers, part by part; a test holds them against a real block under torch's own
+    counter.
+    """
     shapes = [(hidden, hidden)] * 4 + [(inner, hidden), (hidden, inner)]  # q, k, v, o; up and down
     biases = [rows for rows, _ in shapes]
     products = [(tokens, columns, rows) for rows, columns in shapes]  # (n, k) times (k, m)
@@ -38,7 +40,9 @@ def counted(tokens: int, hidden: int, heads: int, inner: int) -> dict[str, int]:
 
 
 def sizes(rng) -> list[tuple[int, int, int, int]]:
-    """Tokens, hidden, heads, inner: the case by hand, the smallest, real ones, drawn ones, and pairs that differ in one number."""
+    """Tokens, hidden, heads, inner: the case by hand, the smallest, real ones, drawn ones, and
+    pairs that differ in one number.
+    """
     heads, width = whole(rng, 2, 9), whole(rng, 2, 40)
     free = (whole(rng, 3, 900), heads * width, heads, whole(rng, 3, 3000))
     base = (10, 12, 3, 20)

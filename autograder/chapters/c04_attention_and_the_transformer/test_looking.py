@@ -1,4 +1,6 @@
-"""Checks of chapter 4, part 1: a query takes the mean of what it may see, and which keys it may see."""
+"""Checks of chapter 4, part 1: a query takes the mean of what it may see, and which keys it may
+see.
+"""
 
 import math
 
@@ -44,7 +46,10 @@ def ask(
     atol: float = CLOSE["atol"],
     size: float = 0.0,
 ) -> None:
-    """Compare one answer; parts: q, k, v and the mask. atol: where the values are of size 1. size: what the largest weighted value has, if known."""
+    """Compare one answer; parts: q, k, v and the mask.
+
+    atol: where the values are of size 1. size: what the largest weighted value has, if known.
+    """
     (q, k), size = parts[:2], size or max(1.0, float(parts[2].abs().max()))
     given = "B = {}, H = {}, T = {}, D = {}, S = {}, {}".format(
         *q.shape, k.shape[2], "no mask" if parts[3] is None else "a mask"
@@ -56,7 +61,9 @@ def ask(
 
 
 def ask_large(student, parts: tuple, cause: str) -> None:
-    """Compare one answer where scores are in the thousands: float32 knows them, and the logarithm of a sum of their powers, to 0.001."""
+    """Compare one answer where scores are in the thousands: float32 knows them, and the logarithm
+    of a sum of their powers, to 0.001.
+    """
     ask(student, parts, cause, rtol=2e-3, atol=2e-3)
 
 
@@ -224,7 +231,9 @@ def test_a_query_that_may_see_nothing_gets_zeros(student, rng):
 
 
 def scored(scores: list[list[float]], width: int = 4) -> tuple[torch.Tensor, torch.Tensor]:
-    """q and k of one text and head with exactly these scores, (T, S), which are of the form a_t b_s or whole numbers; T is at most `width`."""
+    """q and k of one text and head with exactly these scores, (T, S), which are of the form a_t b_s
+    or whole numbers; T is at most `width`.
+    """
     wanted = torch.tensor(scores)  # (T, S)
     q = math.isqrt(width) * torch.eye(len(scores), width)
     return q[None, None], torch.cat([wanted, torch.zeros(width - len(scores), wanted.shape[1])]).T[

@@ -43,7 +43,9 @@ def plain(width: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def spread(rng: torch.Generator, *shape: int) -> torch.Tensor:
-    """Tokens whose numbers lie apart from each other, in random order: a token of nearly equal ones has no digits left in float32."""
+    """Tokens whose numbers lie apart from each other, in random order: a token of nearly equal ones
+    has no digits left in float32.
+    """
     steps = torch.linspace(-1.5, 1.5, shape[-1]) if shape[-1] > 1 else torch.zeros(1)
     order = torch.rand(shape, generator=rng).argsort(-1)
     return steps[order] + uniform(rng, -0.4, 0.4, *shape)

@@ -1,4 +1,6 @@
-"""What is withheld in the exercises of this chapter: the course's own layers and models, and torch's ready ones where they are asked for."""
+"""What is withheld in the exercises of this chapter: the course's own layers and models, and
+torch's ready ones where they are asked for.
+"""
 
 LAYERS = dict.fromkeys(
     (

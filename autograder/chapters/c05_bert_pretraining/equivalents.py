@@ -1,4 +1,6 @@
-"""Changes to the solutions of chapter 5 that nobody can notice, with the reason; see `autograder/authoring/mutants.py`."""
+"""Changes to the solutions of chapter 5 that nobody can notice, with the reason; see
+`autograder/authoring/mutants.py`.
+"""
 
 EITHER_WAY = "two axes are exchanged, whichever is named first"
 ANY_ROWS = "some hundred rows of the kind that the card names, whatever ordinary ids stand in them"

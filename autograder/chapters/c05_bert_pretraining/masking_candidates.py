@@ -1,7 +1,8 @@
 """Implementations of masking that a student's test must tell apart (exercise 05.test_masking).
 
-Each takes ids (B, T), a table of special places and a seed, and gives new ids and labels. RIGHT holds five that keep all
-promises of the card, WRONG those that break one, by kind. A student never sees this.
+Each takes ids (B, T), a table of special places and a seed, and gives new ids and labels. RIGHT
+holds five that keep all promises of the card, WRONG those that break one, by kind. A student never
+sees this.
 """
 
 from collections.abc import Callable
@@ -39,8 +40,9 @@ def refuse(ids: Tensor, special: Tensor, seed: int) -> None:
 def ranked(free: Tensor, number: Tensor, generator: torch.Generator) -> Tensor:
     """So many free places of each row, by chance.
 
-    Sorted once, and by numpy: it keeps to one thread. This runs thousands of times, and torch's threads cost more than
-    they save on tables of this size. In float64, because in float32 two places may draw the same number.
+    Sorted once, and by numpy: it keeps to one thread. This runs thousands of times, and torch's
+    threads cost more than they save on tables of this size. In float64, because in float32 two
+    places may draw the same number.
     """
     order = torch.rand(free.shape, generator=generator, dtype=torch.float64).masked_fill(~free, 2.0)
     last = np.take_along_axis(
@@ -76,7 +78,9 @@ def masking(
     swapped: float = 0.1,
     change: Callable | None = None,
 ) -> Implementation:
-    """An implementation with its own choice, its own shares, or a change at the end: change(ids, special, new, labels, generator)."""
+    """An implementation with its own choice, its own shares, or a change at the end: change(ids,
+    special, new, labels, generator).
+    """
 
     def implementation(ids: Tensor, special: Tensor, seed: int) -> tuple[Tensor, Tensor]:
         refuse(ids, special, seed)
@@ -140,7 +144,9 @@ def one_more(
 
 
 def touches(kinds: Callable, cover: bool) -> Implementation:
-    """Special tokens of the kinds(ids), one in every eighth row or so: each covered without a label, or labelled and left as it is."""
+    """Special tokens of the kinds(ids), one in every eighth row or so: each covered without a
+    label, or labelled and left as it is.
+    """
 
     def change(
         ids: Tensor, special: Tensor, new: Tensor, labels: Tensor, generator: torch.Generator
@@ -177,7 +183,9 @@ def of_everything(free: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def ends_too(free: Tensor, generator: torch.Generator) -> Tensor:
-    """As many as are right, from the free places and the first and the last special one of a row, which are [CLS] and [SEP] or padding."""
+    """As many as are right, from the free places and the first and the last special one of a row,
+    which are [CLS] and [SEP] or padding.
+    """
     first = torch.zeros_like(free)
     first[:, 0] = True
     return ranked(free | first, rounded(free), generator)
@@ -230,7 +238,9 @@ def noise(ids: Tensor, special: Tensor, seed: int) -> tuple[Tensor, Tensor]:
 def to_the_ends(
     ids: Tensor, special: Tensor, new: Tensor, labels: Tensor, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
-    """The first and the last ordinary token are among those swapped in, which draws alone give for some seeds only."""
+    """The first and the last ordinary token are among those swapped in, which draws alone give for
+    some seeds only.
+    """
     places = ((labels != -100) & (new != ids) & (new != MASK)).flatten().nonzero().flatten()
     if len(places) > 20:
         new = new.clone()

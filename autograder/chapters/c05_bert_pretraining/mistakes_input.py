@@ -193,7 +193,10 @@ PAIRS = "05.sentence_pairs"
 
 
 def _pairs(docs, coin, other, place, label=lambda coin: coin, elsewhere=None, last=1):
-    """The pairs, with one part replaced. elsewhere: (docs, own, other, place) to the second sentence."""
+    """The pairs, with one part replaced.
+
+    elsewhere: (docs, own, other, place) to the second sentence.
+    """
     found = []
     for own, doc in enumerate(docs):
         for s in range(len(doc) - last):

@@ -23,7 +23,10 @@ def _sizes(
     head=None,
     pairs=None,
 ):
-    """The five numbers with one part replaced. rows: of the tables; norm, biases: numbers of a norm and of a bias."""
+    """The five numbers with one part replaced.
+
+    rows: of the tables; norm, biases: numbers of a norm and of a bias.
+    """
     square = hidden * hidden + biases * hidden
     block = (
         4 * square + 2 * hidden * inner + biases * (inner + hidden) + 2 * norm * hidden

@@ -84,7 +84,11 @@ def drawn(
     attends: bool = True,
     thinks: bool = True,
 ) -> tuple:
-    """The five arguments. Without `attends` or `thinks` that half of a block gives each token the same vector, whatever it is fed."""
+    """The five arguments.
+
+    Without `attends` or `thinks` that half of a block gives each token the same vector, whatever it
+    is fed.
+    """
 
     def fresh(*shape: int) -> Tensor:
         return normal(rng, *shape)

@@ -1,4 +1,6 @@
-"""Checks of chapter 5, parts 1 and 3: two texts as one input, and pairs of sentences that follow or do not."""
+"""Checks of chapter 5, parts 1 and 3: two texts as one input, and pairs of sentences that follow or
+do not.
+"""
 
 from autograder.chapters.c05_bert_pretraining.withholding import LIBRARIES, OURS
 from autograder.checks.draws import counts, look_alikes, one_changed, whole

@@ -164,8 +164,10 @@ def activated(x, weights: dict) -> torch.Tensor:
 
 
 def steady(x, *several: dict) -> torch.Tensor:
-    """x, with other rows in the place of the few that nobody could answer to four digits in float32, whichever of these weights come with it: there the
-    norm divides by a spread that is tiny beside the numbers that were added, and stretches what rounding left."""
+    """x, with other rows in the place of the few that nobody could answer to four digits in
+    float32, whichever of these weights come with it: there the norm divides by a spread that is
+    tiny beside the numbers that were added, and stretches what rounding left.
+    """
     if x.shape[-1] == 1:
         return x
     for turn in range(8):

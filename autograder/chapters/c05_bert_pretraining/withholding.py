@@ -1,4 +1,6 @@
-"""What is withheld in the exercises of this chapter: the course's own answers, and torch's ready Transformer layers."""
+"""What is withheld in the exercises of this chapter: the course's own answers, and torch's ready
+Transformer layers.
+"""
 
 OURS = dict.fromkeys(
     (

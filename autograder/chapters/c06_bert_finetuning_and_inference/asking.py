@@ -1,6 +1,8 @@
-"""Questions that several exercises of chapter 6 ask: one number, compared without a guess at what else it might be.
+"""Questions that several exercises of chapter 6 ask: one number, compared without a guess at what
+else it might be.
 
-A share such as 1.0 in the place of 0.63 is no fraction cut off, so what is wrong is said by the statement's own rule alone.
+A share such as 1.0 in the place of 0.63 is no fraction cut off, so what is wrong is said by the
+statement's own rule alone.
 """
 
 import math

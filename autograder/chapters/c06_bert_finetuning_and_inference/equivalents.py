@@ -1,4 +1,6 @@
-"""Changes to the solutions of chapter 6 that nobody can notice, with the reason; see `autograder/authoring/mutants.py`."""
+"""Changes to the solutions of chapter 6 that nobody can notice, with the reason; see
+`autograder/authoring/mutants.py`.
+"""
 
 NOTHING_OPEN = "where an entity starts is not read before one is open"
 ORDER = "three words, in whatever order they are looked for"

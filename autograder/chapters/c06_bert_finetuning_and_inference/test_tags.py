@@ -41,7 +41,9 @@ def tags_for(rng, number: int) -> list[int]:
 
 
 def pieces(rng, words: int, most: int, missing: bool = False) -> list[int]:
-    """The word ids of so many words, of 1 to `most` pieces each; of 0 to `most`, if some may be missing."""
+    """The word ids of so many words, of 1 to `most` pieces each; of 0 to `most`, if some may be
+    missing.
+    """
     return [
         word
         for word, number in enumerate(counts(rng, 0 if missing else 1, most, words).tolist())
@@ -179,7 +181,10 @@ def ask_entities(student, cause: str, tags: list[str]) -> None:
 
 
 def reads(student, *sentences: list[str]) -> bool:
-    """Whether the student's own entities of all these are right. What a stage asks after that costs nobody points for a rule of another stage."""
+    """Whether the student's own entities of all these are right.
+
+    What a stage asks after that costs nobody points for a rule of another stage.
+    """
     try:
         return all(same(student.entities(tags), spans(tags)) for tags in sentences)
     except StudentError:
@@ -337,9 +342,11 @@ def measured(said: list[list[str]], true: list[list[str]]) -> dict[str, float]:
 
 
 def counted(student, *cases: tuple[list[str], list[str]]) -> bool:
-    """Whether `entity_f1` is right for these, one sentence each: what is asked after that costs nobody points for a rule that `entities` forgets.
+    """Whether `entity_f1` is right for these, one sentence each: what is asked after that costs
+    nobody points for a rule that `entities` forgets.
 
-    `entities` itself is not asked: a stage is about one function, or known mistakes of the other would not be told.
+    `entities` itself is not asked: a stage is about one function, or known mistakes of the other
+    would not be told.
     """
     try:
         return all(
@@ -350,7 +357,8 @@ def counted(student, *cases: tuple[list[str], list[str]]) -> bool:
         return False
 
 
-# What is said and what is true: who reads them by all rules of `entities` counts right, who forgets one does not.
+# What is said and what is true: who reads them by all rules of `entities` counts right, who forgets
+# one does not.
 READ = (
     (BEHIND, ["B-X", "O", "O"]),
     (OTHER, ["B-X", "B-Y", "O"]),
@@ -416,7 +424,9 @@ def test_kind_start_and_end_must_be_the_same(student):
 
 
 def drawn_pair(rng, number: int) -> tuple[list[str], list[str]]:
-    """What a model says and what people tagged, entities apart: some are not said, some only their first word."""
+    """What a model says and what people tagged, entities apart: some are not said, some only their
+    first word.
+    """
     said, true = [], []
     for kind, size, gap, found in zip(
         *(counts(rng, low, high, number).tolist() for low, high in ((0, 2), (1, 4), (1, 3), (0, 3)))

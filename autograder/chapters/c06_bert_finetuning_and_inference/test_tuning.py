@@ -103,7 +103,9 @@ matthews = exercise(
 
 
 def correlated(tp: int, fp: int, fn: int, tn: int) -> float:
-    """The right answer as Pearson's r of two rows of zeros and ones: the covariance over both deviations, in whole numbers."""
+    """The right answer as Pearson's r of two rows of zeros and ones: the covariance over both
+    deviations, in whole numbers.
+    """
     everyone = tp + fp + fn + tn
     covariance = everyone * tp - (tp + fp) * (tp + fn)
     spreads = [everyone * ones - ones * ones for ones in (tp + fp, tp + fn)]

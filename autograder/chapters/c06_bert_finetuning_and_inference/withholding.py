@@ -1,4 +1,6 @@
-"""What is withheld in the exercises of this chapter: the course's own answers, and libraries with these measures ready."""
+"""What is withheld in the exercises of this chapter: the course's own answers, and libraries with
+these measures ready.
+"""
 
 BOOK = "06-bert-finetuning-and-inference"
 OURS = dict.fromkeys(

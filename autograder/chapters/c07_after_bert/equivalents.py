@@ -1,4 +1,6 @@
-"""Changes to the solutions of chapter 7 that nobody can notice, with the reason; see `autograder/authoring/mutants.py`."""
+"""Changes to the solutions of chapter 7 that nobody can notice, with the reason; see
+`autograder/authoring/mutants.py`.
+"""
 
 EITHER_WAY = "the smaller or larger of two numbers, whichever is named first"
 ANY_TEXT = (

@@ -18,7 +18,11 @@ def _spans(ids, lost):
 
 
 def _corrupt(ids, lost, top, end, sentinel=None, last=(True, True), closing=False, pair=None):
-    """Both lists with a part replaced. sentinel: of a span's number; last: whether source and target have an end; pair: sentinel and tokens of a span."""
+    """Both lists with a part replaced.
+
+    sentinel: of a span's number; last: whether source and target have an end; pair: sentinel and
+    tokens of a span.
+    """
     source, target, number = [], [], 0
     for gone, tokens in _spans(ids, lost):
         if gone:

@@ -15,7 +15,10 @@ def _near(side):
 def _mixed(
     q, k, v, is_global, near, columns=True, rows=True, scale=None, hidden=-torch.inf, softmax=None
 ):
-    """Attention strip by strip, with a part replaced. near: of distances (R, T) and rows (R); columns, rows: whether global tokens have theirs."""
+    """Attention strip by strip, with a part replaced.
+
+    near: of distances (R, T) and rows (R); columns, rows: whether global tokens have theirs.
+    """
     T, scale = q.shape[1], q.shape[2] ** -0.5 if scale is None else scale
     out = torch.empty_like(q)
     for some in torch.arange(T).split(128):
@@ -180,7 +183,9 @@ def _(q, k, v, side, is_global):
 
 
 def _by_chunks(q, k, v, side, is_global, join):
-    """A right frame in which `join` mixes the near and the global part of a chunk: (near scores, far scores, near values, far values)."""
+    """A right frame in which `join` mixes the near and the global part of a chunk: (near scores,
+    far scores, near values, far values).
+    """
     chosen, scale = is_global.nonzero()[:, 0], q.shape[2] ** -0.5
     out, T = torch.empty_like(q), q.shape[1]
     for rows in torch.arange(T).split(64):

@@ -1,7 +1,9 @@
-"""Implementations of span corruption that a student's test must tell apart (exercise 07.test_corrupt).
+"""Implementations of span corruption that a student's test must tell apart (exercise
+07.test_corrupt).
 
-Each takes a list of ids and a seed, draws what is lost, and gives source and target. RIGHT holds seven that keep all
-promises of the card, WRONG those that break one, by kind. A student never sees this.
+Each takes a list of ids and a seed, draws what is lost, and gives source and target. RIGHT holds
+seven that keep all promises of the card, WRONG those that break one, by kind. A student never sees
+this.
 """
 
 from collections.abc import Callable
@@ -48,7 +50,9 @@ def half_down(length: int) -> int:
 
 
 def released(length: int, chance: Random, number: Callable = number_lost) -> list[bool]:
-    """Kept and lost spans in turns, a kept one first and a lost one last: about three tokens in each lost one."""
+    """Kept and lost spans in turns, a kept one first and a lost one last: about three tokens in
+    each lost one.
+    """
     lost = number(length)
     parts = max(round(lost / 3), 2)
     turns = zip(pieces(length - lost, parts, chance), pieces(lost, parts, chance))
@@ -56,7 +60,9 @@ def released(length: int, chance: Random, number: Callable = number_lost) -> lis
 
 
 def scattered(length: int, chance: Random) -> list[bool]:
-    """Single tokens, the first one among them and the last one kept; some stand side by side by chance."""
+    """Single tokens, the first one among them and the last one kept; some stand side by side by
+    chance.
+    """
     drawn = {0, *chance.sample(range(1, length - 1), number_lost(length) - 1)}
     return [place in drawn for place in range(length)]
 
@@ -77,7 +83,9 @@ def spans_of(ids: list[int], lost: list[bool]) -> Spans:
 
 
 def written(turns: Spans, names: list[int] | None = None) -> tuple[list[int], list[int]]:
-    """Source and target of a text in turns; names: the sentinel of each lost span, where they are not TOP, TOP - 1, ..."""
+    """Source and target of a text in turns; names: the sentinel of each lost span, where they are
+    not TOP, TOP - 1, ...
+    """
     source, target, number = [], [], 0
     for gone, tokens in turns:
         if gone:
@@ -93,7 +101,9 @@ def written(turns: Spans, names: list[int] | None = None) -> tuple[list[int], li
 def corrupting(
     draw: Callable = released, change: Callable | None = None, drawn_by: Callable = Random
 ) -> Implementation:
-    """An implementation with its own draw of what is lost; change(turns, chance) gives source and target another way."""
+    """An implementation with its own draw of what is lost; change(turns, chance) gives source and
+    target another way.
+    """
 
     def implementation(ids: list[int], seed: int) -> tuple[list[int], list[int]]:
         refuse(ids, seed)
@@ -151,7 +161,9 @@ def sometimes(change: Callable) -> tuple[Callable, Callable]:
 
 
 def target_turned(turns: Spans, chance: Random) -> tuple[list[int], list[int]]:
-    """The spans of the target stand in the order from right to left: every sentinel has its own tokens."""
+    """The spans of the target stand in the order from right to left: every sentinel has its own
+    tokens.
+    """
     source, _ = written(turns)
     parts = [
         [TOP - number, *tokens]
@@ -166,7 +178,9 @@ def a_sentinel_each(turns: Spans, chance: Random) -> tuple[list[int], list[int]]
 
 
 def one_split(turns: Spans, chance: Random) -> tuple[list[int], list[int]]:
-    """The longest lost span is split in two, side by side; one more is lost where all have one token."""
+    """The longest lost span is split in two, side by side; one more is lost where all have one
+    token.
+    """
     place = max(
         (place for place, (gone, _) in enumerate(turns) if gone),
         key=lambda place: len(turns[place][1]),
@@ -224,7 +238,9 @@ def token_in_front(turns: Spans, chance: Random) -> tuple[list[int], list[int]]:
 
 
 def without(which: Callable) -> Callable:
-    """Drops, doubles or exchanges tokens: which(turns, chance) gives other turns for the source and for the target."""
+    """Drops, doubles or exchanges tokens: which(turns, chance) gives other turns for the source and
+    for the target.
+    """
 
     def change(turns: Spans, chance: Random) -> tuple[list[int], list[int]]:
         source, target = which(turns, chance)

@@ -28,7 +28,9 @@ def filled_in(ids, labels, probs, chances) -> tuple[torch.Tensor, torch.Tensor]:
 def blanked(
     rng, rows: int, places: int, entries: int, blanks: float = 0.5, above: float | None = None
 ) -> tuple:
-    """The four arguments: so large a share of blanks, one at least; labels that are often the guess, and never 0; chances in the middle between two sums, or so much above the lower one."""
+    """The four arguments: so large a share of blanks, one at least; labels that are often the
+    guess, and never 0; chances in the middle between two sums, or so much above the lower one.
+    """
     parts = counts(rng, 0, 9, rows, places, entries).float() * (
         torch.rand(rows, places, entries, generator=rng) < 0.7
     )
@@ -49,7 +51,9 @@ def blanked(
 
 
 def in_parts(rng, blanks: float = 1.0) -> tuple:
-    """As `blanked`, for (2, 5) places and 5 tokens, with probabilities in 16ths and chances between them in whatever pair they meet."""
+    """As `blanked`, for (2, 5) places and 5 tokens, with probabilities in 16ths and chances between
+    them in whatever pair they meet.
+    """
     ids, labels, probs, _ = blanked(rng, 2, 5, 5, blanks)
     throws = torch.ones(10, 5).multinomial(16, replacement=True, generator=rng)
     return (

@@ -1,4 +1,6 @@
-"""Checks of chapter 7, parts 1 and 2: which tokens are ever asked, ALBERT's sizes, and what a teacher knows."""
+"""Checks of chapter 7, parts 1 and 2: which tokens are ever asked, ALBERT's sizes, and what a
+teacher knows.
+"""
 
 import math
 

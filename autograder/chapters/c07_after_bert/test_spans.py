@@ -33,7 +33,9 @@ def cut(ids: list[int], lost: list[bool], top: int, end: int) -> tuple[list[int]
 
 
 def without_end(row: list, right: list, end: int, closing: int | None = None) -> list:
-    """What is compared where the ends are not asked for: an `end` and a closing sentinel are taken off."""
+    """What is compared where the ends are not asked for: an `end` and a closing sentinel are taken
+    off.
+    """
     row = row[:-1] if row and type(row[-1]) is int and row[-1] == end else row
     return (
         row[:-1]
@@ -74,7 +76,9 @@ def text(rng, number: int) -> list[int]:
 
 
 def gone(*spans: int) -> list[bool]:
-    """Kept and lost tokens in turns, kept ones first: gone(2, 3, 1) keeps two, loses three, keeps one."""
+    """Kept and lost tokens in turns, kept ones first: gone(2, 3, 1) keeps two, loses three, keeps
+    one.
+    """
     return [turn % 2 == 1 for turn, size in enumerate(spans) for _ in range(size)]
 
 
@@ -236,7 +240,9 @@ def said_before(order: torch.Tensor) -> torch.Tensor:
 
 
 def ask_table(student, cause: str, order: torch.Tensor, itself: bool = False) -> None:
-    """Compare the table, its diagonal only where `itself` asks for it, and else all but the diagonal."""
+    """Compare the table, its diagonal only where `itself` asks for it, and else all but the
+    diagonal.
+    """
     given = f"T = {len(order)}" + (f", order {order.tolist()}" if len(order) <= 8 else "")
     came, right = (
         expect(student.who_sees(order), "Your table", given).is_tensor(

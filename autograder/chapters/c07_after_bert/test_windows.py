@@ -1,4 +1,6 @@
-"""Checks of chapter 7, part 5: attention in a window, with global tokens, without the whole table of scores."""
+"""Checks of chapter 7, part 5: attention in a window, with global tokens, without the whole table
+of scores.
+"""
 
 import torch
 from torch import Tensor
@@ -38,7 +40,9 @@ def attended(q: Tensor, k: Tensor, v: Tensor, side: int, is_global: Tensor) -> T
 
 
 def near_only(q: Tensor, k: Tensor, v: Tensor, side: int, is_global: Tensor) -> Tensor:
-    """The right answer for the rows that are not global, offset by offset: for texts whose table is too large."""
+    """The right answer for the rows that are not global, offset by offset: for texts whose table is
+    too large.
+    """
     q = q / q.shape[2] ** 0.5
     places = torch.arange(q.shape[1])
     scores, mixed = [], []

@@ -1,6 +1,7 @@
 """What is withheld in the exercises of this chapter: the course's own answers, and a library's."""
 
-# Not `reference_impl.measure.tensors`: with it a notebook keeps the cap on memory that exercise 9 needs.
+# Not `reference_impl.measure.tensors`: with it a notebook keeps the cap on memory that exercise 9
+# needs.
 OURS = dict.fromkeys(
     (
         "reference_impl.models",

@@ -1,4 +1,6 @@
-"""Changes to the solutions of chapter 8 that nobody can notice, with the reason; see `autograder/authoring/mutants.py`."""
+"""Changes to the solutions of chapter 8 that nobody can notice, with the reason; see
+`autograder/authoring/mutants.py`.
+"""
 
 EITHER_WAY = "the smaller or larger of two numbers, whichever is named first"
 WHOLE = "a whole number, as a tensor or as an int"

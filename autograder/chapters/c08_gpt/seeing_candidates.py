@@ -1,8 +1,9 @@
 """Models that a student's test must tell apart (exercise 08.test_causal).
 
-Each takes ids (B, T) and gives logits (B, T, SIZE). What a place sees is a table of weights (T, T): its logits are a
-weighted sum of rows of SHOWN, in which any two tokens differ by 0.5 at least in every column. RIGHT see all tokens up to
-their place and nothing else; WRONG, by kind, see others or not all. A student never sees this.
+Each takes ids (B, T) and gives logits (B, T, SIZE). What a place sees is a table of weights (T, T):
+its logits are a weighted sum of rows of SHOWN, in which any two tokens differ by 0.5 at least in
+every column. RIGHT see all tokens up to their place and nothing else; WRONG, by kind, see others or
+not all. A student never sees this.
 """
 
 from collections.abc import Callable
@@ -55,14 +56,18 @@ def restless(ids: Tensor) -> Tensor:
 
 
 def bent(ids: Tensor) -> Tensor:
-    """Right: what is seen goes through a bend; some columns hardly move, and the first and the last not at all."""
+    """Right: what is seen goes through a bend; some columns hardly move, and the first and the last
+    not at all.
+    """
     return torch.tanh(seeing(0.4 * MEAN)(ids)) * (
         2.0 - 0.5 * (torch.arange(SIZE) - SIZE // 2).abs()
     )
 
 
 def attending(ids: Tensor) -> Tensor:
-    """Right: scores of two heads by place, minus infinity ahead; the token itself is added, as a residual is. A larger token lowers all logits."""
+    """Right: scores of two heads by place, minus infinity ahead; the token itself is added, as a
+    residual is. A larger token lowers all logits.
+    """
     refuse(ids)
     T = ids.shape[1]
     scores = torch.stack([0.3 * STEP[:T, :T], -0.4 * STEP[:T, :T]]).masked_fill(
@@ -92,7 +97,9 @@ def one_head(ids: Tensor) -> Tensor:
 
 
 def outbid(ids: Tensor) -> Tensor:
-    """Wrong: scores ahead are lowered by 10,000, and those of the past are nearly as low by themselves."""
+    """Wrong: scores ahead are lowered by 10,000, and those of the past are nearly as low by
+    themselves.
+    """
     refuse(ids)
     T = ids.shape[1]
     scores = torch.where(PAST[:T, :T] == 0, -0.5 - 10_000.0, -9999.0 - 0.1 * STEP[:T, :T])
@@ -133,7 +140,9 @@ def balanced(ids: Tensor) -> Tensor:
 
 
 def missing(at: int, unseen: int) -> Model:
-    """Wrong: one place does not see one token up to it; both are counted from either end, in texts that have them."""
+    """Wrong: one place does not see one token up to it; both are counted from either end, in texts
+    that have them.
+    """
 
     def model(ids: Tensor) -> Tensor:
         logits, T = seeing(FADING)(ids), ids.shape[1]

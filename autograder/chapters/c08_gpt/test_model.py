@@ -71,7 +71,10 @@ def logits_of(weights: dict[str, Tensor], ids: Tensor, num_heads: int, norm_firs
 def drawn(
     rng, V: int, P: int, C: int, L: int, norm_first: bool, attends: bool = True, thinks: bool = True
 ) -> dict[str, Tensor]:
-    """Weights by name. Without `attends` or `thinks` that half of a block adds the same vector to each token."""
+    """Weights by name.
+
+    Without `attends` or `thinks` that half of a block adds the same vector to each token.
+    """
 
     def matrix(out: int, into: int, scale: float, name: str) -> dict[str, Tensor]:
         return {
@@ -108,7 +111,8 @@ def ask(
     again: bool = False,
     tables: float = 1.0,
 ) -> None:
-    """Build a model, put weights in, and compare the logits; again: other ids, and then the same ones with other weights and in training mode.
+    """Build a model, put weights in, and compare the logits; again: other ids, and then the same
+    ones with other weights and in training mode.
 
     tables: a factor of both tables; a small one shows what stands under the root of a norm.
     """
@@ -235,8 +239,8 @@ def test_one_head_sees_itself_and_what_came_before(student, rng):
 def with_large_scores(rng, V: int, T: int, C: int) -> tuple[dict[str, Tensor], Tensor]:
     """Weights of a block with one head, and a text with scores in the hundreds.
 
-    All that some token sees have scores below -120, and a hidden one is 200 above them. No two scores in a row are
-    near each other, so rounding decides nothing.
+    All that some token sees have scores below -120, and a hidden one is 200 above them. No two
+    scores in a row are near each other, so rounding decides nothing.
     """
     ahead = torch.ones(T, T, dtype=torch.bool).triu(1)
     while True:
@@ -393,7 +397,9 @@ gpt_sizes = exercise(
 def counted(
     vocab_size: int, positions: int, hidden: int, num_layers: int, num_heads: int, norm_first: bool
 ) -> dict[str, int]:
-    """The numbers tensor by tensor, as the table on the card of exercise 3 lists them; a test holds them against real models."""
+    """The numbers tensor by tensor, as the table on the card of exercise 3 lists them; a test holds
+    them against real models.
+    """
     C = hidden
     embeddings = math.prod((vocab_size, C)) + math.prod((positions, C))
     block = sum(

@@ -256,7 +256,9 @@ def tuned(
     weight: float = 0.0,
     size: float = 1.0,
 ) -> tuple:
-    """The seven arguments; ragged: each row ends somewhere, one at the end and one before it where there are two."""
+    """The seven arguments; ragged: each row ends somewhere, one at the end and one before it where
+    there are two.
+    """
     last = counts(rng, 0, T - 1, B) if ragged else torch.full((B,), T - 1)
     if ragged:
         last[0] = min(1, T - 1)
@@ -420,7 +422,9 @@ ENTRIES = 7
 
 
 class Reader:
-    """A model that reads from the left: its logits hang on the last token, on its place, and on a sum over all so far."""
+    """A model that reads from the left: its logits hang on the last token, on its place, and on a
+    sum over all so far.
+    """
 
     def __init__(self, rng, scale: float = 1.0):
         self.own, self.place, self.past = (
@@ -486,7 +490,9 @@ def question(
     rival=None,
     accept=lambda found: True,
 ) -> tuple:
-    """The four arguments; the best answer is clear, is not the one that `rival`, a wrong way, would take, and the quotients are as `accept` wants them."""
+    """The four arguments; the best answer is clear, is not the one that `rival`, a wrong way, would
+    take, and the quotients are as `accept` wants them.
+    """
     for _ in range(200):
         reader = Reader(rng, scale)
         case = (

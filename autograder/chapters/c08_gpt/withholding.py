@@ -1,4 +1,6 @@
-"""What is withheld in the exercises of this chapter: the course's own answers, a library's, and torch's ready ones."""
+"""What is withheld in the exercises of this chapter: the course's own answers, a library's, and
+torch's ready ones.
+"""
 
 OURS = dict.fromkeys(
     (

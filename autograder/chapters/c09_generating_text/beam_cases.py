@@ -1,7 +1,9 @@
-"""Tables for the checks of beam search on which the wrong ways of a kind return other tokens, and nothing hangs on a near tie.
+"""Tables for the checks of beam search on which the wrong ways of a kind return other tokens, and
+nothing hangs on a near tie.
 
-Such tables are rare, so the seeds that give one are kept in SEEDS; `python -m autograder.chapters.c09_generating_text.beam_cases`
-finds them again. A check renames the tokens and moves each row by a number, which changes no answer but its names.
+Such tables are rare, so the seeds that give one are kept in SEEDS; `python -m
+autograder.chapters.c09_generating_text.beam_cases` finds them again. A check renames the tokens and
+moves each row by a number, which changes no answer but its names.
 """
 
 from random import Random
@@ -17,7 +19,9 @@ NEVER, CLEAR = 999, 4e-3
 
 
 class Kind(NamedTuple):
-    """Sizes of a search, what is added to the end token's logits (None: no end token), the wrong ways that must show, and those that must not."""
+    """Sizes of a search, what is added to the end token's logits (None: no end token), the wrong
+    ways that must show, and those that must not.
+    """
 
     entries: int
     width: int
@@ -98,7 +102,10 @@ STEADY = [3, 28, 60, 62, 90, 91]
 
 
 def table(kind: Kind, name: str, seed: int) -> tuple:
-    """The arguments of a search: model, prompt, width, max_tokens, end_id, penalty. Python's `random` gives the same for ever."""
+    """The arguments of a search: model, prompt, width, max_tokens, end_id, penalty.
+
+    Python's `random` gives the same for ever.
+    """
     chance, V = Random(f"{name} {seed}"), kind.entries
     rows = torch.tensor([[round(6 * chance.random() - 3, 3) for _ in range(V)] for _ in range(V)])
     endings = {
@@ -121,7 +128,9 @@ def table(kind: Kind, name: str, seed: int) -> tuple:
 
 
 def fits(kind: Kind, arguments: tuple) -> bool:
-    """Whether no choice is a near tie, every wrong way that must show returns other tokens, and every one that must not the same."""
+    """Whether no choice is a near tie, every wrong way that must show returns other tokens, and
+    every one that must not the same.
+    """
     right = searched(*arguments)
     model, prompt, width, *more = arguments
 

@@ -1,6 +1,8 @@
-"""Beam search as the card of exercise 09.beam_search says it, in float64, with a margin: how near a decision was to a tie.
+"""Beam search as the card of exercise 09.beam_search says it, in float64, with a margin: how near a
+decision was to a tie.
 
-The options are what students get wrong: cases are chosen so that the answers differ, and the known mistakes are made of them.
+The options are what students get wrong: cases are chosen so that the answers differ, and the known
+mistakes are made of them.
 """
 
 import math
@@ -41,12 +43,15 @@ def searched(
     early: bool = False,
     compared: str = "all",
 ) -> Found:
-    """ended: "aside" as it should be, "go on", "lost", "keep their places" in the beam, or "replaced" by others in their own step.
+    """ended: "aside" as it should be, "go on", "lost", "keep their places" in the beam, or
+    "replaced" by others in their own step.
 
-    best_of_each: every hypothesis keeps its own best candidate. first_end: stop at the first that ends. counted: the length of a
-    hypothesis. logs: what is added up. copies: so many hypotheses at first. enough: stop when `width` have finished. early: stop when
-    the best finished score is above the best running one's at its present length. compared: of the finished, "all" as it
-    should be, the "first" `width`, the "largest" `width` sums; or the largest `width` sums "together" with the running.
+    best_of_each: every hypothesis keeps its own best candidate. first_end: stop at the first that
+    ends. counted: the length of a hypothesis. logs: what is added up. copies: so many hypotheses at
+    first. enough: stop when `width` have finished. early: stop when the best finished score is
+    above the best running one's at its present length. compared: of the finished, "all" as it
+    should be, the "first" `width`, the "largest" `width` sums; or the largest `width` sums
+    "together" with the running.
     """
     running, finished, margin, stop = [([], 0.0)] * copies, [], math.inf, False
     for step in range(max_tokens):

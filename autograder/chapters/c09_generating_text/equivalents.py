@@ -1,4 +1,6 @@
-"""Changes to the solutions of chapter 9 that nobody can notice, with the reason; see `autograder/authoring/mutants.py`."""
+"""Changes to the solutions of chapter 9 that nobody can notice, with the reason; see
+`autograder/authoring/mutants.py`.
+"""
 
 ONE_ROW = "there is one row, the first and the last"
 ALREADY = (

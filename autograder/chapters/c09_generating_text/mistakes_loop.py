@@ -18,7 +18,10 @@ def _written(
     seen=lambda text, prompt: text,
     ends=lambda token, text, end_id: token == end_id,
 ):
-    """The loop, with a part replaced: how a token is picked, what the model is shown, when it ends. Prompt and new tokens."""
+    """The loop, with a part replaced: how a token is picked, what the model is shown, when it ends.
+
+    Prompt and new tokens.
+    """
     text = list(prompt)
     for _ in range(max_tokens):
         token = int(pick(next_logits(torch.tensor([seen(text, prompt)]))))

@@ -1,7 +1,7 @@
 """Samplers that a student's test must tell apart (exercise 09.test_sampler).
 
-Each takes probabilities and n, and returns counts. `honest` makes right ones, each with chance of its own; WRONG holds those
-that break a promise of the card, by kind. A student never sees this.
+Each takes probabilities and n, and returns counts. `honest` makes right ones, each with chance of
+its own; WRONG holds those that break a promise of the card, by kind. A student never sees this.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,9 @@ def checked(probabilities: list[float], n: int) -> np.ndarray:
 
 
 def honest(seed: int, inverted: bool = False) -> Sampler:
-    """A right one with chance of its own; inverted: draw by draw, from the sums of the probabilities."""
+    """A right one with chance of its own; inverted: draw by draw, from the sums of the
+    probabilities.
+    """
     chance = np.random.default_rng(seed)
 
     def sampler(probabilities: list[float], n: int) -> list[int]:
@@ -56,8 +58,11 @@ def bent(change: Callable[[np.ndarray], np.ndarray], seed: int) -> Sampler:
 
 
 def moved(rank: int, way: int, seed: int) -> Sampler:
-    """The token of this rank by its probability comes too often (way 1) or too rarely (-1), by five in a hundred draws; the others share the difference, each with so little of it that
-    it alone would hardly show. Of large n forty times as many are drawn: it is always off by more than five in a hundred, as the card promises."""
+    """The token of this rank by its probability comes too often (way 1) or too rarely (-1), by five
+    in a hundred draws; the others share the difference, each with so little of it that it alone
+    would hardly show. Of large n forty times as many are drawn: it is always off by more than five
+    in a hundred, as the card promises.
+    """
     chance = np.random.default_rng(seed)
 
     def sampler(probabilities: list[float], n: int) -> list[int]:

@@ -1,4 +1,6 @@
-"""Language models that are tables, for the checks of chapter 9: what comes next is looked up, and no two logits are equal."""
+"""Language models that are tables, for the checks of chapter 9: what comes next is looked up, and
+no two logits are equal.
+"""
 
 from collections.abc import Callable
 
@@ -7,13 +9,17 @@ from torch import Tensor
 
 
 def uneven(rng: torch.Generator, rows: int, entries: int) -> Tensor:
-    """Rows of whole numbers in drawn order, each row moved by a number of its own: in no row are two equal, and no two rows have the same largest."""
+    """Rows of whole numbers in drawn order, each row moved by a number of its own: in no row are
+    two equal, and no two rows have the same largest.
+    """
     moved = torch.rand(rows, 1, generator=rng).argsort(0) / 512
     return torch.rand(rows, entries, generator=rng).argsort(1) + moved
 
 
 def whole_text(rows: Tensor) -> Callable[[Tensor], Tensor]:
-    """A causal model that looks at every token so far and at its place: logits (N, T, V) for ids (N, T), a row of (R, V) each."""
+    """A causal model that looks at every token so far and at its place: logits (N, T, V) for ids
+    (N, T), a row of (R, V) each.
+    """
 
     def next_logits(ids: Tensor) -> Tensor:
         keys = (ids * torch.arange(1, ids.shape[1] + 1)).cumsum(1) % len(rows)

@@ -57,7 +57,9 @@ def ask_beams(
 
 
 def large(rng, entries: int, length: int, width: int, new: int) -> tuple:
-    """A model that looks at every token so far, a prompt and sizes for which nothing hangs on a near tie."""
+    """A model that looks at every token so far, a prompt and sizes for which nothing hangs on a
+    near tie.
+    """
     while True:
         arguments = (
             whole_text(1.5 * normal(rng, 64, entries)),

@@ -38,7 +38,9 @@ def ask_draw(student, cause: str, logits: Tensor, temperature: float, u: Tensor)
 
 
 def aimed(rng, logits: Tensor, temperature: float, above: float | None = None) -> Tensor:
-    """For each row a u that falls into the share of a token which was drawn among those with enough of it, or so much above its lower end, or below its upper one."""
+    """For each row a u that falls into the share of a token which was drawn among those with enough
+    of it, or so much above its lower end, or below its upper one.
+    """
     probs = (logits.double() / temperature).softmax(1)
     token = (probs > 0.002).float().multinomial(1, generator=rng)
     share, sums = probs.gather(1, token), probs.cumsum(1).gather(1, token)

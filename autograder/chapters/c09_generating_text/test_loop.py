@@ -403,7 +403,9 @@ SIZES = ((1, 1), (1, 2), (2, 1), (3, 4), (4, 3), (16, 64), (64, 16), (1, 50), (5
 
 
 def really(prompt: int, new: int) -> dict[str, int]:
-    """The four numbers: token by token for small sizes, by binomials for large ones, in Python's integers."""
+    """The four numbers: token by token for small sizes, by binomials for large ones, in Python's
+    integers.
+    """
     end = prompt + new
     if end > 500:
         return {

@@ -25,7 +25,9 @@ writing_a_test = exercise(
 
 
 def ask_test(student, kind: str, rng: torch.Generator, cause: str) -> None:
-    """Show the student's test ten honest samplers, each twice with fresh chance, and the wrong ones of a kind."""
+    """Show the student's test ten honest samplers, each twice with fresh chance, and the wrong ones
+    of a kind.
+    """
     right = [honest(whole(rng, 0, 2**40), inverted=number > 7) for number in range(10)]
     try:
         expect_catches(

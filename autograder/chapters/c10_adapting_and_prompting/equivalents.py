@@ -1,4 +1,6 @@
-"""Changes to the solutions of chapter 10 that nobody can notice, with the reason; see `autograder/authoring/mutants.py`."""
+"""Changes to the solutions of chapter 10 that nobody can notice, with the reason; see
+`autograder/authoring/mutants.py`.
+"""
 
 ROLES = "two answers, questions and messages of the system are left in these chats, and a wrong maker shows itself wherever they stand"
 ANY_SIZES = (

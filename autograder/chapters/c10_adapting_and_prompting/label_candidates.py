@@ -1,7 +1,8 @@
 """Makers of batches that a student's test must tell apart (exercise 10.test_labels).
 
-Each takes a list of chats and the id of the padding, and gives rows of ids and rows of labels. RIGHT holds those that keep
-all promises of the card, WRONG those that break one, by kind. A student never sees this.
+Each takes a list of chats and the id of the padding, and gives rows of ids and rows of labels.
+RIGHT holds those that keep all promises of the card, WRONG those that break one, by kind. A student
+never sees this.
 """
 
 from collections.abc import Callable
@@ -12,7 +13,8 @@ FIRST, LAST, NONE = 10, 999, -100
 Chat = list[tuple[str, list[int]]]
 Rows = tuple[list[list[int]], list[list[int]]]
 Maker = Callable[[list[Chat], int], Rows]
-# What a token of a message is: its part of the block, its place in that part, and how long the part is.
+# What a token of a message is: its part of the block, its place in that part, and how long the part
+# is.
 PARTS = ("start", "role", "line", "content", "end", "line after")
 
 
@@ -45,7 +47,9 @@ def refuse(chats: list[Chat], pad: int) -> None:
 
 
 def laid_out(chat: Chat) -> list[tuple[int, str, str, int, int]]:
-    """Each token of a chat: its id, its part, who speaks, the number of the message, its place in the part."""
+    """Each token of a chat: its id, its part, who speaks, the number of the message, its place in
+    the part.
+    """
     tokens = []
     for number, (role, content) in enumerate(chat):
         for part, ids in zip(PARTS, ([START], [ROLES[role]], [LINE], content, [END], [LINE])):
@@ -93,7 +97,11 @@ def making(
     end_at_padding: Callable | None = None,
     when: Callable | None = None,
 ) -> Maker:
-    """A maker. label(token, chat, pad): another label, or None for the right one; text(ids, labels): another row; when(place, pad): where it goes wrong at all."""
+    """A maker.
+
+    label(token, chat, pad): another label, or None for the right one; text(ids, labels): another
+    row; when(place, pad): where it goes wrong at all.
+    """
 
     def maker(chats: list[Chat], pad: int) -> Rows:
         refuse(chats, pad)
@@ -317,7 +325,9 @@ def nothing_learned(chats: list[Chat], pad: int) -> Rows:
 
 
 def padding_is_masked(chats: list[Chat], pad: int) -> Rows:
-    """Labels are taken off wherever the id is that of the padding: with padding = END, no end is learned."""
+    """Labels are taken off wherever the id is that of the padding: with padding = END, no end is
+    learned.
+    """
     ids, labels = right_maker(chats, pad)
     return ids, [
         [NONE if id == pad else label for id, label in zip(*row)] for row in zip(ids, labels)

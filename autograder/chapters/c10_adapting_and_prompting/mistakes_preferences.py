@@ -1,4 +1,6 @@
-"""Plausible wrong solutions of chapter 10, part 3: log-probabilities of answers and the losses of preferences."""
+"""Plausible wrong solutions of chapter 10, part 3: log-probabilities of answers and the losses of
+preferences.
+"""
 
 import torch
 from torch.nn.functional import logsigmoid
@@ -9,7 +11,9 @@ SUMS = "10.sequence_logprobs"
 
 
 def _sums(logits, labels, shift=1, sign=1.0):
-    """Each token's log-probability where it is asked, and where that is; shift: by how many places logits and labels are apart."""
+    """Each token's log-probability where it is asked, and where that is; shift: by how many places
+    logits and labels are apart.
+    """
     wanted = labels[:, shift:]
     found = (
         logits[:, : logits.shape[1] - shift]

@@ -20,7 +20,10 @@ def _gae(
     following=None,
     outside=True,
 ):
-    """Advantages and returns; after: the value behind the last place; rate: of what is ahead; masked: whether a step outside the answer begins anew; following: by what the next value is multiplied."""
+    """Advantages and returns; after: the value behind the last place; rate: of what is ahead;
+    masked: whether a step outside the answer begins anew; following: by what the next value is
+    multiplied.
+    """
     rate, following = (
         discount * decay if rate is None else rate,
         discount if following is None else following,

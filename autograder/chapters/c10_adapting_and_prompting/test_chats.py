@@ -36,7 +36,9 @@ def by_words(text: str) -> list[int]:
 
 
 def by_fives(text: str) -> list[int]:
-    """One id for five characters, wherever words end: two texts in one piece give other ids than one by one."""
+    """One id for five characters, wherever words end: two texts in one piece give other ids than
+    one by one.
+    """
     return [number(text[start : start + 5]) for start in range(0, len(text), 5)]
 
 
@@ -56,7 +58,9 @@ def by_black(text: str) -> list[int]:
 
 
 def by_lower(text: str) -> list[int]:
-    """One id a character, the same for large and small letters: texts that are not the same have the same ids."""
+    """One id a character, the same for large and small letters: texts that are not the same have
+    the same ids.
+    """
     return by_letters(text.lower())
 
 
@@ -142,7 +146,9 @@ def ask_labels(
     end: int = 2,
     ends: bool = True,
 ) -> None:
-    """Compare the labels; those of an `end` and of the line end behind it only where `ends` asks for them."""
+    """Compare the labels; those of an `end` and of the line end behind it only where `ends` asks
+    for them.
+    """
     (_, labels), (ids, right), given = answers(student, chat, encode, start, end)
     came = labels.is_a(list)
     if not ends and len(came) == len(right):

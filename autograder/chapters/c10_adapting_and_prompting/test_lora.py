@@ -104,7 +104,9 @@ lora = exercise(
 def parts(
     rng, I: int, O: int, r: int, with_bias: bool = True, bias: float = 0.0
 ) -> dict[str, torch.Tensor]:
-    """The tensors of a layer, by name, without `bias` if there is none; bias: how large its numbers are, so that few stages ask for them."""
+    """The tensors of a layer, by name, without `bias` if there is none; bias: how large its numbers
+    are, so that few stages ask for them.
+    """
     drawn = {
         "weight": normal(rng, O, I),
         "bias": bias * normal(rng, O),
@@ -148,7 +150,8 @@ def made(student, of: dict, alpha: float):
 
 
 def own_scale(student, r: int, alpha: float) -> float:
-    """By what the student multiplies B A, as an alpha that makes it so: the right alpha unless it is another one, which the stage `scale` judges.
+    """By what the student multiplies B A, as an alpha that makes it so: the right alpha unless it
+    is another one, which the stage `scale` judges.
 
     One so small that the update would not show is none: then any layer would agree with itself.
     """

@@ -36,7 +36,9 @@ def told(logits, labels) -> torch.Tensor:
 def asked(
     rng, rows: int, places: int, entries: int, begin: int = 1, end: int | None = None
 ) -> tuple:
-    """Logits, and labels from `begin` to before `end` in each row: no token 0 where there are others."""
+    """Logits, and labels from `begin` to before `end` in each row: no token 0 where there are
+    others.
+    """
     labels = torch.full((rows, places), -100)
     labels[:, begin:end] = counts(
         rng, min(1, entries - 1), entries - 1, rows, len(range(places)[begin:end])
@@ -205,7 +207,9 @@ def ask_dpo(student, cause: str, *case) -> None:
 
 
 def sums(rng, number: int, beta: float = 1.0, size: float = 1.0) -> tuple:
-    """Log-probabilities of answers by policy and reference, in 64ths: from -40 up, and up to `size` times normal numbers apart."""
+    """Log-probabilities of answers by policy and reference, in 64ths: from -40 up, and up to `size`
+    times normal numbers apart.
+    """
     ref = -20 + 4 * normal(rng, 2, number).clamp(-3, 3)
     own = ref + size * normal(rng, 2, number)
     return (*((64 * one).round() / 64 for one in (*own, *ref)), beta)

@@ -24,7 +24,9 @@ advantages = exercise(
 def estimated(
     rewards, values, mask, discount: float, decay: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Both right tensors, in float64: each advantage is the sum of all errors from its token on, each times a power of both rates."""
+    """Both right tensors, in float64: each advantage is the sum of all errors from its token on,
+    each times a power of both rates.
+    """
     found, returns = np.zeros(mask.shape), np.zeros(mask.shape)
     for row, (r, v, own) in enumerate(
         zip(rewards.double().numpy(), values.double().numpy(), mask.numpy())
@@ -48,7 +50,9 @@ def spoken(
     begin: int = 0,
     end: int | None = None,
 ) -> tuple:
-    """The five arguments, with numbers in 64ths; the answer goes from `begin` to before `end` in each row."""
+    """The five arguments, with numbers in 64ths; the answer goes from `begin` to before `end` in
+    each row.
+    """
     mask = torch.zeros(rows, places, dtype=torch.bool)
     mask[:, begin:end] = True
     rewards, values = ((64 * normal(rng, rows, places)).round() / 64 for _ in range(2))
@@ -56,7 +60,9 @@ def spoken(
 
 
 def ask_advantages(student, cause: str, case: tuple, returns: bool = False) -> None:
-    """Compare the advantages; or the returns, with the right ones and, if they are others, with those that the student's own advantages give."""
+    """Compare the advantages; or the returns, with the right ones and, if they are others, with
+    those that the student's own advantages give.
+    """
     given = (
         "B = {}, T = {}, ".format(*case[0].shape)
         + f"{case[2].sum(1).tolist()[:8]} tokens in the rows, discount {case[3]:g}, decay {case[4]:g}"
@@ -222,7 +228,9 @@ def test_the_wrong_line_is_named(student):
 
 
 def priced(logprobs, old, advantage, clip: float) -> torch.Tensor:
-    """The right loss, in float64, case by case: where the ratio has left the range in the direction that the advantage asks for, it counts as the border."""
+    """The right loss, in float64, case by case: where the ratio has left the range in the direction
+    that the advantage asks for, it counts as the border.
+    """
     ratio = (logprobs.double() - old.double()).exp()
     wanted = advantage.double()[:, None].expand_as(ratio)
     gone = (wanted > 0) & (ratio > 1 + clip) | (wanted < 0) & (ratio < 1 - clip)
@@ -233,7 +241,9 @@ def priced(logprobs, old, advantage, clip: float) -> torch.Tensor:
 def moved(
     rng, rows: int, places: int, clip: float = 0.2, signs: tuple[float, ...] = (1.0, -1.0)
 ) -> tuple:
-    """Log-probabilities whose ratios lie on both sides of the range and in it, none near its borders or near 1; advantages of these signs."""
+    """Log-probabilities whose ratios lie on both sides of the range and in it, none near its
+    borders or near 1; advantages of these signs.
+    """
     old = -uniform(rng, 0.5, 6.0, rows, places)
     share = torch.tensor([0.3, 0.7, 1.3, 2.5])[
         torch.randint(4, (rows, places), generator=rng)

@@ -266,7 +266,11 @@ def right(w: dict[str, Tensor], x: Tensor, mask: Tensor, H: int, layer: int, wid
 def drawn(
     rng, C: int, F: int, layer: int, attends: float = 1.0, thinks: float = 1.0, sharp: float = 1.5
 ) -> dict[str, Tensor]:
-    """Weights by name. attends, thinks: how much either half of the block adds, 0 for nothing; sharp: how far scores spread."""
+    """Weights by name.
+
+    attends, thinks: how much either half of the block adds, 0 for nothing; sharp: how far scores
+    spread.
+    """
 
     def matrix(out: int, into: int, scale: float) -> Tensor:
         return scale * normal(rng, out, into) / into**0.5
@@ -317,7 +321,9 @@ def compare(one, w: dict[str, Tensor], shape: tuple, x: Tensor, mask: Tensor, ca
 
 
 def spread(x: Tensor) -> Tensor:
-    """Each vector with a standard deviation of at least a half: what stands under a norm's root plays a part only where `size` is small."""
+    """Each vector with a standard deviation of at least a half: what stands under a norm's root
+    plays a part only where `size` is small.
+    """
     mean, wide = x.mean(2, keepdim=True), x.std(2, keepdim=True, correction=0)
     return mean + (x - mean) * (0.5 / wide).clamp(min=1.0)
 

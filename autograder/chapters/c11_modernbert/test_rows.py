@@ -25,7 +25,9 @@ def fewest(lengths: list[int], budget: int) -> int:
 
 
 def rows_of(student, lengths: list[int], budget: int, cause: str) -> None:
-    """Ask for rows, and judge them: each text once, no row too full, and no more rows than first-fit decreasing has."""
+    """Ask for rows, and judge them: each text once, no row too full, and no more rows than
+    first-fit decreasing has.
+    """
     given = (
         f"lengths {str(lengths)[:120]}{' ...' if len(str(lengths)) > 120 else ''}, budget {budget}"
     )

@@ -1,4 +1,6 @@
-"""Changes to the solutions of chapter 12 that nobody can notice, with the reason; see `autograder/authoring/mutants.py`."""
+"""Changes to the solutions of chapter 12 that nobody can notice, with the reason; see
+`autograder/authoring/mutants.py`.
+"""
 
 FINER = "more digits than are compared, and the dtype is set afterwards"
 AXES = "two axes are exchanged, whichever is named first"

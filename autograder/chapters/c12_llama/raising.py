@@ -1,4 +1,6 @@
-"""What a call raises, in a way that is the same at home and in the sandbox: the kind of exception without its text."""
+"""What a call raises, in a way that is the same at home and in the sandbox: the kind of exception
+without its text.
+"""
 
 from collections.abc import Callable
 
@@ -6,7 +8,9 @@ from autograder.checks.protocol import StudentError
 
 
 def raised_by(ask: Callable[[], object]) -> str:
-    """ "ValueError" if the student's code raised one, another name for another, "" for none; what never got so far is raised again."""
+    """ "ValueError" if the student's code raised one, another name for another, "" for none; what
+    never got so far is raised again.
+    """
     try:
         ask()
     except StudentError as error:

@@ -22,7 +22,9 @@ rms_norm = exercise(
 
 
 def ask_norm(student, x, w, eps: float, cause: str) -> None:
-    """Compare with the formula in float64, which torch's own norm confirms in the tests of this chapter."""
+    """Compare with the formula in float64, which torch's own norm confirms in the tests of this
+    chapter.
+    """
     wide = x.double()
     right = wide / (wide.square().sum(-1, keepdim=True) / x.shape[-1] + eps) ** 0.5 * w.double()
     asked = expect(
@@ -414,7 +416,9 @@ SIZES = (
 def weighed(
     V: int, C: int, layers: int, H: int, K: int, D: int, F: int, tied: bool
 ) -> dict[str, int]:
-    """The right numbers, from the shapes of all tensors by name; a block's are multiplied, since blocks are alike."""
+    """The right numbers, from the shapes of all tensors by name; a block's are multiplied, since
+    blocks are alike.
+    """
     block = {
         "attention": [(H * D, C), (K * D, C), (K * D, C), (C, H * D)],
         "feed_forward": [(F, C), (F, C), (C, F)],
@@ -509,7 +513,9 @@ dead_units = exercise(
 
 
 def share_of_dead(pre: torch.Tensor, slope: float) -> float:
-    """The right share, by the gradient that torch sends back: a unit is dead if none of it arrives in any row."""
+    """The right share, by the gradient that torch sends back: a unit is dead if none of it arrives
+    in any row.
+    """
     leaf = pre.double().requires_grad_()
     torch.where(leaf > 0, leaf, slope * leaf).sum().backward()
     arrived = leaf.grad.ne(0).any(0).tolist()
@@ -525,7 +531,9 @@ def ask_share(student, pre: torch.Tensor, slope: float, cause: str) -> None:
 
 
 def answers(rng, N: int, F: int, dead: int) -> torch.Tensor:
-    """What units say, so many of them below 0 in every row, and the others above 0 in one row at least and, where there are more rows, below in one."""
+    """What units say, so many of them below 0 in every row, and the others above 0 in one row at
+    least and, where there are more rows, below in one.
+    """
     said = normal(rng, N, F)
     rows = torch.rand(N, F, generator=rng).argsort(0)
     size = uniform(rng, 0.1, 2, N, F)

@@ -41,7 +41,9 @@ class Beside:
         return normal(self.rng, B, K, T, D), normal(self.rng, B, K, T, D)
 
     def call(self, method: str, *arguments: object) -> object:
-        """Call a method; under the name of the class, so that what comes back is compared with what known mistakes give."""
+        """Call a method; under the name of the class, so that what comes back is compared with what
+        known mistakes give.
+        """
         try:
             return self.student.ask("call", "KVCache", method, of=self.handle, args=arguments).value
         except StudentError as error:
@@ -69,7 +71,9 @@ class Beside:
         return torch.stack(self.keys, 2), torch.stack(self.values, 2)
 
     def append(self, T: int, cause: str, length: bool = False, views: bool = False) -> None:
-        """Append T tokens to both, and compare what comes back; length: and how many it says there are; views: of larger tensors."""
+        """Append T tokens to both, and compare what comes back; length: and how many it says there
+        are; views: of larger tensors.
+        """
         k, v = self.numbers(T)
         self.keys += k.unbind(2)
         self.values += v.unbind(2)
@@ -296,10 +300,12 @@ MODULUS = 1_000_003
 
 
 class Reader:
-    """A model with a cache, for `step`: what it says hangs on every token that it holds, and on their places if it looks at them.
+    """A model with a cache, for `step`: what it says hangs on every token that it holds, and on
+    their places if it looks at them.
 
-    A call with several tokens begins a text anew; a single token is put behind the others, or at its place, and what
-    stood there and behind is gone. `read` has each call as (number of tokens, start), `plain` whether they were ints.
+    A call with several tokens begins a text anew; a single token is put behind the others, or at
+    its place, and what stood there and behind is gone. `read` has each call as (number of tokens,
+    start), `plain` whether they were ints.
     """
 
     def __init__(self, rows: torch.Tensor, by_place: bool):
@@ -363,7 +369,8 @@ def ask(
     reader = Reader(rows, by_place)
     given = f"{len(prompt)} tokens in the prompt, n = {n}"
     asked = (Watched(reader, calls=2 * n + len(prompt) + 4), prompt, n)
-    # `more` says that this call is not to be put to anybody again: the model keeps what it has read.
+    # `more` says that this call is not to be put to anybody again: the model keeps what it has
+    # read.
     came = expect(
         student.ask(
             "call", "cached_generate", "cached_generate", args=asked, more={"count": False}
@@ -382,7 +389,9 @@ def prompts(rng, entries: int, *lengths: int) -> list[list[int]]:
 
 
 def nearly_equal(rows: torch.Tensor, size: float, behind: bool) -> torch.Tensor:
-    """Rows in which the second largest is the neighbour of the largest: in float32, and in its place, behind it or before."""
+    """Rows in which the second largest is the neighbour of the largest: in float32, and in its
+    place, behind it or before.
+    """
     best = rows[:, 1:-1].argmax(1, keepdim=True) + 1
     largest = torch.nextafter(torch.tensor(size), torch.tensor(torch.inf))
     return (

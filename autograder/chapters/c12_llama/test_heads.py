@@ -245,7 +245,9 @@ KEPT = (
 
 
 def kept(layers: int, H: int, K: int, D: int, bits: int, length: int, gib: int) -> dict[str, int]:
-    """The right numbers, from the size of the two tensors that a token adds to; gibibytes by their bits."""
+    """The right numbers, from the size of the two tensors that a token adds to; gibibytes by their
+    bits.
+    """
     token = torch.empty((2, layers, K, D), dtype=torch.int8, device="meta").numel() * bits
     return {
         "token": token // 8,
@@ -372,7 +374,9 @@ def test_each_head_keeps_its_own_rows(student, rng):
 
 
 def score(w_q, w_k, token, places: tuple[int, int], halves: bool) -> float:
-    """The dot product of a query and a key of one head, each turned by its place, in the one layout or the other."""
+    """The dot product of a query and a key of one head, each turned by its place, in the one layout
+    or the other.
+    """
     turned = []
     for w, place in zip((w_q, w_k), places):
         made = w.double() @ token.double()

@@ -1,4 +1,6 @@
-"""What is withheld in the exercises of this chapter: the course's own answers, a library's, and torch's ready norms and attention."""
+"""What is withheld in the exercises of this chapter: the course's own answers, a library's, and
+torch's ready norms and attention.
+"""
 
 OURS = dict.fromkeys(
     (

@@ -1,4 +1,6 @@
-"""The right answers of this chapter's attention, in float64, with whole tables of scores: nothing here is tiled."""
+"""The right answers of this chapter's attention, in float64, with whole tables of scores: nothing
+here is tiled.
+"""
 
 import torch
 from torch import Tensor
@@ -11,7 +13,9 @@ def seen_by(num_queries: int, num_keys: int, causal: bool) -> Tensor:
 
 
 def attended(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> tuple[Tensor, Tensor]:
-    """Attention (H, T, D) and the log-sum-exp of its scores (H, T), both float32; a query that sees no key has 0 and -inf."""
+    """Attention (H, T, D) and the log-sum-exp of its scores (H, T), both float32; a query that sees
+    no key has 0 and -inf.
+    """
     q, k, v = (one.double() for one in (q, k, v))
     group = len(q) // len(k)
     scores = q @ k.repeat_interleave(group, 0).mT / q.shape[2] ** 0.5

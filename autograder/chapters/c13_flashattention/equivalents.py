@@ -1,4 +1,6 @@
-"""Changes to the solutions of chapter 13 that nobody can notice, with the reason; see `autograder/authoring/mutants.py`."""
+"""Changes to the solutions of chapter 13 that nobody can notice, with the reason; see
+`autograder/authoring/mutants.py`.
+"""
 
 LARGER = "the larger of two numbers, whichever is named first"
 FAR = "no score comes near either number"

@@ -1,4 +1,6 @@
-"""Plausible wrong solutions of chapter 13, part 3: kernels that forget, stray, chain or do not compile."""
+"""Plausible wrong solutions of chapter 13, part 3: kernels that forget, stray, chain or do not
+compile.
+"""
 
 from autograder.checks.registry import mistake
 from reference_impl.kernels.backend import tl, triton
@@ -20,7 +22,9 @@ def _add(
     STOP: tl.constexpr,
     ONCE: tl.constexpr,
 ):
-    """x + y; LOAD, STORE: whether they are masked; NUMBER: whether the program asks for its own; STOP: added to the length."""
+    """x + y; LOAD, STORE: whether they are masked; NUMBER: whether the program asks for its own;
+    STOP: added to the length.
+    """
     places = tl.arange(0, BLOCK)
     if NUMBER:
         places += tl.program_id(0) * BLOCK
@@ -583,7 +587,9 @@ def _attend(
 
 
 def attends(name, caught_by, loses, misconception, **wrong):
-    """Register a kernel with one thing wrong; what is callable is asked for its value with the tensors."""
+    """Register a kernel with one thing wrong; what is callable is asked for its value with the
+    tensors.
+    """
 
     def wrongly(q, k, v, out, lse, rows, columns, causal):
         _attend(

@@ -1,4 +1,6 @@
-"""Plausible wrong solutions of chapter 13, parts 1 and 2: bytes, pieces of a softmax, attention by tiles and its gradient."""
+"""Plausible wrong solutions of chapter 13, parts 1 and 2: bytes, pieces of a softmax, attention by
+tiles and its gradient.
+"""
 
 import math
 

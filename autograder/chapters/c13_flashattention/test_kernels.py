@@ -1,4 +1,6 @@
-"""Checks of chapter 13, part 3: three kernels, in Triton's interpreter under the harness of `checks.kernels`."""
+"""Checks of chapter 13, part 3: three kernels, in Triton's interpreter under the harness of
+`checks.kernels`.
+"""
 
 import torch
 
@@ -151,7 +153,10 @@ softmax = exercise(
 def ask_softmax(
     student, rng, x: torch.Tensor, block: int, cause: str, gap: int = 0, close: dict = CLOSE
 ):
-    """Compare the shares; what came. gap: numbers between the rows of x; those of `out` have others."""
+    """Compare the shares; what came.
+
+    gap: numbers between the rows of x; those of `out` have others.
+    """
     R, C = x.shape
     after = student.kernel(
         "softmax", Buffer(x, gap=gap), nothing(R, C, gap=2 * gap), block, seed=R * C + block

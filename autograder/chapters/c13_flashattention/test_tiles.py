@@ -1,4 +1,6 @@
-"""Checks of chapter 13, parts 1 and 2: bytes, merging two pieces of a softmax, attention by tiles and its gradient."""
+"""Checks of chapter 13, parts 1 and 2: bytes, merging two pieces of a softmax, attention by tiles
+and its gradient.
+"""
 
 import torch
 
@@ -121,7 +123,9 @@ Piece = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 
 def piece(rng, R: int, D: int, peak: torch.Tensor | None = None, count: int = 3) -> Piece:
-    """What `count` scores with values leave behind: the largest, the sum, the mixture; relative to `peak` if given."""
+    """What `count` scores with values leave behind: the largest, the sum, the mixture; relative to
+    `peak` if given.
+    """
     scores, values = 2 * normal(rng, R, count).double(), normal(rng, R, count, D).double()
     top = scores.amax(1) if count else torch.full((R,), -torch.inf, dtype=torch.float64)
     weights = (scores - top[:, None]).exp() if count else scores
@@ -384,7 +388,8 @@ def test_no_query_sees_what_comes_later(student, rng):
             ask_forward(student, (q, k, v, rows, columns, causal), rule)
 
 
-# Queries, keys, rows, columns; S - T has every remainder by 2 and by 4, so that no walk may end one key early or late.
+# Queries, keys, rows, columns; S - T has every remainder by 2 and by 4, so that no walk may end one
+# key early or late.
 SHIFTED = (
     (1, 5, 1, 2),
     (2, 6, 2, 2),
@@ -507,9 +512,11 @@ NAMES = ("dQ", "dK", "dV")
 def ask_backward(
     student, case: tuple, wanted: str, cause: str, times: int = 1, close: dict = CLOSE
 ) -> None:
-    """Compare those of the three gradients that are named; case: q, k, v, rows, columns, causal, and the output's gradient last.
+    """Compare those of the three gradients that are named; case: q, k, v, rows, columns, causal,
+    and the output's gradient last.
 
-    times: so often the same queries come one after the other, so that dK and dV are so many times as large; the right answer costs less.
+    times: so often the same queries come one after the other, so that dK and dV are so many times
+    as large; the right answer costs less.
     """
     q, k, v, rows, columns, causal, grad = case
     of_queries = [torch.cat([one] * times, 1) for one in (grad, q, *attended(q, k, v, causal))]

@@ -1,4 +1,6 @@
-"""The right answers of this chapter's kernels, in float64 and without a table of blocks: keys are gathered token by token."""
+"""The right answers of this chapter's kernels, in float64 and without a table of blocks: keys are
+gathered token by token.
+"""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,6 @@
-"""Changes to the solutions of chapter 14 that nobody can notice, with the reason; see `autograder/authoring/mutants.py`."""
+"""Changes to the solutions of chapter 14 that nobody can notice, with the reason; see
+`autograder/authoring/mutants.py`.
+"""
 
 WIDE_ENOUGH = "a token has at most 40 bits, and every token the same number of bytes"
 

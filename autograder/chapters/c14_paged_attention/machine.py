@@ -1,9 +1,11 @@
-"""A state machine for a student's class that gives out blocks: random commands, what is right after each, a shortest run that is not.
+"""A state machine for a student's class that gives out blocks: random commands, what is right after
+each, a shortest run that is not.
 
-A run is the two sizes of the class and a list of commands. It is played in one message (`inside(...).script`), and after
-each command `tables` and `num_free` are compared with a model's. The model numbers its blocks itself; a student's number
-is the same block as long as the model's is in use, and any other afterwards. When a run goes wrong, what can be left out
-of it is left out: commands, then sizes. What remains is drawn.
+A run is the two sizes of the class and a list of commands. It is played in one message
+(`inside(...).script`), and after each command `tables` and `num_free` are compared with a model's.
+The model numbers its blocks itself; a student's number is the same block as long as the model's is
+in use, and any other afterwards. When a run goes wrong, what can be left out of it is left out:
+commands, then sizes. What remains is drawn.
 
 Not here: the two models (see `models`).
 """
@@ -110,7 +112,9 @@ def returned(names: Names, model: object, right: object, came: object, command: 
 
 
 def without_names(outcomes: list[tuple]) -> list[tuple]:
-    """What known mistakes are compared by: blocks numbered by when they first appear, and no text of an exception, which is everybody's own."""
+    """What known mistakes are compared by: blocks numbered by when they first appear, and no text
+    of an exception, which is everybody's own.
+    """
     order: dict[int, int] = {}
 
     def renamed(value: object) -> object:
@@ -127,7 +131,9 @@ def without_names(outcomes: list[tuple]) -> list[tuple]:
 
 
 def scripted(student, handle: object, commands: list[Command]) -> list:
-    """Play commands on an object; afterwards the record of the call is one that other solutions can be compared with."""
+    """Play commands on an object; afterwards the record of the call is one that other solutions can
+    be compared with.
+    """
     outcomes = inside(handle).script(commands, watch=["tables", "num_free"])
     last = student.calls[-1]
     student.calls[-1] = replace(
@@ -144,7 +150,9 @@ def plain(argument: object) -> object:
 
 
 def answers(student, name: str, run: Run, beside: bool) -> list:
-    """What came of each command; beside: half of them before, and half after, all of them were put to another object."""
+    """What came of each command; beside: half of them before, and half after, all of them were put
+    to another object.
+    """
     num_blocks, size, commands = run[0], run[1], [tuple(map(plain, command)) for command in run[2]]
     handle, half = (
         student.build(name, num_blocks, size),
@@ -180,7 +188,9 @@ def expected(make: Callable, run: Run, refusals: bool) -> list | None:
 def play(
     student, name: str, make: Callable, run: Run, refusals: bool = False, beside: bool = False
 ) -> Broken | None:
-    """Play a run, and say where it goes wrong; None if it does not, or if it asks what is never asked."""
+    """Play a run, and say where it goes wrong; None if it does not, or if it asks what is never
+    asked.
+    """
     num_blocks, size, commands = run
     asked = expected(make, run, refusals)
     if asked is None:
@@ -236,7 +246,9 @@ def drawn(tables: object) -> str:
 
 
 def picture(run: Run, broken: Broken, name: str, tried: int) -> str:
-    """A run as a table of text: a line for each command, the last of which goes wrong; then who holds each block."""
+    """A run as a table of text: a line for each command, the last of which goes wrong; then who
+    holds each block.
+    """
     num_blocks, size, _ = run
     head = ("command", "returned", "tables", "free")
     rows = [head, *([shortened(cell, CELL) for cell in row] for row in broken.rows)]
@@ -299,7 +311,9 @@ def smaller(run: Run) -> list[Run]:
 def shortest(
     student, name: str, make: Callable, run: Run, broken: Broken, refusals: bool
 ) -> tuple[Run, Broken, int]:
-    """What remains of a run that goes wrong when all is left out that can be; and how many runs were tried."""
+    """What remains of a run that goes wrong when all is left out that can be; and how many runs
+    were tried.
+    """
     tried, run = 1, (run[0], run[1], run[2][: broken.length])
     while True:
         for other, alike in [
@@ -330,7 +344,8 @@ def explore_beside(student, name: str, make: Callable, run: Run) -> None:
 def explore(
     student, name: str, make: Callable, runs: Sequence[Run], refusals: bool = False
 ) -> None:
-    """Play runs; at the first that goes wrong look for the shortest one, and raise CheckFailed with its cause and its picture.
+    """Play runs; at the first that goes wrong look for the shortest one, and raise CheckFailed with
+    its cause and its picture.
 
     ValueError for a run that no student may be asked: nothing would be judged by it.
     """

@@ -1,4 +1,6 @@
-"""Plausible wrong solutions of chapter 14, part 2: blocks that are taken, shared and given back in other ways."""
+"""Plausible wrong solutions of chapter 14, part 2: blocks that are taken, shared and given back in
+other ways.
+"""
 
 from autograder.checks.registry import mistake
 

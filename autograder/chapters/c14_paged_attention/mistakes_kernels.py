@@ -1,4 +1,6 @@
-"""Plausible wrong solutions of chapter 14, part 3: kernels that write, read or weigh something else."""
+"""Plausible wrong solutions of chapter 14, part 3: kernels that write, read or weigh something
+else.
+"""
 
 from autograder.checks.registry import mistake
 from reference_impl.kernels.backend import tl, triton
@@ -113,7 +115,9 @@ def _put(
 
 
 def writes(name, caught_by, loses, misconception, **wrong):
-    """Register a write with one thing wrong; what is callable is asked for its value with the tensors."""
+    """Register a write with one thing wrong; what is callable is asked for its value with the
+    tensors.
+    """
 
     def wrongly(k, v, k_cache, v_cache, slots):
         _put(
@@ -472,7 +476,9 @@ def _split(
 
 
 def splits(name, caught_by, loses, misconception, **wrong):
-    """Register a share with one thing wrong; what is callable is asked for its value with the tensors."""
+    """Register a share with one thing wrong; what is callable is asked for its value with the
+    tensors.
+    """
 
     def wrongly(q, k_cache, v_cache, tables, lengths, parts, lse):
         _split(

@@ -1,4 +1,6 @@
-"""Plausible wrong solutions of chapter 14, part 2: known beginnings that are found, held and lost in other ways."""
+"""Plausible wrong solutions of chapter 14, part 2: known beginnings that are found, held and lost
+in other ways.
+"""
 
 from autograder.checks.registry import mistake
 

@@ -1,14 +1,17 @@
 """What is right after each command to `Blocks` and to `PrefixCache`, and what to say of the rest.
 
-`do(command)` returns what the command returns, or "refused", and the set of blocks whose identity counts from then on: those
-that are held, and for `PrefixCache` those under a key. A tuple of blocks is given as pairs (block, True).
+`do(command)` returns what the command returns, or "refused", and the set of blocks whose identity
+counts from then on: those that are held, and for `PrefixCache` those under a key. A tuple of blocks
+is given as pairs (block, True).
 """
 
 from itertools import count
 
 
 class BlocksModel:
-    """Sequences by name: their lengths and tables, in block numbers of its own that never come twice."""
+    """Sequences by name: their lengths and tables, in block numbers of its own that never come
+    twice.
+    """
 
     OTHERS = "A command changes the table of the sequence that it names, and no other: here another one changed with it. Does `fork` copy the list? Is it the writer that gets the copy?"
     FULL = " There are free blocks enough for it, and the names are right."
@@ -176,7 +179,9 @@ def meant(key: bytes) -> bytes:
 
 
 class PrefixModel(BlocksModel):
-    """Blocks that are known under keys, and the free ones among them in the order in which they were given up."""
+    """Blocks that are known under keys, and the free ones among them in the order in which they
+    were given up.
+    """
 
     OTHERS = "A command changes the table of the sequence that it names, and no other: here another one changed with it."
     FULL = " A block is free for it: one that nobody holds, known or not."

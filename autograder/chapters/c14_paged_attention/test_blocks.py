@@ -1,4 +1,6 @@
-"""Checks of chapter 14, part 2: who holds which block, names for what stands in one, and finding it again."""
+"""Checks of chapter 14, part 2: who holds which block, names for what stands in one, and finding it
+again.
+"""
 
 import hashlib
 import math
@@ -13,7 +15,8 @@ from autograder.checks.protocol import exercise, expect, inside
 BOOK = "14-paged-attention"
 SIZES = ((1, 1), (2, 1), (4, 2), (8, 4), (12, 3))
 
-# Copies, a refusal for want of blocks, and the last free block: whoever errs there errs in every later stage too, whatever is drawn.
+# Copies, a refusal for want of blocks, and the last free block: whoever errs there errs in every
+# later stage too, whatever is drawn.
 ALL_OF_IT = (
     5,
     2,
@@ -48,7 +51,9 @@ def ask_blocks(student, *runs: tuple, refusals: bool = False) -> None:
 def walks(
     rng, methods: str, lengths: tuple = (12, 40), sizes: tuple = SIZES, refusals: bool = False
 ) -> list[tuple]:
-    """Random runs with these methods, short ones first; unless something is to be refused, with two blocks more than they need."""
+    """Random runs with these methods, short ones first; unless something is to be refused, with two
+    blocks more than they need.
+    """
     found = [
         walk(rng, *size, length, methods.split(), refusals) for length in lengths for size in sizes
     ]
@@ -364,7 +369,10 @@ def meaning(ids: list[int], size: int, salt: bytes) -> list[tuple]:
 def ask_keys(
     student, size: int, asked: list[tuple[list[int], bytes]], apart: str, alike: str
 ) -> None:
-    """Ask for the keys of several texts, and compare which are equal. apart, alike: the causes where two should differ, or not."""
+    """Ask for the keys of several texts, and compare which are equal.
+
+    apart, alike: the causes where two should differ, or not.
+    """
     names, owners = {}, {}
     for ids, salt in asked:
         given, right = (
@@ -583,7 +591,9 @@ FACTORS = (
 
 
 def ask_no_checksum(student, rng) -> None:
-    """Checksums are linear: of four texts whose tokens cancel, bit by bit, their keys cancel too, in four bytes at least."""
+    """Checksums are linear: of four texts whose tokens cancel, bit by bit, their keys cancel too,
+    in four bytes at least.
+    """
     for size in (1, 20):
         a, b, c = (counts(rng, 0, 2**30, size).tolist() for _ in range(3))
         if (
@@ -619,7 +629,9 @@ def ask_no_checksum(student, rng) -> None:
 
 
 def ask_many(student, rng) -> None:
-    """30,000 keys: of those that pass through a checksum of four bytes two would be equal, most likely."""
+    """30,000 keys: of those that pass through a checksum of four bytes two would be equal, most
+    likely.
+    """
     came = [
         key
         for _ in range(10)
@@ -632,7 +644,9 @@ def ask_many(student, rng) -> None:
 
 
 def ask_no_common_part(student, rng, cause: str) -> None:
-    """Four bytes that two salts' keys of a text share, or in which two blocks differ in the same way, tell that the text is the same."""
+    """Four bytes that two salts' keys of a text share, or in which two blocks differ in the same
+    way, tell that the text is the same.
+    """
     text = texts(rng, 6)
     one, other = (
         expect(student.block_keys(text, 2, salt)).is_a(list) for salt in (b"one", b"other")
@@ -794,7 +808,9 @@ def test_another_salt_finds_nothing(student, rng):
 
 
 def bits_of(found: list[bytes]) -> float:
-    """About how many bits of these keys differ from one to the next: places that are alike in all of them, or say the same as another, say nothing."""
+    """About how many bits of these keys differ from one to the next: places that are alike in all
+    of them, or say the same as another, say nothing.
+    """
     columns = {tuple(key[place] for key in found) for place in range(min(map(len, found)))}
     return sum(math.log2(len(set(column))) for column in columns)
 
@@ -891,7 +907,9 @@ def disguised(run: tuple, first: int) -> tuple:
 
 
 def text_of(name: str, text: bytes, length: int, size: int, known: int = 0) -> list[tuple]:
-    """A sequence that begins with this text, takes the blocks that it lacks, of which so many are `known` already, and makes them known."""
+    """A sequence that begins with this text, takes the blocks that it lacks, of which so many are
+    `known` already, and makes them known.
+    """
     keys = [text[: end + 1] for end in range(len(text))]
     return [
         ("begin", name, keys, length),

@@ -1,4 +1,6 @@
-"""Checks of chapter 14, part 3: three kernels, in Triton's interpreter under the harness of `checks.kernels`."""
+"""Checks of chapter 14, part 3: three kernels, in Triton's interpreter under the harness of
+`checks.kernels`.
+"""
 
 import torch
 
@@ -47,7 +49,10 @@ write = exercise(
 def ask_write(
     student, rng, sizes: tuple, places: list[int], cause: str, layouts: tuple = ({}, {}, {}, {})
 ):
-    """Compare both caches, also where nothing was to be written; what came. sizes: blocks, places in each, K and D. layouts: of k, v and the caches."""
+    """Compare both caches, also where nothing was to be written; what came.
+
+    sizes: blocks, places in each, K and D. layouts: of k, v and the caches.
+    """
     b, s, K, D = sizes
     k, v, k_cache, v_cache = (
         1e5 * normal(rng, len(places), K, D),
@@ -209,7 +214,10 @@ shares = exercise(
 
 
 class Pool:
-    """Sequences of these lengths in blocks that lie anywhere. What is nobody's is NaN, and behind a table stands -1."""
+    """Sequences of these lengths in blocks that lie anywhere.
+
+    What is nobody's is NaN, and behind a table stands -1.
+    """
 
     def __init__(
         self,

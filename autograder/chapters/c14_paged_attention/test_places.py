@@ -1,4 +1,6 @@
-"""Checks of chapter 14, part 1: what is reserved, and which place a token has; and the short answer of part 4."""
+"""Checks of chapter 14, part 1: what is reserved, and which place a token has; and the short answer
+of part 4.
+"""
 
 import torch
 
@@ -71,7 +73,9 @@ def ask_pool(student, key: str, arguments: tuple, cause: str) -> None:
 
 
 def drawn(rng) -> list[tuple]:
-    """Questions: the case by hand, borders, and drawn ones; each number by itself plays its part in some."""
+    """Questions: the case by hand, borders, and drawn ones; each number by itself plays its part in
+    some.
+    """
     room = whole(rng, 40, 90)
     some = (
         counts(rng, 0, room, 9).tolist(),

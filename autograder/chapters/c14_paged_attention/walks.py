@@ -24,7 +24,9 @@ def walk(
     methods: Collection[str],
     refusals: bool = False,
 ) -> tuple:
-    """A run of `Blocks`; with refusals about every fourth command asks for too much, or under a wrong name."""
+    """A run of `Blocks`; with refusals about every fourth command asks for too much, or under a
+    wrong name.
+    """
     model, commands = BlocksModel(num_blocks, size), []
     bag = [method for method in methods for _ in range(WEIGHTS[method])]
     while len(commands) < length:
@@ -96,9 +98,11 @@ def visits(
     overfull: bool = False,
     plain: bool = False,
 ) -> tuple:
-    """A run of `PrefixCache`: prompts from few letters a block begin, take blocks, become known and are released, in turns.
+    """A run of `PrefixCache`: prompts from few letters a block begin, take blocks, become known and
+    are released, in turns.
 
-    plain: one after the other, so that no two read the same, and with a token behind the last full block.
+    plain: one after the other, so that no two read the same, and with a token behind the last full
+    block.
     """
     model, commands = PrefixModel(num_blocks, size), []
     wanted: dict[str, bytes] = {}  # of each sequence: the letters of its blocks

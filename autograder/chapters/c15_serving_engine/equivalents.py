@@ -1,4 +1,6 @@
-"""Changes to the solutions of chapter 15 that nobody can notice, with the reason; see `autograder/authoring/mutants.py`."""
+"""Changes to the solutions of chapter 15 that nobody can notice, with the reason; see
+`autograder/authoring/mutants.py`.
+"""
 
 SMALLER = "the smaller of two numbers, whichever is named first"
 LARGER = "the larger of two numbers, whichever is named first"

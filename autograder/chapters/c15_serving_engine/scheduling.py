@@ -1,4 +1,6 @@
-"""Right answers for chapter 15, part 1, worked out another way than on the cards: step by step, token by token."""
+"""Right answers for chapter 15, part 1, worked out another way than on the cards: step by step,
+token by token.
+"""
 
 from itertools import pairwise
 
@@ -46,7 +48,9 @@ def planned(
 
 
 class Mirror:
-    """What a queue should hold: requests as lists [name, prompt, said, blocks] in the order in which they came."""
+    """What a queue should hold: requests as lists [name, prompt, said, blocks] in the order in
+    which they came.
+    """
 
     def __init__(self, blocks: int, size: int):
         self.blocks, self.size, self.here = blocks, size, []

@@ -424,7 +424,9 @@ class Beside:
         self.handle, self.told = student.build("Queue", blocks, size), []
 
     def call(self, method: str, *arguments: object) -> object:
-        """Call a method, under the name of the class, so that what comes back is compared with what known mistakes give."""
+        """Call a method, under the name of the class, so that what comes back is compared with what
+        known mistakes give.
+        """
         self.told.append(f"{method}({', '.join(map(repr, arguments))})")
         try:
             return self.student.ask("call", "Queue", method, of=self.handle, args=arguments).value
@@ -544,7 +546,9 @@ def test_who_does_not_find_blocks_waits_and_nobody_overtakes(student, rng):
 
 
 def ask_refused_names(student, rule: str) -> None:
-    """What was refused leaves no trace: later, the one that waited computes what it first asked for."""
+    """What was refused leaves no trace: later, the one that waited computes what it first asked
+    for.
+    """
     beside = Beside(student, 4, 2)
     for name, prompt in (("a", 4), ("b", 1), ("w", 3)):
         beside.add(name, prompt)

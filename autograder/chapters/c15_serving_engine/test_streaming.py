@@ -31,7 +31,10 @@ def begun(data: bytes) -> int:
 
 
 def shown(data: bytes, stop: list[str]) -> tuple[str, bool]:
-    """Of all bytes so far: the text that may be shown, and whether a stop text is in it. No token boundary is known here."""
+    """Of all bytes so far: the text that may be shown, and whether a stop text is in it.
+
+    No token boundary is known here.
+    """
     text = data[: len(data) - begun(data)].decode()
     places = [text.find(one) for one in stop if one and one in text]
     if places:

@@ -1,4 +1,6 @@
-"""What is withheld in the exercises of this chapter: the course's own engine, and its loops of generation."""
+"""What is withheld in the exercises of this chapter: the course's own engine, and its loops of
+generation.
+"""
 
 OURS = dict.fromkeys(
     ("reference_impl.engine", "reference_impl.generation", "reference_impl.kernels"),

@@ -127,7 +127,9 @@ def by_loops(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
 
 
 def as_rounded_as_told(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
-    """Right: off by as much as the statement allows where a query sees something, upwards and downwards in turn."""
+    """Right: off by as much as the statement allows where a query sees something, upwards and
+    downwards in turn.
+    """
     out = right(q, k, v, mask)
     large = (q @ k.mT / q.shape[3] ** 0.5).abs().max() > 100
     turns = (torch.arange(out.numel()) % 2 * 2 - 1).reshape(out.shape) * mask.any(3)[..., None]

@@ -1,4 +1,6 @@
-"""Changes to the solutions of chapter 16 that nobody can notice, with the reason; see `autograder/authoring/mutants.py`."""
+"""Changes to the solutions of chapter 16 that nobody can notice, with the reason; see
+`autograder/authoring/mutants.py`.
+"""
 
 WORDS = "`kind` is one of a few words, all small letters"
 SHORT = (

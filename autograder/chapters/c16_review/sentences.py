@@ -1,4 +1,5 @@
-"""Six false sentences of chapter 16, as predicates over a student's data, and what makes data worthless.
+"""Six false sentences of chapter 16, as predicates over a student's data, and what makes data
+worthless.
 
 A predicate returns how clearly its sentence holds: below 0 it is broken by so much.
 """
@@ -22,7 +23,9 @@ def off_sum(*tables: object) -> bool:
 
 
 def beams(first: Tensor, then: Tensor, words: int, width: int) -> tuple[float, float]:
-    """The probability of what a beam finds, and by how much the nearest decision about what is kept was taken."""
+    """The probability of what a beam finds, and by how much the nearest decision about what is kept
+    was taken.
+    """
     found, last, nearest = wide(first), torch.arange(len(first)), 1.0
     for word in range(1, words):
         ordered = found.sort(descending=True)

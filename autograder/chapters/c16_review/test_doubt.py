@@ -90,7 +90,9 @@ counterexamples = exercise(
 
 
 def ask_example(student, key: str) -> None:
-    """Look whether the data under a key break its sentence, clearly and by nothing that does not count."""
+    """Look whether the data under a key break its sentence, clearly and by nothing that does not
+    count.
+    """
     whole = student.counterexamples()
     data = expect(whole).has(key).value
     expect(whole.keys() <= FORMS.keys()).is_true(

@@ -255,7 +255,9 @@ SAME = [7, 7, 7, 7, 7, 7]
 
 
 def texts(rng) -> list[list[int]]:
-    """Texts of 8, 60 and 300 tokens, of few kinds, so that the same one comes twice, and the first with its look-alike."""
+    """Texts of 8, 60 and 300 tokens, of few kinds, so that the same one comes twice, and the first
+    with its look-alike.
+    """
     first = [whole(rng, 0, 5) + 10 * (place % 3) for place in range(8)]
     return [
         first,

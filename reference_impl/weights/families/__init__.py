@@ -1,4 +1,5 @@
-"""The file formats of the model families: one module each, tables and small functions, no model.
+"""The file formats of the model families: one module each, tables and small functions,
+no model.
 
 A model's class names the two of its family that it needs:
 

@@ -1,4 +1,6 @@
-"""BERT's files: `config.json` and names of tensors (`transformers`, BertModel and its heads)."""
+"""BERT's files: `config.json` and names of tensors (`transformers`, BertModel and its
+heads).
+"""
 
 from reference_impl.weights.families import tables
 from reference_impl.weights.names import Files, Names

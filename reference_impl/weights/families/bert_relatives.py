@@ -1,4 +1,6 @@
-"""The files of RoBERTa, ALBERT, ELECTRA, DistilBERT and DeBERTa: what in them is not as in BERT's."""
+"""The files of RoBERTa, ALBERT, ELECTRA, DistilBERT and DeBERTa: what in them is not as
+in BERT's.
+"""
 
 from typing import Any
 
@@ -211,7 +213,9 @@ DISTILBERT_MASKED_LM = Files(
 
 
 def read_deberta(config: dict[str, Any]) -> dict[str, Any]:
-    """Files name the terms in any order, in a list or as "c2p|p2c"; max_relative_positions below 1 is unset."""
+    """Files name the terms in any order, in a list or as "c2p|p2c";
+    max_relative_positions below 1 is unset.
+    """
     terms = config.pop("pos_att_type") or ()
     distance = config.pop("max_relative_positions")
     return {

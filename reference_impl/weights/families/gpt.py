@@ -1,4 +1,7 @@
-"""The files of GPT-1 and GPT-2, and of their tasks. Linear layers are published transposed."""
+"""The files of GPT-1 and GPT-2, and of their tasks.
+
+Linear layers are published transposed.
+"""
 
 from typing import Any
 

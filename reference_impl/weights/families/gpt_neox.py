@@ -10,7 +10,10 @@ from reference_impl.weights.shards import WeightsError
 
 
 def read(config: dict[str, Any]) -> dict[str, Any]:
-    """Rotary settings have moved, and had names of their own. `transformers` passes over a rope_theta beside them."""
+    """Rotary settings have moved, and had names of their own.
+
+    `transformers` passes over a rope_theta beside them.
+    """
     stray = config.pop("rope_theta", None)
     rotary = take(
         config,

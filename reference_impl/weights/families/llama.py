@@ -1,4 +1,7 @@
-"""The files of LLaMA and of the families next to it: Mistral, Qwen2, Qwen3. Each model_type reads other keys."""
+"""The files of LLaMA and of the families next to it: Mistral, Qwen2, Qwen3.
+
+Each model_type reads other keys.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +16,9 @@ BANDS = ("low_freq_factor", "high_freq_factor", "original_max_position_embedding
 
 
 def reader(**fixed: bool) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """What is nested in a config.json of this kind into flat settings; `fixed` are what sets the kind apart."""
+    """What is nested in a config.json of this kind into flat settings; `fixed` are what
+    sets the kind apart.
+    """
 
     def read(config: dict[str, Any]) -> dict[str, Any]:
         kind, rope = take(config, ("default", "linear", "llama3"))

@@ -1,4 +1,6 @@
-"""The files of Longformer and BigBird: RoBERTa's and BERT's, and what their attention needs."""
+"""The files of Longformer and BigBird: RoBERTa's and BERT's, and what their attention
+needs.
+"""
 
 from typing import Any
 

@@ -1,4 +1,7 @@
-"""ModernBERT's files. Newer ones list each layer's kind and keep the rotary bases by kind."""
+"""ModernBERT's files.
+
+Newer ones list each layer's kind and keep the rotary bases by kind.
+"""
 
 from typing import Any
 

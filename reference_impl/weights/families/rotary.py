@@ -1,7 +1,10 @@
-"""Rotary positions in a config.json. Their settings have moved twice, and one that is overlooked changes every number.
+"""Rotary positions in a config.json.
 
-Old files have `rope_theta` beside the others, and `rope_scaling` with a kind and its factors; newer ones keep all in
-`rope_parameters`. Where a file says a thing in two places, both must say the same.
+Their settings have moved twice, and one that is overlooked changes every number.
+
+Old files have `rope_theta` beside the others, and `rope_scaling` with a kind and its
+factors; newer ones keep all in `rope_parameters`. Where a file says a thing in two
+places, both must say the same.
 """
 
 from collections.abc import Mapping
@@ -32,7 +35,10 @@ class Rotary(NamedTuple):
 def parse(
     rope: Mapping[str, Any], kinds: tuple[str, ...], also: tuple[str, ...] = ()
 ) -> Rotary:
-    """One object of rotary settings. WeightsError for a kind or a parameter that is not followed."""
+    """One object of rotary settings.
+
+    WeightsError for a kind or a parameter that is not followed.
+    """
     if not isinstance(rope, Mapping):
         raise WeightsError(
             f"config.json has {rope!r} for its rotary positions: an object is expected"
@@ -69,9 +75,11 @@ def parse(
 
 
 def take(config: dict[str, Any], kinds: tuple[str, ...], **also: str) -> Rotary:
-    """Take the rotary settings out of a flat config.json; `also` are parameters and their older keys beside the others.
+    """Take the rotary settings out of a flat config.json; `also` are parameters and
+    their older keys beside the others.
 
-    The parameters of the kind are all there; `rope_theta` and those of `also` are there if the file has them.
+    The parameters of the kind are all there; `rope_theta` and those of `also` are there
+    if the file has them.
     """
     scaling, parameters = (
         config.pop(key, None) for key in ("rope_scaling", "rope_parameters")

@@ -101,7 +101,8 @@ NAMES = Names(
     {**_COMMON, **_both("up", "wi")},
     twice={**_TWICE, "lm_head.weight": "shared.weight"},
 )
-# The library ties the two matrices of 1.1 unless a file brings both, and then writes one.
+# The library ties the two matrices of 1.1 unless a file brings both, and then writes
+# one.
 NAMES_1_1 = Names(
     {**_COMMON, **_both("gate", "wi_0"), **_both("up", "wi_1"), "output": "lm_head"},
     twice=_TWICE,

@@ -1,7 +1,8 @@
-"""Tables that files of older libraries carry although they are computed: looked at, and left.
+"""Tables that files of older libraries carry although they are computed: looked at, and
+left.
 
-Each function says whether a tensor holds what the model computes anyway. A file whose table is another one was made for
-another model, and is refused.
+Each function says whether a tensor holds what the model computes anyway. A file whose
+table is another one was made for another model, and is refused.
 """
 
 import torch

@@ -1,4 +1,7 @@
-"""XLNet's files. How long a memory is kept is the caller's here, so the settings of it change no number."""
+"""XLNet's files.
+
+How long a memory is kept is the caller's here, so the settings of it change no number.
+"""
 
 from typing import Any
 

@@ -158,7 +158,9 @@ def _(start, end, allowed, max_tokens):
 
 @alternative("06.best_span", "earliest-end-first")
 def _(start, end, allowed, max_tokens):
-    """Of equal sums the first end and its first start: where two spans cross, the shorter ones between them are equal, too."""
+    """Of equal sums the first end and its first start: where two spans cross, the shorter ones
+    between them are equal, too.
+    """
     best, found = None, None
     for j in range(len(end)):
         for i in range(max(0, j - max_tokens + 1), j + 1):

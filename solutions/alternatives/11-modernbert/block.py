@@ -56,7 +56,9 @@ class TorchAttention(nn.Module):
 
 @alternative("11.Block", "row-by-row")
 class RowByRow(nn.Module):
-    """Parameters made by hand, one text and one head at a time, and tokens alone: padding stays what it was."""
+    """Parameters made by hand, one text and one head at a time, and tokens alone: padding stays
+    what it was.
+    """
 
     def __init__(self, C, F, H, layer, window):
         super().__init__()

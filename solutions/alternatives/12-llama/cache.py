@@ -61,7 +61,9 @@ class Pair(NamedTuple):
 
 @alternative("12.KVCache", "tokens-in-front")
 class TokensInFront:
-    """One buffer whose first axis is the tokens, so that a step writes one piece of memory; what comes back are views."""
+    """One buffer whose first axis is the tokens, so that a step writes one piece of memory; what
+    comes back are views.
+    """
 
     def __init__(self, B, K, room, D):
         self.buffer, self.length = torch.full((room, 2, B, K, D), float("nan")), 0

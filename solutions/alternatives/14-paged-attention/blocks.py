@@ -8,7 +8,9 @@ from autograder.checks.registry import alternative
 
 @alternative("14.Blocks", "no-counts-kept")
 class Counted:
-    """Holders are counted anew in the tables, each time they matter; any block will do, the lowest first."""
+    """Holders are counted anew in the tables, each time they matter; any block will do, the lowest
+    first.
+    """
 
     def __init__(self, num_blocks, block_size):
         self.n, self.b = num_blocks, block_size
@@ -63,7 +65,9 @@ class Counted:
 
 @alternative("14.Blocks", "sets-of-holders")
 class Holders:
-    """For each block the set of the names that hold it; the block with the most holders in the past is no better than another."""
+    """For each block the set of the names that hold it; the block with the most holders in the past
+    is no better than another.
+    """
 
     def __init__(self, num_blocks, block_size):
         self.block_size = block_size
@@ -146,7 +150,9 @@ def _(ids, block_size, salt):
 
 @alternative("14.PrefixCache", "stamps")
 class Stamps:
-    """Every giving up gets a number from a clock; the free block with the smallest goes, blocks without a key before all others."""
+    """Every giving up gets a number from a clock; the free block with the smallest goes, blocks
+    without a key before all others.
+    """
 
     def __init__(self, num_blocks, block_size):
         self.size, self.clock = block_size, 0

@@ -10,7 +10,9 @@ from autograder.checks.protocol import EXERCISES, Exercise, exercise, expect
 
 @pytest.fixture
 def fresh_registries():
-    """Whatever a test registers is gone after it; the chapters are not, which a module registers once in a process."""
+    """Whatever a test registers is gone after it; the chapters are not, which a module registers
+    once in a process.
+    """
     for prefix in ("test_", "mistakes_"):
         load_modules("", prefix)
     before = dict(EXERCISES)

@@ -1,4 +1,6 @@
-"""From a solutions file to the student's notebook: the same bytes every time, and no solution in them."""
+"""From a solutions file to the student's notebook: the same bytes every time, and no solution in
+them.
+"""
 
 import json
 import os

@@ -1,4 +1,6 @@
-"""check(): what a student sees in a terminal and in Jupyter, when the work passes and when it does not."""
+"""check(): what a student sees in a terminal and in Jupyter, when the work passes and when it does
+not.
+"""
 
 import contextlib
 import re
@@ -163,7 +165,9 @@ def square(x):
 
 @pytest.fixture(scope="module")
 def ran() -> list:
-    """The cells of a notebook that a real Jupyter kernel ran: a passing check, a failing one, one that raises."""
+    """The cells of a notebook that a real Jupyter kernel ran: a passing check, a failing one, one
+    that raises.
+    """
     sources = [
         EXERCISE,
         "def double(x):\n    return x + x",

@@ -16,7 +16,9 @@ from course.cli import main
 
 @pytest.fixture(scope="module")
 def solved(tmp_path_factory):
-    """A student's notebook of assignment 01 with every answer right, and a magic, a plot and a helper cell added."""
+    """A student's notebook of assignment 01 with every answer right, and a magic, a plot and a
+    helper cell added.
+    """
     notebook = source_notebook(assignment("01"))
     added = ["%matplotlib inline\n!ls", "helper = 3\nraise ValueError('a scratch cell that fails')"]
     notebook.cells[1:1] = [

@@ -1,4 +1,6 @@
-"""A fault drawn for each student: which one it is, at home and in grading, whatever the notebook that came back says."""
+"""A fault drawn for each student: which one it is, at home and in grading, whatever the notebook
+that came back says.
+"""
 
 import json
 from types import SimpleNamespace

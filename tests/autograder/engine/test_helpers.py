@@ -1,4 +1,6 @@
-"""Comparison up to names, questions about chance with their stated rate, counterexamples, visible characters, short answers."""
+"""Comparison up to names, questions about chance with their stated rate, counterexamples, visible
+characters, short answers.
+"""
 
 import pytest
 import torch

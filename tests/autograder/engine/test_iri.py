@@ -1,4 +1,6 @@
-"""What reads a notebook does not wait for grammars of addresses, and an address is checked all the same."""
+"""What reads a notebook does not wait for grammars of addresses, and an address is checked all the
+same.
+"""
 
 import subprocess
 import sys

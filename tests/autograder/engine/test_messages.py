@@ -1,4 +1,6 @@
-"""What a student is told of an exercise: the order of the texts, their length, and which stages are only named."""
+"""What a student is told of an exercise: the order of the texts, their length, and which stages are
+only named.
+"""
 
 import pytest
 import torch

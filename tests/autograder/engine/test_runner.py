@@ -1,4 +1,6 @@
-"""What an exercise's result says of right, wrong, broken and missing work; and of wrong tests that students write."""
+"""What an exercise's result says of right, wrong, broken and missing work; and of wrong tests that
+students write.
+"""
 
 import json
 from enum import IntEnum
@@ -297,7 +299,9 @@ def test_a_slip_in_a_declaration_is_refused_by_name(fresh_registries, slip, said
 
 @pytest.fixture
 def judge(fresh_registries):
-    """The exercise of writing a test for `shares`: right ones pass (1 point), wrong ones are caught (2 points)."""
+    """The exercise of writing a test for `shares`: right ones pass (1 point), wrong ones are caught
+    (2 points).
+    """
     made = exercise("99.judge", function="judge", points=3, kind="write-test")
 
     @made.stage("right", points=1)

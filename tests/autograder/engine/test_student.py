@@ -1,4 +1,6 @@
-"""What a check can see of a student in this process: plain copies, recorded calls, and sentences for what went wrong."""
+"""What a check can see of a student in this process: plain copies, recorded calls, and sentences
+for what went wrong.
+"""
 
 import numpy as np
 import pytest

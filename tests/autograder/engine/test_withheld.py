@@ -1,4 +1,6 @@
-"""What is withheld is refused in one sentence, at home and in the sandbox alike, however it is reached."""
+"""What is withheld is refused in one sentence, at home and in the sandbox alike, however it is
+reached.
+"""
 
 import pytest
 import tokenizers  # noqa: F401    loaded here, so that the cell below has nothing slow to do
@@ -83,7 +85,9 @@ def ask():
 
 @pytest.fixture(scope="module")
 def places(ask):
-    """The same cell at home and in the sandbox: from a function's number to the result of the exercise."""
+    """The same cell at home and in the sandbox: from a function's number to the result of the
+    exercise.
+    """
     namespace, failures = run_cells([("cell", SOURCE)], "cell")
     assert failures == []
 

@@ -1,8 +1,9 @@
-"""The sample class, graded once for all tests of this folder, with traps that the hostile submissions aim at.
+"""The sample class, graded once for all tests of this folder, with traps that the hostile
+submissions aim at.
 
-Verdicts that `make course` has reached already stand, as in any second run (see `take_over`). The class has every kind of
-submission that `make course` grades. Of those with known mistakes there are three: what each mistake loses in the sandbox
-is tested in `sandbox/test_known_answers.py`.
+Verdicts that `make course` has reached already stand, as in any second run (see `take_over`). The
+class has every kind of submission that `make course` grades. Of those with known mistakes there are
+three: what each mistake loses in the sandbox is tested in `sandbox/test_known_answers.py`.
 """
 
 import contextlib
@@ -77,7 +78,9 @@ def fingerprints(folder: Path, *left_out: str) -> dict[str, str]:
 
 @pytest.fixture(scope="package", autouse=True)
 def workers_are_forks():
-    """As when an instructor grades. A process of xdist has a thread of its own, with which the grader starts workers anew.
+    """As when an instructor grades.
+
+    A process of xdist has a thread of its own, with which the grader starts workers anew.
 
     `test_workers.py` starts one so.
     """
@@ -88,7 +91,8 @@ def workers_are_forks():
 
 @pytest.fixture(scope="package", autouse=True)
 def nothing_is_graded_first():
-    """Many tests break the grader or a check on purpose, and are about what then becomes of a class.
+    """Many tests break the grader or a check on purpose, and are about what then becomes of a
+    class.
 
     That such a run is refused is tested in `test_known_notebooks.py`.
     """
@@ -103,7 +107,8 @@ def graded(tmp_path_factory, new_root) -> Graded:
     """The sample class, graded in the sandbox with two jobs."""
     folder = tmp_path_factory.mktemp("class")
     root, canary = new_root(folder / "course"), folder / "canary"
-    # Whoever connects waits in the queue: a thread that accepts would keep the grader from forking its workers.
+    # Whoever connects waits in the queue: a thread that accepts would keep the grader from forking
+    # its workers.
     listener = socket.create_server(("127.0.0.1", 0), backlog=100)
     listener.setblocking(False)
     submitted = make_sample_class(
@@ -146,10 +151,12 @@ def graded(tmp_path_factory, new_root) -> Graded:
 
 
 def take_over(submissions: list[Submission], assignment: Assignment, root: Path) -> None:
-    """Let the verdicts stand that `make course` has reached on the same class, as in any second run.
+    """Let the verdicts stand that `make course` has reached on the same class, as in any second
+    run.
 
-    The bytes must be the same and everything that decides a verdict (`Assignment.checks_hash`). Who meets a trap has
-    other bytes here, or stands in ANEW; so does one that is killed, and one that does all right.
+    The bytes must be the same and everything that decides a verdict (`Assignment.checks_hash`). Who
+    meets a trap has other bytes here, or stands in ANEW; so does one that is killed, and one that
+    does all right.
     """
     for submission in submissions:
         kept = load_verdict(COURSE_ROOT, assignment.name, submission.student)
@@ -170,7 +177,9 @@ def on_sqlite(tmp_path_factory) -> OnSqlite:
 
 @pytest.fixture(scope="session")
 def server() -> Server:
-    """A PostgreSQL server, for all tests of this process; the tests that need one are named at the end where there is none."""
+    """A PostgreSQL server, for all tests of this process; the tests that need one are named at the
+    end where there is none.
+    """
     if server_programs() is None:
         pytest.skip(NO_SERVER)
     started = Server()

@@ -1,7 +1,8 @@
 """Everything that a run leaves behind, in a form in which two runs that must agree are equal.
 
-Rows of nbgrader's gradebook without its random keys; every file of the course root and the report. Left out is what may differ:
-the time and memory that judging took, in a record, in the hash that an autograded notebook carries of it, and in a sentence of the report.
+Rows of nbgrader's gradebook without its random keys; every file of the course root and the report.
+Left out is what may differ: the time and memory that judging took, in a record, in the hash that an
+autograded notebook carries of it, and in a sentence of the report.
 """
 
 import hashlib
@@ -17,7 +18,8 @@ from autograder.classroom.moving import all_rows
 from autograder.classroom.nbgrader_steps import MARK
 
 SPENT = re.compile(rb"<p>[\d.]+ s a submission in the median.*?</p>", re.DOTALL)
-# Scratch: .case- is an empty probe that a kill leaves, .stand-ins is made while a verdict is stored.
+# Scratch: .case- is an empty probe that a kill leaves, .stand-ins is made while a verdict is
+# stored.
 NOT_COMPARED = re.compile(r"gradebook\.db.*|\.case-.*|grading\.log|\.course-secret|\.stand-ins")
 
 
@@ -37,7 +39,9 @@ def everything(root: Path, report: Path) -> dict:
 
 
 def rows(gradebook: Gradebook) -> dict[str, list[str]]:
-    """By table, a text for each row: its values, with the row that a key stands for in the place of the key."""
+    """By table, a text for each row: its values, with the row that a key stands for in the place of
+    the key.
+    """
     names: dict[object, str] = {}
     found, held = {}, all_rows(gradebook)
     for table in Base.metadata.sorted_tables:

@@ -1,4 +1,6 @@
-"""A run of the grader that is killed as a machine kills it: at once, with its workers and their sandboxes."""
+"""A run of the grader that is killed as a machine kills it: at once, with its workers and their
+sandboxes.
+"""
 
 import os
 import pkgutil
@@ -29,7 +31,9 @@ STEPS = (
 
 
 class Disturbed:
-    """A small class that is graded from a new course root again and again, and what its first, undisturbed run leaves (`wanted`)."""
+    """A small class that is graded from a new course root again and again, and what its first,
+    undisturbed run leaves (`wanted`).
+    """
 
     def __init__(
         self,
@@ -71,10 +75,12 @@ class Disturbed:
 def killed_run(
     run: Callable[[], object], kill_before: str | None = None, after: float | None = None
 ) -> list[str]:
-    """`run()` in a fork that is killed: before the step of this label, or after so many seconds. Returns the labels met.
+    """`run()` in a fork that is killed: before the step of this label, or after so many seconds.
 
-    Every process that the fork has started ends with it, and this returns when they are gone. Raises RuntimeError if `run` raised
-    or the fork ended otherwise than by that kill.
+    Returns the labels met.
+
+    Every process that the fork has started ends with it, and this returns when they are gone.
+    Raises RuntimeError if `run` raised or the fork ended otherwise than by that kill.
     """
     read, write = os.pipe()
     child = os.fork()
@@ -128,7 +134,9 @@ def _ended(process: psutil.Process, stop: bool) -> int:
 
 
 def _mark(step: str, kill_before: str | None, write: int) -> None:
-    """Have a function write its label, and stop this process, to be killed, where the label is `kill_before`."""
+    """Have a function write its label, and stop this process, to be killed, where the label is
+    `kill_before`.
+    """
     owner, name = step.rsplit(".", 1)
     owner = pkgutil.resolve_name(owner)
     function, main = getattr(owner, name), os.getpid()

@@ -1,7 +1,9 @@
-"""For a worker of Dask in the tests (--preload), and as a program the judge beside it: both know the stand-in assignment.
+"""For a worker of Dask in the tests (--preload), and as a program the judge beside it: both know
+the stand-in assignment.
 
-STAND_IN_FOLDER: the solutions and exercises. A submission with "# hold" in it says that it is being judged, in a file named
-after the worker's process, and waits until the file `hold` is gone. With OTHER_CHECKS the judge's checks are others.
+STAND_IN_FOLDER: the solutions and exercises. A submission with "# hold" in it says that it is being
+judged, in a file named after the worker's process, and waits until the file `hold` is gone. With
+OTHER_CHECKS the judge's checks are others.
 """
 
 import os

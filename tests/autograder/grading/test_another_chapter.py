@@ -1,4 +1,6 @@
-"""The frame on chapter 2: lists of texts, an exercise of two functions, a cell that cannot be read, mistakes handed in whole."""
+"""The frame on chapter 2: lists of texts, an exercise of two functions, a cell that cannot be read,
+mistakes handed in whole.
+"""
 
 import pytest
 

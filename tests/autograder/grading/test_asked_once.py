@@ -1,4 +1,6 @@
-"""An exercise whose stages draw nothing has no hidden inputs: what is right with the visible seed is not asked again."""
+"""An exercise whose stages draw nothing has no hidden inputs: what is right with the visible seed
+is not asked again.
+"""
 
 from dataclasses import replace
 

@@ -1,4 +1,6 @@
-"""`course check` at home says what grading says, whatever form the notebook has; the two take the same cells of it."""
+"""`course check` at home says what grading says, whatever form the notebook has; the two take the
+same cells of it.
+"""
 
 import io
 import json
@@ -94,7 +96,9 @@ def written(path, cells):
 
 
 def said_by(words, capsys):
-    """The points, the behaviours and for whom a person must look, as a command says them, with its exit code."""
+    """The points, the behaviours and for whom a person must look, as a command says them, with its
+    exit code.
+    """
     code, said = main([*words, "--json"]), json.loads(capsys.readouterr().out)
     waits = (
         said["waits"]

@@ -1,6 +1,8 @@
-"""What one submission may cost: it stops at its budget and waits for a person, and what a busy machine makes it wait is not charged.
+"""What one submission may cost: it stops at its budget and waits for a person, and what a busy
+machine makes it wait is not charged.
 
-Budgets here are of a few seconds. What holds for them holds for sixty: an account knows no other number.
+Budgets here are of a few seconds. What holds for them holds for sixty: an account knows no other
+number.
 """
 
 import os
@@ -101,7 +103,9 @@ def slow(tmp_path_factory):
 
 @pytest.fixture
 def hand_in(tmp_path):
-    """Makes a submission: the functions by one source for all of them, those named in `others` by another."""
+    """Makes a submission: the functions by one source for all of them, those named in `others` by
+    another.
+    """
 
     def make(
         student: str, source: str = "def {name}(x):\n    return x + x", **others: str
@@ -129,7 +133,10 @@ def accounts(monkeypatch) -> list[Account]:
 
 
 def graded(submission, assignment, budget, cold=False):
-    """Its verdict, in a pool of its own. cold: in a child of this process, which keeps to our processor."""
+    """Its verdict, in a pool of its own.
+
+    cold: in a child of this process, which keeps to our processor.
+    """
     with verdict.sandboxes(assignment, choose_backend(cold=cold), budget) as pool:
         return verdict.grade_submission(submission, assignment, b"secret", pool, budget=budget)
 
@@ -140,8 +147,9 @@ def earned(found) -> list[float]:
 
 @contextmanager
 def neighbours(count: int):
-    """This process, and what it starts, share one processor with so many others that are always busy, each in a session of its own: Linux may
-    give sessions equal shares, and a sandbox has one."""
+    """This process, and what it starts, share one processor with so many others that are always
+    busy, each in a session of its own: Linux may give sessions equal shares, and a sandbox has one.
+    """
     before, busy = os.sched_getaffinity(0), []
     try:
         os.sched_setaffinity(0, {min(before)})
@@ -217,7 +225,9 @@ def test_a_larger_budget_judges_again_what_the_smaller_one_did_not_suffice_for(
 def test_hostile_copies_cost_no_more_than_their_number_times_the_ceiling(
     slow, hand_in, accounts, monkeypatch, source
 ):
-    """So a hundred at 60 seconds cost at most 100 * 180 s of one job, and 100 * 60 s where nothing waits for a processor."""
+    """So a hundred at 60 seconds cost at most 100 * 180 s of one job, and 100 * 60 s where nothing
+    waits for a processor.
+    """
     budget, copies = 2.0, 2
     monkeypatch.setattr(verdict, "CALL_SECONDS", 60.0)  # the budget is what ends them
     begun = time.monotonic()
@@ -235,7 +245,9 @@ def test_hostile_copies_cost_no_more_than_their_number_times_the_ceiling(
 
 @pytest.mark.sandbox
 def test_the_ceiling_by_the_clock_ends_what_is_never_charged(slow, hand_in, monkeypatch):
-    """A submission for which everything is waiting: so it would be if it could make itself wait for ever."""
+    """A submission for which everything is waiting: so it would be if it could make itself wait for
+    ever.
+    """
     monkeypatch.setattr(Account, "spent", property(lambda self: 0.0))
     begun = time.monotonic()
     found = graded(hand_in("eve", SLEEPS.replace("0.25", "0.4")), slow, 1.0)

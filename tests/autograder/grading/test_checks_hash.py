@@ -13,7 +13,8 @@ from autograder.authoring import catalogue
 from autograder.dependency_hash import ROOT, code_of, file_of, hash_behind, is_below, modules_behind
 from autograder.grading.assignment import NOT_FOLLOWED, Assignment
 
-# Every module of ours that is not in the hash of any assignment, or the package of it, with the reason.
+# Every module of ours that is not in the hash of any assignment, or the package of it, with the
+# reason.
 OUTSIDE = {
     "autograder.authoring.asked": "for authors: what a check asks",
     "autograder.authoring.children": "for authors: runs mutants",
@@ -82,7 +83,9 @@ def every_module() -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def inside() -> set[str]:
-    """The modules that are in the hash of one assignment or more, but for what only its notebook imports."""
+    """The modules that are in the hash of one assignment or more, but for what only its notebook
+    imports.
+    """
     found = set()
     for path in sorted(catalogue.SOLUTIONS.glob("[0-9][0-9]-*.py")):
         one = Assignment(path.stem)
@@ -111,7 +114,10 @@ def test_nothing_that_is_listed_decides_a_verdict(inside):
 
 
 def test_no_module_in_the_hash_reads_its_docstrings_or_comments(inside):
-    """Those are not hashed. `compiled` reads the source of kernels, in which they change nothing."""
+    """Those are not hashed.
+
+    `compiled` reads the source of kernels, in which they change nothing.
+    """
     readers = re.compile(r"\b(__doc__|getdoc|getsource|getsourcelines|getcomments)\b")
     found = {name for name in inside if readers.search(file_of(name).read_text(encoding="utf-8"))}
     assert found <= {"autograder.checks.compiled"}
@@ -129,7 +135,9 @@ def copy(tmp_path_factory) -> Path:
 
 
 def hash_after(change, path: Path, root: Path) -> tuple[str, str]:
-    """The hash of grading in a copy, before and after a file of it is changed; the file is then as it was."""
+    """The hash of grading in a copy, before and after a file of it is changed; the file is then as
+    it was.
+    """
     modules = [FIRST, "autograder.sandbox.worker"]
     before, text = hash_behind(modules, NOT_FOLLOWED, root), path.read_text(encoding="utf-8")
     path.write_text(change(text), encoding="utf-8")

@@ -1,4 +1,6 @@
-"""A class as it comes: every entry is graded or named, and what is derived from the verdicts follows them."""
+"""A class as it comes: every entry is graded or named, and what is derived from the verdicts
+follows them.
+"""
 
 import csv
 import json
@@ -29,7 +31,9 @@ def put(path, data=b""):
 
 
 def with_output(notebook, text):
-    """The notebook after its last cell has printed something, and with an import of chapter 1 in its solution."""
+    """The notebook after its last cell has printed something, and with an import of chapter 1 in
+    its solution.
+    """
     made = json.loads(notebook)
     made["cells"][-1]["outputs"] = [
         {"output_type": "stream", "name": "stdout", "text": ["90.double: 3 of 3 points\n", text]}
@@ -87,7 +91,9 @@ def test_report_table_and_page_say_what_each_student_borrowed(small):
 
 @pytest.fixture
 def again(small, books, tmp_path):
-    """A copy of the small class and its course root, to be changed at will; `run()` grades it again."""
+    """A copy of the small class and its course root, to be changed at will; `run()` grades it
+    again.
+    """
     folder, _ = small
     for name in ("in", "report"):
         shutil.copytree(folder / name, tmp_path / name, symlinks=True)

@@ -1,4 +1,6 @@
-"""The gradebook held open for a class: the rows and the bytes that `nbgrader autograde` gives, and all of a submission or nothing."""
+"""The gradebook held open for a class: the rows and the bytes that `nbgrader autograde` gives, and
+all of a submission or nothing.
+"""
 
 import os
 from dataclasses import replace
@@ -38,7 +40,9 @@ def result(earned, status="passed"):
 
 @pytest.fixture
 def verdicts(stand_in):
-    """One right and late, one half right with a cell of their own, one undecided, one that could not be read."""
+    """One right and late, one half right with a cell of their own, one undecided, one that could
+    not be read.
+    """
     common = {"assignment": STAND_IN, "checks": stand_in.checks_hash}
     return [
         Verdict(
@@ -88,7 +92,9 @@ def course(stand_in, new_root, tmp_path):
 
 
 def rows(root):
-    """What the gradebook holds, without the keys that it draws; each grade and comment with its cell and its student."""
+    """What the gradebook holds, without the keys that it draws; each grade and comment with its
+    cell and its student.
+    """
     with open_gradebook(course_config(root)) as gradebook:
         found = {
             name: [

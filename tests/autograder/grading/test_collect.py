@@ -1,4 +1,6 @@
-"""What platforms give becomes nbgrader's submitted/, the originals stay as they are, and grading takes what was collected."""
+"""What platforms give becomes nbgrader's submitted/, the originals stay as they are, and grading
+takes what was collected.
+"""
 
 import csv
 import json

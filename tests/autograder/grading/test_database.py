@@ -1,4 +1,6 @@
-"""`--db`: what may be given, where it is written, what becomes of the old gradebook, and what is said when it cannot be opened."""
+"""`--db`: what may be given, where it is written, what becomes of the old gradebook, and what is
+said when it cannot be opened.
+"""
 
 import json
 import sys
@@ -88,7 +90,9 @@ def test_only_the_call_of_configure_is_written_and_your_lines_stay():
 
 @pytest.fixture
 def graded(on_sqlite, stand_in, notebook_of, tmp_path, capsys):
-    """A course root on SQLite in which Ada has points and a comment by hand; `course(...)` runs a command on it."""
+    """A course root on SQLite in which Ada has points and a comment by hand; `course(...)` runs a
+    command on it.
+    """
     root = on_sqlite.new(tmp_path / "course")
     path = tmp_path / "in" / "ada" / NAME / f"{NAME}.ipynb"
     path.parent.mkdir(parents=True)

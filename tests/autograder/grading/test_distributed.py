@@ -1,4 +1,6 @@
-"""Grading on other machines: a real scheduler of Dask and real workers on the loopback address, some of which die."""
+"""Grading on other machines: a real scheduler of Dask and real workers on the loopback address,
+some of which die.
+"""
 
 import contextlib
 import copy
@@ -42,7 +44,9 @@ HANDED_IN = {
 
 @pytest.fixture(scope="module")
 def handed_in(stand_in, notebook_of, tmp_path_factory):
-    """A class of eight in which one is held while it is judged, one is hostile, one is no zip, one is something else."""
+    """A class of eight in which one is held while it is judged, one is hostile, one is no zip, one
+    is something else.
+    """
     folder = tmp_path_factory.mktemp("handed-in")
     for student, source in HANDED_IN.items():
         put(folder / student / STAND_IN / f"{STAND_IN}.ipynb", notebook_of(source))
@@ -125,7 +129,9 @@ class Dask:
         return self
 
     def end_who_judges(self, times):
-        """Wait until a worker of ours judges the one that is held, and kill it; so many times, then nobody is held any more."""
+        """Wait until a worker of ours judges the one that is held, and kill it; so many times, then
+        nobody is held any more.
+        """
         for _ in range(times):
             wait_for(lambda: self._at_it())
             process = self.workers.pop(self._at_it()[0])

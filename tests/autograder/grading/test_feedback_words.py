@@ -1,4 +1,6 @@
-"""A feedback page says in words what a test asks and where to read: no code names, and no paths that lead nowhere."""
+"""A feedback page says in words what a test asks and where to read: no code names, and no paths
+that lead nowhere.
+"""
 
 import re
 

@@ -1,4 +1,6 @@
-"""A slip in a path becomes no folder: what only reads wants its class to be there, and what writes makes one folder and says so."""
+"""A slip in a path becomes no folder: what only reads wants its class to be there, and what writes
+makes one folder and says so.
+"""
 
 import shutil
 
@@ -202,7 +204,9 @@ def test_a_column_is_canvas_own(tmp_path, capsys):
 def test_what_is_written_of_one_assignment_is_not_written_over_by_another(
     graded, place, notebook_of, capsys
 ):
-    """Two assignments through every command; only the table of the last one and the page over all are shared."""
+    """Two assignments through every command; only the table of the last one and the page over all
+    are shared.
+    """
     from autograder.authoring.student_notebook import Notebook
     from autograder.grading.assignment import load_assignment
 

@@ -1,4 +1,6 @@
-"""A fixed few of the cases that `bench/fuzzing.py` draws by the hundred thousand; and the proof that it finds what is wrong."""
+"""A fixed few of the cases that `bench/fuzzing.py` draws by the hundred thousand; and the proof
+that it finds what is wrong.
+"""
 
 import sys
 from pathlib import Path

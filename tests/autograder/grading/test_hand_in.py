@@ -1,4 +1,6 @@
-"""What a student sees of a notebook before handing it in: what the grader takes, says, and what is odd about the file."""
+"""What a student sees of a notebook before handing it in: what the grader takes, says, and what is
+odd about the file.
+"""
 
 import json
 
@@ -23,7 +25,9 @@ def test_cells_that_were_run_out_of_order_are_named_and_untouched_ones_counted()
 
 @pytest.fixture
 def notebook(stand_in, notebook_of, tmp_path):
-    """A notebook that is right, with a magic, an id that occurs twice, and cells that were run from below."""
+    """A notebook that is right, with a magic, an id that occurs twice, and cells that were run from
+    below.
+    """
     made = json.loads(notebook_of("%time 1\ndef double(x):\n    return x + x"))
     for place, one in enumerate(made["cells"]):
         one |= {"id": "same"} | (

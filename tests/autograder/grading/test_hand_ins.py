@@ -1,4 +1,6 @@
-"""Several hand-ins of one student: found by times and counts in folders' names, and the last or the best counts, as the course says."""
+"""Several hand-ins of one student: found by times and counts in folders' names, and the last or the
+best counts, as the course says.
+"""
 
 import csv
 import json
@@ -122,7 +124,9 @@ def test_folders_that_a_student_named_in_a_zip_are_no_hand_ins(tmp_path):
 
 @pytest.fixture
 def root(stand_in, new_root, notebook_of, tmp_path):
-    """A course root with a late policy and a due date; ada gets worse, bo's best is too late, cy's first cannot be read."""
+    """A course root with a late policy and a due date; ada gets worse, bo's best is too late, cy's
+    first cannot be read.
+    """
     root = new_root(tmp_path / "root")
     (root / CONFIG_FILE).write_text(CONFIG_TEXT + A_SHARE)
     main(["due", "90", "--date", "2026-03-02 00:00", "--course-root", str(root)])

@@ -1,4 +1,6 @@
-"""A fault drawn for each student, from the roster to the gradebook: each is graded on the fault that they were given."""
+"""A fault drawn for each student, from the roster to the gradebook: each is graded on the fault
+that they were given.
+"""
 
 import json
 from pathlib import Path

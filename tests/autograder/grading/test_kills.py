@@ -1,4 +1,5 @@
-"""A kill at any moment, with either database: the next run gives exactly what an undisturbed run gives.
+"""A kill at any moment, with either database: the next run gives exactly what an undisturbed run
+gives.
 
 `bench/kills.py` does it a hundred times on each; its record is bench/results/kills.json.
 """

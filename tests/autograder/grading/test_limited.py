@@ -53,7 +53,9 @@ def test_any_other_exception_brings_its_traceback():
 
 
 def does(what):
-    """What a child is asked in the tests below: its process, a refusal, a death, memory without end, its open files."""
+    """What a child is asked in the tests below: its process, a refusal, a death, memory without
+    end, its open files.
+    """
     if what == "refuse":
         raise IntakeError("the file is empty")
     if what == "die":

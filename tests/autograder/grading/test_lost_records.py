@@ -1,4 +1,6 @@
-"""A record that is broken, cut off or gone costs nobody a row: its student is named everywhere, and judged again from the copy."""
+"""A record that is broken, cut off or gone costs nobody a row: its student is named everywhere, and
+judged again from the copy.
+"""
 
 import csv
 import json
@@ -20,7 +22,9 @@ STUDENTS = ("Ada", "Bo", "Cy")
 
 @pytest.fixture(scope="module")
 def graded(graded_class):
-    """Three students of a Moodle download, all right; Ada's zip is of a week later than the others'."""
+    """Three students of a Moodle download, all right; Ada's zip is of a week later than the
+    others'.
+    """
     return graded_class(
         *(MOODLE.format(f"{student}_{70 + place}") for place, student in enumerate(STUDENTS))
     )
@@ -203,7 +207,9 @@ def test_a_note_on_one_of_several_hand_ins_that_is_broken_stops_nobody(
 
 
 def lost_gradebook(root):
-    """As when gradebook.db is deleted, or was not among what was restored; points by hand and comments were in it."""
+    """As when gradebook.db is deleted, or was not among what was restored; points by hand and
+    comments were in it.
+    """
     with open_gradebook(course_config(root)) as gradebook:
         gradebook.find_grade("double-check", NAME, NAME, "Ada").manual_score = 2
         gradebook.db.commit()

@@ -1,4 +1,6 @@
-"""An import of a package that is not there: the student's own error where the course never had it, the room's where it should be there."""
+"""An import of a package that is not there: the student's own error where the course never had it,
+the room's where it should be there.
+"""
 
 import json
 

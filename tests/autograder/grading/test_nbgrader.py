@@ -1,4 +1,6 @@
-"""nbgrader's own commands on a graded course root: they work, they stay safe, and they agree with `course grade`."""
+"""nbgrader's own commands on a graded course root: they work, they stay safe, and they agree with
+`course grade`.
+"""
 
 import csv
 import json
@@ -40,7 +42,9 @@ def whole(graded, tmp_path):
 
 @pytest.fixture
 def root(whole):
-    """The same with the records of a few students: what is derived from a record is made anew for each, in every run."""
+    """The same with the records of a few students: what is derived from a record is made anew for
+    each, in every run.
+    """
     for record in (whole / "verdicts" / NAME).glob("*.json"):
         if record.stem not in FEW:
             record.unlink()
@@ -65,7 +69,9 @@ def nbgrader(root, *arguments):
 
 
 def nbgrader_here(root, *arguments):
-    """The same in a fork of this process, which has imported already what the command would for seconds."""
+    """The same in a fork of this process, which has imported already what the command would for
+    seconds.
+    """
     from nbgrader.apps.nbgraderapp import NbGraderApp
 
     log = root.parent / "nbgrader.log"

@@ -1,4 +1,6 @@
-"""A platform's number says who somebody is, whatever the name beside it; and a platform gets each number once."""
+"""A platform's number says who somebody is, whatever the name beside it; and a platform gets each
+number once.
+"""
 
 import csv
 import zipfile

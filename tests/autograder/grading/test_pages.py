@@ -1,4 +1,6 @@
-"""Feedback pages and the class report: clean, closed, accessible, and harmless whatever a student wrote."""
+"""Feedback pages and the class report: clean, closed, accessible, and harmless whatever a student
+wrote.
+"""
 
 import re
 

@@ -1,4 +1,6 @@
-"""Grades and feedback go back to the platform that the notebooks came from, and one verdict can be judged again."""
+"""Grades and feedback go back to the platform that the notebooks came from, and one verdict can be
+judged again.
+"""
 
 import csv
 import io

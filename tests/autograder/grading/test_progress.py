@@ -1,4 +1,6 @@
-"""What is asked of the gradebook for a whole class: nbgrader's own sums, and as few questions as there can be."""
+"""What is asked of the gradebook for a whole class: nbgrader's own sums, and as few questions as
+there can be.
+"""
 
 import random
 
@@ -13,7 +15,9 @@ CELLS = (("first", "code"), ("second", "code"), ("essay", "markdown"))
 
 
 def gradebook_of(books, root, students, assignments):
-    """A course root whose gradebook has points of every kind; who draws below a tenth has handed in nothing."""
+    """A course root whose gradebook has points of every kind; who draws below a tenth has handed in
+    nothing.
+    """
     books.new(root)
     config, draw = begin_course_root(root), random.Random(students * assignments)
     with open_gradebook(config) as gradebook:
@@ -74,7 +78,9 @@ def test_points_sums_and_what_is_undecided_are_those_of_nbgraders_own_tables(boo
 
 
 def test_twice_the_assignments_are_twice_the_work(on_sqlite, tmp_path):
-    """nbgrader's own tables cost the whole gradebook for each assignment: with sixteen of 300 students a minute, after every one of them."""
+    """nbgrader's own tables cost the whole gradebook for each assignment: with sixteen of 300
+    students a minute, after every one of them.
+    """
     steps = []
     for assignments in (4, 8):
         config, counted = (

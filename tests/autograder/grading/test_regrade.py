@@ -42,7 +42,10 @@ def the_checks_of_last_week(assignment):
 
 @pytest.fixture(scope="module")
 def root(books, stand_in, notebook_of, tmp_path_factory):
-    """Ada, bo and dan were graded before a check was mended, cy after it. Dan has points by hand, and all have a comment."""
+    """Ada, bo and dan were graded before a check was mended, cy after it.
+
+    Dan has points by hand, and all have a comment.
+    """
     folder = tmp_path_factory.mktemp("regrade")
     root = books.new(folder / "root")
 
@@ -128,7 +131,9 @@ def test_what_changes_is_shown_and_nothing_is_written_until_it_is_asked_for(root
 
 @pytest.fixture
 def late_root(new_root, stand_in, notebook_of, tmp_path):
-    """Ada handed in a day and a half late, at a quarter of the points a day, and was graded before a check was mended."""
+    """Ada handed in a day and a half late, at a quarter of the points a day, and was graded before
+    a check was mended.
+    """
     root = new_root(tmp_path / "root")
     (root / CONFIG_FILE).write_text(CONFIG_TEXT + A_SHARE)
     folder = tmp_path / "in" / "ada" / NAME

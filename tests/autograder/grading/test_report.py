@@ -1,4 +1,6 @@
-"""The class report: checks that reject work which is right elsewhere, what the grading cost, and the way over assignments."""
+"""The class report: checks that reject work which is right elsewhere, what the grading cost, and
+the way over assignments.
+"""
 
 import json
 
@@ -17,7 +19,9 @@ HOG = "much = bytearray(200 * 2**20)\nmuch[::4096] = bytes([1]) * (len(much) // 
 
 
 def verdict(student, seconds=1.0, **stages):
-    """A verdict of one exercise with stages of a point each, by name: the status that they ended with."""
+    """A verdict of one exercise with stages of a point each, by name: the status that they ended
+    with.
+    """
     rows = [
         {
             "name": name,
@@ -137,7 +141,9 @@ def test_the_cost_in_memory_is_of_those_where_it_is_known():
 
 @pytest.fixture(scope="module")
 def graded(stand_in, notebook_of, new_root, tmp_path_factory):
-    """A course root in which two students handed in one assignment, and the gradebook knows of a second one."""
+    """A course root in which two students handed in one assignment, and the gradebook knows of a
+    second one.
+    """
     folder = tmp_path_factory.mktemp("report")
     for student, source in (("ada", "def double(x):\n    return x + x"), ("bo", HOG)):
         path = folder / "in" / student / f"{NAME}.ipynb"

@@ -122,7 +122,9 @@ def test_sandboxes_that_start_cold_give_the_same_verdicts_to_the_letter(graded, 
 
 
 def changed(warm: dict, cold: dict) -> tuple:
-    """The fields of a verdict that differ, but for the time and the memory that it took, and the seeds: a verdict that was taken over drew from another secret."""
+    """The fields of a verdict that differ, but for the time and the memory that it took, and the
+    seeds: a verdict that was taken over drew from another secret.
+    """
     return tuple(
         name
         for name in warm

@@ -1,4 +1,7 @@
-"""The class's secret: drawn once, before anything is judged. One that is lost or another is said, and never drawn anew in silence."""
+"""The class's secret: drawn once, before anything is judged.
+
+One that is lost or another is said, and never drawn anew in silence.
+"""
 
 import json
 import shutil

@@ -1,4 +1,6 @@
-"""Similar submissions: copies are found however they are dressed, honest answers are not, and no text stops the comparison."""
+"""Similar submissions: copies are found however they are dressed, honest answers are not, and no
+text stops the comparison.
+"""
 
 import ast
 import json
@@ -20,7 +22,9 @@ NUMBERS = ["03", *(pytest.param(number, marks=pytest.mark.long) for number in ("
 
 
 def honest(number, count=20):
-    """So many answers to each exercise as the course knows: other right ones and known mistakes, each given to one student only."""
+    """So many answers to each exercise as the course knows: other right ones and known mistakes,
+    each given to one student only.
+    """
     assignment = load_assignment(number)
     sources, students = reference_sources(assignment), [{} for _ in range(count)]
     for id, one in assignment.exercises.items():

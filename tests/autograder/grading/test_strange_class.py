@@ -1,7 +1,8 @@
-"""Classes as strangers lay them out: odd names, odd archives, hostile notebooks; each entry is graded or named.
+"""Classes as strangers lay them out: odd names, odd archives, hostile notebooks; each entry is
+graded or named.
 
-Each entry stands beside what must become of it: its points, "human" (it waits, with a reason), or "left" (it is named as
-nobody's). The classes are graded by the command, as an instructor would.
+Each entry stands beside what must become of it: its points, "human" (it waits, with a reason), or
+"left" (it is named as nobody's). The classes are graded by the command, as an instructor would.
 """
 
 import csv

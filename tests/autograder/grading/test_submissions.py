@@ -207,7 +207,9 @@ def test_moodles_download_is_read_in_folders_and_flat(platform, layout, wrap):
 def test_canvas_names_may_have_underscores_in_them_and_late_before_the_numbers(
     platform, name, student, number, late
 ):
-    """As Canvas's ContentZipper#get_filename joins name, LATE and number, and keeps each word character of a name."""
+    """As Canvas's ContentZipper#get_filename joins name, LATE and number, and keeps each word
+    character of a name.
+    """
     (found,) = find_all(platform("folder", (name.format(FILE), b"B")), NAME).submissions
     assert (found.name, found.lms_id, found.late, found.read()) == (student, number, late, b"B")
 

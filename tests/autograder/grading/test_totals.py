@@ -26,7 +26,8 @@ WRITTEN, CHECKED, OTHER = "01.bank", "01.ppmi", "01.analogy"
 LATE = """c.AssignLatePenalties.plugin_class = "autograder.classroom.late.ShareEachDay"
 c.ShareEachDay.share = 0.25
 """
-# By student: what a person gives, by grade id, as points (None: those of the checks stand) and as extra credit.
+# By student: what a person gives, by grade id, as points (None: those of the checks stand) and as
+# extra credit.
 GIVEN = {
     "automatic": {},
     "by-hand": {"bank": (3, None), "ppmi-check": (1, None)},
@@ -38,7 +39,9 @@ GIVEN = {
 
 
 def verdict_of(student, assignment, number):
-    """A record of a class, as the sandbox would have left it: everything right but for one exercise."""
+    """A record of a class, as the sandbox would have left it: everything right but for one
+    exercise.
+    """
     checked = [(id, one.points) for id, one in assignment.exercises.items() if one.kind != "manual"]
     stages = [{"name": "all", "status": "passed", "cause": "", "detail": "", "misconception": ""}]
     results = [

@@ -1,4 +1,6 @@
-"""The student's cells in the pristine notebook: what is taken, in which order, and what is said about the rest."""
+"""The student's cells in the pristine notebook: what is taken, in which order, and what is said
+about the rest.
+"""
 
 import dataclasses
 
@@ -42,7 +44,9 @@ PRISTINE = new_notebook(
 
 
 def as_submitted(*changes):
-    """The pristine notebook as a student would hand it in, with some sources changed: ("f", "source")."""
+    """The pristine notebook as a student would hand it in, with some sources changed: ("f",
+    "source").
+    """
     changed = dict(changes)
     return [
         SubmittedCell(cell.cell_type, cell.id, changed.get(cell.id, cell.source))

@@ -1,7 +1,8 @@
-"""What a machine does to a grader in the middle of a class: said in one line with the remedy, exit code 2, and mended by the next run.
+"""What a machine does to a grader in the middle of a class: said in one line with the remedy, exit
+code 2, and mended by the next run.
 
-Each is the real thing: a disk that is full, a file or a database that takes no writes, a lock of somebody else, a server that is
-ended, a worker that is killed, a clock that is set back.
+Each is the real thing: a disk that is full, a file or a database that takes no writes, a lock of
+somebody else, a server that is ended, a worker that is killed, a clock that is set back.
 """
 
 import multiprocessing
@@ -111,7 +112,9 @@ def test_a_lock_that_is_taken_in_the_middle_of_a_class_is_said_and_no_verdict_is
 
 
 class Lock:
-    """Another session that holds the tables of grades, as a grader or a browser of databases does that forgot to commit."""
+    """Another session that holds the tables of grades, as a grader or a browser of databases does
+    that forgot to commit.
+    """
 
     def __init__(self, books, root):
         if isinstance(books, OnSqlite):

@@ -1,4 +1,6 @@
-"""Newer work that waits to be judged, and answers that only another hand-in has: what goes out says so."""
+"""Newer work that waits to be judged, and answers that only another hand-in has: what goes out says
+so.
+"""
 
 import csv
 import errno
@@ -38,7 +40,9 @@ def rows(root):
 
 @pytest.fixture
 def root(stand_in, new_root, notebook_of, tmp_path):
-    """A class of two that was graded; one of them has handed in something better since, which was collected."""
+    """A class of two that was graded; one of them has handed in something better since, which was
+    collected.
+    """
     root = new_root(tmp_path / "root")
     course(root, "grade", handed_in(tmp_path / "in", ada=notebook_of(HALF), bo=notebook_of(HALF)))
     course(root, "collect", handed_in(tmp_path / "since", ada=notebook_of(), bo=notebook_of(HALF)))

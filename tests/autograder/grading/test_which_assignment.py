@@ -1,4 +1,6 @@
-"""No command takes an assignment for granted: the only one that there is, or the one that was named."""
+"""No command takes an assignment for granted: the only one that there is, or the one that was
+named.
+"""
 
 import csv
 import shutil

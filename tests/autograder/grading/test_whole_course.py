@@ -1,4 +1,6 @@
-"""The class of bench/whole_course.py, and a small one of it: several assignments in one command, interrupted, lose nothing and judge nothing twice."""
+"""The class of bench/whole_course.py, and a small one of it: several assignments in one command,
+interrupted, lose nothing and judge nothing twice.
+"""
 
 import json
 import subprocess

@@ -1,4 +1,6 @@
-"""A written answer that is not in its own cell: the machine gives no zero for it, and no page says what nobody has compared."""
+"""A written answer that is not in its own cell: the machine gives no zero for it, and no page says
+what nobody has compared.
+"""
 
 import csv
 import json

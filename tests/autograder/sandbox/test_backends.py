@@ -1,4 +1,6 @@
-"""How a worker is started: what is visible inside, as whom, and the command line of the container backend."""
+"""How a worker is started: what is visible inside, as whom, and the command line of the container
+backend.
+"""
 
 import os
 import shutil
@@ -232,7 +234,9 @@ def test_without_bubblewrap_the_doctor_says_what_to_install():
 
 
 def reachable_python():
-    """An interpreter that user nobody may execute, of this version, because our packages are built for it."""
+    """An interpreter that user nobody may execute, of this version, because our packages are built
+    for it.
+    """
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     for path in (base_python(), f"/usr/bin/{version}", f"/usr/local/bin/{version}"):
         folders = [Path(path), *Path(path).parents]

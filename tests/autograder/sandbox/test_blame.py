@@ -1,4 +1,6 @@
-"""Whose fault an exception is: a package that the course never promised is the student's, one that should be here is the room's."""
+"""Whose fault an exception is: a package that the course never promised is the student's, one that
+should be here is the room's.
+"""
 
 import sys
 from types import ModuleType
@@ -23,7 +25,9 @@ def raised(source, namespace=None, file="cell 1 (added)"):
 
 @pytest.fixture
 def site(tmp_path, monkeypatch):
-    """A folder of installed packages, where only the metadata of `gone` and of `Py-Odd`, which is imported as `odd`, is left."""
+    """A folder of installed packages, where only the metadata of `gone` and of `Py-Odd`, which is
+    imported as `odd`, is left.
+    """
     for name, files in (
         ("gone-1.0", "gone/__init__.py,,\n"),
         ("Py_Odd-2.0", "odd/__init__.py,,\n"),

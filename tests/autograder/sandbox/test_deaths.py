@@ -1,4 +1,6 @@
-"""A worker that hangs, dies, floods or is left alone: what the student's checks see of it, and what is left behind."""
+"""A worker that hangs, dies, floods or is left alone: what the student's checks see of it, and what
+is left behind.
+"""
 
 import os
 import signal

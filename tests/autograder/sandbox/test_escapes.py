@@ -1,8 +1,9 @@
-"""Every way out that `course doctor` tries, as a test; and the proof that each of these tests can fail.
+"""Every way out that `course doctor` tries, as a test; and the proof that each of these tests can
+fail.
 
-The same attempts run against the process backend, which isolates nothing. What escapes there shows that the attempt
-works and that its trace is seen; what is held there too is held by the pipe, the clock and the kernel's limits, which
-both backends share.
+The same attempts run against the process backend, which isolates nothing. What escapes there shows
+that the attempt works and that its trace is seen; what is held there too is held by the pipe, the
+clock and the kernel's limits, which both backends share.
 """
 
 from dataclasses import replace

@@ -1,4 +1,6 @@
-"""Frames: what goes in comes out with its exact type, and hostile bytes end in a ProtocolError and little memory."""
+"""Frames: what goes in comes out with its exact type, and hostile bytes end in a ProtocolError and
+little memory.
+"""
 
 import json
 import math

@@ -1,7 +1,9 @@
-"""Students who attack or misuse objects, streams, scripts, buffers, gradients, callables and counts: the check never trips.
+"""Students who attack or misuse objects, streams, scripts, buffers, gradients, callables and
+counts: the check never trips.
 
-Everything a student's side does must become a StudentError, a CheckFailed or plain values, in bounded time and memory, and
-must leave the next stage unharmed. `WORKER` gives a student what honest code never touches: the worker's own objects.
+Everything a student's side does must become a StudentError, a CheckFailed or plain values, in
+bounded time and memory, and must leave the next stage unharmed. `WORKER` gives a student what
+honest code never touches: the worker's own objects.
 """
 
 import resource

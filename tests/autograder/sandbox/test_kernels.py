@@ -1,4 +1,6 @@
-"""A student's Triton kernels: interpreted under a harness, in the sandbox and in a process of their own, and compiled."""
+"""A student's Triton kernels: interpreted under a harness, in the sandbox and in a process of their
+own, and compiled.
+"""
 
 import json
 import linecache

@@ -1,8 +1,11 @@
-"""Every reference and other right answer, of every chapter, is worth in the real sandbox what it is at home, and known mistakes too.
+"""Every reference and other right answer, of every chapter, is worth in the real sandbox what it is
+at home, and known mistakes too.
 
-Of the mistakes every third of an exercise is asked here, its first among them, and in `make test-slow` every one.
+Of the mistakes every third of an exercise is asked here, its first among them, and in `make
+test-slow` every one.
 
-A solved notebook is opened once a chapter, and its cells are written anew for one answer after the other.
+A solved notebook is opened once a chapter, and its cells are written anew for one answer after the
+other.
 """
 
 from dataclasses import dataclass
@@ -35,7 +38,9 @@ REWRITE = "def rewrite(source):\n    import linecache\n    linecache.cache['rewr
 
 @pytest.mark.parametrize("number", NUMBERS)
 def test_the_notebooks_that_are_graded_before_a_class_earn_what_they_deserve(number):
-    """The reference gets all points as a submission, and a notebook with a mistake in each exercise what the registry says."""
+    """The reference gets all points as a submission, and a notebook with a mistake in each exercise
+    what the registry says.
+    """
     assignment, wrong = load_assignment(number), []
     perfect, mistaken = known_notebooks(assignment)
     with sandboxes(
@@ -56,7 +61,9 @@ class Solved:
     student: RemoteStudent
 
     def judged(self, exercise, other, **options):
-        """The result of an exercise in whose cell another function stands, with a hidden seed; then the cell is put back."""
+        """The result of an exercise in whose cell another function stands, with a hidden seed; then
+        the cell is put back.
+        """
         cell = reference_sources(self.assignment)[exercise.id.split(".", 1)[1]]
         self._write(with_function(cell, other.function, other.replaces))
         found = run_exercise(exercise, self.student, seeds(exercise), **options)
@@ -122,7 +129,9 @@ def test_another_right_answer_gets_all_points(solved):
     "step", [pytest.param(3, id="each third"), pytest.param(1, id="all", marks=pytest.mark.long)]
 )
 def test_a_known_mistake_is_told_and_loses_what_it_does_at_home(solved, step):
-    """Where it stands for a helper, the functions of the cell that call it are wrong here too, and at home they are not."""
+    """Where it stands for a helper, the functions of the cell that call it are wrong here too, and
+    at home they are not.
+    """
     tried = [
         (exercise, mistake)
         for id, exercise in solved.assignment.exercises.items()

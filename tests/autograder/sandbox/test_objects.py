@@ -1,4 +1,6 @@
-"""Objects of a student's by handle, streams, scripts, buffers, generators: the same in a notebook and in the sandbox."""
+"""Objects of a student's by handle, streams, scripts, buffers, generators: the same in a notebook
+and in the sandbox.
+"""
 
 import pytest
 import torch

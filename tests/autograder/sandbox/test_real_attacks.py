@@ -1,6 +1,8 @@
-"""Attacks on the course's own exercises, one of each kind: points without the work that was asked for.
+"""Attacks on the course's own exercises, one of each kind: points without the work that was asked
+for.
 
-Each cell here gave right answers, or said that it did, and earned points for it; what it earns now is what it did itself.
+Each cell here gave right answers, or said that it did, and earned points for it; what it earns now
+is what it did itself.
 """
 
 import pytest
@@ -80,7 +82,10 @@ def add(x, y, out, block):
 
 
 def earned(id: str, source: str, visible_first: bool = False):
-    """The result of an exercise for a notebook of one cell, with hidden seeds. visible_first: asked with the visible one before, as in grading."""
+    """The result of an exercise for a notebook of one cell, with hidden seeds.
+
+    visible_first: asked with the visible one before, as in grading.
+    """
     assignment = load_assignment(id[:2])
     assignment.load()
     with open_student(
@@ -112,7 +117,8 @@ def earned(id: str, source: str, visible_first: bool = False):
 )
 def test_a_kernels_exercise_earns_nothing_without_its_kernel(source):
     result = earned("13.add", source)
-    # What compiles compiles: half a point for a kernel that is one, but only after a stage that this one does not pass.
+    # What compiles compiles: half a point for a kernel that is one, but only after a stage that
+    # this one does not pass.
     assert result.earned == 0, [(one.name, one.earned, one.detail) for one in result.stages]
     assert "fault" not in {one.status for one in result.stages}
 

@@ -1,4 +1,6 @@
-"""The remote student: the same answers as a local one, and what a notebook's cells find around them inside."""
+"""The remote student: the same answers as a local one, and what a notebook's cells find around them
+inside.
+"""
 
 import math
 
@@ -292,7 +294,8 @@ def test_a_traceback_names_lines_of_the_notebook_and_no_place_that_a_student_mad
 
 
 def test_what_one_exercise_returns_in_all_has_a_limit_and_the_next_one_has_its_own():
-    source = "import numpy as np\ndef wide(): return np.zeros(50_000)\ndef narrow(): return 1"  # 400 kB a call
+    # 400 kB a call
+    source = "import numpy as np\ndef wide(): return np.zeros(50_000)\ndef narrow(): return 1"
     with open_student([Cell("wide", source)], limits=Limits(answer_bytes=1_000_000)) as student:
         student.new_exercise({})
         assert [len(student.wide()) for _ in range(3)] == [50_000] * 3

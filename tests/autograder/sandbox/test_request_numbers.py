@@ -1,4 +1,6 @@
-"""Every answer carries the number of its request, so that a worker that says too much is found out and replaced."""
+"""Every answer carries the number of its request, so that a worker that says too much is found out
+and replaced.
+"""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""The system-call filter, run by an interpreter of classic BPF that is written here from the kernel's description."""
+"""The system-call filter, run by an interpreter of classic BPF that is written here from the
+kernel's description.
+"""
 
 import functools
 import re
@@ -50,7 +52,10 @@ HIGH = 1 << 32  # a bit that the kernel does not read where an argument is an in
 
 
 def verdict(machine, number, *arguments, audit=None):
-    """What the filter says to one call. struct seccomp_data: int nr, u32 arch, u64 instruction pointer, u64 args[6]."""
+    """What the filter says to one call.
+
+    struct seccomp_data: int nr, u32 arch, u64 instruction pointer, u64 args[6].
+    """
     padded = (*arguments, *[0] * (6 - len(arguments)))
     data = struct.pack("<IIQ6Q", number, AUDIT[machine] if audit is None else audit, 0, *padded)
     code = program(machine)

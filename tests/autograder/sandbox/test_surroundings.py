@@ -1,4 +1,6 @@
-"""What `course doctor` says of filter, user and limits is so on this machine, and says so where it is not."""
+"""What `course doctor` says of filter, user and limits is so on this machine, and says so where it
+is not.
+"""
 
 import os
 

@@ -1,4 +1,6 @@
-"""Inside the sandbox torch behaves as at home: a sweep over its public rooms, the same lines run in both places."""
+"""Inside the sandbox torch behaves as at home: a sweep over its public rooms, the same lines run in
+both places.
+"""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""A forked sandbox is as closed as one that was started: nothing passes from one submission to the next, nothing is left."""
+"""A forked sandbox is as closed as one that was started: nothing passes from one submission to the
+next, nothing is left.
+"""
 
 import os
 import signal

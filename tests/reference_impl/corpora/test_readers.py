@@ -64,7 +64,8 @@ def test_pronunciations_come_without_remarks_and_a_word_once_for_each_way_to_say
         ("T", "AH0", "M", "EY1", "T", "OW2"),
         ("T", "AH0", "M", "AA1", "T", "OW2"),
     ]
-    # The dictionary's own list of symbols: 39 phonemes, of which 15 are vowels with a stress of 0, 1 or 2.
+    # The dictionary's own list of symbols: 39 phonemes, of which 15 are vowels with a stress of 0,
+    # 1 or 2.
     symbols = {symbol for _, phonemes in spoken for symbol in phonemes}
     assert len({re.sub(r"\d", "", symbol) for symbol in symbols}) == 39
     assert len({symbol[:-1] for symbol in symbols if symbol[-1].isdigit()}) == 15

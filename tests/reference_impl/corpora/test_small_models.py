@@ -1,4 +1,6 @@
-"""The models that travel with the code: what their cards say is measured again from the weights, and trained again."""
+"""The models that travel with the code: what their cards say is measured again from the weights,
+and trained again.
+"""
 
 import importlib
 from dataclasses import asdict

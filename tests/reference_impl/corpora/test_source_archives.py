@@ -1,4 +1,6 @@
-"""Files that only a source distribution carries: real pip finds the archive in a folder, and nothing in it runs."""
+"""Files that only a source distribution carries: real pip finds the archive in a folder, and
+nothing in it runs.
+"""
 
 import hashlib
 import io

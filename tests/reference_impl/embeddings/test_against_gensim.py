@@ -1,4 +1,6 @@
-"""Quality on real text: our training and gensim's, same sentences, same settings, judged on the same pairs."""
+"""Quality on real text: our training and gensim's, same sentences, same settings, judged on the
+same pairs.
+"""
 
 import pytest
 import torch
@@ -17,7 +19,9 @@ def pairs():
 
 @pytest.fixture(scope="module")
 def glosses_of_the_pairs(pairs):
-    """Only the glosses of the words that are asked about: 24,000 words, enough to tell good training from bad."""
+    """Only the glosses of the words that are asked about: 24,000 words, enough to tell good
+    training from bad.
+    """
     asked = {word.lower() for first, second, _ in pairs for word in (first, second)}
     sentences = [tokenize(line) for line in corpora.load("oewn_glosses")]
     return [sentence for sentence in sentences if sentence and sentence[0] in asked]

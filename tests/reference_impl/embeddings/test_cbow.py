@@ -18,7 +18,8 @@ def doubles(*shape, seed=0):
 def test_the_loss_of_one_prediction_worked_by_hand():
     contexts = torch.tensor([[[2.0, 0.0], [0.0, 4.0], [9.0, 9.0]]])
     present = torch.tensor([[True, True, False]])
-    # The mean of the two contexts that exist is (1, 2); with (1, 0) it scores 1, with (0, -1) it scores -2.
+    # The mean of the two contexts that exist is (1, 2); with (1, 0) it scores 1, with (0, -1) it
+    # scores -2.
     loss = cbow_loss(contexts, present, torch.tensor([[1.0, 0.0]]), torch.tensor([[[0.0, -1.0]]]))
     assert loss.item() == pytest.approx(math.log(1 + math.exp(-1)) + math.log(1 + math.exp(-2)))
 
@@ -56,7 +57,8 @@ def test_a_block_without_any_window_has_no_gradient():
 
 
 def test_training_puts_words_of_one_topic_together():
-    # Sentences of four of the ten words of a topic: a word must meet others than those it is to be near.
+    # Sentences of four of the ten words of a topic: a word must meet others than those it is to be
+    # near.
     rng = np.random.default_rng(0)
     topics = [[f"{topic}{i}" for i in range(10)] for topic in ("river", "loan")]
     sentences = [

@@ -1,4 +1,6 @@
-"""Judging: ranks and rho against scipy, similarity and analogies against gensim on the same vectors."""
+"""Judging: ranks and rho against scipy, similarity and analogies against gensim on the same
+vectors.
+"""
 
 import numpy as np
 import pytest
@@ -104,7 +106,8 @@ def test_each_answer_is_gensims(random_vectors, in_gensim, method):
 
 
 def test_accuracy_and_unknown_words_are_gensims(tmp_path):
-    # A grid: the vector of "rXcY" is (X, Y) plus a little noise, so that some answers are right and some are not.
+    # A grid: the vector of "rXcY" is (X, Y) plus a little noise, so that some answers are right and
+    # some are not.
     rng = np.random.default_rng(6)
     words = [f"R{r}C{c}".lower() for r in range(4) for c in range(4)]
     grid = np.array(

@@ -1,4 +1,6 @@
-"""The film of a training: the right words, in order, projected by the same two directions throughout."""
+"""The film of a training: the right words, in order, projected by the same two directions
+throughout.
+"""
 
 import json
 
@@ -102,7 +104,9 @@ def test_the_noise_words_of_an_example_come_as_they_were_drawn():
 
 
 def test_the_loss_starts_near_six_times_log_two_and_goes_down(recorded):
-    """The recorder looks after a batch's step, which in a text of seven words has changed something already."""
+    """The recorder looks after a batch's step, which in a text of seven words has changed something
+    already.
+    """
     losses = [snapshot["loss"] for snapshot in recorded[0]["snapshots"]]
     assert 6 * np.log(2) - 0.6 < losses[0] <= 6 * np.log(2) and losses[-1] < losses[0] - 0.1
 

@@ -1,4 +1,6 @@
-"""Skip-gram: losses by hand and by autograd, gradients by hand against gradcheck, draws against chi-square."""
+"""Skip-gram: losses by hand and by autograd, gradients by hand against gradcheck, draws against
+chi-square.
+"""
 
 import math
 
@@ -154,7 +156,9 @@ def test_rows_named_twice_receive_both_values():
 
 @pytest.fixture(scope="module")
 def two_topics():
-    """Sentences about one of two topics of four words each; words of one topic meet, of two topics never."""
+    """Sentences about one of two topics of four words each; words of one topic meet, of two topics
+    never.
+    """
     rng = np.random.default_rng(0)
     topics = (["river", "shore", "water", "mud"], ["loan", "money", "credit", "cash"])
     sentences = [list(rng.permutation(topics[rng.integers(2)])) for _ in range(1500)]

@@ -127,7 +127,9 @@ def gensims(seed=3):
 
 
 def test_paths_are_as_long_as_gensims():
-    """Equal counts may be joined in another order, so single codes differ; the sum over the text may not."""
+    """Equal counts may be joined in another order, so single codes differ; the sum over the text
+    may not.
+    """
     model = gensims()
     counts = torch.tensor([model.wv.get_vecattr(word, "count") for word in model.wv.index_to_key])
     theirs = sum(
@@ -138,7 +140,9 @@ def test_paths_are_as_long_as_gensims():
 
 
 def test_on_gensims_tree_and_vectors_the_score_of_a_sentence_is_gensims():
-    """gensim sums log P(context | centre) over the pairs of a sentence, each centre seeing the whole window."""
+    """gensim sums log P(context | centre) over the pairs of a sentence, each centre seeing the
+    whole window.
+    """
     from reference_impl.embeddings.hierarchical import Tree
     from reference_impl.embeddings.windows import pairs_plain
 

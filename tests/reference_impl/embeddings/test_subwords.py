@@ -1,4 +1,6 @@
-"""Subwords: the runs, the hash and the mean against gensim's FastText, the training against gensim's quality."""
+"""Subwords: the runs, the hash and the mean against gensim's FastText, the training against
+gensim's quality.
+"""
 
 import numpy as np
 import pytest
@@ -74,7 +76,9 @@ def test_a_file_of_plain_vectors_is_refused(tmp_path):
 
 
 def test_without_runs_the_training_is_that_of_skip_gram():
-    """Pieces longer than any word leave each word its own row alone: the same draws, the same numbers."""
+    """Pieces longer than any word leave each word its own row alone: the same draws, the same
+    numbers.
+    """
     from reference_impl.embeddings.skipgram import train_skipgram
 
     draw = np.random.default_rng(0)
@@ -90,7 +94,10 @@ def test_without_runs_the_training_is_that_of_skip_gram():
 
 
 def test_each_piece_receives_the_whole_gradient_of_its_word():
-    """As in the released program. Two batches: the first moves the outputs only, which start at zero."""
+    """As in the released program.
+
+    Two batches: the first moves the outputs only, which start at zero.
+    """
     seen = []
     lines = [["bank", "banks", "river"]]
     vocabulary = Vocabulary.from_sentences(lines)

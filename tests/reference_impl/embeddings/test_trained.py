@@ -49,7 +49,8 @@ def test_a_method_is_trained_once_and_then_read(small, method, capsys):
     assert first.matrix.shape == (12, 4) and first.matrix.dtype == torch.float32
     assert torch.equal(first.matrix, again.matrix) and first.words == again.words
     assert trained_path(method).stat().st_mtime_ns == written
-    # One line at the start and one at the end where there is no terminal, and nothing the second time.
+    # One line at the start and one at the end where there is no terminal, and nothing the second
+    # time.
     assert capsys.readouterr().err.count(f"training {method} on oewn_glosses") == 2
 
 

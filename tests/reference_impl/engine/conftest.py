@@ -1,4 +1,6 @@
-"""A tiny LLaMA in a folder, as `transformers` and `tokenizers` write one, and servers on it, each in a thread."""
+"""A tiny LLaMA in a folder, as `transformers` and `tokenizers` write one, and servers on it, each
+in a thread.
+"""
 
 import asyncio
 import contextlib
@@ -51,7 +53,9 @@ def wait_until(condition, what):
 
 @pytest.fixture(scope="session")
 def run():
-    """Runs a coroutine function in a thread of its own: other tests' browser leaves a loop running in this one."""
+    """Runs a coroutine function in a thread of its own: other tests' browser leaves a loop running
+    in this one.
+    """
 
     def in_thread(main):
         with ThreadPoolExecutor(1) as pool:

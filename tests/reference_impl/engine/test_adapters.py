@@ -1,4 +1,6 @@
-"""Adapters that peft made, in one batch; the oracles are peft's own model and the model with the update merged in."""
+"""Adapters that peft made, in one batch; the oracles are peft's own model and the model with the
+update merged in.
+"""
 
 import copy
 import json

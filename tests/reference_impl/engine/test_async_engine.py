@@ -1,4 +1,6 @@
-"""Between the event loop and the engine's thread: outputs come, whoever goes is aborted, a failure reaches all."""
+"""Between the event loop and the engine's thread: outputs come, whoever goes is aborted, a failure
+reaches all.
+"""
 
 import asyncio
 import contextlib

@@ -1,4 +1,6 @@
-"""What bench/guesses.py, bench/batching.py and bench/formed.py measure, on cases that are known by hand."""
+"""What bench/guesses.py, bench/batching.py and bench/formed.py measure, on cases that are known by
+hand.
+"""
 
 import importlib
 from pathlib import Path

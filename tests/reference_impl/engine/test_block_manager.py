@@ -1,4 +1,6 @@
-"""Blocks are counted, shared, copied on write, found again by their prefix, and evicted in the right order."""
+"""Blocks are counted, shared, copied on write, found again by their prefix, and evicted in the
+right order.
+"""
 
 import pytest
 

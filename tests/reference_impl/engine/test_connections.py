@@ -1,4 +1,6 @@
-"""Clients that hang up, read slowly, say nothing or say it slowly: others go on, and what they held is given back."""
+"""Clients that hang up, read slowly, say nothing or say it slowly: others go on, and what they held
+is given back.
+"""
 
 import concurrent.futures
 import json
@@ -79,7 +81,8 @@ def test_a_reader_that_does_not_read_is_dropped_and_holds_up_nobody(start, event
 
 
 def test_a_thousand_idle_connections_do_not_stop_a_request(running, eventually):
-    # Both ends are in this process; where the system allows fewer descriptors, there are fewer connections.
+    # Both ends are in this process; where the system allows fewer descriptors, there are fewer
+    # connections.
     count = min(1000, allow_connections(2200) // 2)
     waiting = []
     try:

@@ -1,6 +1,8 @@
-"""Padded decoding steps give what plain ones give, write nowhere else, and never ask the device for a number.
+"""Padded decoding steps give what plain ones give, write nowhere else, and never ask the device for
+a number.
 
-Recording and replay need a GPU; here `decode`, which is what they record and replay, is called in their place.
+Recording and replay need a GPU; here `decode`, which is what they record and replay, is called in
+their place.
 """
 
 import pytest
@@ -92,7 +94,9 @@ def make_engine(model, eager, proposer=None, **config):
 
 
 def served(engine):
-    """Every step's (ids that the model has read of a sequence, logits after the last), and the tokens said."""
+    """Every step's (ids that the model has read of a sequence, logits after the last), and the
+    tokens said.
+    """
     for prompt, count in REQUESTS:
         engine.add_request(prompt, SamplingParams(temperature=0, max_tokens=count, ignore_eos=True))
     compute, seen, said, widths = engine.runner.compute, [], {}, []
@@ -257,7 +261,9 @@ def test_there_is_a_size_for_every_batch(most, expected):
 
 
 class OnlyOnDevice(TorchDispatchMode):
-    """Refuses an operation that makes a tensor elsewhere: it would have to be copied, which a recording can't hold."""
+    """Refuses an operation that makes a tensor elsewhere: it would have to be copied, which a
+    recording can't hold.
+    """
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         out = func(*args, **(kwargs or {}))

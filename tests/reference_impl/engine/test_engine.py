@@ -173,7 +173,9 @@ def test_a_window_lets_a_small_cache_serve_a_text_that_is_longer_than_it():
 
 
 def test_a_block_of_another_request_is_not_read_behind_the_window():
-    """What lies in blocks that were given up is no number any more; nothing of it reaches those who gave them up."""
+    """What lies in blocks that were given up is no number any more; nothing of it reaches those who
+    gave them up.
+    """
     _, ours = same_weights(*dict(pairs())["mistral"]())
     params, prompt = SamplingParams(temperature=0, max_tokens=30), list(range(20))
     expected = said(make(ours), [prompt], params)[0][0]

@@ -1,4 +1,6 @@
-"""What of `bench/gpu.py` can be tested without a GPU: that it starts on a bare machine, and its bound."""
+"""What of `bench/gpu.py` can be tested without a GPU: that it starts on a bare machine, and its
+bound.
+"""
 
 import subprocess
 import sys
@@ -59,8 +61,9 @@ def gpu_engine():
 
 def test_the_bound_by_hand(gpu_engine):
     config = replace(gpu_engine.QWEN3, num_layers=3, num_kv_heads=2, head_dim=10)
-    # A token has 2 * 3 * 2 * 10 * 2 = 240 bytes. The first answer's second and third token read contexts of 5 and 6, the
-    # second answer's second token one of 2; three steps read 1,000 bytes of weights each.
+    # A token has 2 * 3 * 2 * 10 * 2 = 240 bytes. The first answer's second and third token read
+    # contexts of 5 and 6, the second answer's second token one of 2; three steps read 1,000 bytes
+    # of weights each.
     assert (
         gpu_engine.bound_seconds([([0] * 4, 3), ([0], 2)], config, 1000, 100.0)
         == (3000 + (5 + 6 + 2) * 240) / 100

@@ -1,4 +1,6 @@
-"""What the engine does beside the model, counted: calls for each sequence of a step, and memory at any length."""
+"""What the engine does beside the model, counted: calls for each sequence of a step, and memory at
+any length.
+"""
 
 import json
 import os
@@ -32,6 +34,6 @@ def test_a_sequence_that_decodes_costs_a_handful_of_calls_a_step(way, most, coun
 
 def test_a_step_copies_no_text_however_long_it_is(counted):
     short, long = counted["bytes"]["18"], counted["bytes"]["4018"]
-    # Longer are the rows of the block table: one number of four bytes a block of 16 tokens, a few times over. A list of
-    # the ids of one text alone would be 32,000 bytes.
+    # Longer are the rows of the block table: one number of four bytes a block of 16 tokens, a few
+    # times over. A list of the ids of one text alone would be 32,000 bytes.
     assert long - short < 3 * 16 * 4000 // 16 * 4

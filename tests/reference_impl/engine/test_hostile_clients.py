@@ -1,4 +1,6 @@
-"""Requests that are wrong, and clients that flood: an error in OpenAI's shape, and nothing is left behind."""
+"""Requests that are wrong, and clients that flood: an error in OpenAI's shape, and nothing is left
+behind.
+"""
 
 import concurrent.futures
 import copy

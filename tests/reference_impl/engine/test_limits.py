@@ -1,4 +1,6 @@
-"""What a handler does about a client that has gone; without a network, so that nothing depends on who is faster."""
+"""What a handler does about a client that has gone; without a network, so that nothing depends on
+who is faster.
+"""
 
 import asyncio
 

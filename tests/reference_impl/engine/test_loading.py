@@ -1,4 +1,6 @@
-"""Folders as `transformers` writes them become served models; what is missing is named with the remedy."""
+"""Folders as `transformers` writes them become served models; what is missing is named with the
+remedy.
+"""
 
 import json
 import shutil

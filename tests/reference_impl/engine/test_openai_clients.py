@@ -1,4 +1,6 @@
-"""What clients of OpenAI's API and evaluation harnesses send beyond the plain request, and what they count on."""
+"""What clients of OpenAI's API and evaluation harnesses send beyond the plain request, and what
+they count on.
+"""
 
 import json
 import math

@@ -1,4 +1,6 @@
-"""Steps that are scheduled while the one before is computed: what is said stays, and the overlap is real."""
+"""Steps that are scheduled while the one before is computed: what is said stays, and the overlap is
+real.
+"""
 
 import threading
 

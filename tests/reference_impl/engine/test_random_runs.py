@@ -1,4 +1,6 @@
-"""Engines with random limits serve random requests: each gets what it gets alone, and every block comes back."""
+"""Engines with random limits serve random requests: each gets what it gets alone, and every block
+comes back.
+"""
 
 import json
 import random

@@ -1,4 +1,6 @@
-"""A model in two processes: `course serve --tensor-parallel-size 2` and torchrun say the tokens of one process."""
+"""A model in two processes: `course serve --tensor-parallel-size 2` and torchrun say the tokens of
+one process.
+"""
 
 import os
 import random
@@ -99,7 +101,8 @@ def test_two_processes_say_the_tokens_of_one_and_end_in_words(launcher, served, 
     options = ["--tensor-parallel-size", "2"] if launcher is COURSE else []
     process, client, said = served(launcher, "--swap-space", "0.01", *options)
     assert "in each of 2 processes" in said
-    # More than fits into 16 blocks: sequences are preempted, and their blocks are moved in both caches.
+    # More than fits into 16 blocks: sequences are preempted, and their blocks are moved in both
+    # caches.
     answer = client.completions.create(
         model="tiny",
         prompt=prompts(),

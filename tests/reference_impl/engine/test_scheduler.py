@@ -179,7 +179,9 @@ def test_what_could_never_run_is_refused(sequence, words):
 
 
 class Machine(RuleBasedStateMachine):
-    """Requests come, are aborted, and steps are computed, in any order; a failing run is printed as its events."""
+    """Requests come, are aborted, and steps are computed, in any order; a failing run is printed as
+    its events.
+    """
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,6 @@
-"""`course serve` as a user starts it: real SmolLM2 and MiniLM for OpenAI's client, signals, and what it refuses."""
+"""`course serve` as a user starts it: real SmolLM2 and MiniLM for OpenAI's client, signals, and
+what it refuses.
+"""
 
 import contextlib
 import json

@@ -1,4 +1,6 @@
-"""What the official `openai` client gets from the server; the oracle of what is said is transformers' generate."""
+"""What the official `openai` client gets from the server; the oracle of what is said is
+transformers' generate.
+"""
 
 import concurrent.futures
 import importlib
@@ -194,7 +196,9 @@ def test_logprobs_are_the_models_own_and_offsets_are_places_in_the_text(
 
 
 def tokenizer_bytes(tokenizer):
-    """From what a completion calls a token to its id: printable ones by themselves, others as bytes."""
+    """From what a completion calls a token to its id: printable ones by themselves, others as
+    bytes.
+    """
     table = importlib.import_module("transformers.convert_slow_tokenizer").bytes_to_unicode()
     return {
         chr(byte) if byte < 128 else f"bytes:\\x{byte:02x}": tokenizer.convert_tokens_to_ids(

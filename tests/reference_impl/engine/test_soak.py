@@ -1,4 +1,7 @@
-"""A hundred things of the soak: mixed traffic, hang-ups included, leaves nothing behind. Its full length is in bench/."""
+"""A hundred things of the soak: mixed traffic, hang-ups included, leaves nothing behind.
+
+Its full length is in bench/.
+"""
 
 import subprocess
 import sys

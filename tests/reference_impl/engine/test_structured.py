@@ -1,4 +1,6 @@
-"""Answers of a given form have it, whatever the model would say, with guesses and without; the oracle is jsonschema."""
+"""Answers of a given form have it, whatever the model would say, with guesses and without; the
+oracle is jsonschema.
+"""
 
 import json
 import re

@@ -1,4 +1,6 @@
-"""Timelines: a run with a chunked prompt, a shared beginning and a preemption, and each letter from rows by hand."""
+"""Timelines: a run with a chunked prompt, a shared beginning and a preemption, and each letter from
+rows by hand.
+"""
 
 import json
 
@@ -43,8 +45,9 @@ def served():
 
 
 def test_a_run_is_drawn_with_its_chunks_waits_and_preemption(served):
-    # Five tokens a step and eight blocks of four, worked by hand. "same" takes one block of "old" and reads the rest of
-    # its prompt in two single tokens; in step 5 "long" needs a fourth block, and "new" came last.
+    # Five tokens a step and eight blocks of four, worked by hand. "same" takes one block of "old"
+    # and reads the rest of its prompt in two single tokens; in step 5 "long" needs a fourth block,
+    # and "new" came last.
     assert served.trace.draw().splitlines() == [
         "step    0         1",
         "        01234567890",

@@ -1,4 +1,6 @@
-"""What bench/strategies.py and bench/beams.py measure: repetition on texts that are known, and the search against trying all."""
+"""What bench/strategies.py and bench/beams.py measure: repetition on texts that are known, and the
+search against trying all.
+"""
 
 import itertools
 import math

@@ -1,4 +1,6 @@
-"""Our loop against transformers' generate, token for token; with a cache, without, together, alone, streamed."""
+"""Our loop against transformers' generate, token for token; with a cache, without, together, alone,
+streamed.
+"""
 
 import pytest
 import torch
@@ -76,7 +78,9 @@ def test_an_end_token_ends_a_row_but_not_before_min_tokens(pairs, prompts, least
 
 
 def test_samples_follow_transformers_distribution(pairs):
-    """Chi-square at a significance of 0.001: second tokens of 3,000 samples against transformers' probabilities."""
+    """Chi-square at a significance of 0.001: second tokens of 3,000 samples against transformers'
+    probabilities.
+    """
     ours, theirs = pairs["gpt"]
     prompt = [5, 9]
     params = SamplingParams(seed=11, n=3000, max_tokens=1, temperature=3.0, top_k=6)

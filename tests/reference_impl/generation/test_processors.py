@@ -1,4 +1,6 @@
-"""Each processor against transformers' class of the same purpose, bit for bit, and rows together against rows alone."""
+"""Each processor against transformers' class of the same purpose, bit for bit, and rows together
+against rows alone.
+"""
 
 import pytest
 import torch

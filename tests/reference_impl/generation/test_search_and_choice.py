@@ -107,7 +107,9 @@ class Table(nn.Module):
 
 
 def test_two_beams_miss_the_likeliest_sequence_and_three_find_it():
-    """From 0: 1, 2 and 3 with 0.4, 0.35, 0.25; after 1 and 2 all is open, after 3 comes 3 for certain: 0.25 wins."""
+    """From 0: 1, 2 and 3 with 0.4, 0.35, 0.25; after 1 and 2 all is open, after 3 comes 3 for
+    certain: 0.25 wins.
+    """
     open_, certain = [0.25] * 4, [1e-9, 1e-9, 1e-9, 1.0]
     model = Table([[1e-9, 0.4, 0.35, 0.25], open_, open_, certain])
     likeliest = max(
@@ -266,7 +268,9 @@ def test_scores_are_transformers_loss_and_per_byte(pairs):
 
 
 def test_a_vote_of_many_is_right_more_often_than_one_sample():
-    """Samples right with 0.5, wrong in many ways: the binomial's bounds are far from 0.5 and from the vote's share."""
+    """Samples right with 0.5, wrong in many ways: the binomial's bounds are far from 0.5 and from
+    the vote's share.
+    """
     draw = random.Random(0)
     right = 0
     for _ in range(200):
@@ -280,7 +284,9 @@ def test_a_vote_of_many_is_right_more_often_than_one_sample():
 
 
 def test_tree_search_finds_by_width_what_one_path_misses():
-    """Sums of three of 1, 5, 6 that make 15: the nearest at each step ends at 13 or 17, two paths reach 5 + 5 + 5."""
+    """Sums of three of 1, 5, 6 that make 15: the nearest at each step ends at 13 or 17, two paths
+    reach 5 + 5 + 5.
+    """
 
     def search(width):
         return tree_search(

@@ -1,11 +1,13 @@
-"""Which products of 32 bits in a compiled kernel may pass 2^31, by intervals: no tensor of 8 GB is needed to see it.
+"""Which products of 32 bits in a compiled kernel may pass 2^31, by intervals: no tensor of 8 GB is
+needed to see it.
 
-`too_large` reads Triton's first form of a kernel (TTIR). Every 32-bit number has an interval: a constant, a range and a
-program's number have a known one, an argument or a loaded number any, and sums, quotients, maxima and the like follow.
-A product whose interval is not inside 32 bits is reported with its line. Sums are not: an index may come near 2^31.
+`too_large` reads Triton's first form of a kernel (TTIR). Every 32-bit number has an interval: a
+constant, a range and a program's number have a known one, an argument or a loaded number any, and
+sums, quotients, maxima and the like follow. A product whose interval is not inside 32 bits is
+reported with its line. Sums are not: an index may come near 2^31.
 
-Taken on trust: rows lie at most LONGEST_STRIDE apart, which `side_by_side` sees to, a grid has 2^24 programs along x
-(2^31 tokens in tiles of 128) and 65,535 along y and z, which is CUDA's limit.
+Taken on trust: rows lie at most LONGEST_STRIDE apart, which `side_by_side` sees to, a grid has 2^24
+programs along x (2^31 tokens in tiles of 128) and 65,535 along y and z, which is CUDA's limit.
 """
 
 import re

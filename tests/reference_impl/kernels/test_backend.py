@@ -1,4 +1,6 @@
-"""Which implementation runs can be asked for and chosen, and what it can't take is refused in words."""
+"""Which implementation runs can be asked for and chosen, and what it can't take is refused in
+words.
+"""
 
 import ast
 from contextlib import nullcontext

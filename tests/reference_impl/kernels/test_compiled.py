@@ -1,7 +1,9 @@
-"""The kernels compile for a Hopper GPU on any machine: what the compiler says of instructions and memory is checked.
+"""The kernels compile for a Hopper GPU on any machine: what the compiler says of instructions and
+memory is checked.
 
-Triton brings its own assembler, so no GPU is needed: entry points run on tensors of zeros, and a launch compiles its
-kernel for compute capability 9.0 in the place of starting it. Whether the results are right is shown by `interpreted`.
+Triton brings its own assembler, so no GPU is needed: entry points run on tensors of zeros, and a
+launch compiles its kernel for compute capability 9.0 in the place of starting it. Whether the
+results are right is shown by `interpreted`.
 """
 
 import re
@@ -39,7 +41,9 @@ SHARED_MEMORY = 232_448  # bytes that one program can have on a Hopper
 
 
 def compile_for_hopper(kernel, arguments):
-    """What Triton and its assembler make of this launch: its first form and PTX, shared memory, bytes spilled."""
+    """What Triton and its assembler make of this launch: its first form and PTX, shared memory,
+    bytes spilled.
+    """
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
@@ -195,7 +199,9 @@ def test_paged_kernels_fit_and_address_the_cache_with_64_bits(compiled):
 
 
 def in_flight(ptx):
-    """The most groups of wgmma begun and not waited for where a power of two, the softmax's, is computed."""
+    """The most groups of wgmma begun and not waited for where a power of two, the softmax's, is
+    computed.
+    """
     begun = most = 0
     for line in ptx.splitlines():
         if "wgmma.commit_group" in line:

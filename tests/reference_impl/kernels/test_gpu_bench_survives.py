@@ -1,4 +1,6 @@
-"""`bench/gpu.py` rehearsed on a CPU: every path runs, and whatever fails alone costs its own row and no other."""
+"""`bench/gpu.py` rehearsed on a CPU: every path runs, and whatever fails alone costs its own row
+and no other.
+"""
 
 import copy
 import subprocess

@@ -1,6 +1,8 @@
-"""Runs the tests of `interpreted` in a process of their own, where Triton interprets kernels, and reports each file's.
+"""Runs the tests of `interpreted` in a process of their own, where Triton interprets kernels, and
+reports each file's.
 
-Triton reads TRITON_INTERPRET once, when it is imported. In this process kernels must stay as they are for a GPU.
+Triton reads TRITON_INTERPRET once, when it is imported. In this process kernels must stay as they
+are for a GPU.
 """
 
 import os
@@ -18,7 +20,9 @@ FILES = sorted(path.stem for path in FOLDER.glob("test_*.py"))
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """(file, case, what went wrong or None) for each test that the other process ran, and what it printed."""
+    """(file, case, what went wrong or None) for each test that the other process ran, and what it
+    printed.
+    """
     report = tmp_path_factory.mktemp("interpreted") / "report.xml"
     command = [
         sys.executable,

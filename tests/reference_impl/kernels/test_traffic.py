@@ -31,12 +31,14 @@ def test_the_twin_moves_the_bytes_of_the_formula(length, rows, columns, causal):
     expected = flash_attention_bytes(
         length, 2, 8, 4, rows, columns if causal else None, num_kv_heads=1
     )
-    # A tile that the diagonal cuts at its first key only is loaded whole in the formula as in the twin.
+    # A tile that the diagonal cuts at its first key only is loaded whole in the formula as in the
+    # twin.
     assert traffic.read + traffic.written == expected
 
 
 def test_a_number_by_hand():
-    # 4 queries and keys of 2 numbers of 4 bytes, tiles of 2: Q 32 and O 32 bytes, K and V 32 each, twice, lse 16.
+    # 4 queries and keys of 2 numbers of 4 bytes, tiles of 2: Q 32 and O 32 bytes, K and V 32 each,
+    # twice, lse 16.
     assert flash_attention_bytes(4, 1, 2, 4, rows=2) == 32 + 32 + 2 * 64 + 16
     # Q, K, V, O 32 each; four times 16 scores of 4 bytes.
     assert standard_attention_bytes(4, 1, 2, 4) == 4 * 32 + 4 * 64

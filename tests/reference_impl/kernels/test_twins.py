@@ -1,4 +1,6 @@
-"""The twins in float64 against torch's own operators, their gradients, and what they hold in memory."""
+"""The twins in float64 against torch's own operators, their gradients, and what they hold in
+memory.
+"""
 
 import pytest
 import torch
@@ -36,7 +38,9 @@ def assert_close(ours, theirs):
 
 
 def assert_same_with_gradients(ours, theirs, leaves):
-    """Both functions give the same output of the leaves, and the same gradients for a random one of the output."""
+    """Both functions give the same output of the leaves, and the same gradients for a random one of
+    the output.
+    """
     out, expected = ours(*leaves), theirs(*leaves)
     assert_close(out, expected)
     grad = torch.randn(out.shape, generator=torch.Generator().manual_seed(1), dtype=out.dtype)
@@ -78,7 +82,9 @@ def test_rms_norm_and_swiglu_with_gradients(randn):
 
 
 def dense(q, k, v, causal, window):
-    """torch's operator with a mask by its own function of positions; rows that see nothing are zero."""
+    """torch's operator with a mask by its own function of positions; rows that see nothing are
+    zero.
+    """
     shift = k.shape[2] - q.shape[2]
     query, key = torch.arange(q.shape[2])[:, None] + shift, torch.arange(k.shape[2])
     mask = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool)

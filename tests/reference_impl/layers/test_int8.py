@@ -29,8 +29,9 @@ def test_numbers_are_those_of_torchs_quantiser():
 @pytest.mark.parametrize(("outs", "ins"), [(5, 3), (64, 100), (67, 64), (200, 576)])
 @pytest.mark.parametrize("bias", [True, False])
 def test_a_product_is_within_the_bound_of_its_roundings(outs, ins, num_rows, bias):
-    """Half a scale for each weight; for few rows a part in 256 of each factor and of the sum, since bfloat16 has eight
-    bits."""
+    """Half a scale for each weight; for few rows a part in 256 of each factor and of the sum, since
+    bfloat16 has eight bits.
+    """
     torch.manual_seed(outs)
     layer, x = nn.Linear(ins, outs, bias).requires_grad_(False), torch.randn(num_rows, ins) * 3
     small = Int8Linear(*quantize_rows(layer.weight), layer.bias)

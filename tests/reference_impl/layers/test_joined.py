@@ -1,4 +1,6 @@
-"""Projections that lie together: the same numbers by fewer products, and one by one where that would be wrong."""
+"""Projections that lie together: the same numbers by fewer products, and one by one where that
+would be wrong.
+"""
 
 import copy
 

@@ -1,4 +1,6 @@
-"""Positions against the programs in transformers that implement the same papers, and against their definitions."""
+"""Positions against the programs in transformers that implement the same papers, and against their
+definitions.
+"""
 
 import math
 

@@ -1,4 +1,6 @@
-"""Slices of a model in threads, whose sums are plain additions: together they say what the whole model says."""
+"""Slices of a model in threads, whose sums are plain additions: together they say what the whole
+model says.
+"""
 
 import copy
 import threading

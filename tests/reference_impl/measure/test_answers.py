@@ -6,7 +6,8 @@ import torch
 from reference_impl.measure.answers import best_spans, exact_match, normalise_answer, token_f1
 from reference_impl.measure.metrics import MetricError
 
-# What the program released with SQuAD (its copy in transformers 2, `squad_metrics.py`) made of each.
+# What the program released with SQuAD (its copy in transformers 2, `squad_metrics.py`) made of
+# each.
 NORMAL = {
     "The bank of the river.": "bank of river",
     "a river's  bank": "rivers bank",

@@ -75,8 +75,8 @@ def test_pearson_is_scipys_and_sees_the_line_and_not_the_level():
 
 
 def test_scores_are_those_of_the_published_conlleval_example():
-    # https://www.clips.uantwerpen.be/conll2000/chunking/output.html: "459 phrases; found: 539 phrases; correct: 371.
-    # precision: 68.83%; recall: 80.83%; FB1: 74.35"
+    # https://www.clips.uantwerpen.be/conll2000/chunking/output.html: "459 phrases; found: 539
+    # phrases; correct: 371. precision: 68.83%; recall: 80.83%; FB1: 74.35"
     assert [round(100 * value, 2) for value in scores(371, 539, 459)] == [68.83, 80.83, 74.35]
     assert scores(0, 0, 5) == scores(0, 5, 0) == (0, 0, 0)
 

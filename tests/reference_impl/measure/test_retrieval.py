@@ -38,7 +38,8 @@ def test_all_three_by_hand():
 
 
 def test_a_grade_of_two_is_worth_twice_a_grade_of_one():
-    # trec_eval's gain is the grade; with 2 ** grade - 1 as gain this would be (1 + 3 / log2(3)) / (3 + 1 / log2(3)).
+    # trec_eval's gain is the grade; with 2 ** grade - 1 as gain this would be (1 + 3 / log2(3)) /
+    # (3 + 1 / log2(3)).
     expected = (1 + 2 / math.log2(3)) / (2 + 1 / math.log2(3))
     assert ndcg_at(["one", "two"], {"one": 1, "two": 2}) == pytest.approx(expected)
 

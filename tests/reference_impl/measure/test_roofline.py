@@ -1,4 +1,6 @@
-"""The cost model against torch's counters, published sizes and speeds, simulations in a few lines, and worked numbers."""
+"""The cost model against torch's counters, published sizes and speeds, simulations in a few lines,
+and worked numbers.
+"""
 
 from dataclasses import replace
 
@@ -97,8 +99,8 @@ def test_published_models_have_their_published_sizes():
 def test_bytes_of_a_step_are_those_that_gpt_fast_reports(
     config, tokens_per_second, gbytes_per_second
 ):
-    # meta-pytorch/gpt-fast, README, "Benchmarks", bf16 at batch 1: a prompt of 5 tokens and 200 new ones, for which its
-    # cache has 208 places.
+    # meta-pytorch/gpt-fast, README, "Benchmarks", bf16 at batch 1: a prompt of 5 tokens and 200 new
+    # ones, for which its cache has 208 places.
     work = [part(config, decode(1, 208), BF16) for part in (matrix_work, attention_work)]
     assert sum(part.bytes for part in work) == pytest.approx(
         1e9 * gbytes_per_second / tokens_per_second, rel=1e-3
@@ -119,7 +121,8 @@ def test_bytes_of_a_step_are_those_that_gpt_fast_reports(
     ],
 )
 def test_no_published_speed_is_above_the_bound(config, num_gpus, tokens_per_second):
-    # The same README, "Tensor Parallelism": A100 80 GB. What is missing there, mostly latency, grows with the GPUs.
+    # The same README, "Tensor Parallelism": A100 80 GB. What is missing there, mostly latency,
+    # grows with the GPUs.
     bound = 1 / step_time(config, decode(1, 100), A100, num_devices=num_gpus).total
     assert 0.2 * bound < tokens_per_second < bound
 
@@ -213,7 +216,9 @@ def test_as_many_sequences_as_fit_and_not_one_more(num_devices):
 
 
 def ring(num_devices):
-    """Add up vectors of one number a device in a ring; the messages that each device sent, and the sums that it has."""
+    """Add up vectors of one number a device in a ring; the messages that each device sent, and the
+    sums that it has.
+    """
     parts = [[10.0**device] * num_devices for device in range(num_devices)]
     num_turns = 2 * (num_devices - 1)
     for turn in range(num_turns):

@@ -1,4 +1,6 @@
-"""Laws recovered from points on them, the best split against a search, operations against torch's counter."""
+"""Laws recovered from points on them, the best split against a search, operations against torch's
+counter.
+"""
 
 import random
 

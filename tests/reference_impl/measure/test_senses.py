@@ -1,4 +1,6 @@
-"""Senses of a word that two words were made into: which lines are taken, and how few labels sort the rest."""
+"""Senses of a word that two words were made into: which lines are taken, and how few labels sort
+the rest.
+"""
 
 import pytest
 import torch
@@ -57,11 +59,13 @@ def test_each_sense_has_as_many_lines_as_the_rarest_and_the_seed_says_which():
 
 
 def test_centroids_by_hand():
-    # The first sense lies along (1, 0), the second along (0, 1), whatever the lengths; one use of the first lies across.
+    # The first sense lies along (1, 0), the second along (0, 1), whatever the lengths; one use of
+    # the first lies across.
     vectors = torch.tensor([[1.0, 0], [2, 0], [9, 1], [0, 1], [0, 3], [1, 9], [1, 8]])
     labels = torch.tensor([0, 0, 0, 1, 1, 1, 0])
     assert by_centroids(vectors[:6], labels[:6], num_labels=2, draws=20).tolist() == [1.0] * 20
-    # With three labels each only one use is left to sort: the one across, wrongly, or one of the three others, rightly.
+    # With three labels each only one use is left to sort: the one across, wrongly, or one of the
+    # three others, rightly.
     assert set(
         by_centroids(
             vectors[[0, 1, 2, 6, 3, 4, 5, 3]],

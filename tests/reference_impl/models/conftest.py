@@ -13,7 +13,9 @@ CLOSE = {"rtol": 1e-10, "atol": 1e-10}
 
 
 def make_same(ours, theirs):
-    """Random numbers in every parameter of the library's model, norms and biases too, and the same in ours."""
+    """Random numbers in every parameter of the library's model, norms and biases too, and the same
+    in ours.
+    """
     generator = torch.Generator().manual_seed(0)
     theirs.double().eval()
     with torch.no_grad():
@@ -32,7 +34,9 @@ def assert_close(ours, theirs):
 
 
 def assert_same_gradients(ours, theirs, our_loss, their_loss):
-    """The losses agree, and after one backward pass of each the gradients of all parameters, by name."""
+    """The losses agree, and after one backward pass of each the gradients of all parameters, by
+    name.
+    """
     assert_close(our_loss, their_loss)
     ours.zero_grad()
     theirs.zero_grad()
@@ -53,7 +57,9 @@ def assert_same_gradients(ours, theirs, our_loss, their_loss):
 
 
 def assert_same_state(ours, theirs):
-    """Our weights under Hugging Face's names are the library's state_dict, name by name, and load into the library."""
+    """Our weights under Hugging Face's names are the library's state_dict, name by name, and load
+    into the library.
+    """
     state, expected = hugging_face_state(ours), theirs.state_dict()
     assert state.keys() == expected.keys()
     assert all(torch.equal(state[name], expected[name]) for name in expected)
@@ -89,7 +95,8 @@ def parity():
 def ragged():
     """Ids and a mask of tokens for sequences of these lengths, padded after their end.
 
-    No id is below `first`: transformers' embeddings give the row of the padding id no gradient, even where it is read.
+    No id is below `first`: transformers' embeddings give the row of the padding id no gradient,
+    even where it is read.
     """
 
     def make(vocab_size, lengths, first=1):
@@ -111,7 +118,8 @@ class Widened:
 
 @pytest.fixture(scope="session")
 def in_double():
-    """Some of transformers' modules compute norms and angles in float32 whatever the dtype; inside this, in float64.
+    """Some of transformers' modules compute norms and angles in float32 whatever the dtype; inside
+    this, in float64.
 
     Without it a comparison could show no more than 1e-6, and a wrong epsilon would pass.
     """
@@ -129,7 +137,9 @@ def in_double():
 
 
 class PlainCache(LayerCache):
-    """Keys and values of one layer, put one after the other: the least that a model's `cache` must do."""
+    """Keys and values of one layer, put one after the other: the least that a model's `cache` must
+    do.
+    """
 
     def __init__(self):
         self.keys = self.values = None
@@ -143,7 +153,9 @@ class PlainCache(LayerCache):
 
 
 def check_cache(model, ids, cuts):
-    """Fed piece by piece with a cache, a model gives the logits that it gives for all tokens at once."""
+    """Fed piece by piece with a cache, a model gives the logits that it gives for all tokens at
+    once.
+    """
     cache = [PlainCache() for _ in model.blocks]
     pieces = [model(piece, cache=cache) for piece in ids.tensor_split(cuts, dim=1)]
     assert_close(torch.cat(pieces, dim=1), model(ids))

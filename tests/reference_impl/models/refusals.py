@@ -1,8 +1,10 @@
-"""Every model with every input that it can't take, in a process without checks of shapes, as a student runs it.
+"""Every model with every input that it can't take, in a process without checks of shapes, as a
+student runs it.
 
     python tests/reference_impl/models/refusals.py
 
-Prints a JSON object: for each case, the kind of error and its words, or what came back in place of one.
+Prints a JSON object: for each case, the kind of error and its words, or what came back in place of
+one.
 """
 
 import json

@@ -1,4 +1,6 @@
-"""RoBERTa, ALBERT, ELECTRA and DistilBERT against transformers, from tiny random configurations with the same weights."""
+"""RoBERTa, ALBERT, ELECTRA and DistilBERT against transformers, from tiny random configurations
+with the same weights.
+"""
 
 import pytest
 import torch

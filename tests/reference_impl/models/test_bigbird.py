@@ -32,7 +32,8 @@ SMALL = {
     "hidden_dropout_prob": 0.0,
     "attention_probs_dropout_prob": 0.0,
 }
-SPARSE = [  # lengths: not a multiple of the block, a last block of one token, padding of many blocks
+# lengths: not a multiple of the block, a last block of one token, padding of many blocks
+SPARSE = [
     ({"block_size": 4, "num_random_blocks": 1, "num_hidden_layers": 1}, [45, 33, 5]),
     (
         {

@@ -1,5 +1,8 @@
-"""ELMo. transformers has no class of it and its own library is no longer installable here, so each part has an oracle
-of its own: torch's conv1d, torch's LSTM with a projection, numbers worked by hand, and what must not depend on what.
+"""ELMo.
+
+transformers has no class of it and its own library is no longer installable here, so each part has
+an oracle of its own: torch's conv1d, torch's LSTM with a projection, numbers worked by hand, and
+what must not depend on what.
 """
 
 import pytest

@@ -1,4 +1,6 @@
-"""The parallel block against transformers' GPT-NeoX, from tiny random configurations with the same weights."""
+"""The parallel block against transformers' GPT-NeoX, from tiny random configurations with the same
+weights.
+"""
 
 import pytest
 import torch

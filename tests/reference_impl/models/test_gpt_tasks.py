@@ -134,7 +134,8 @@ def test_inputs_are_figure_1s():
 
 
 def test_the_loss_is_the_tasks_and_half_the_language_models():
-    # Two labels at 1/4 and 3/4; after token 0 come 1 at probability 1/8 and padding, which counts for nothing.
+    # Two labels at 1/4 and 3/4; after token 0 come 1 at probability 1/8 and padding, which counts
+    # for nothing.
     output = TaskOutput(
         torch.tensor([[1.0, 3.0]]).log(), torch.tensor([[[7.0, 1.0], [1.0, 9.0], [5.0, 5.0]]]).log()
     )

@@ -1,4 +1,6 @@
-"""LLaMA, Mistral, Qwen2 and Qwen3 against transformers, from tiny random configurations with the same weights."""
+"""LLaMA, Mistral, Qwen2 and Qwen3 against transformers, from tiny random configurations with the
+same weights.
+"""
 
 import pytest
 import torch

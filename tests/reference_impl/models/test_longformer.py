@@ -26,7 +26,9 @@ SMALL = {
     "max_position_embeddings": 302,
     "type_vocab_size": 1,
 }
-TINY = [  # settings, lengths, places of global tokens: the first, none, many in a window, padding (which is none)
+# settings, lengths, places of global tokens: the first, none, many in a window, padding (which is
+# none)
+TINY = [
     ({"attention_window": 4, "num_hidden_layers": 1}, [9, 4, 1], [[0], [7], [0, 3]]),
     (
         {

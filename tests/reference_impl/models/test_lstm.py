@@ -1,4 +1,6 @@
-"""The LSTM by hand against torch's: the same weights, then outputs, states and gradients in float64."""
+"""The LSTM by hand against torch's: the same weights, then outputs, states and gradients in
+float64.
+"""
 
 import pytest
 import torch
@@ -108,7 +110,8 @@ def test_a_projected_cell_is_torchs(parity, backward):
 
 
 def test_one_step_by_hand():
-    # Every gate is sigmoid(0) = 1/2 and the content tanh(ln 3) = 4/5: the cell goes from 1 to 1/2 + 2/5.
+    # Every gate is sigmoid(0) = 1/2 and the content tanh(ln 3) = 4/5: the cell goes from 1 to 1/2 +
+    # 2/5.
     cell = LSTMCell(1, 1)
     nn.init.zeros_(cell.recurrent.weight)
     nn.init.zeros_(cell.input.bias)

@@ -17,9 +17,10 @@ from reference_impl.models.ngram import (
 TEXTS = [[0, 1, 0, 2, 0, 1, 3], [1, 0, 2, 2, 3, 0, 1], [4, 0, 1, 0, 2]]
 EACH = pytest.mark.parametrize("kind", [NGram, AddK, JelinekMercer, AbsoluteDiscount, KneserNey])
 
-# nltk 3.10: lm.MLE, Lidstone(0.3), AbsoluteDiscountingInterpolated and KneserNeyInterpolated (discount 0.6), fitted on
-# TEXTS with "<s>" before each and the ids 0 to 6. nltk ends its recursion at tokens alone; for these numbers its
-# `unigram_score` was made to discount as well and to go on to the uniform distribution.
+# nltk 3.10: lm.MLE, Lidstone(0.3), AbsoluteDiscountingInterpolated and KneserNeyInterpolated
+# (discount 0.6), fitted on TEXTS with "<s>" before each and the ids 0 to 6. nltk ends its recursion
+# at tokens alone; for these numbers its `unigram_score` was made to discount as well and to go on
+# to the uniform distribution.
 NLTK = [
     (NGram, 2, {}, [0, 2], [1 / 3, 0, 1 / 3, 1 / 3, 0, 0, 0]),
     (NGram, 3, {}, [0, 1], [2 / 3, 0, 0, 1 / 3, 0, 0, 0]),
@@ -89,8 +90,8 @@ def test_one_tokens_probability_is_its_entry_in_the_distribution(kind):
 
 
 def test_kneser_ney_by_hand_counts_after_how_many_tokens_a_token_was_seen():
-    # 0 was seen after the start and after 1, the others after 0 only: 2, 1, 1 of 4, each lowered by 1/2; what is
-    # saved, 3 times 1/2 of 4, is spread over four tokens.
+    # 0 was seen after the start and after 1, the others after 0 only: 2, 1, 1 of 4, each lowered by
+    # 1/2; what is saved, 3 times 1/2 of 4, is spread over four tokens.
     model = KneserNey([[0, 1, 0, 2]], vocab_size=4, order=2, discount=0.5)
     alone = [1.5 / 4 + 1.5 / 16, 0.5 / 4 + 1.5 / 16, 0.5 / 4 + 1.5 / 16, 1.5 / 16]
     assert model.distribution([3]) == pytest.approx(alone, abs=1e-15)
@@ -119,13 +120,15 @@ def test_jelinek_mercer_by_hand():
 
 
 def test_the_discount_is_neys_estimate_from_runs_seen_once_and_twice():
-    # Tokens: 0 three times, 1 twice, 2 and 3 once, so 2 / (2 + 2 * 1). Pairs: (0, 1) twice, of six others each once.
+    # Tokens: 0 three times, 1 twice, 2 and 3 once, so 2 / (2 + 2 * 1). Pairs: (0, 1) twice, of six
+    # others each once.
     model = AbsoluteDiscount([[0, 1, 2, 0, 1, 3, 0]], vocab_size=4, order=2)
     assert model.discounts == [2 / 4, 5 / 7]
 
 
 def test_perplexity_and_bits_per_byte_by_hand():
-    # After 0: 1 or 2, half each. The start gives 0, 1 gives 0: certain. So 2 bits in 4 tokens, here in 8 bytes.
+    # After 0: 1 or 2, half each. The start gives 0, 1 gives 0: certain. So 2 bits in 4 tokens, here
+    # in 8 bytes.
     model = NGram([[0, 1, 0, 2]], vocab_size=3, order=2)
     assert model.perplexity([[0, 1, 0, 2]]) == pytest.approx(2 ** (2 / 4))
     assert model.bits_per_byte([[0, 1, 0, 2]], 8) == pytest.approx(2 / 8)

@@ -1,4 +1,6 @@
-"""A cut table of n-grams: with nothing cut it is Kneser-Ney, and whatever is cut it stays a distribution."""
+"""A cut table of n-grams: with nothing cut it is Kneser-Ney, and whatever is cut it stays a
+distribution.
+"""
 
 import numpy as np
 import pytest

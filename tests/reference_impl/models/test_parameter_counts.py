@@ -1,6 +1,7 @@
 """Parameters of published configurations, counted on the meta device, which allocates nothing.
 
-The numbers are the papers' tables, to the digits that they give, and exact counts that follow from the configurations.
+The numbers are the papers' tables, to the digits that they give, and exact counts that follow from
+the configurations.
 """
 
 from dataclasses import replace
@@ -102,13 +103,15 @@ def test_gpts_agree_with_what_is_told_to_its_last_digit(config, told, last_digit
 
 
 def test_gpt_2s_table_counts_too_few():
-    # Radford et al. 2019, table 2, says 117M, 345M, 762M, 1542M; the released models have more in each row.
+    # Radford et al. 2019, table 2, says 117M, 345M, 762M, 1542M; the released models have more in
+    # each row.
     told = {GPT2_SMALL: 117e6, GPT2_MEDIUM: 345e6, GPT2_LARGE: 762e6, GPT2_XL: 1542e6}
     assert all(0.01 < count(GPT, config) / number - 1 < 0.07 for config, number in told.items())
 
 
-# Brown et al. 2020, table 2.1, where two rows can't be as printed: 1.3B has 24 heads of 128 in a width of 2048 (16 are taken
-# here; their number changes no count), 13B a width of 5140 with 40 heads of 128 (5120 is taken).
+# Brown et al. 2020, table 2.1, where two rows can't be as printed: 1.3B has 24 heads of 128 in a
+# width of 2048 (16 are taken here; their number changes no count), 13B a width of 5140 with 40
+# heads of 128 (5120 is taken).
 GPT3_TABLE = [
     ("125M", 12, 768, 12),
     ("350M", 24, 1024, 16),
@@ -130,7 +133,8 @@ def test_every_row_of_gpt_3s_table_is_met(told, num_layers, hidden_size, num_hea
     assert abs(exact / number - 1) < 0.02
 
 
-# Touvron et al. 2023a, table 2, and 2023b, table 1; exact counts are those of the released checkpoints.
+# Touvron et al. 2023a, table 2, and 2023b, table 1; exact counts are those of the released
+# checkpoints.
 @pytest.mark.parametrize(
     "settings, told, exact",
     [
@@ -221,7 +225,8 @@ def test_the_transformer_has_what_its_table_tells(config, told):
             AlbertConfig(hidden_size=1024, num_layers=24, num_heads=16, intermediate_size=4096),
             18e6,
         ),
-        # Lan et al. 2020, table 1; for the last, the table's 235M is more than its configuration gives, the release says 223M
+        # Lan et al. 2020, table 1; for the last, the table's 235M is more than its configuration
+        # gives, the release says 223M
         (Albert, AlbertConfig(hidden_size=4096, num_heads=64, intermediate_size=16_384), 223e6),
         (Electra, ElectraConfig(), 14e6),  # Clark et al. 2020, table 1
         (DistilBert, DistilBertConfig(), 66e6),  # Sanh et al. 2019, table 3
@@ -299,5 +304,6 @@ def test_these_have_what_the_librarys_classes_have(
     ],
 )
 def test_backbones_have_what_deberta_3s_table_tells(model_class, config, told):
-    # "Backbone #Params(M)" in the card of microsoft/deberta-v3-large: all but the embeddings of words, to the last digit
+    # "Backbone #Params(M)" in the card of microsoft/deberta-v3-large: all but the embeddings of
+    # words, to the last digit
     assert abs(count(model_class, config) - config.vocab_size * config.hidden_size - told) < 1e6

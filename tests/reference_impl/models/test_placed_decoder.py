@@ -1,4 +1,6 @@
-"""Decoders that differ in their positions only: against GPT, which is tested against transformers, and by what each kind sees."""
+"""Decoders that differ in their positions only: against GPT, which is tested against transformers,
+and by what each kind sees.
+"""
 
 import dataclasses
 

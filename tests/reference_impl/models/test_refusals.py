@@ -1,4 +1,6 @@
-"""What a model can't take is refused in words, where nothing else looks at shapes: each case runs in a plain process."""
+"""What a model can't take is refused in words, where nothing else looks at shapes: each case runs
+in a plain process.
+"""
 
 import json
 import subprocess

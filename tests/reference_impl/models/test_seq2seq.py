@@ -1,4 +1,6 @@
-"""The encoder-decoder with attention, step by step by torch's own operators, and what must not matter to it."""
+"""The encoder-decoder with attention, step by step by torch's own operators, and what must not
+matter to it.
+"""
 
 import pytest
 import torch
@@ -37,7 +39,9 @@ def made(settings):
 
 
 def torchs_logits(model, source, lengths, target):
-    """The paper's equations with torch's LSTM, its cell and plain matrix products, row by row, without padding."""
+    """The paper's equations with torch's LSTM, its cell and plain matrix products, row by row,
+    without padding.
+    """
 
     def load(module, cells):
         state = {}
@@ -111,7 +115,8 @@ def test_logits_loss_and_gradients_are_those_of_the_papers_equations(
 
 
 def test_attention_by_hand():
-    # tanh(ln 2 + 0) = 3/5 and tanh(ln 2 - ln 2) = 0; times 5/3 ln 3 gives scores of ln 3 and 0: weights 3/4, 1/4.
+    # tanh(ln 2 + 0) = 3/5 and tanh(ln 2 - ln 2) = 0; times 5/3 ln 3 gives scores of ln 3 and 0:
+    # weights 3/4, 1/4.
     attention = AdditiveAttention(1, 1, 1)
     with torch.no_grad():
         attention.query.weight.fill_(1)

@@ -91,7 +91,9 @@ def wide(in_double):
 
 
 def a_library_model(settings):
-    """The library ties the output layer to the embedding whatever the configuration; released 1.1 files untie it."""
+    """The library ties the output layer to the embedding whatever the configuration; released 1.1
+    files untie it.
+    """
     model = transformers.T5ForConditionalGeneration(
         transformers.T5Config(**settings, decoder_start_token_id=0)
     )

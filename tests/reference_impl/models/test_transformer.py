@@ -47,7 +47,9 @@ EACH = pytest.mark.parametrize("norm_first", [False, True])
 
 
 def attention_weights(name, attention):
-    """Our four projections under the names of torch's attention, which keeps queries, keys and values in one."""
+    """Our four projections under the names of torch's attention, which keeps queries, keys and
+    values in one.
+    """
     parts = (attention.query, attention.key, attention.value)
     return {
         f"{name}.in_proj_weight": torch.cat([part.weight for part in parts]),

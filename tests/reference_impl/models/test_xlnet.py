@@ -1,4 +1,6 @@
-"""XLNet against transformers, from tiny random configurations with the same weights; what each stream sees by hand."""
+"""XLNet against transformers, from tiny random configurations with the same weights; what each
+stream sees by hand.
+"""
 
 import pytest
 import torch

@@ -1,4 +1,6 @@
-"""Soft targets by hand, the triple loss from torch's own losses, layers from transformers' hidden states and scores."""
+"""Soft targets by hand, the triple loss from torch's own losses, layers from transformers' hidden
+states and scores.
+"""
 
 import dataclasses
 import math

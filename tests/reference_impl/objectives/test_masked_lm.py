@@ -15,7 +15,9 @@ ROWS = [[CLS, *range(4, 34), SEP, *range(10, 20), SEP], [CLS, *range(7, 40), SEP
 
 
 def near(found, share, draws):
-    """Within four standard deviations of a binomial: by chance a test with a fixed seed would fail once in 16,000."""
+    """Within four standard deviations of a binomial: by chance a test with a fixed seed would fail
+    once in 16,000.
+    """
     return abs(found - share) < 4 * (share * (1 - share) / draws) ** 0.5
 
 

@@ -1,4 +1,6 @@
-"""Sentence pairs by their construction and counted; the joint loss against BERT's and ALBERT's in transformers."""
+"""Sentence pairs by their construction and counted; the joint loss against BERT's and ALBERT's in
+transformers.
+"""
 
 import pytest
 import torch

@@ -1,4 +1,6 @@
-"""Orders by hand and counted; the loss and what each place may see with XLNetLMHeadModel of transformers."""
+"""Orders by hand and counted; the loss and what each place may see with XLNetLMHeadModel of
+transformers.
+"""
 
 import pytest
 import torch

@@ -48,7 +48,8 @@ def test_the_score_comes_at_the_answers_last_token_and_the_penalty_at_each():
 
 
 def test_advantages_are_the_recursion_by_hand():
-    # answer at places 1 to 3; errors: 1 + 0.5 * 4 - 2 = 1, 0 + 0.5 * 6 - 4 = -1, 8 - 6 = 2 (nothing follows)
+    # answer at places 1 to 3; errors: 1 + 0.5 * 4 - 2 = 1, 0 + 0.5 * 6 - 4 = -1, 8 - 6 = 2 (nothing
+    # follows)
     mask = torch.tensor([[False, True, True, True, False]])
     found, returns = advantages(
         row(0, 1, 0, 8, 0), row(9, 2, 4, 6, 9), mask, discount=0.5, decay=0.5

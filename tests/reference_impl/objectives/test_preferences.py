@@ -1,4 +1,6 @@
-"""Log-probabilities, reward models and DPO: by hand, against torch, and gradients by differences in float64."""
+"""Log-probabilities, reward models and DPO: by hand, against torch, and gradients by differences in
+float64.
+"""
 
 import math
 

@@ -1,4 +1,6 @@
-"""Spans against T5's own formulas and numbers; the loss against T5ForConditionalGeneration in transformers."""
+"""Spans against T5's own formulas and numbers; the loss against T5ForConditionalGeneration in
+transformers.
+"""
 
 import pytest
 import torch
@@ -34,7 +36,8 @@ def test_15_percent_are_lost_in_spans_of_3_and_every_kept_and_lost_span_has_a_to
     assert (starts == 5).all()
     assert not lost[:, 0].any()
     assert lost[:, -1].all()
-    # all compositions of 15 into 5 are equally likely: a first span of one token has C(13, 3) of C(14, 4) of them
+    # all compositions of 15 into 5 are equally likely: a first span of one token has C(13, 3) of
+    # C(14, 4) of them
     first = lost.int().argmax(1)
     single = (~lost[torch.arange(3000), first + 1]).float().mean().item()
     assert abs(single - 286 / 1001) < 4 * (0.2857 * 0.7143 / 3000) ** 0.5

@@ -1,6 +1,8 @@
-"""The component chains of published tokenizers, built in `tokenizers` with small vocabularies of our own.
+"""The component chains of published tokenizers, built in `tokenizers` with small vocabularies of
+our own.
 
-Each function gives the chain that the family's published tokenizer.json has. The vocabularies are trained once.
+Each function gives the chain that the family's published tokenizer.json has. The vocabularies are
+trained once.
 """
 
 import functools

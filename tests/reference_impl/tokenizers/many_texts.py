@@ -67,7 +67,9 @@ SURROGATES = ["\ud800", "\udfff", "\ud83d\ude00", "\ude00\ud83d", "a\ud83d\ude00
 def texts_of_all_kinds(
     number: int, specials: tuple[str, ...] = (), seed: int = 2026, surrogates: bool = True
 ) -> list[str]:
-    """Phrases in their normal forms, mixed with noise from all scripts, spaces, controls and special tokens."""
+    """Phrases in their normal forms, mixed with noise from all scripts, spaces, controls and
+    special tokens.
+    """
     rng = random.Random(seed)
     old = [
         c

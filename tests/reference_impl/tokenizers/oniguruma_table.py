@@ -1,8 +1,10 @@
-r"""Which characters Oniguruma counts to each of its classes, asked of the installed `tokenizers` for all code points.
+r"""Which characters Oniguruma counts to each of its classes, asked of the installed `tokenizers`
+for all code points.
 
     python -m tests.reference_impl.tokenizers.oniguruma_table
 
-writes reference_impl/tokenizers/oniguruma_classes.json anew; `test_oniguruma.py` compares the file with what is asked.
+writes reference_impl/tokenizers/oniguruma_classes.json anew; `test_oniguruma.py` compares the file
+with what is asked.
 """
 
 import json
@@ -35,7 +37,9 @@ def taken(expression: str) -> set[int]:
 
 
 def written(codes: set[int]) -> str:
-    """Runs of code points, each as how many are left out before it and how many it has, hexadecimal."""
+    """Runs of code points, each as how many are left out before it and how many it has,
+    hexadecimal.
+    """
     words, done = [], 0
     for _, run in groupby(enumerate(sorted(codes)), lambda pair: pair[1] - pair[0]):
         run = [code for _, code in run]

@@ -11,7 +11,8 @@ from transformers.models.canine.modeling_canine import CanineEmbeddings
 from reference_impl.tokenizers import byte_models as bm  # noqa: E402
 from reference_impl.tokenizers.vocabulary import TokenizerError  # noqa: E402
 
-# Tokens of the libraries themselves are cut out of a text before it is read; the functions here read plain text.
+# Tokens of the libraries themselves are cut out of a text before it is read; the functions here
+# read plain text.
 plain = st.text(st.characters(exclude_categories=["Cs", "Co"], exclude_characters="<"), max_size=40)
 
 

@@ -1,4 +1,6 @@
-"""Every component of the installed `tokenizers`, with each of its settings: the same as there, or refused by name."""
+"""Every component of the installed `tokenizers`, with each of its settings: the same as there, or
+refused by name.
+"""
 
 import json
 
@@ -97,7 +99,10 @@ def name_of(component):
 
 
 def plain():
-    """A tokenizer that cuts any text, to put components into. `tokenizers` shows unknown characters as they are."""
+    """A tokenizer that cuts any text, to put components into.
+
+    `tokenizers` shows unknown characters as they are.
+    """
     return unigram(["<unk>", "<s>"])
 
 

@@ -22,7 +22,9 @@ FIELDS = {
 
 
 def check_against(library, texts, path):
-    """Encode every text, some with another beside it, decode its ids, both ways of treating special tokens."""
+    """Encode every text, some with another beside it, decode its ids, both ways of treating special
+    tokens.
+    """
     library.save(str(path))
     ours, rng = tokenizer_json.load(path), random.Random(0)
     for text in texts:

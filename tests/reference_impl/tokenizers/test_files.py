@@ -1,4 +1,6 @@
-"""Files of published tokenizers: what is written is read again, by us and by the libraries; what is broken is named."""
+"""Files of published tokenizers: what is written is read again, by us and by the libraries; what is
+broken is named.
+"""
 
 import base64
 import json

@@ -1,4 +1,6 @@
-"""The vocabularies of published models, as set-up fetched them, against the libraries that the models use."""
+"""The vocabularies of published models, as set-up fetched them, against the libraries that the
+models use.
+"""
 
 import json
 import random
@@ -21,7 +23,9 @@ CHANGED = (
 
 @pytest.fixture(scope="module")
 def texts(awkward, code):
-    """Awkward texts, code, verses, and noise from all characters that are old enough for every library's tables."""
+    """Awkward texts, code, verses, and noise from all characters that are old enough for every
+    library's tables.
+    """
     rng = random.Random(20261121)
     characters = [
         c

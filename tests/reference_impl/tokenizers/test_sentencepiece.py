@@ -1,4 +1,6 @@
-"""SentencePiece models against the `sentencepiece` library, which also trains the models and reads what we write."""
+"""SentencePiece models against the `sentencepiece` library, which also trains the models and reads
+what we write.
+"""
 
 import io
 import random
@@ -103,8 +105,9 @@ def test_places_are_those_of_the_library_where_it_gives_them(pair, awkward):
         found = [(piece.start, piece.end) for piece in ours.tokenize(text)]
         assert len(found) == len(expected)
         if text.isascii() and text and not text[0].isspace():
-            # The library gives all bytes of one character but the last the place before it; and so its places of
-            # spaces and of characters that were taken apart differ from ours, which name the whole character.
+            # The library gives all bytes of one character but the last the place before it; and so
+            # its places of spaces and of characters that were taken apart differ from ours, which
+            # name the whole character.
             inside = [(f, e) for f, e in zip(found, expected) if e[0] != e[1]]
             assert all(f == e for f, e in inside), text
 

@@ -30,7 +30,8 @@ def weighed(words):
 
 
 def plain_model(pieces):
-    # The unknown token takes the lowest score, so that it does not lower that of unknown characters.
+    # The unknown token takes the lowest score, so that it does not lower that of unknown
+    # characters.
     return Unigram([("<unk>", min(pieces.values())), *pieces.items()])
 
 
@@ -49,7 +50,8 @@ def library_pieces(text, vocab_size):
 def test_seeds_go_on_in_two_ways_and_weigh_count_times_length():
     pieces = training.seed_pieces(training.Substrings({"abab": 1, "abc": 2}, 16), 100)
     weights = {piece: round(math.exp(score) * 16) for piece, score in pieces.items()}
-    # "ab" stands three times in different words, before "a", before "c" and at the end; "ba" goes on in one way only.
+    # "ab" stands three times in different words, before "a", before "c" and at the end; "ba" goes
+    # on in one way only.
     assert weights == {"b": 4, "a": 4, "c": 2, "ab": 6}
     assert list(pieces)[:3] == ["b", "a", "c"]
 
@@ -135,7 +137,8 @@ def test_without_pruning_the_pieces_and_scores_are_those_of_tokenizers(code):
     theirs = library_pieces(text, 100_000)
     mine = dict(zip(ours.vocabulary.tokens, ours.scores))
     assert set(mine) == set(theirs)
-    # Characters that EM dropped come back a little above the lowest score; the library puts them in any order.
+    # Characters that EM dropped come back a little above the lowest score; the library puts them in
+    # any order.
     learned = [piece for piece in mine if mine[piece] > min(mine.values()) + 0.01]
     assert len(learned) > 300
     assert np.allclose(

@@ -1,4 +1,6 @@
-"""WordPiece: cutting against `tokenizers`, training against a plain search and against `tokenizers`' trainer."""
+"""WordPiece: cutting against `tokenizers`, training against a plain search and against
+`tokenizers`' trainer.
+"""
 
 import random
 from collections import Counter
@@ -148,7 +150,8 @@ def test_likelihood_prefers_a_pair_that_belongs_together_and_frequency_the_frequ
         score: train_wordpiece(words, 16, score=score).vocabulary.tokens[-1]
         for score in ("likelihood", "frequency")
     }
-    # count(qu) / (count(q) count(##u)) = 3 / 9; of t and ##h: 80 / (120 x 80). The most frequent pair is t, ##h.
+    # count(qu) / (count(q) count(##u)) = 3 / 9; of t and ##h: 80 / (120 x 80). The most frequent
+    # pair is t, ##h.
     assert first == {"likelihood": "qu", "frequency": "th"}
 
 
@@ -182,9 +185,10 @@ def test_training_by_frequency_learns_the_pieces_of_tokenizers(code):
     words = Counter(split(BERT, code.lower()))
     ours = train_wordpiece(words, 5000, score="frequency", min_count=25)
     library = library_trained_on([code], vocab_size=5000, min_frequency=25)
-    # Neighbouring pairs inside a rare word tie: (b, ##a) and (##a, ##n) of "ban". The library breaks ties by the ids of
-    # "##" characters, whose order changes from run to run: it differs from itself by a few pieces too. A smallest count in
-    # place of a vocabulary size keeps ties from deciding what is cut off.
+    # Neighbouring pairs inside a rare word tie: (b, ##a) and (##a, ##n) of "ban". The library
+    # breaks ties by the ids of "##" characters, whose order changes from run to run: it differs
+    # from itself by a few pieces too. A smallest count in place of a vocabulary size keeps ties
+    # from deciding what is cut off.
     assert len(set(ours.vocabulary) ^ set(library.get_vocab())) <= 0.02 * len(ours.vocabulary)
     assert 300 < len(ours.vocabulary) < 5000
     assert ours.vocabulary.tokens[:5] == list(BERT_SPECIALS)

@@ -1,9 +1,11 @@
-"""Train once undisturbed; then, for each place, kill a training there by SIGKILL and start it again.
+"""Train once undisturbed; then, for each place, kill a training there by SIGKILL and start it
+again.
 
     python killed_training.py FOLDER
 
-Each start is a process of its own, forked so that torch is imported once. Prints a line for each place: which, how many
-checkpoints had been left behind, and whether the final weights and optimiser are the undisturbed ones, bit for bit.
+Each start is a process of its own, forked so that torch is imported once. Prints a line for each
+place: which, how many checkpoints had been left behind, and whether the final weights and optimiser
+are the undisturbed ones, bit for bit.
 """
 
 import os

@@ -1,4 +1,5 @@
-"""The small training, with DDP and with FSDP2, under torchrun: what each gave, for the test to compare.
+"""The small training, with DDP and with FSDP2, under torchrun: what each gave, for the test to
+compare.
 
 torchrun --nproc-per-node 2 shared_training.py FOLDER
 """

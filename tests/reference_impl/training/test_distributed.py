@@ -1,4 +1,6 @@
-"""Two processes under torchrun train as one: the same losses, norms and weights, with dropout and ragged counts."""
+"""Two processes under torchrun train as one: the same losses, norms and weights, with dropout and
+ragged counts.
+"""
 
 import json
 

@@ -1,4 +1,6 @@
-"""Each head learns a small task whose truth is known, and does not with its body frozen at random numbers."""
+"""Each head learns a small task whose truth is known, and does not with its body frozen at random
+numbers.
+"""
 
 from dataclasses import replace
 from types import SimpleNamespace

@@ -1,4 +1,6 @@
-"""What is written is read back: CSV by the csv module, events by TensorBoard's own reader; lines and bar on stderr."""
+"""What is written is read back: CSV by the csv module, events by TensorBoard's own reader; lines
+and bar on stderr.
+"""
 
 import csv
 import sys

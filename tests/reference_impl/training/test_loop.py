@@ -1,4 +1,6 @@
-"""The loop against a hand-written one, accumulation against one big batch, autocast, evaluation, refusals."""
+"""The loop against a hand-written one, accumulation against one big batch, autocast, evaluation,
+refusals.
+"""
 
 import re
 

@@ -1,4 +1,5 @@
-"""The committed records of bench/trained say what the course claims of its trained models; each script explains itself.
+"""The committed records of bench/trained say what the course claims of its trained models; each
+script explains itself.
 
 Nothing is trained here: a record is made by its script and committed.
 """

@@ -1,4 +1,6 @@
-"""One small training, for the tests and for the programs that they start: ragged texts, dropout, float64."""
+"""One small training, for the tests and for the programs that they start: ragged texts, dropout,
+float64.
+"""
 
 import torch
 

@@ -1,4 +1,6 @@
-"""GGUF files, made with the `gguf` package's writer or by hand, byte for byte; the real models, read once."""
+"""GGUF files, made with the `gguf` package's writer or by hand, byte for byte; the real models,
+read once.
+"""
 
 import struct
 
@@ -32,7 +34,9 @@ def gguf_bytes(
     content=b"",
     alignment=32,
 ) -> bytes:
-    """A file: `values` are (name, type, bytes), `tensors` (name, sizes, type, offset), each taken as it is."""
+    """A file: `values` are (name, type, bytes), `tensors` (name, sizes, type, offset), each taken
+    as it is.
+    """
     head = magic + struct.pack(
         "<IQQ",
         version,
@@ -48,7 +52,10 @@ def gguf_bytes(
 
 @pytest.fixture(scope="session")
 def write_llama(tmp_path_factory):
-    """Write a tiny transformers LLaMA as llama.cpp's converter does: its names, q and k permuted. Gives the path."""
+    """Write a tiny transformers LLaMA as llama.cpp's converter does: its names, q and k permuted.
+
+    Gives the path.
+    """
 
     def permuted(weight, heads):
         # As in llama.cpp's convert_hf_to_gguf.py, LlamaModel.permute.

@@ -1,4 +1,6 @@
-"""All readers of weights on files that are cut, changed and lie: WeightsError or the tensors, and no memory taken."""
+"""All readers of weights on files that are cut, changed and lie: WeightsError or the tensors, and
+no memory taken.
+"""
 
 import io
 import json
@@ -64,7 +66,10 @@ FORMATS = {
 
 
 def outcome(read, path, content):
-    """What reading gives: the tensors or None. Another exception than WeightsError goes through and fails the test."""
+    """What reading gives: the tensors or None.
+
+    Another exception than WeightsError goes through and fails the test.
+    """
     path.write_bytes(content)
     try:
         return read(path)
@@ -218,7 +223,9 @@ LIES = {
 
 
 def test_lies_about_sizes_take_no_memory(tmp_path):
-    """In a process that may take 300 MB more than it has: an attempt at a lie's gigabytes would be an error there."""
+    """In a process that may take 300 MB more than it has: an attempt at a lie's gigabytes would be
+    an error there.
+    """
     bomb = io.BytesIO()
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("archive/data.pkl", b"\0" * 400_000_000)

@@ -1,5 +1,6 @@
-"""Files are refused by default: every key of a published configuration is read, held to one value, or known to change
-no number, and what a file leaves out is what the library takes for it."""
+"""Files are refused by default: every key of a published configuration is read, held to one value,
+or known to change no number, and what a file leaves out is what the library takes for it.
+"""
 
 import dataclasses
 import json
@@ -51,7 +52,8 @@ CONFIGS = {
     "ModernBert": modernbert.ModernBertConfig,
 }
 EACH = pytest.mark.parametrize("name", CONFIGS)
-# A DeBERTa that says nothing of its positions has absolute ones, which are not built: the released ones all say it.
+# A DeBERTa that says nothing of its positions has absolute ones, which are not built: the released
+# ones all say it.
 NEEDED = {
     "Deberta": {
         "relative_attention": True,

@@ -1,4 +1,6 @@
-"""GGUF: numbers against the `gguf` package and by hand, the table, and what a damaged header is told."""
+"""GGUF: numbers against the `gguf` package and by hand, the table, and what a damaged header is
+told.
+"""
 
 import struct
 
@@ -44,11 +46,13 @@ def test_numbers_are_those_of_the_gguf_package_bit_for_bit(tmp_path, type_):
 @pytest.mark.parametrize(
     "type_, block, numbers",
     [
-        # Scale 0.5, minimum -1, first byte 0x73: 0.5 * 3 - 1 and, sixteen later, 0.5 * 7 - 1; all other bytes 0x00.
+        # Scale 0.5, minimum -1, first byte 0x73: 0.5 * 3 - 1 and, sixteen later, 0.5 * 7 - 1; all
+        # other bytes 0x00.
         (3, struct.pack("<ee16B", 0.5, -1, 0x73, *[0] * 15), [0.5, *[-1] * 15, 2.5, *[-1] * 15]),
         # Scale 2: (3 - 8) * 2 and (7 - 8) * 2; the others (8 - 8) * 2.
         (2, struct.pack("<e16B", 2, 0x73, *[0x88] * 15), [-10, *[0] * 15, -2, *[0] * 15]),
-        # Scales 1 and 2; the first small block has s = 3, m = 1, the fifth s = 16 + 2 (its upper bits in byte 0): first q 5 and 7.
+        # Scales 1 and 2; the first small block has s = 3, m = 1, the fifth s = 16 + 2 (its upper
+        # bits in byte 0): first q 5 and 7.
         (
             12,
             struct.pack(

@@ -1,4 +1,6 @@
-"""LLaMA from GGUF: a tiny one against the transformers model it was written from, SmolLM2 against transformers."""
+"""LLaMA from GGUF: a tiny one against the transformers model it was written from, SmolLM2 against
+transformers.
+"""
 
 import gguf
 import numpy as np
@@ -150,7 +152,8 @@ def test_a_file_of_values_alone_is_no_model(tmp_path):
 
 @pytest.fixture(scope="session")
 def their_smollm2(their_smollm2_file):
-    """transformers' LLaMA with the numbers, names and un-permutation of the gguf package and of transformers.
+    """transformers' LLaMA with the numbers, names and un-permutation of the gguf package and of
+    transformers.
 
     As `from_pretrained(gguf_file=...)` does it, part for part, without the minute that it takes.
     """
@@ -242,7 +245,8 @@ def test_smollm2_writes_the_greedy_text_of_transformers(
         eos_token_id=None,
         pad_token_id=2,
     )[:, longest:]
-    # Given the text up to each token, ours must choose the next: the same as generating, in one forward pass.
+    # Given the text up to each token, ours must choose the next: the same as generating, in one
+    # forward pass.
     whole = torch.cat([ids, theirs], 1)
     positions = (
         torch.cat([mask, torch.ones_like(theirs, dtype=torch.bool)], 1).cumsum(1) - 1

@@ -1,4 +1,6 @@
-"""Quantising: the plain types bit for bit as the `gguf` package does it, the K types by its reader and by what may be lost."""
+"""Quantising: the plain types bit for bit as the `gguf` package does it, the K types by its reader
+and by what may be lost.
+"""
 
 import gguf
 import numpy as np
@@ -13,7 +15,9 @@ KINDS = {name: gguf.GGMLQuantizationType[name] for name in TYPES}
 
 
 def numbers(seed: int = 0) -> np.ndarray:
-    """Rows of very different sizes, of one sign, of ties, of halves, of zeros, and of one number that is far away."""
+    """Rows of very different sizes, of one sign, of ties, of halves, of zeros, and of one number
+    that is far away.
+    """
     draw = np.random.default_rng(seed)
     x = draw.standard_normal((12, 512)) * np.exp(3 * draw.standard_normal((12, 1)))
     x[1], x[2], x[3], x[4], x[5] = (
@@ -70,7 +74,9 @@ def test_any_block_of_a_k_type_is_read_as_the_gguf_package_reads_it(name):
     ],
 )
 def test_no_number_is_farther_off_than_its_step_allows(name, worst):
-    """In shares of the range of 32 numbers: half a step, and what float16 does to 127 of them; a whole one where one sign reaches 7 only; the K types' scales are rounded, too."""
+    """In shares of the range of 32 numbers: half a step, and what float16 does to 127 of them; a
+    whole one where one sign reaches 7 only; the K types' scales are rounded, too.
+    """
     x = np.random.default_rng(1).standard_normal((64, 512)).astype(np.float32)
     off = np.abs(through(torch.from_numpy(x), name).numpy() - x).reshape(-1, 32)
     small = x.reshape(-1, 32)

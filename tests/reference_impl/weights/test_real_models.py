@@ -1,4 +1,6 @@
-"""MiniLM in our BERT, SmolLM2's vocabulary in our tokenizer: the same vectors and ids as the libraries give."""
+"""MiniLM in our BERT, SmolLM2's vocabulary in our tokenizer: the same vectors and ids as the
+libraries give.
+"""
 
 import pytest
 import tokenizers
@@ -78,7 +80,8 @@ def test_minilm_cut_into_shards_is_the_same_model_and_from_torchs_own_file_too(m
     (tmp_path / "wrong" / "model.safetensors").symlink_to(
         corpora.path("minilm") / "model.safetensors"
     )
-    # 12 million squared would be 576 TB a matrix: refused by the shapes, before anything is allocated.
+    # 12 million squared would be 576 TB a matrix: refused by the shapes, before anything is
+    # allocated.
     with pytest.raises(WeightsError, match="in the checkpoint but"):
         Bert.from_pretrained(tmp_path / "wrong")
 

@@ -1,4 +1,6 @@
-"""More than there is: memory, processes, threads, disk, files, descriptors, output, answers; and calls that never end."""
+"""More than there is: memory, processes, threads, disk, files, descriptors, output, answers; and
+calls that never end.
+"""
 
 from tests.autograder.grading.attacks.attack import Attack
 

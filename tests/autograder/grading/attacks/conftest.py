@@ -1,4 +1,6 @@
-"""A small assignment that is attacked, what a machine has to lose beside it, and how all of that looks from outside."""
+"""A small assignment that is attacked, what a machine has to lose beside it, and how all of that
+looks from outside.
+"""
 
 import ctypes
 import hashlib
@@ -60,7 +62,10 @@ def _solutions() -> str:
 
 
 def _declare() -> None:
-    """Three exercises: with a number, a tensor and one of our functions. Each asks what cannot be known beforehand."""
+    """Three exercises: with a number, a tensor and one of our functions.
+
+    Each asks what cannot be known beforehand.
+    """
     import torch
 
     double = exercise("91.double", function="double", points=3)
@@ -124,7 +129,9 @@ def attacked(attacked_folder) -> Assignment:
 
 @pytest.fixture(scope="session")
 def notebook() -> Callable[..., bytes]:
-    """Makes a notebook as a student hands it in: one function's cell is theirs, the others are as they were."""
+    """Makes a notebook as a student hands it in: one function's cell is theirs, the others are as
+    they were.
+    """
 
     def make(source: str = "def double(x):\n    return x + x", function: str = "double") -> bytes:
         cells = []
@@ -176,7 +183,9 @@ def snapshot(course: Path, submitted: Path, honest: list[str]) -> Snapshot:
 
 
 def _files(course: Path, submitted: Path, honest: list[str]) -> dict[str, str]:
-    """Hashes of all that was handed in, of what the honest have in the course's folder and of the grader's own code; names elsewhere."""
+    """Hashes of all that was handed in, of what the honest have in the course's folder and of the
+    grader's own code; names elsewhere.
+    """
     found = {}
     for folder in (
         submitted,
@@ -247,7 +256,9 @@ def end_those_that_were_left(before: Snapshot) -> None:
 
 
 def _sockets() -> set[str]:
-    """Sockets of this machine, and System V memory, whose owner is one of the users that only sandboxes have."""
+    """Sockets of this machine, and System V memory, whose owner is one of the users that only
+    sandboxes have.
+    """
     found = set()
     for name in ("tcp", "tcp6", "udp", "udp6", "raw", "raw6"):
         lines = (

@@ -1,4 +1,6 @@
-"""Odd files: archives, metadata that claims, markup that acts, names that mean something to a program, text that costs."""
+"""Odd files: archives, metadata that claims, markup that acts, names that mean something to a
+program, text that costs.
+"""
 
 import io
 import json
@@ -466,7 +468,10 @@ COSTLY_TEXT = [
 
 
 def special_files(student: str) -> Attack:
-    """Files that are none: a pipe, a link, a folder in the notebook's place. They are made where the class lies."""
+    """Files that are none: a pipe, a link, a folder in the notebook's place.
+
+    They are made where the class lies.
+    """
     return Attack(student, says=HUMAN, entry=lambda make: {f"{NAME}/{FILE}": b""})
 
 

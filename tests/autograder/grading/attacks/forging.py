@@ -1,4 +1,6 @@
-"""Points without work: forged results, objects that equal everything, libraries that were changed underneath the check."""
+"""Points without work: forged results, objects that equal everything, libraries that were changed
+underneath the check.
+"""
 
 from tests.autograder.grading.attacks.attack import NOT_DOUBLE, Attack
 

@@ -1,4 +1,6 @@
-"""Inside one's own interpreter: hooks that see or change what runs there, and walks to the objects of whoever asks."""
+"""Inside one's own interpreter: hooks that see or change what runs there, and walks to the objects
+of whoever asks.
+"""
 
 from tests.autograder.grading.attacks.attack import Attack
 

@@ -1,4 +1,6 @@
-"""What lies on the machine that grades: answers, others' work, secrets, /proc, and every place that could be written to."""
+"""What lies on the machine that grades: answers, others' work, secrets, /proc, and every place that
+could be written to.
+"""
 
 from tests.autograder.grading.attacks.attack import Attack
 

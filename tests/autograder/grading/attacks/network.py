@@ -1,4 +1,6 @@
-"""A way out or in: sockets of every family, names to look up, programs that fetch, calls that go around the filter."""
+"""A way out or in: sockets of every family, names to look up, programs that fetch, calls that go
+around the filter.
+"""
 
 from tests.autograder.grading.attacks.attack import NOT_DOUBLE, Attack
 

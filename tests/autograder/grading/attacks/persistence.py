@@ -1,4 +1,5 @@
-"""From one submission to the next in the same warm worker: each of these leaves a word, and looks for that of the one before.
+"""From one submission to the next in the same warm worker: each of these leaves a word, and looks
+for that of the one before.
 
 Three students hand each in, and two workers take them: one of the workers meets it twice.
 """

@@ -31,7 +31,9 @@ EACH = """
 
 
 def row(attack: Attack, verdicts: Sequence[Verdict], said: str) -> dict:
-    """One attack's line; `said` is all that its verdict says, of which the part is kept that was expected."""
+    """One attack's line; `said` is all that its verdict says, of which the part is kept that was
+    expected.
+    """
     wanted = (attack.says,) if isinstance(attack.says, str) else attack.says
     found = next((one for one in wanted if one in said), "")
     line = next((line for line in said.splitlines() if found and found in line), "")

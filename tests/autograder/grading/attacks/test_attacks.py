@@ -1,8 +1,9 @@
-"""A class of attackers, graded by the command: nobody gains a point, nothing is touched, the batch ends, each verdict says why.
+"""A class of attackers, graded by the command: nobody gains a point, nothing is touched, the batch
+ends, each verdict says why.
 
-An attack that gets through answers rightly, and the checks ask what cannot be guessed: so any point shows. What the attackers
-could touch is looked at before and after. Two attacks of each family run every time; all of them belong to `make test-slow`, and
-`bench/attacks.py` keeps what came of them.
+An attack that gets through answers rightly, and the checks ask what cannot be guessed: so any point
+shows. What the attackers could touch is looked at before and after. Two attacks of each family run
+every time; all of them belong to `make test-slow`, and `bench/attacks.py` keeps what came of them.
 """
 
 import csv
@@ -109,7 +110,9 @@ def bait():
     ],
 )
 def attacked_class(request, attacked, notebook, new_root, bait, tmp_path_factory):
-    """The class after the attack, with what was there before and what is there after; and the attacks."""
+    """The class after the attack, with what was there before and what is there after; and the
+    attacks.
+    """
     folder = tmp_path_factory.mktemp("attacked-class")
     graded = Class(folder, new_root(folder / "course"), bait, notebook)
     graded.attacks = request.param()

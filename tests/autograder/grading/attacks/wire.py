@@ -1,4 +1,6 @@
-"""On the pipe itself: frames that lie, answers to other questions, and misuse of the functions that a check hands over."""
+"""On the pipe itself: frames that lie, answers to other questions, and misuse of the functions that
+a check hands over.
+"""
 
 from tests.autograder.grading.attacks.attack import Attack
 

@@ -1,10 +1,12 @@
 """The kernels themselves, in Triton's interpreter or compiled on a GPU, against float64.
 
-Collected only where a kernel can run: with TRITON_INTERPRET=1 set before Python starts (`test_interpreted` one folder
-up starts such a process), or with a GPU, where the same tests run compiled and bfloat16 is added.
+Collected only where a kernel can run: with TRITON_INTERPRET=1 set before Python starts
+(`test_interpreted` one folder up starts such a process), or with a GPU, where the same tests run
+compiled and bfloat16 is added.
 
-Every tensor that a kernel allocates lies between canaries and begins as NaN; inputs lie between bands of NaN. A load
-past an input's end then spoils the result, a store past an output's end is found, an element left out is a NaN.
+Every tensor that a kernel allocates lies between canaries and begins as NaN; inputs lie between
+bands of NaN. A load past an input's end then spoils the result, a store past an output's end is
+found, an element left out is a NaN.
 """
 
 import itertools
@@ -29,7 +31,9 @@ allocate = torch.empty  # the original, for what is not a kernel's
 
 
 def banded(shape, strides, dtype, band):
-    """A view of this shape and these strides in the middle of a longer buffer that is filled with `band`."""
+    """A view of this shape and these strides in the middle of a longer buffer that is filled with
+    `band`.
+    """
     extent = (
         1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
         if 0 not in shape
@@ -75,7 +79,10 @@ def kernel():
     generator = torch.Generator().manual_seed(0)
 
     def guard(x, order=None, gap=0):
-        """A copy of x between bands of NaN. `order` lays dimensions out as a permutation, `gap` widens the last."""
+        """A copy of x between bands of NaN.
+
+        `order` lays dimensions out as a permutation, `gap` widens the last.
+        """
         order = range(x.ndim) if order is None else order
         laid_out = [x.shape[d] for d in order]
         laid_out[-1] += gap
@@ -87,7 +94,9 @@ def kernel():
         return view
 
     def rand(*shape, dtype, order=None, gap=0):
-        """Normal numbers, rounded to dtype, guarded; `.double()` of the result is what the oracle takes."""
+        """Normal numbers, rounded to dtype, guarded; `.double()` of the result is what the oracle
+        takes.
+        """
         return guard(torch.randn(*shape, generator=generator).to(DEVICE, dtype), order, gap)
 
     def assert_close(ours, expected, factor=1.0):

@@ -1,4 +1,6 @@
-"""The bytes that kernels load and store, counted in the interpreter, against the formulas of `traffic`."""
+"""The bytes that kernels load and store, counted in the interpreter, against the formulas of
+`traffic`.
+"""
 
 from types import SimpleNamespace
 
@@ -20,7 +22,9 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def moved(monkeypatch):
-    """Bytes of floating-point numbers that kernels read and wrote: bounds, tables and lengths are not in formulas."""
+    """Bytes of floating-point numbers that kernels read and wrote: bounds, tables and lengths are
+    not in formulas.
+    """
     from triton.runtime.interpreter import InterpreterBuilder
 
     count = SimpleNamespace(read=0, written=0)

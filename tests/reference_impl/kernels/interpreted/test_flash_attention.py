@@ -6,7 +6,8 @@ import torch
 from reference_impl.kernels.backend import Tiles
 from reference_impl.kernels.flash_attention import flash_attention, flash_attention_varlen
 
-# queries, keys, heads, key heads, head size, causal, window: ragged ends, groups, more keys, more queries, one query.
+# queries, keys, heads, key heads, head size, causal, window: ragged ends, groups, more keys, more
+# queries, one query.
 SHAPES = [
     (77, 77, 2, 1, 32, False, None),
     (130, 130, 1, 1, 64, True, None),

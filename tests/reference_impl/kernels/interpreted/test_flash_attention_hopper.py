@@ -29,7 +29,8 @@ def with_gradients(attention, leaves, grad):
 def test_the_numbers_are_those_of_float64_and_of_the_plain_form(
     kernel, naive, num_queries, num_keys, heads, kv_heads, causal, tiles
 ):
-    # Two sequences: more tiles than the three programs that take them in turn. Scores of size 12 show a lost rescaling.
+    # Two sequences: more tiles than the three programs that take them in turn. Scores of size 12
+    # show a lost rescaling.
     q, grad = (
         kernel.rand(2, num_queries, heads, 32, dtype=torch.float32).transpose(1, 2)
         for _ in range(2)

@@ -1,4 +1,6 @@
-"""The switch: with our kernels in their layers models give the numbers and gradients that torch's operators give."""
+"""The switch: with our kernels in their layers models give the numbers and gradients that torch's
+operators give.
+"""
 
 import pytest
 import torch

@@ -13,7 +13,9 @@ HEAD_DIM = 32
 
 @pytest.fixture
 def filled(kernel):
-    """A cache of NaN with these contexts in it, block by block in a shuffled order: cache, tables, dense rows."""
+    """A cache of NaN with these contexts in it, block by block in a shuffled order: cache, tables,
+    dense rows.
+    """
 
     def fill(contexts, block_size, kv_heads, dtype, head_dim=HEAD_DIM):
         counts = [-(-n // block_size) for n in contexts]
