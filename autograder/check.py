@@ -70,14 +70,16 @@ def check(target: Callable | str) -> float:
         return Points(0.0)
     except KeyboardInterrupt:
         print(
-            "The check was interrupted: your code was still running. Is there a loop that does not end?"
+            "The check was interrupted: your code was still running. Is there a loop that does not"
+            " end?"
         )
         return Points(0.0)
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         print(
-            f"The checker itself failed; this is not your fault. Please report: {type(error).__name__}: {error} "
-            f"({last.filename.rsplit('/', 1)[-1]}, line {last.lineno})"
+            "The checker itself failed; this is not your fault. Please report:"
+            f" {type(error).__name__}: {error} ({last.filename.rsplit('/', 1)[-1]}, line"
+            f" {last.lineno})"
         )
         return Points(0.0)
     show(result, exercise.see)
@@ -97,12 +99,13 @@ def find(target: Callable | str, namespace: dict) -> tuple[Exercise, str]:
         if target in EXERCISES and EXERCISES[target].stages:
             return EXERCISES[target], ""
         raise LookupError(
-            f"There is no exercise {target!r} with checks; there are {', '.join(sorted(EXERCISES))}."
+            f"There is no exercise {target!r} with checks; there are"
+            f" {', '.join(sorted(EXERCISES))}."
         )
     if not callable(target):
         raise LookupError(
-            f'check() wants the function itself, or an exercise as "01.name"; it got {target!r:.80}. '
-            "Leave out the parentheses after the function's name."
+            'check() wants the function itself, or an exercise as "01.name"; it got'
+            f" {target!r:.80}. Leave out the parentheses after the function's name."
         )
     bound = [
         name for name, value in namespace.items() if value is target and not name.startswith("_")
@@ -125,8 +128,8 @@ def find(target: Callable | str, namespace: dict) -> tuple[Exercise, str]:
     load_checks()
     known = ", ".join(sorted(one.function for one in EXERCISES.values() if one.function))
     raise LookupError(
-        f"No exercise has a function named `{names[0] or type(target).__name__}`. The functions that can be "
-        f"checked are {known}."
+        f"No exercise has a function named `{names[0] or type(target).__name__}`. The functions"
+        f" that can be checked are {known}."
     )
 
 
@@ -163,8 +166,8 @@ def broken_cell(name: str, namespace: dict) -> str:
     except SyntaxError as error:
         line = (error.text or "").strip()
         return (
-            f"The cell that defines `{name}` is no Python yet, so nothing of it was run. {type(error).__name__} in line "
-            f"{error.lineno}: {error.msg}\n    {line}"
+            f"The cell that defines `{name}` is no Python yet, so nothing of it was run."
+            f" {type(error).__name__} in line {error.lineno}: {error.msg}\n    {line}"
         )
     return ""
 

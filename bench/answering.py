@@ -123,9 +123,11 @@ def by_words(some: Sequence[Asked], told: Names) -> dict[str, float]:
         )
         runs, names_of = [[]], {*told.first, *told.last, *told.places}
         for word in best:
-            runs[-1].append(word) if (
-                word in names_of or word not in plain
-            ) and word not in one.question else runs.append([])
+            (
+                runs[-1].append(word)
+                if (word in names_of or word not in plain) and word not in one.question
+                else runs.append([])
+            )
         said = " ".join(max(runs, key=len))
         exact, f1 = exact + exact_match(said, [one.answer]), f1 + token_f1(said, [one.answer])
     return {"exact": round(exact / len(some), 4), "f1": round(f1 / len(some), 4)}
@@ -175,9 +177,11 @@ def main() -> None:
     torch.set_num_threads(1)
     started, before = (
         time.process_time(),
-        json.loads((RESULTS / "answering.json").read_text())
-        if (RESULTS / "answering.json").is_file()
-        else {},
+        (
+            json.loads((RESULTS / "answering.json").read_text())
+            if (RESULTS / "answering.json").is_file()
+            else {}
+        ),
     )
     runs, kept = [run for run in before.get("runs", []) if run["seed"] not in args.seeds], []
     for seed in args.seeds:

@@ -77,12 +77,16 @@ def missed(model: nn.Module, prompts: list[list[int]], length: int) -> list[dict
                 "passes": passes,
                 "best": None if best is None else round(best.score, 4),
                 "ids": None if best is None else best.ids,
-                "found": {}
-                if best is None
-                else {width: beam.ids == best.ids for width, beam in beams.items()},
-                "short": {}
-                if best is None
-                else {width: round(best.score - beam.score, 4) for width, beam in beams.items()},
+                "found": (
+                    {}
+                    if best is None
+                    else {width: beam.ids == best.ids for width, beam in beams.items()}
+                ),
+                "short": (
+                    {}
+                    if best is None
+                    else {width: round(best.score - beam.score, 4) for width, beam in beams.items()}
+                ),
             }
         )
     return rows

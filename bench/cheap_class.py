@@ -123,15 +123,18 @@ def hand_in(
     written = draw.random() < WRITTEN
     for grade_id in manual_ids(assignment) if written else ():
         notebook.write(grade_id, f"{ANSWER} ({student})")
-    return HandIn(
-        student,
-        assignment.name,
-        exercise.id if kind < SOLVED + MISTAKEN else "",
-        mistake.name if mistake else "",
-        written,
-        points,
-        or_less=bool(mistake) and mistake.replaces != exercise.function,
-    ), notebook
+    return (
+        HandIn(
+            student,
+            assignment.name,
+            exercise.id if kind < SOLVED + MISTAKEN else "",
+            mistake.name if mistake else "",
+            written,
+            points,
+            or_less=bool(mistake) and mistake.replaces != exercise.function,
+        ),
+        notebook,
+    )
 
 
 def full_notebooks(folder: Path, numbers: list[str], secret: bytes) -> Iterator[Path]:

@@ -125,7 +125,8 @@ def main() -> None:
         gaps = {name: round(largest_gap(wide, ids, said), 3) for name, (_, said) in found.items()}
         if max(gaps.values()) > GAP:
             raise SystemExit(
-                f"these are not one model's texts, by how far a token is from the likeliest, in nats: {gaps}"
+                "these are not one model's texts, by how far a token is from the likeliest, in"
+                f" nats: {gaps}"
             )
         read = bandwidth(wide)
         bounds = {"bound": read / weight_bytes(wide), "bound int8": read / weight_bytes(small)}

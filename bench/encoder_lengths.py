@@ -35,7 +35,12 @@ import torch  # noqa: E402  (threads are set before torch starts)
 from record import compare, save  # noqa: E402
 from torch import Tensor  # noqa: E402
 
-from reference_impl.layers.attention import attention, merge_heads, plain_attention, split_heads  # noqa: E402
+from reference_impl.layers.attention import (
+    attention,
+    merge_heads,
+    plain_attention,
+    split_heads,
+)  # noqa: E402
 from reference_impl.layers.masks import window_mask  # noqa: E402
 from reference_impl.layers.rotary import rotary_tables, rotate  # noqa: E402
 from reference_impl.measure.flops import count_flops  # noqa: E402

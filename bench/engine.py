@@ -359,7 +359,8 @@ def host_work(repetitions: int) -> tuple[list[dict], dict[str, float]]:
     ]
     rows.append(
         compare(
-            f"the next step scheduled behind a model of {1e3 * DEVICE_SECONDS:g} ms, {NUM_SEQS} sequences",
+            f"the next step scheduled behind a model of {1e3 * DEVICE_SECONDS:g} ms, {NUM_SEQS}"
+            " sequences",
             "own, one after the other",
             "steps/s",
             *overlap_rates(repetitions),
@@ -398,8 +399,10 @@ def main() -> None:
     parser.add_argument(
         "--host-only",
         action="store_true",
-        help="measure the work beside the model alone, and put its "
-        "rows into the record that is there",
+        help=(
+            "measure the work beside the model alone, and put its "
+            "rows into the record that is there"
+        ),
     )
     args = parser.parse_args()
     torch.set_num_threads(1)

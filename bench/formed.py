@@ -40,7 +40,10 @@ SCHEMA = {
     "required": ["bank", "sure"],
     "additionalProperties": False,
 }
-ASKED = 'Sentence: {}\nIs the bank in it one of a river or one of money? Answer with a JSON object that has two keys: "bank", which is "river" or "money", and "sure", which is true or false.'
+ASKED = (
+    "Sentence: {}\nIs the bank in it one of a river or one of money? Answer with a JSON object that"
+    ' has two keys: "bank", which is "river" or "money", and "sure", which is true or false.'
+)
 EXAMPLE = ' For example: {{"bank": "money", "sure": true}}'
 MOST, CUT, TOP, SHOWN = 100, 8, 5, (0, 8)
 

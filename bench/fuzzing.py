@@ -393,7 +393,8 @@ def main() -> None:
             findings[reader] = f"{type(error).__name__}: {error}"[:500]
             traceback.print_exc()
         print(
-            f"{reader}: {time.monotonic() - begun:.0f} s, { ({k: n for k, n in SEEN.items() if k.startswith(reader)}) }",
+            f"{reader}: {time.monotonic() - begun:.0f} s,"
+            f" { ({k: n for k, n in SEEN.items() if k.startswith(reader)}) }",
             flush=True,
         )
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before

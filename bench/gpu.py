@@ -157,7 +157,8 @@ def main(arguments: list[str] | None = None) -> int:
         )
     if not (chosen.rehearse or torch.cuda.is_available()):
         print(
-            "no GPU: torch.cuda.is_available() is False here. Nothing was measured and no record was written."
+            "no GPU: torch.cuda.is_available() is False here. Nothing was measured and no record"
+            " was written."
         )
         return 77
     if chosen.first is not None:

@@ -256,7 +256,8 @@ def chapter(folder: Path, args: argparse.Namespace, extra: dict) -> list[dict]:
         seconds, points = stock.grade(folder / f"chapter-stock-{number}", cut)
         if points != args.rivals * full:
             raise SystemExit(
-                f"stock nbgrader gave {points} points, not {args.rivals * full}: nothing was compared"
+                f"stock nbgrader gave {points} points, not {args.rivals * full}: nothing was"
+                " compared"
             )
         took["stock"].append(seconds / args.rivals)
         for jobs, name in ((1, "one"), (2, "two")):

@@ -37,7 +37,13 @@ from torch import Tensor  # noqa: E402
 from reference_impl.corpora.small_models import small_model  # noqa: E402
 from reference_impl.engine.engine import Engine, EngineConfig  # noqa: E402
 from reference_impl.engine.scheduler import SchedulerConfig  # noqa: E402
-from reference_impl.engine.speculative import Draft, DraftProposer, NgramProposer, Proposer, verify  # noqa: E402
+from reference_impl.engine.speculative import (
+    Draft,
+    DraftProposer,
+    NgramProposer,
+    Proposer,
+    verify,
+)  # noqa: E402
 from reference_impl.generation.cache import PreallocatedCache  # noqa: E402
 from reference_impl.generation.sampling_params import SamplingParams  # noqa: E402
 from reference_impl.models.gpt import GPT  # noqa: E402

@@ -39,12 +39,14 @@ def losses() -> dict[str, float]:
         "float32": float(cross_entropy(logits, labels)),
         "bfloat16 logits, float32 loss": float(cross_entropy(half.float(), labels)),
         "all in bfloat16": float(-half.log_softmax(-1).gather(-1, labels[:, None]).mean()),
-        "bfloat16, added up one by one": float(
-            torch.cumsum(
-                -half.log_softmax(-1).gather(-1, labels[:, None])[:, 0], 0, dtype=torch.bfloat16
-            )[-1]
-        )
-        / len(labels),
+        "bfloat16, added up one by one": (
+            float(
+                torch.cumsum(
+                    -half.log_softmax(-1).gather(-1, labels[:, None])[:, 0], 0, dtype=torch.bfloat16
+                )[-1]
+            )
+            / len(labels)
+        ),
     }
 
 

@@ -112,8 +112,8 @@ def kills(graded: Disturbed, count: int, seed: int, name: str) -> dict:
             if lines:
                 wrong.append({"moment": moment, "differences": lines})
             print(
-                f"{name} {number + 1:>3}: killed after {moment:.2f} of {length:.2f} s with {judged} verdicts, again "
-                f"{seconds:.2f} s{', WRONG' if lines else ''}",
+                f"{name} {number + 1:>3}: killed after {moment:.2f} of {length:.2f} s with {judged}"
+                f" verdicts, again {seconds:.2f} s{', WRONG' if lines else ''}",
                 flush=True,
             )
     except KeyboardInterrupt:

@@ -34,7 +34,12 @@ from record import RESULTS, compare, save  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
 from reference_impl import corpora  # noqa: E402
-from reference_impl.layers.attention import MultiHeadAttention, attention, merge_heads, split_heads  # noqa: E402
+from reference_impl.layers.attention import (
+    MultiHeadAttention,
+    attention,
+    merge_heads,
+    split_heads,
+)  # noqa: E402
 from reference_impl.layers.masks import window_mask  # noqa: E402
 from reference_impl.measure.flops import count_flops  # noqa: E402
 from reference_impl.measure.tensors import TensorCounter  # noqa: E402

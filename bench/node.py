@@ -44,21 +44,43 @@ PUBLISHED = {
     "Llama-3.1-70B": (LLAMA_3_70B, {2: 16.03, 4: 37.45, 8: 58.78}),
 }
 ASSUMPTIONS = [
-    "Eight GPUs of one node, all linked to all by NVLink at the data sheet's bandwidth in one direction.",
-    "Weights and cache are bf16. Every sequence has 2,048 tokens in the cache and decodes one token a step; no prompt "
-    "is read in the step, so a server that also reads prompts gives fewer tokens a second.",
-    "Weights, heads and cache are shared out evenly. Vectors are added up twice a block and once after the embedding, "
-    "by a ring of 2 (n - 1) messages, and nothing is computed meanwhile. Links to a switch can add up in fewer.",
-    "'bound': matrices and attention run at the data sheet's peak, whichever of operations and bytes takes longer; "
-    "messages and kernels start in no time.",
-    "'expected': the share of the peak and the seconds of a message and of a kernel are those fitted to gpt-fast's "
-    "published Llama 2 speeds on A100. They are assumed to hold on Hopper, at any batch, and for operations as for "
-    "bytes. At batch 64 and 256 nothing published was compared, and gpt-fast's links have another topology.",
-    "A block of the model is 12 kernels, launched by a CUDA graph: the host costs nothing. Sampling, scheduling, HTTP "
-    "and the tokenizer cost nothing.",
-    "Memory is weights, cache in blocks of 16 and activations; what an engine keeps free is not taken off.",
-    "Pipeline: eight stages of ten layers, the sequences in eight microbatches; a step begins when the last has ended. "
-    "An engine that sends the first microbatch on meanwhile has no bubble: the row's tokens a second over 1 - bubble.",
+    (
+        "Eight GPUs of one node, all linked to all by NVLink at the data sheet's bandwidth in one"
+        " direction."
+    ),
+    (
+        "Weights and cache are bf16. Every sequence has 2,048 tokens in the cache and decodes one"
+        " token a step; no prompt is read in the step, so a server that also reads prompts gives"
+        " fewer tokens a second."
+    ),
+    (
+        "Weights, heads and cache are shared out evenly. Vectors are added up twice a block and"
+        " once after the embedding, by a ring of 2 (n - 1) messages, and nothing is computed"
+        " meanwhile. Links to a switch can add up in fewer."
+    ),
+    (
+        "'bound': matrices and attention run at the data sheet's peak, whichever of operations and"
+        " bytes takes longer; messages and kernels start in no time."
+    ),
+    (
+        "'expected': the share of the peak and the seconds of a message and of a kernel are those"
+        " fitted to gpt-fast's published Llama 2 speeds on A100. They are assumed to hold on"
+        " Hopper, at any batch, and for operations as for bytes. At batch 64 and 256 nothing"
+        " published was compared, and gpt-fast's links have another topology."
+    ),
+    (
+        "A block of the model is 12 kernels, launched by a CUDA graph: the host costs nothing."
+        " Sampling, scheduling, HTTP and the tokenizer cost nothing."
+    ),
+    (
+        "Memory is weights, cache in blocks of 16 and activations; what an engine keeps free is not"
+        " taken off."
+    ),
+    (
+        "Pipeline: eight stages of ten layers, the sequences in eight microbatches; a step begins"
+        " when the last has ended. An engine that sends the first microbatch on meanwhile has no"
+        " bubble: the row's tokens a second over 1 - bubble."
+    ),
 ]
 
 

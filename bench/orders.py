@@ -47,7 +47,12 @@ from torch import Tensor  # noqa: E402
 
 from reference_impl.measure.flops import count_flops, count_parameters  # noqa: E402
 from reference_impl.models.xlnet import XLNetConfig, XLNetLM  # noqa: E402
-from reference_impl.objectives.permutation import GIVEN, Permutation, permutation_lm, visible  # noqa: E402
+from reference_impl.objectives.permutation import (
+    GIVEN,
+    Permutation,
+    permutation_lm,
+    visible,
+)  # noqa: E402
 from reference_impl.objectives.terms import IGNORED, Terms, token_terms  # noqa: E402
 from reference_impl.tokenizers.wordpiece_training import BERT_SPECIALS  # noqa: E402
 from reference_impl.training.loop import TrainingConfig, train  # noqa: E402

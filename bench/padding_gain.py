@@ -122,11 +122,9 @@ def controls(model: Bert, repetitions: int) -> dict[str, float]:
     sequences = passages([128] * 64)
     ids, mask = torch.tensor(sequences), torch.ones(64, 128, dtype=torch.bool)
     ways = {
-        f"batches of {size}, {said}": (
-            lambda size=size, seen=seen: [
-                model(part, mask=seen if seen is None else seen[:size]) for part in ids.split(size)
-            ]
-        )
+        f"batches of {size}, {said}": lambda size=size, seen=seen: [
+            model(part, mask=seen if seen is None else seen[:size]) for part in ids.split(size)
+        ]
         for size in (64, 8)
         for said, seen in (("mask", mask), ("no mask", None))
     }

@@ -74,15 +74,19 @@ QUESTIONS = [
     ("A bank lends 50 coins and gets 15 back. How many coins are still owed?", 35),
     ("There are 9 ducks on a river. 4 fly away and 7 come. How many are there?", 12),
     (
-        "A loaf costs 3 coins. Maria pays for 5 loaves with 20 coins. How many coins does she get back?",
+        (
+            "A loaf costs 3 coins. Maria pays for 5 loaves with 20 coins. How many coins does she"
+            " get back?"
+        ),
         5,
     ),
     ("Ben is 7. His sister is twice as old. How old are they together?", 21),
 ]
 PARAGRAPH = (
-    "A bank that lends money keeps only a small part of what people have paid in. The rest is lent to others, who pay interest for it. "
-    "This works as long as few people want their money back on the same day. When a rumour makes many of them come at once, even a sound bank "
-    "can run out of notes. That is why most countries insure what small savers have paid in, up to a limit."
+    "A bank that lends money keeps only a small part of what people have paid in. The rest is lent"
+    " to others, who pay interest for it. This works as long as few people want their money back on"
+    " the same day. When a rumour makes many of them come at once, even a sound bank can run out of"
+    " notes. That is why most countries insure what small savers have paid in, up to a limit."
 )
 FUNCTIONS = [
     ("statistics.py", "median_low"),
@@ -289,7 +293,8 @@ def summaries(smol: Prompted) -> dict:
     for one in told:
         one["said"] = smol.write(
             smol.chat(
-                f"What does this Python function do? Answer in one sentence.\n\n```python\n{one['code']}\n```"
+                "What does this Python function do? Answer in one"
+                f" sentence.\n\n```python\n{one['code']}\n```"
             ),
             50,
         )

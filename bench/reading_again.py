@@ -28,7 +28,10 @@ from reference_impl.corpora.small_models import small_model  # noqa: E402
 from reference_impl.engine.loading import load  # noqa: E402
 from reference_impl.generation.loop import Decoding  # noqa: E402
 
-TEXT = "And the king of the children of Israel went up out of the land, and they dwelt by the river of the wilderness"
+TEXT = (
+    "And the king of the children of Israel went up out of the land, and they dwelt by the river of"
+    " the wilderness"
+)
 GIVEN, NEW, REPETITIONS = 16, (16, 32, 64, 112), 7
 
 

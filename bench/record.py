@@ -97,8 +97,9 @@ def save(
     path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for row in rows:
         print(
-            f"{row['name']} against {row['rival']}: {row['ours']:,.4g} to {row['theirs']:,.4g} {row['unit']}, "
-            f"ratio {row['median']} (lowest {row['min']}), must {row['must']}, aim {row['aim']}"
+            f"{row['name']} against {row['rival']}: {row['ours']:,.4g} to {row['theirs']:,.4g}"
+            f" {row['unit']}, ratio {row['median']} (lowest {row['min']}), must {row['must']}, aim"
+            f" {row['aim']}"
         )
     print(f"written: {path}")
     return path

@@ -27,7 +27,13 @@ from record import RESULTS, save  # noqa: E402
 from reference_impl.engine.engine import Engine, EngineConfig  # noqa: E402
 from reference_impl.engine.scheduler import SchedulerConfig  # noqa: E402
 from reference_impl.generation.sampling_params import SamplingParams  # noqa: E402
-from reference_impl.measure.roofline import Chunk, Machine, attention_work, step_memory, step_time  # noqa: E402
+from reference_impl.measure.roofline import (
+    Chunk,
+    Machine,
+    attention_work,
+    step_memory,
+    step_time,
+)  # noqa: E402
 from reference_impl.models.llama import Llama, LlamaConfig  # noqa: E402
 
 matplotlib.use("Agg")

@@ -153,7 +153,10 @@ def _percent_cells() -> Iterator[str]:
 
 
 def _percent(grade_id: str, source: str, kind: str = "code", **marks: object) -> str:
-    return f"# %% {'[markdown] ' if kind == 'markdown' else ''}nbgrader={json.dumps(_marks(grade_id, kind, **marks))}\n{source}"
+    return (
+        "# %%"
+        f" {'[markdown] ' if kind == 'markdown' else ''}nbgrader={json.dumps(_marks(grade_id, kind, **marks))}\n{source}"
+    )
 
 
 def _marks(grade_id: str, kind: str = "code", solution: bool = False, points: int = 0) -> dict:
@@ -233,9 +236,11 @@ def assertions(one: Question) -> str:
         lines.append(
             f"assert torch.allclose({came}, {wanted})"
             if wanted.startswith("torch") and "True" not in wanted and one.name != "counts"
-            else f"assert torch.equal({came}, {wanted})"
-            if wanted.startswith("torch")
-            else f"assert {came} == {wanted}"
+            else (
+                f"assert torch.equal({came}, {wanted})"
+                if wanted.startswith("torch")
+                else f"assert {came} == {wanted}"
+            )
         )
     return "\n".join(lines)
 

@@ -267,10 +267,11 @@ def main() -> None:
         libraries(),
     )
     result["arithmetic"] = (
-        f"libraries loaded once: {loading:.0f} s; {pages} pages x {each} CPU seconds on 2 cores: {pages * each / 2:.0f} s; "
-        f"writing and checking them, {drawing:.0f} s of it for stills, on one: {writing:.0f} s; "
-        f"together {loading + pages * each / 2 + writing:.0f} s of the {PLAN} planned. "
-        f"To keep the plan a page may use {2 * (PLAN - loading - writing) / pages:.1f} CPU seconds."
+        f"libraries loaded once: {loading:.0f} s; {pages} pages x {each} CPU seconds on 2 cores:"
+        f" {pages * each / 2:.0f} s; writing and checking them, {drawing:.0f} s of it for stills,"
+        f" on one: {writing:.0f} s; together {loading + pages * each / 2 + writing:.0f} s of the"
+        f" {PLAN} planned. To keep the plan a page may use"
+        f" {2 * (PLAN - loading - writing) / pages:.1f} CPU seconds."
     )
     print(result["arithmetic"])
     save(

@@ -37,7 +37,10 @@ from torch import Tensor, nn  # noqa: E402
 
 from reference_impl.measure.flops import count_flops, count_parameters  # noqa: E402
 from reference_impl.models.t5 import T5, T5Config  # noqa: E402
-from reference_impl.objectives.sequence_to_sequence import PairedSequences, sequence_to_sequence  # noqa: E402
+from reference_impl.objectives.sequence_to_sequence import (
+    PairedSequences,
+    sequence_to_sequence,
+)  # noqa: E402
 from reference_impl.objectives.span_corruption import SpanCorruption  # noqa: E402
 from reference_impl.objectives.terms import IGNORED, token_terms  # noqa: E402
 from reference_impl.tokenizers.wordpiece_training import BERT_SPECIALS  # noqa: E402

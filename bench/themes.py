@@ -117,7 +117,10 @@ def build_library(work: Path) -> Path:
     }
     (work / "_config.yml").write_text(yaml.safe_dump(config))
     shutil.copytree(cache.cache_path(ROOT), cache.cache_path(work))
-    path = f"import sys; sys.path[:0] = [{str(ROOT / 'book' / '_ext')!r}, {str(HERE)!r}, {str(ROOT)!r}]; "
+    path = (
+        f"import sys; sys.path[:0] = [{str(ROOT / 'book' / '_ext')!r}, {str(HERE)!r},"
+        f" {str(ROOT)!r}]; "
+    )
     subprocess.run(
         [
             sys.executable,

@@ -40,9 +40,18 @@ from reference_impl.tokenizers.byte_level import (
     train_byte_level_bpe,
 )  # noqa: E402
 from reference_impl.tokenizers.normalizers import bert_normalizer  # noqa: E402
-from reference_impl.tokenizers.pretokenizers import BERT, CL100K, GPT2, WORDS_AND_SIGNS, split  # noqa: E402
+from reference_impl.tokenizers.pretokenizers import (
+    BERT,
+    CL100K,
+    GPT2,
+    WORDS_AND_SIGNS,
+    split,
+)  # noqa: E402
 from reference_impl.tokenizers.unigram_training import train_unigram  # noqa: E402
-from reference_impl.tokenizers.wordpiece_training import BERT_SPECIALS, train_wordpiece  # noqa: E402
+from reference_impl.tokenizers.wordpiece_training import (
+    BERT_SPECIALS,
+    train_wordpiece,
+)  # noqa: E402
 
 SIZE, ENTRIES = 5_000_000, 5_000
 Row = tuple[str, str, Callable, Callable, float | None, float | None]
@@ -256,7 +265,8 @@ def measure(row: Row, rounds: int) -> dict:
         name, rival, "s of processor time", *zip(*taken), must, aim, larger_is_better=False
     )
     print(
-        f"{name}, {rival}: {result['ours']:.3f} to {result['theirs']:.3f} s, ratio {result['median']}",
+        f"{name}, {rival}: {result['ours']:.3f} to {result['theirs']:.3f} s, ratio"
+        f" {result['median']}",
         flush=True,
     )
     return result

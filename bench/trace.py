@@ -81,8 +81,8 @@ def main() -> None:
     print(drawing, "\nstep  tokens  slots held  empty  free blocks", sep="\n")
     for row in engine.trace.rows:
         print(
-            f"{row['step']:4}  {row['num_tokens']:6}  {row['held_slots']:10}  {row['wasted_slots']:5}  "
-            f"{row['num_free_blocks']:11}  {events(row)}".rstrip()
+            f"{row['step']:4}  {row['num_tokens']:6}  {row['held_slots']:10} "
+            f" {row['wasted_slots']:5}  {row['num_free_blocks']:11}  {events(row)}".rstrip()
         )
     save(
         "trace",

@@ -238,9 +238,11 @@ def main() -> None:
         bf16_instructions=has_bf16(),
         clock="processor time",
         optimizer="fused AdamW for all",
-        nanogpt="model.py of karpathy/nanoGPT with a fused AdamW"
-        if any(row["rival"] == "nanoGPT" for row in rows)
-        else "not at hand",
+        nanogpt=(
+            "model.py of karpathy/nanoGPT with a fused AdamW"
+            if any(row["rival"] == "nanoGPT" for row in rows)
+            else "not at hand"
+        ),
     )
 
 

@@ -20,7 +20,8 @@ import psutil
 
 ROOT = Path(__file__).resolve().parents[1]
 LINE = re.compile(
-    r"(?:(?P<place>\d+)/(?P<places>\d+) (?P<assignment>\S+) +)?(?P<done>\d+) of (?P<total>\d+)  (?P<student>\S+) .*?"
+    r"(?:(?P<place>\d+)/(?P<places>\d+) (?P<assignment>\S+) +)?(?P<done>\d+) of (?P<total>\d+) "
+    r" (?P<student>\S+) .*?"
     r" [\d.]+ s(?: +about (?P<left>[^,]*) left)?(?:,? +all in about (?P<whole>.*))?"
 )
 LOOK_EVERY = 1.0

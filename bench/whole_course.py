@@ -71,7 +71,8 @@ def main() -> int:
         folder = args.folder or Path(name)
         handed_in = make_class(folder / "in", args.students, args.assignments, args.seed, SECRET)
         print(
-            f"made: {len(handed_in)} hand-ins of {args.students} students to {len(args.assignments)} assignments",
+            f"made: {len(handed_in)} hand-ins of {args.students} students to"
+            f" {len(args.assignments)} assignments",
             flush=True,
         )
         found = {
@@ -143,7 +144,8 @@ def graded(
         if place is not None:
             stops.append(records(root))
         print(
-            f"run {len(runs)}: exit code {ran.code}, {ran.seconds:.0f} s, {len(ran.told)} judged, {len(records(root))} records"
+            f"run {len(runs)}: exit code {ran.code}, {ran.seconds:.0f} s, {len(ran.told)} judged,"
+            f" {len(records(root))} records"
             + (f", {ran.stop:.1f} s from Ctrl-C to the end" if ran.stop is not None else ""),
             flush=True,
         )
@@ -229,7 +231,9 @@ def judged_rightly(root: Path, handed_in: list[HandIn]) -> list[str]:
             stored := sum(score or 0.0 for score in rows.values())
         ):
             wrong.append(
-                f"{key}, {one.exercise} {one.mistake}: {'no rows' if rows is None else f'{stored:g} points'} in the gradebook, not {one.points:g}"
+                f"{key}, {one.exercise} {one.mistake}:"
+                f" {'no rows' if rows is None else f'{stored:g} points'} in the gradebook, not"
+                f" {one.points:g}"
             )
         elif {name: score for name, score in rows.items() if name.endswith("-check")} != {
             f"{result['exercise'].split('.', 1)[1]}-check": result["earned"]
@@ -271,7 +275,8 @@ def same_undisturbed(folder: Path, args: argparse.Namespace) -> list[str]:
     whole, alone = scores(folder / "root"), scores(folder / "few-root")
     there = {key: whole[key] for key in whole if key[0] in {path.name for path in few}}
     return [
-        f"{student} in {name}: {there.get((student, name))}, undisturbed {alone.get((student, name))}"
+        f"{student} in {name}: {there.get((student, name))}, undisturbed"
+        f" {alone.get((student, name))}"
         for student, name in sorted(there.keys() | alone.keys())
         if there.get((student, name)) != alone.get((student, name))
     ]
@@ -313,9 +318,9 @@ def costs(runs: list[Ran], count: int) -> dict:
         "seconds_a_hand_in_first_and_last_hundred": [
             [round(first, 3), round(last, 3)] for first, last in pace
         ],
-        "last_hundred_over_first": round(statistics.median(last / first for first, last in pace), 2)
-        if pace
-        else None,
+        "last_hundred_over_first": (
+            round(statistics.median(last / first for first, last in pace), 2) if pace else None
+        ),
         "seconds_before_an_assignments_first_verdict": starts,
         "seconds_after_its_last": ends,
     }
@@ -385,14 +390,16 @@ def estimates(runs: list[Ran]) -> dict:
     }
     return {
         "estimate": found,
-        "estimate_of_all": {
-            "median_error": round(statistics.median(map(abs, whole)), 3),
-            "most": round(max(map(abs, whole)), 3),
-            "median_signed": round(statistics.median(whole), 3),
-            "count": len(whole),
-        }
-        if whole
-        else {},
+        "estimate_of_all": (
+            {
+                "median_error": round(statistics.median(map(abs, whole)), 3),
+                "most": round(max(map(abs, whole)), 3),
+                "median_signed": round(statistics.median(whole), 3),
+                "count": len(whole),
+            }
+            if whole
+            else {}
+        ),
     }
 
 
@@ -460,8 +467,10 @@ def full(folder: Path, args: argparse.Namespace) -> dict:
     return {
         "judging_seconds": clock,
         "cpu_seconds_with_start": spent,
-        "arithmetic": f"{whole:.0f} s for one of each; x {args.students} students "
-        f"/ {JOBS} jobs: {whole * args.students / JOBS / 3600:.1f} h",
+        "arithmetic": (
+            f"{whole:.0f} s for one of each; x {args.students} students "
+            f"/ {JOBS} jobs: {whole * args.students / JOBS / 3600:.1f} h"
+        ),
     }
 
 

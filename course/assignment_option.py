@@ -51,7 +51,8 @@ def chosen_for(
     if not there:
         where = submissions or course_layout.submitted(course_root)
         raise CourseError(
-            f"{where}: nothing here is named after an assignment; say which it is, such as {_example('05', option)}"
+            f"{where}: nothing here is named after an assignment; say which it is, such as"
+            f" {_example('05', option)}"
         )
     return _only_one(there, f"{course_root}: work of", option)
 
@@ -77,8 +78,8 @@ def _only_one(found: Iterable[str], what: str, option: str) -> str:
     names = list(found)
     if len(names) > 1:
         raise CourseError(
-            f"{what} {len(names)} assignments are here, {', '.join(names)}; say which one is meant, such as "
-            f"{_example(names[-1].split('-')[0], option)}"
+            f"{what} {len(names)} assignments are here, {', '.join(names)}; say which one is meant,"
+            f" such as {_example(names[-1].split('-')[0], option)}"
         )
     return names[0]
 

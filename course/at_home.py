@@ -21,8 +21,8 @@ TOGETHER = (
     300.0  # seconds for cells and checks together: those of the grader, the cells' time included
 )
 TOO_LONG = (
-    f"course: your notebook took more than {TOGETHER:g} seconds and was stopped: is there a loop that does not end? "
-    "`course check` names the exercise"
+    f"course: your notebook took more than {TOGETHER:g} seconds and was stopped: is there a loop"
+    " that does not end? `course check` names the exercise"
 )
 
 

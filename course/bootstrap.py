@@ -108,7 +108,8 @@ def install_system_packages(packages: dict[str, tuple[str, ...]], for_what: str)
         ):
             if run_logged(command, environment) != 0:
                 say(
-                    f"set-up: `{' '.join(command)}` failed (see {LOG}); going on without {' '.join(missing)}. {for_what}"
+                    f"set-up: `{' '.join(command)}` failed (see {LOG}); going on without"
+                    f" {' '.join(missing)}. {for_what}"
                 )
                 return
         return
@@ -242,11 +243,12 @@ def make_environment(python: str) -> None:
     shutil.rmtree(NEW, ignore_errors=True)
     if run_logged([python, "-m", "venv", str(NEW)]) != 0:
         fail(
-            f"`{python} -m venv` failed (see {LOG}). On Debian and Ubuntu: apt-get install python3-venv"
+            f"`{python} -m venv` failed (see {LOG}). On Debian and Ubuntu: apt-get install"
+            " python3-venv"
         )
     say(
-        "set-up: installing the locked packages (PyTorch is the largest: 0.2 GB to download in its CPU build, "
-        "about 3 GB with CUDA; README, 'What it needs', says how to choose)"
+        "set-up: installing the locked packages (PyTorch is the largest: 0.2 GB to download in its"
+        " CPU build, about 3 GB with CUDA; README, 'What it needs', says how to choose)"
     )
     pip_install(NEW, ["-r", "requirements.lock"])
     shutil.rmtree(OLD, ignore_errors=True)

@@ -3,8 +3,9 @@
 import argparse
 
 HELP = (
-    "what one submission may use, its cells and calls together (default: 60); waiting for a processor is not charged, and three times as many "
-    "seconds by the clock end it too. What is not judged by then waits for you"
+    "what one submission may use, its cells and calls together (default: 60); waiting for a"
+    " processor is not charged, and three times as many seconds by the clock end it too. What is"
+    " not judged by then waits for you"
 )
 LEAST, MOST = 1, 86_400
 

@@ -29,13 +29,17 @@ COMMANDS = {
     "package": "put your functions that pass into your own package, mywork/word2serve_me",
     "generate-assignment": "make the student notebooks in exercises/ from solutions/",
     "release-assignment": "put an assignment into an archive for students",
-    "collect": "put what a class handed in into nbgrader's submitted/, without touching the originals",
+    "collect": (
+        "put what a class handed in into nbgrader's submitted/, without touching the originals"
+    ),
     "grade": "grade a download of submissions: collect, autograde, report",
     "autograde": "grade what `course collect` has brought",
     "formgrader": "open nbgrader's formgrader, where written answers are graded by hand",
     "return": "write what the learning platform takes back: grades and feedback",
     "worker": "grade on this machine for `course grade --dask` on another",
-    "due": "show or set an assignment's due date and a student's extension, in nbgrader's gradebook",
+    "due": (
+        "show or set an assignment's due date and a student's extension, in nbgrader's gradebook"
+    ),
     "regrade": "after checks have changed: show what changes, and write it with --apply",
     "report": "write the class report from the records of the last grading",
     "similar": "name pairs of students whose code is alike, to look at; never a verdict",
@@ -104,7 +108,10 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
     parser = Parser(
         prog="course",
         description="word2serve: read the book, do the exercises, grade a class.",
-        epilog="`course COMMAND --help` explains one command. Exit codes: 0 well, 1 not in order, 2 could not run.",
+        epilog=(
+            "`course COMMAND --help` explains one command. Exit codes: 0 well, 1 not in order, 2"
+            " could not run."
+        ),
     )
     parser.add_argument(
         "--version", action="version", version=f"word2serve {version('word2serve')}"
@@ -153,7 +160,8 @@ def main(argv: list[str] | None = None) -> int:
         shown is not None and shown.lost and not isinstance(shown.lost, BrokenPipeError)
     ):  # who closes a pipe has read enough
         print(
-            f"course: it is done, and what it says of that could not be written: {shown.lost.strerror}",
+            "course: it is done, and what it says of that could not be written:"
+            f" {shown.lost.strerror}",
             file=sys.stderr,
         )
         return 2
@@ -196,7 +204,10 @@ def _of_the_machine(error: OSError) -> str:
     has better words for it.
     """
     where = ", ".join(str(one) for one in (error.filename, error.filename2) if one is not None)
-    return f"{where or 'this machine'}: {error.strerror or error}; mend that, or give another path, and run it again"
+    return (
+        f"{where or 'this machine'}: {error.strerror or error}; mend that, or give another path,"
+        " and run it again"
+    )
 
 
 if __name__ == "__main__":

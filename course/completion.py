@@ -96,7 +96,8 @@ def _bash(commands: list[Command]) -> str:
 
 def _zsh(commands: list[Command]) -> str:
     cases = "\n".join(
-        f"        {one.name}) options=({' '.join(_quoted(f'{option}:{_short(said)}') for option, said in one.options.items())})"
+        f"        {one.name})"
+        f" options=({' '.join(_quoted(f'{option}:{_short(said)}') for option, said in one.options.items())})"
         f" choices=({' '.join(one.choices)}) ;;"
         for one in commands
     )
@@ -108,11 +109,13 @@ def _zsh(commands: list[Command]) -> str:
 
 def _fish(commands: list[Command]) -> str:
     lines = [
-        "# fish completion for course; in ~/.config/fish/config.fish: course completion fish | source"
+        "# fish completion for course; in ~/.config/fish/config.fish: course completion fish |"
+        " source"
     ]
     for one in commands:
         lines.append(
-            f"complete -c course -n __fish_use_subcommand -f -a {one.name} -d {_quoted(_short(one.summary))}"
+            f"complete -c course -n __fish_use_subcommand -f -a {one.name} -d"
+            f" {_quoted(_short(one.summary))}"
         )
         here = f"-n '__fish_seen_subcommand_from {one.name}'"
         lines += [

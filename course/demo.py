@@ -120,4 +120,7 @@ def gensim_score() -> str:
     if not RECORD.is_file():
         return f"gensim's figure is not here: {RECORD.relative_to(ROOT)} is missing"
     record = json.loads(RECORD.read_text(encoding="utf-8"))
-    return f"WordSim-353, gensim:         {record['gensim']['wordsim353']:.3f}   (skip-gram, the same text)"
+    return (
+        f"WordSim-353, gensim:         {record['gensim']['wordsim353']:.3f}   (skip-gram, the same"
+        " text)"
+    )

@@ -81,7 +81,8 @@ def _close(root: Path) -> None:
         closed := close_to_others(root)
     ):
         print(
-            f"private    {root}: {', '.join(closed)} could be read by others on this machine, and are closed to them now",
+            f"private    {root}: {', '.join(closed)} could be read by others on this machine, and"
+            " are closed to them now",
             file=sys.stderr,
         )
 

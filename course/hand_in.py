@@ -59,7 +59,8 @@ class HandIn:
         verdict = self.verdict
         found = [f"notebook   {self.path}", f"isolation  {verdict.tier}"]
         found += [
-            f"taken      {len(verdict.own)} cells that you wrote in, {len(verdict.added)} that you added"
+            f"taken      {len(verdict.own)} cells that you wrote in, {len(verdict.added)} that you"
+            " added"
         ]
         found += [f"left out   {sentence}" for sentence in verdict.ignored]
         found += [f"order      {sentence}" for sentence in self.order] + [
@@ -121,7 +122,8 @@ def run_order(cells: list[dict]) -> list[str]:
     code = [cell for cell in cells if cell.get("cell_type") == "code"]
     counts = [count for cell in code if (count := _count(cell))]
     said = [
-        f"cell [{one}] stands above cell [{other}], but was run after it; the grader runs from top to bottom"
+        f"cell [{one}] stands above cell [{other}], but was run after it; the grader runs from top"
+        " to bottom"
         for one, other in zip(counts, counts[1:])
         if one > other
     ]
@@ -185,6 +187,7 @@ def _read(path: Path) -> dict:
         raw_cells(notebook)
     except (IntakeError, OSError) as error:
         raise CourseError(
-            f"{path} is not a notebook that can be read ({error}): give the .ipynb file that you work in"
+            f"{path} is not a notebook that can be read ({error}): give the .ipynb file that you"
+            " work in"
         ) from error
     return notebook

@@ -54,7 +54,8 @@ def taken(path: Path, assignment: Assignment) -> Transplant:
         cells = read_cells(data)
         if data.startswith(codecs.BOM_UTF8):
             raise IntakeError(
-                "it begins with a byte-order mark, with which Jupyter does not open it: save it as UTF-8 without one"
+                "it begins with a byte-order mark, with which Jupyter does not open it: save it as"
+                " UTF-8 without one"
             )
         pristine, faults = given_to(path, assignment, cells)
         refuse_other_notebooks(pristine, cells, assignment.functions)
@@ -104,8 +105,8 @@ def cells_of(path: Path, work: Transplant | None) -> list[tuple[str, str]]:
         return [(path.name, path.read_text(encoding="utf-8"))]
     except (OSError, UnicodeDecodeError) as error:
         raise CourseError(
-            f"{path} cannot be read as a Python file ({error}): give `reference`, `student`, `mistake:NAME`, "
-            "`alternative:NAME`, a notebook or a Python file"
+            f"{path} cannot be read as a Python file ({error}): give `reference`, `student`,"
+            " `mistake:NAME`, `alternative:NAME`, a notebook or a Python file"
         ) from error
 
 

@@ -79,8 +79,8 @@ def main() -> int:
     for path in found:
         shutil.rmtree(path)
     print(
-        f"uninstall: done. The system packages that set-up may have installed ({', '.join(SYSTEM)}) stay: other "
-        "programs may use them. The folder itself can now be deleted."
+        f"uninstall: done. The system packages that set-up may have installed ({', '.join(SYSTEM)})"
+        " stay: other programs may use them. The folder itself can now be deleted."
     )
     return 0
 

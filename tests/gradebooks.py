@@ -102,7 +102,8 @@ class Server:
         """A database, as a copy of another; one of that name is replaced, whoever is in it."""
         self.execute(
             f"DROP DATABASE IF EXISTS {database} WITH (FORCE)",
-            f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{template}'",
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname ="
+            f" '{template}'",
             f"CREATE DATABASE {database} TEMPLATE {template}",
         )
 
@@ -118,7 +119,8 @@ class Server:
         if done.returncode:
             log = self.folder / "log"
             raise RuntimeError(
-                f"{program} ended with {done.returncode}: {log.read_text()[-500:] if log.exists() else ''}"
+                f"{program} ended with {done.returncode}:"
+                f" {log.read_text()[-500:] if log.exists() else ''}"
             )
 
 

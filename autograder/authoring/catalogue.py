@@ -116,7 +116,8 @@ class Assignment:
         name = self.exercise(id).id.split(".", 1)[1]
         if f"{name}-card" not in self.cells:
             raise CourseError(
-                f'{self.path}: exercise {id} has no cell with grade_id "{name}-card" to hold its hints'
+                f'{self.path}: exercise {id} has no cell with grade_id "{name}-card" to hold its'
+                " hints"
             )
         card = self.cells[f"{name}-card"][0].source
         return [
@@ -163,7 +164,10 @@ class Assignment:
         }
         for grade_id, (_, meta) in self.cells.items():
             if (meta["grade"] or meta["solution"]) and grade_id not in known:
-                yield f"the cell {grade_id} is graded or a solution, but no exercise {self._id(grade_id)} has checks"
+                yield (
+                    f"the cell {grade_id} is graded or a solution, but no exercise"
+                    f" {self._id(grade_id)} has checks"
+                )
 
     def _id(self, grade_id: str) -> str:
         return f"{self.number}.{grade_id}"

@@ -91,8 +91,8 @@ def from_file(path: Path, number: str = "") -> dict[str, object]:
 
     if not path.is_file():
         raise CourseError(
-            f"{path} is not a file: give `reference`, `student`, `mistake:NAME`, `alternative:NAME`, "
-            "a notebook or a Python file"
+            f"{path} is not a file: give `reference`, `student`, `mistake:NAME`,"
+            " `alternative:NAME`, a notebook or a Python file"
         )
     if path.suffix == ".ipynb":
         try:

@@ -99,7 +99,10 @@ def stale(one: Assignment, exercises: Path = EXERCISES) -> str:
     return (
         ""
         if same
-        else f"{committed} is not what {one.path.name} gives; `course generate-assignment {one.number}` makes it anew"
+        else (
+            f"{committed} is not what {one.path.name} gives; `course generate-assignment"
+            f" {one.number}` makes it anew"
+        )
     )
 
 

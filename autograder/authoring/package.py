@@ -68,15 +68,15 @@ def save(
         )
         if done.returncode:
             raise CourseError(
-                f"what was collected cannot be imported, so {path} stays as it was: "
-                f"{done.stderr.strip().splitlines()[-1]}. Does a function use something that only another "
-                "cell's loop or `with` block defines?"
+                f"what was collected cannot be imported, so {path} stays as it was:"
+                f" {done.stderr.strip().splitlines()[-1]}. Does a function use something that only"
+                " another cell's loop or `with` block defines?"
             )
         fresh.replace(path)
     except subprocess.TimeoutExpired:
         raise CourseError(
-            f"what was collected takes more than {IMPORT_SECONDS} seconds to import, so {path} stays as it "
-            "was: does a definition at the top of a cell compute for long?"
+            f"what was collected takes more than {IMPORT_SECONDS} seconds to import, so {path}"
+            " stays as it was: does a definition at the top of a cell compute for long?"
         ) from None
     finally:
         fresh.unlink(missing_ok=True)
@@ -97,8 +97,8 @@ def use_own(one: Assignment, root: Path = PACKAGE) -> Path:
     path, kept = root / f"{module_name(one)}.py", root / "own" / f"{module_name(one)}.py"
     if not kept.exists():
         raise CourseError(
-            f"{kept} does not exist: you have saved nothing of chapter {one.number} yet; `course package "
-            f"{one.number}` does"
+            f"{kept} does not exist: you have saved nothing of chapter {one.number} yet; `course"
+            f" package {one.number}` does"
         )
     kept.replace(path)
     return path

@@ -45,7 +45,10 @@ def standing_in(function: Callable, name: str) -> str:
             if inspect.isclass(function)
             else isinstance(node, ast.FunctionDef)
             and function.__code__.co_firstlineno
-            in (node.lineno, *(one.lineno for one in node.decorator_list))
+            in (
+                node.lineno,
+                *(one.lineno for one in node.decorator_list),
+            )
         )
     )
     own.decorator_list = []

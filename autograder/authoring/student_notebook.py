@@ -10,10 +10,11 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 from autograder.authoring.solution_sources import reference_sources
 
 ANSWER = (
-    "word2vec looks up one row for a word and never sees the sentence, so both sentences get the same vector. "
-    "Each pair pulls that row a little; nine pulls of ten come from money words, so it settles near them, with a "
-    "small part that points to the river. I predict that the nearest neighbours of bank are money words. A model "
-    "would have to compute the vector from the sentence to tell the two apart."
+    "word2vec looks up one row for a word and never sees the sentence, so both sentences get the"
+    " same vector. Each pair pulls that row a little; nine pulls of ten come from money words, so"
+    " it settles near them, with a small part that points to the river. I predict that the nearest"
+    " neighbours of bank are money words. A model would have to compute the vector from the"
+    " sentence to tell the two apart."
 )
 
 

@@ -300,11 +300,13 @@ def _gives(function: Callable, call: Asked, order: tuple[int, ...], as_arrays: b
             return False
         args = [one.numpy() if isinstance(one, torch.Tensor) else one for one in args]
     args = [
-        one.clone()
-        if isinstance(one, torch.Tensor)
-        else one.copy()
-        if isinstance(one, (np.ndarray, list, dict))
-        else one
+        (
+            one.clone()
+            if isinstance(one, torch.Tensor)
+            else one.copy()
+            if isinstance(one, (np.ndarray, list, dict))
+            else one
+        )
         for one in args
     ]
     signal.setitimer(

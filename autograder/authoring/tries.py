@@ -56,8 +56,8 @@ class Trial:
         """
         place = "" if self.sandbox is None else f", sandbox {self.sandbox:g}"
         return (
-            f"{self.exercise} {'right' if self.right else 'wrong'} {self.name}: {self.earned:g} of {self.points:g}{place}"
-            f" {self.problem}".rstrip()
+            f"{self.exercise} {'right' if self.right else 'wrong'} {self.name}: {self.earned:g} of"
+            f" {self.points:g}{place} {self.problem}".rstrip()
             + (f"\n    {self.message}" if self.message else "")
         )
 
@@ -70,7 +70,8 @@ def trials(one: Assignment, folder: Path, in_sandbox: bool = True):
     found = sorted(folder.glob("*/right__*.py")) + sorted(folder.glob("*/wrong__*.py"))
     if not found:
         raise CourseError(
-            f"{folder} holds no answers: write them as EXERCISE/right__NAME.py and EXERCISE/wrong__NAME.py"
+            f"{folder} holds no answers: write them as EXERCISE/right__NAME.py and"
+            " EXERCISE/wrong__NAME.py"
         )
     for path in sorted(found):
         yield trial(one, one.exercise(path.parent.name), path, in_sandbox)
@@ -86,9 +87,12 @@ def trial(one: Assignment, exercise: Exercise, path: Path, in_sandbox: bool) -> 
         seeds = (
             (lambda stage: rng_for(exercise.id, stage, "try", secret=secret)) if secret else None
         )
-        return run_exercise(
-            exercise, Limited(LocalStudent(namespace)), seeds, None if not secret else []
-        ), failures
+        return (
+            run_exercise(
+                exercise, Limited(LocalStudent(namespace)), seeds, None if not secret else []
+            ),
+            failures,
+        )
 
     visible, failures = run(b"")
     patient = all(stage.status not in ("time", "memory", "killed") for stage in visible.stages)
@@ -138,7 +142,8 @@ def summary(done: list[Trial]) -> str:
     """The sums over all answers."""
     wrong, right = [one for one in done if not one.right], [one for one in done if one.right]
     return (
-        f"{len(wrong)} wrong, {sum(one.problem == 'WRONG, ACCEPTED' for one in wrong)} of them accepted; "
-        f"{len(right)} right, {sum(one.problem == 'RIGHT, REJECTED' for one in right)} of them rejected; "
-        f"{sum(one.problem == 'CHANGES WITH THE SEED' for one in done)} change with the seed"
+        f"{len(wrong)} wrong, {sum(one.problem == 'WRONG, ACCEPTED' for one in wrong)} of them"
+        f" accepted; {len(right)} right, {sum(one.problem == 'RIGHT, REJECTED' for one in right)}"
+        f" of them rejected; {sum(one.problem == 'CHANGES WITH THE SEED' for one in done)} change"
+        " with the seed"
     )

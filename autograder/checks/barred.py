@@ -78,6 +78,9 @@ def _refusing(operators: Mapping[str, Callable]) -> Any:
 def refusing_code(name: str, why: str) -> CodeType:
     """Code that any function without a closure can have: it refuses."""
     scope: dict[str, Any] = {}
-    source = f"def refused(*args, **more):\n    from autograder.checks.withheld import refuse\n    refuse({name!r}, {why!r})\n"
+    source = (
+        "def refused(*args, **more):\n    from autograder.checks.withheld import refuse\n   "
+        f" refuse({name!r}, {why!r})\n"
+    )
     exec(compile(source, "<withheld>", "exec"), scope)
     return scope["refused"].__code__

@@ -49,9 +49,11 @@ class Buffer:
             fill = (
                 UNWRITTEN
                 if values.is_floating_point()
-                else WHOLE_GUARD % 256
-                if values.dtype == torch.uint8
-                else (WHOLE_GUARD if values.dtype != torch.bool else True)
+                else (
+                    WHOLE_GUARD % 256
+                    if values.dtype == torch.uint8
+                    else (WHOLE_GUARD if values.dtype != torch.bool else True)
+                )
             )
         self.size, stride, step = tuple(values.shape), [0] * values.dim(), spread
         for place, dim in enumerate(reversed(order or range(values.dim()))):

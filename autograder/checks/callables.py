@@ -78,8 +78,8 @@ def check_sizes(values: Sequence[object], most: int) -> None:
         together = 0  # they do not go together; our function will say so
     if max(total, together) > most:
         raise ValueError(
-            f"you passed {max(total, together):,} numbers to a function of the check, counted as they "
-            f"broadcast; it takes at most {most:,}"
+            f"you passed {max(total, together):,} numbers to a function of the check, counted as"
+            f" they broadcast; it takes at most {most:,}"
         )
 
 

@@ -45,9 +45,11 @@ def expect_frequencies(
             f"probabilities must be a vector that adds up to 1, not {expected.tolist()}"
         )
     found = expect(
-        torch.as_tensor(counts)
-        if type(counts) is list and all(type(n) is int for n in counts)
-        else counts,
+        (
+            torch.as_tensor(counts)
+            if type(counts) is list and all(type(n) is int for n in counts)
+            else counts
+        ),
         name,
     ).is_tensor(shape=tuple(expected.shape), dtype=torch.int64)
     total = int(found.sum())
@@ -59,8 +61,9 @@ def expect_frequencies(
         if tail < false_alarms / (2 * len(expected)):
             raise CheckFailed(
                 cause,
-                f"{name}[{i}] is {count:,} of {total:,}, a share of {count / total:.4f}; {chance:.4f} was "
-                f"expected. By chance this happens less than once in {1 / false_alarms:,.0f} times",
+                f"{name}[{i}] is {count:,} of {total:,}, a share of {count / total:.4f};"
+                f" {chance:.4f} was expected. By chance this happens less than once in"
+                f" {1 / false_alarms:,.0f} times",
             )
 
 
@@ -88,8 +91,8 @@ def expect_mean(
     if not abs(came - mean) <= allowed:
         raise CheckFailed(
             cause,
-            f"the mean of {found.numel():,} values is {came:.4g}, expected {mean:.4g}; chance explains "
-            f"{allowed:.2g} up or down, all but once in {1 / false_alarms:,.0f} times",
+            f"the mean of {found.numel():,} values is {came:.4g}, expected {mean:.4g}; chance"
+            f" explains {allowed:.2g} up or down, all but once in {1 / false_alarms:,.0f} times",
         )
 
 

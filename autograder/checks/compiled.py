@@ -261,7 +261,10 @@ def _refusals(kernel: Any) -> Iterator[str]:
             ):
                 said = _foreign(node.id, _scope(kernel.fn), CodeGenerator.builtin_namespace)
         if said:
-            yield f"line {node.lineno - tree.lineno + 1} of it, `{ast.unparse(node).splitlines()[0][:80]}`: {said}."
+            yield (
+                f"line {node.lineno - tree.lineno + 1} of it,"
+                f" `{ast.unparse(node).splitlines()[0][:80]}`: {said}."
+            )
 
 
 def _foreign(name: str, scope: dict[str, object], known: dict[str, object]) -> str:
@@ -281,7 +284,10 @@ def _foreign(name: str, scope: dict[str, object], known: dict[str, object]) -> s
         return (
             f"`{name}` is a name from outside the kernel; mark a helper with `@triton.jit`"
             if callable(value)
-            else f"`{name}` is a global (`{type(value).__name__}`) that no kernel sees; give it as an argument"
+            else (
+                f"`{name}` is a global (`{type(value).__name__}`) that no kernel sees; give it as"
+                " an argument"
+            )
         )
     return (
         f"`{name}` is Python's; use what `tl` has"

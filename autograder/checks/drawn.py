@@ -49,8 +49,8 @@ class Faults:
     def _made(self, name: str, old: str, new: str) -> Fault:
         if self.source.count(old) != 1 or "\n" in old + new or old == new:
             raise ValueError(
-                f"the fault {name!r} should replace {old!r}, which occurs {self.source.count(old)} times in the "
-                "program, by something else in the same line"
+                f"the fault {name!r} should replace {old!r}, which occurs {self.source.count(old)}"
+                " times in the program, by something else in the same line"
             )
         changed = self.source.replace(old, new)
         compile(changed, name, "exec")

@@ -128,8 +128,8 @@ class Executor:
             if request.get("iterate") and not hasattr(type(value), "__next__"):
                 raise Failed(
                     "unreadable",
-                    f"`{label}` returned {a_kind(value)}; a generator, which gives one piece at a time, "
-                    "was asked for: use `yield`.",
+                    f"`{label}` returned {a_kind(value)}; a generator, which gives one piece at a"
+                    " time, was asked for: use `yield`.",
                 )
             self.objects[request["keep"]], value = value, None
         handed_over = [
@@ -141,8 +141,9 @@ class Executor:
             "value": self.plain(label, value),
             "args": self._after(request, before),
             "tracked": _tracked(request["args"]),
-            "stale": request["of"] is None
-            and self._given.changed(value, handed_over, self.let_through),
+            "stale": (
+                request["of"] is None and self._given.changed(value, handed_over, self.let_through)
+            ),
         }
         if request["of"] is None:
             self._given.keep(value, answer["value"])
@@ -178,8 +179,9 @@ class Executor:
                 known = listed(names_of(value))
                 raise Failed(
                     "unreadable",
-                    f"`{request['label']}` cannot be read: {text_of(str, error) or 'it is not there'}. "
-                    f"There is {known or 'nothing by name'}.",
+                    f"`{request['label']}` cannot be read:"
+                    f" {text_of(str, error) or 'it is not there'}. There is"
+                    f" {known or 'nothing by name'}.",
                 ) from None
         return {"value": self.plain(request["label"], value), "args": []}
 
@@ -340,8 +342,8 @@ class Executor:
         if torch is None or not isinstance(target, torch.nn.Module):
             raise Failed(
                 "unreadable",
-                f"`{request['label']}` is {a_kind(target)}, not a torch.nn.Module: derive your class from "
-                "nn.Module and call super().__init__() first.",
+                f"`{request['label']}` is {a_kind(target)}, not a torch.nn.Module: derive your"
+                " class from nn.Module and call super().__init__() first.",
             )
         return self.plain(
             request["label"], self._run(request["label"], what, (target, *args), {}, None, target)
@@ -376,9 +378,14 @@ class Executor:
             kind = type(target).__name__
             raise Failed(
                 "missing",
-                f"`{kind}.{name}` is {a_kind(function)}; a method was asked for."
-                if name
-                else f"A `{kind}` cannot be called: it has no `__call__` (in an nn.Module, write `forward`).",
+                (
+                    f"`{kind}.{name}` is {a_kind(function)}; a method was asked for."
+                    if name
+                    else (
+                        f"A `{kind}` cannot be called: it has no `__call__` (in an nn.Module, write"
+                        " `forward`)."
+                    )
+                ),
             )
         return function
 
@@ -435,9 +442,11 @@ class Executor:
     def _before(self, request: dict) -> list:
         """The bytes of the arguments before a call, where they are needed."""
         return [
-            None
-            if self.packed is None or kind == "other"
-            else self.packed(self._memory_of(kind, item))
+            (
+                None
+                if self.packed is None or kind == "other"
+                else self.packed(self._memory_of(kind, item))
+            )
             for kind, item in zip(request["kinds"], request["args"])
         ]
 

@@ -73,7 +73,8 @@ class Exercise:
         """
         if after and after not in [stage.name for stage in self.stages]:
             raise ValueError(
-                f"{self.id}, stage {name!r}: there is no earlier stage {after!r} for it to come after"
+                f"{self.id}, stage {name!r}: there is no earlier stage {after!r} for it to come"
+                " after"
             )
 
         def register(function: Callable) -> Callable:
@@ -113,7 +114,8 @@ def exercise(
     for name in names:
         if name in dir(Student()):
             raise ValueError(
-                f"{id}: `student.{name}` already means something else; give the function another name"
+                f"{id}: `student.{name}` already means something else; give the function another"
+                " name"
             )
     EXERCISES[id] = made = Exercise(
         id,

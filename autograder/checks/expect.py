@@ -272,10 +272,16 @@ class Expectation:
         if not wrong.any():
             return
         where = _first(wrong)
-        detail = f"{self.name}{_at(where)} is {_number(came[where])}, expected {_number(expected[where])}"
+        detail = (
+            f"{self.name}{_at(where)} is {_number(came[where])}, expected"
+            f" {_number(expected[where])}"
+        )
         if came.ndim:
             gap = np.abs(came[wrong].astype(float) - expected[wrong].astype(float)).max()
-            detail += f"; {wrong.sum()} of {came.size} values differ, shape {came.shape}, largest difference {gap:.3g}"
+            detail += (
+                f"; {wrong.sum()} of {came.size} values differ, shape {came.shape}, largest"
+                f" difference {gap:.3g}"
+            )
         if tolerance:
             detail += f" (tolerance {tolerance[0]:g} relative, {tolerance[1]:g} absolute)"
         if came.ndim and came.size <= SHOWN:

@@ -14,8 +14,8 @@ from enum import EnumMeta
 from types import ModuleType
 
 BUILTINS = frozenset(
-    "range min max sum abs int float bool len pow round divmod zip enumerate tuple list any all print "
-    "True False None".split()
+    "range min max sum abs int float bool len pow round divmod zip enumerate tuple list any all"
+    " print True False None".split()
 )
 SYNTAX = (
     ast.FunctionDef,
@@ -87,7 +87,10 @@ def refusals(tree: ast.FunctionDef, known: Mapping[str, object]) -> Iterator[str
     own = own_names(tree)
     for node in (one for statement in tree.body for one in ast.walk(statement)):
         if said := _refusal(node, own, known):
-            yield f"line {node.lineno - tree.lineno + 1} of it, `{ast.unparse(node).splitlines()[0][:80]}`: {said}."
+            yield (
+                f"line {node.lineno - tree.lineno + 1} of it,"
+                f" `{ast.unparse(node).splitlines()[0][:80]}`: {said}."
+            )
 
 
 def own_names(tree: ast.FunctionDef) -> set[str]:

@@ -103,7 +103,8 @@ def run(harness: "Harness", function: Callable, args: tuple, kwargs: dict, besid
     if not harness.programs:
         raise Failed(
             "unreadable",
-            "No kernel was launched: `kernel[grid](...)` starts one program for each place of the grid.",
+            "No kernel was launched: `kernel[grid](...)` starts one program for each place of the"
+            " grid.",
         )
     return value
 
@@ -364,7 +365,8 @@ class Harness:
         own = next((one for one in within if known.any() and one[known.argmax()]), known)
         stray = addresses[~own]
         self.complaint = self.complaint or (
-            f"{what} numbers outside {self._nearest(int(stray[0]))}. Mask what lies beyond the end, and look at the offsets."
+            f"{what} numbers outside {self._nearest(int(stray[0]))}. Mask what lies beyond the end,"
+            " and look at the offsets."
         )
         raise IndexError(self.complaint)
 

@@ -23,8 +23,8 @@ UNWRITTEN_BITS = 0x7FF8DEAD00000000
 
 NOT_FINITE = "{} holds {} where a finite number was expected."
 NOT_WRITTEN = (
-    "{} holds NaN from memory that nobody had written: this place is never written, or it is computed from "
-    "uninitialized memory."
+    "{} holds NaN from memory that nobody had written: this place is never written, or it is"
+    " computed from uninitialized memory."
 )
 LAST_DIGITS = (
     "Only the last digits are wrong: a float keeps 15 digits, in float32 only 7. Count in integers."
@@ -34,7 +34,10 @@ CUT = "Your numbers are the expected ones, cut or rounded to whole numbers."
 ORDER = "Your numbers are the expected ones in another order."
 TURNED = "Your table is the expected one with rows and columns exchanged."
 DIAGONAL = "Everything off the diagonal is right, and the diagonal is not."
-FACTOR = "Your numbers are the expected ones times one constant: a factor that they share is wrong or missing."
+FACTOR = (
+    "Your numbers are the expected ones times one constant: a factor that they share is wrong or"
+    " missing."
+)
 
 Transform = Callable[[np.ndarray], np.ndarray]
 TRANSFORMS: list[

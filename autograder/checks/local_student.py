@@ -51,7 +51,8 @@ class LocalStudent(Student):
         self._executor.begin(self.stage)
         if request.of is not None and request.of.number not in self._executor.objects:
             raise ValueError(
-                f"`{request.of._name}` was made in an earlier stage, or closed; objects live for one stage"
+                f"`{request.of._name}` was made in an earlier stage, or closed; objects live for"
+                " one stage"
             )
         low = lowered(request, self._register)
         if self._ours_to_answer:
@@ -68,8 +69,8 @@ class LocalStudent(Student):
         if self._memory is not None and peak > self._memory:
             raise StudentError(
                 "memory",
-                f"`{request.label}` holds {math.ceil(10 * peak / MIB) / 10:g} MiB of tensors at once; "
-                f"{round(self._memory / MIB, 1):g} MiB are there for this call.",
+                f"`{request.label}` holds {math.ceil(10 * peak / MIB) / 10:g} MiB of tensors at"
+                f" once; {round(self._memory / MIB, 1):g} MiB are there for this call.",
             )
         return returned(request, low["args"], reply)
 

@@ -18,8 +18,14 @@ from autograder.checks.results import EARNING, StageResult
 from autograder.checks.stages import Run
 
 LATER = "This stage compares your answers with each other. It counts once the stage `{}` passes."
-REST = "Right. The slip in the stage `{}` costs a fifth of the exercise's points, which is more than that stage has."
-CAPPED = "Right, but it counts less while the stage `{}` fails: code that works for some sizes only gets at most {}."
+REST = (
+    "Right. The slip in the stage `{}` costs a fifth of the exercise's points, which is more than"
+    " that stage has."
+)
+CAPPED = (
+    "Right, but it counts less while the stage `{}` fails: code that works for some sizes only gets"
+    " at most {}."
+)
 
 
 def in_proportion(exercise, runs: list[Run]) -> list[StageResult]:
@@ -61,9 +67,11 @@ def _slipped(exercise, runs: list[Run], results: list[StageResult]) -> list[Stag
 def _counted(exercise, results: list[StageResult]) -> list[StageResult]:
     passed = {result.name for result in results if result.status in EARNING}
     return [
-        replace(result, status="wrong", earned=0.0, cause=LATER.format(stage.after))
-        if stage.after and stage.after not in passed and result.status in EARNING
-        else result
+        (
+            replace(result, status="wrong", earned=0.0, cause=LATER.format(stage.after))
+            if stage.after and stage.after not in passed and result.status in EARNING
+            else result
+        )
         for stage, result in zip(exercise.stages, results)
     ]
 

@@ -47,7 +47,10 @@ class Renaming:
                     list(map(repr, came)) != list(map(repr, expected))
                     and came.keys() != expected.keys()
                 ):
-                    return f"{where} has the keys {_short(list(came))}; {_short(list(expected))} were expected"
+                    return (
+                        f"{where} has the keys {_short(list(came))}; {_short(list(expected))} were"
+                        " expected"
+                    )
                 return next(
                     (
                         found
@@ -81,7 +84,10 @@ class Renaming:
             self._theirs_of.setdefault(expected, came),
         )
         if theirs != came:
-            return f"{where} is {readable(came)}, where {readable(theirs)} stood before for the same thing"
+            return (
+                f"{where} is {readable(came)}, where {readable(theirs)} stood before for the same"
+                " thing"
+            )
         if ours != expected:
             del self._theirs_of[expected]
             return f"{where} is {readable(came)}, which is in use for something else"

@@ -26,7 +26,10 @@ from autograder.checks.kernel_source import MODULES, own_names, refusals
 from autograder.checks.marks import MARKED, places, whole
 
 MOST_MEMORY = 1 << 22  # numbers that a launcher may make
-NOT_IN_A_CELL = "The kernel `{}` stands in no cell of the notebook: write it there, with `@triton.jit` and `def`."
+NOT_IN_A_CELL = (
+    "The kernel `{}` stands in no cell of the notebook: write it there, with `@triton.jit` and"
+    " `def`."
+)
 HALF = "A kernel is given numbers that torch made {}: let the kernel change their type, with `.to`."
 
 

@@ -19,11 +19,14 @@ CAUSES = {
     "time": "Your code took longer than the time it is given.",
     "memory": "Your code took more memory than it is given.",
     "killed": "Your code's process ended before it answered.",
-    "fault": "The checker itself failed here; this is not your fault, and it costs no points once it is mended.",
+    "fault": (
+        "The checker itself failed here; this is not your fault, and it costs no points once it is"
+        " mended."
+    ),
 }
 FROM_INSIDE = (
-    "Your code's process reported that a library failed in it, or it answered what was not asked: a person looks at "
-    "it, and until then it costs no points."
+    "Your code's process reported that a library failed in it, or it answered what was not asked: a"
+    " person looks at it, and until then it costs no points."
 )
 FAILED = ("wrong", "error")  # by what came back, not by how long or whether
 EARNING = ("passed", "slip", "capped")

@@ -29,7 +29,10 @@ WORDS = {
 PAGES = Path(__file__).resolve().parents[2] / "book"
 BOOK = PAGES.parent / "_build" / "html"
 HEADING = re.compile(r"^#{1,4} +(.+?) *$", re.MULTILINE)
-CELL = "padding:.4em .9em;border:0;border-bottom:1px solid currentColor;text-align:left;vertical-align:top"
+CELL = (
+    "padding:.4em .9em;border:0;border-bottom:1px solid"
+    " currentColor;text-align:left;vertical-align:top"
+)
 FIRST = "border-left:.35em solid currentColor"
 NUMBERS = (
     "margin:.4em 0 0;padding:0;background:transparent;color:inherit;font-family:monospace;"
@@ -53,7 +56,8 @@ def as_text(result: ExerciseResult, see: str = "") -> str:
     for stage in result.stages:
         mark = "   <- start here" if stage is first else ""
         lines.append(
-            f"  {stage.name:<{width}}  {stage.earned:g}/{stage.points:g}  {WORDS[stage.status]}{mark}"
+            f"  {stage.name:<{width}}  {stage.earned:g}/{stage.points:g} "
+            f" {WORDS[stage.status]}{mark}"
         )
         for text in filter(None, [*sentences(stage), stage.detail] if stage in shown else []):
             lines += [f"      {line}" for line in text.split("\n")]
@@ -73,8 +77,8 @@ def as_html(result: ExerciseResult, see: str = "") -> str:
     also = f"<p>{escape(line)}</p>" if (line := following(result.stages)) else ""
     link = f"<p>Read in the book: {_link(see)}</p>" if first and see else ""
     return (
-        f"<table style='border-collapse:collapse;color:inherit;background:transparent'>"
-        f"<caption style='caption-side:top;text-align:left;font-weight:bold;color:inherit'>"
+        "<table style='border-collapse:collapse;color:inherit;background:transparent'>"
+        "<caption style='caption-side:top;text-align:left;font-weight:bold;color:inherit'>"
         f"{escape(headline(result))}</caption><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{also}{link}"
     )
 
@@ -85,8 +89,9 @@ def _row(stage: StageResult, result: ExerciseResult, first: StageResult | None) 
     why = "".join(f"<div>{with_code(text)}</div>" for text in sentences(stage)) if shown else ""
     why += f"<pre style='{NUMBERS}'>{escape(stage.detail)}</pre>" if shown and stage.detail else ""
     return (
-        f"<tr><th scope='row' style='{style}'>{escape(stage.name)}{here}</th>"
-        f"<td style='{CELL}'>{stage.earned:g} of {stage.points:g}</td><td style='{CELL}'>{WORDS[stage.status]}</td>"
+        f"<tr><th scope='row' style='{style}'>{escape(stage.name)}{here}</th><td"
+        f" style='{CELL}'>{stage.earned:g} of {stage.points:g}</td><td"
+        f" style='{CELL}'>{WORDS[stage.status]}</td>"
         + (f"<td style='{CELL}'>{why}</td></tr>" if first else "</tr>")
     )
 

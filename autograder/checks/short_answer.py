@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from autograder.checks.exercise import Exercise, exercise
 
 RULE = (
-    "**For the grader.** Give points by the rows of the rubric. Don't take points for language or length, and don't give a "
-    "row twice. A wrong statement costs nothing by itself, unless it contradicts the row that it would earn."
+    "**For the grader.** Give points by the rows of the rubric. Don't take points for language or"
+    " length, and don't give a row twice. A wrong statement costs nothing by itself, unless it"
+    " contradicts the row that it would earn."
 )
 KEPT: dict[str, "ShortAnswer"] = {}
 
@@ -59,7 +60,10 @@ class ShortAnswer:
                 for name, (points, _) in self.rubric.items()
             )
             parts += [
-                f'**{one.name}, {sum(one.earns.values()):g} of {total:g}** ({earned}).\n"{one.text}"',
+                (
+                    f"**{one.name}, {sum(one.earns.values()):g} of {total:g}**"
+                    f' ({earned}).\n"{one.text}"'
+                ),
                 f"*Why*: {one.why}",
             ]
         return "\n\n".join(parts)
@@ -86,13 +90,14 @@ def short_answer(
         for name, given in one.earns.items():
             if name not in rubric or not 0 <= given <= rubric[name][0]:
                 raise ValueError(
-                    f"{id}: the sample {one.name!r} earns {given:g} for {name!r}, which the rubric does not give"
+                    f"{id}: the sample {one.name!r} earns {given:g} for {name!r}, which the rubric"
+                    " does not give"
                 )
     scores = sorted(sum(one.earns.values()) for one in samples)
     if len(scores) < 3 or scores[-1] != points or scores[0] > points / 3 or len(set(scores)) < 3:
         raise ValueError(
-            f"{id}: samples of {', '.join(f'{score:g}' for score in scores) or 'no'} points calibrate nothing; give "
-            "one with all points, one with few, and one between"
+            f"{id}: samples of {', '.join(f'{score:g}' for score in scores) or 'no'} points"
+            " calibrate nothing; give one with all points, one with few, and one between"
         )
     if earned_never := [name for name in rubric if not any(one.earns.get(name) for one in samples)]:
         raise ValueError(f"{id}: no sample earns the row {earned_never[0]!r}")
@@ -109,7 +114,8 @@ def filled_in(id: str, text: str) -> str:
         return text
     if id not in KEPT:
         raise ValueError(
-            f'{id}: the cell has a place for a rubric, but no `short_answer("{id}", ...)` was declared'
+            f'{id}: the cell has a place for a rubric, but no `short_answer("{id}", ...)` was'
+            " declared"
         )
     return text.replace("{{rubric}}", KEPT[id].rubric_table()).replace(
         "{{samples}}", KEPT[id].samples_text()

@@ -17,20 +17,20 @@ from autograder.checks.values import type_name, without_ones
 
 SHARE = 0.2
 CHANGED = (
-    "Your function changes an argument. Work on a copy: operations such as `/=`, `x[i] = ...`, `append` and names "
-    "that end in `_` write into what they were given."
+    "Your function changes an argument. Work on a copy: operations such as `/=`, `x[i] = ...`,"
+    " `append` and names that end in `_` write into what they were given."
 )
 TRACKED = (
-    "Your function leaves autograd switched on in an argument (`requires_grad`), or a gradient in its `.grad`. Work on a "
-    "copy of your own: `x.detach().clone().requires_grad_()`."
+    "Your function leaves autograd switched on in an argument (`requires_grad`), or a gradient in"
+    " its `.grad`. Work on a copy of your own: `x.detach().clone().requires_grad_()`."
 )
 AGAIN = (
-    "Asked the same a second time, your function gives another answer: it keeps something from call to call, or draws by "
-    "chance. Each call should depend on its arguments only."
+    "Asked the same a second time, your function gives another answer: it keeps something from call"
+    " to call, or draws by chance. Each call should depend on its arguments only."
 )
 STALE = (
-    "A later call changes what an earlier call returned, or returns it again: your function keeps what it returns, or "
-    "returns an argument. Return something new each time."
+    "A later call changes what an earlier call returned, or returns it again: your function keeps"
+    " what it returns, or returns an argument. Return something new each time."
 )
 LIST_FOR_TUPLE = "{} is a list; a tuple was asked for."
 SHAPE = "{} has the right numbers in another shape: with an axis of length 1 too many or too few."
@@ -97,7 +97,8 @@ def _as_number(value: object, expected: int | float, name: str) -> object:
                 else type_name(value)
             )
             note(
-                f"{name} is a {came}; {asked}. Use .item() or {kind.__name__}() to make a Python number of it."
+                f"{name} is a {came}; {asked}. Use .item() or {kind.__name__}() to make a Python"
+                " number of it."
             )
             return _as_number(item, expected, name)
         return value
@@ -157,7 +158,8 @@ def _as_array(value: object, expected: torch.Tensor | np.ndarray, name: str) -> 
         note(SHAPE.format(name))
     elif dtype != expected.dtype:
         note(
-            f"{name} has dtype {str(dtype).removeprefix('torch.')}; {_dtype(expected)} was asked for."
+            f"{name} has dtype {str(dtype).removeprefix('torch.')}; {_dtype(expected)} was asked"
+            " for."
         )
     return came
 

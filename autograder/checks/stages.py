@@ -139,9 +139,12 @@ def run_stage(
         detail = "" if cause == error.text else error.text
     except Exception as error:
         status, cause, detail = "fault", CAUSES["fault"], f"{type(error).__name__}: {error}"
-    return StageResult(
-        stage.name, stage.points, earned if status == "passed" else 0.0, status, cause, detail
-    ), hint
+    return (
+        StageResult(
+            stage.name, stage.points, earned if status == "passed" else 0.0, status, cause, detail
+        ),
+        hint,
+    )
 
 
 def _asked(stage, student: Student) -> str:

@@ -46,9 +46,8 @@ class Student:
         self.withheld: Mapping[
             str, str
         ] = {}  # see `withholding`; the runner sets it for each exercise
-        self.fault = (
-            ""  # the name of the fault that was drawn for this student, where the grader knows it
-        )
+        # the name of the fault that was drawn for this student, where the grader knows it
+        self.fault = ""
 
     def __getattr__(self, name: str) -> Callable:
         if name.startswith("_"):
@@ -81,7 +80,8 @@ class Student:
         if found.counted.keys() != COUNTS or min(found.counted.values()) < 0:
             raise StudentError(
                 "unreadable",
-                f"What `{name}` made of tensors was not counted: something else came in the place of the counts.",
+                f"What `{name}` made of tensors was not counted: something else came in the place"
+                " of the counts.",
             )
         return found
 

@@ -116,7 +116,8 @@ def cross(value: object, depth: int = 0) -> object:
         return _cross_tensor(value)
     if isinstance(value, torch.Tensor):
         raise Unreadable(
-            f"a {type_name(value)}, which is a subclass of torch.Tensor; return a plain torch.Tensor"
+            f"a {type_name(value)}, which is a subclass of torch.Tensor; return a plain"
+            " torch.Tensor"
         )
     raise Unreadable(f"an object of type {type_name(value)}")
 
@@ -253,9 +254,15 @@ def readable(value: object, most: int = SHOWN) -> str:
     """
     kind = type(value)
     if kind is int and abs(value) >= 10**30:
-        return f"{'-' if value < 0 else ''}an integer of about {int(abs(value).bit_length() * 0.30103)} digits"
+        return (
+            f"{'-' if value < 0 else ''}an integer of about"
+            f" {int(abs(value).bit_length() * 0.30103)} digits"
+        )
     if kind in (torch.Tensor, np.ndarray) and value.reshape(-1).shape[0] > FEW:
-        return f"{type_name(value)} of shape {tuple(value.shape)}: {readable(value.reshape(-1)[:most].tolist(), most)}"
+        return (
+            f"{type_name(value)} of shape {tuple(value.shape)}:"
+            f" {readable(value.reshape(-1)[:most].tolist(), most)}"
+        )
     if kind in (str, bytes):
         text = visible(repr(value[:most]))
         return text if len(value) <= most else f"{text} and {len(value) - most:,} more"

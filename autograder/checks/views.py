@@ -17,12 +17,12 @@ from autograder.checks.student import Student
 from autograder.checks.values import PLAIN, SCALARS, same
 
 FAILS = (
-    "Your function fails where a tensor is a view of a larger one, such as a transpose or every second number: take "
-    "`reshape` in place of `view`."
+    "Your function fails where a tensor is a view of a larger one, such as a transpose or every"
+    " second number: take `reshape` in place of `view`."
 )
 DIFFERS = (
-    "Your function answers otherwise where a tensor is a view of a larger one, such as a transpose or every second "
-    "number: read the tensor by its indices, and not the memory under it."
+    "Your function answers otherwise where a tensor is a view of a larger one, such as a transpose"
+    " or every second number: read the tensor by its indices, and not the memory under it."
 )
 ROUNDING = {"rtol": 1e-3, "atol": 1e-4}  # sums over another layout add up in another order
 

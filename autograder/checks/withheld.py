@@ -157,8 +157,8 @@ class Guard:
                 self._methods[found.__objclass__, found.__name__] = name
             elif found is not None and not isinstance(found, StandIn):
                 raise ValueError(
-                    f"cannot withhold {name!r}: it is {type(found).__name__} of {type(owner).__name__}, not a "
-                    "module, function or class"
+                    f"cannot withhold {name!r}: it is {type(found).__name__} of"
+                    f" {type(owner).__name__}, not a module, function or class"
                 )
             return
         self._modules.append(name)  # a package that is not loaded yet, or not installed

@@ -15,21 +15,31 @@ from autograder.checks.slips import note
 
 NEVER = "Your test never calls the function that it is given."
 NOT_EACH = (
-    "Your test calls some of the functions that it is given and not others: it should call and judge each, whatever it was "
-    "given before."
+    "Your test calls some of the functions that it is given and not others: it should call and"
+    " judge each, whatever it was given before."
 )
 UNSTEADY = (
-    "It accepts a right function once and rejects the same one another time: it draws by chance, or keeps something from "
-    "call to call. With the same function it should always come to the same verdict."
+    "It accepts a right function once and rejects the same one another time: it draws by chance, or"
+    " keeps something from call to call. With the same function it should always come to the same"
+    " verdict."
 )
-OFTEN = "Your test calls the function that it is given too often, some hundred times are allowed: which calls can you spare?"
+OFTEN = (
+    "Your test calls the function that it is given too often, some hundred times are allowed: which"
+    " calls can you spare?"
+)
 REJECTS = "Your test rejects a correct implementation."
 EVERY = "It rejects every function that it is shown, right or wrong."
-ONE_OF_TWO = "It accepts one right function and rejects another that differs in the last digit: compare with a tolerance."
-RETURNS = "Your test returns its verdict, False, in the place of a failing `assert`: complain with `assert`."
+ONE_OF_TWO = (
+    "It accepts one right function and rejects another that differs in the last digit: compare with"
+    " a tolerance."
+)
+RETURNS = (
+    "Your test returns its verdict, False, in the place of a failing `assert`: complain with"
+    " `assert`."
+)
 OTHER = (
-    "Your test stops with an exception that is no AssertionError. That means the test is broken, not the function: "
-    "complain with `assert`."
+    "Your test stops with an exception that is no AssertionError. That means the test is broken,"
+    " not the function: complain with `assert`."
 )
 GETS_THROUGH = "Your test accepted a wrong implementation."
 

@@ -38,9 +38,11 @@ def absent(course_root: Path, assignment: Assignment, config: Config) -> tuple[i
     with open_gradebook(config) as gradebook:
         held = {
             student
-            for (student,) in gradebook.db.query(SubmittedAssignment.student_id)
-            .join(AssignmentRow, SubmittedAssignment.assignment)
-            .filter(AssignmentRow.name == name)
+            for (student,) in (
+                gradebook.db.query(SubmittedAssignment.student_id)
+                .join(AssignmentRow, SubmittedAssignment.assignment)
+                .filter(AssignmentRow.name == name)
+            )
         }
     return len(stored - held), len(stored)
 
@@ -52,9 +54,10 @@ def refuse_if_lost(course_root: Path, assignment: Assignment, config: Config) ->
     gone, stored = absent(course_root, assignment, config)
     if stored and gone == stored:
         raise CourseError(
-            f"the gradebook {shown(config.CourseDirectory.db_url)} is not there or has nothing of {_count(stored, 'submission')} to {assignment.name} "
-            f"graded here, and points and comments given by hand were in it. Bring a copy of it back; else "
-            f"`course grade --assignment {assignment.number}` makes it anew from the records, without them"
+            f"the gradebook {shown(config.CourseDirectory.db_url)} is not there or has nothing of"
+            f" {_count(stored, 'submission')} to {assignment.name} graded here, and points and"
+            " comments given by hand were in it. Bring a copy of it back; else `course grade"
+            f" --assignment {assignment.number}` makes it anew from the records, without them"
         )
 
 
@@ -70,8 +73,14 @@ def made_anew(gone: int, stored: int, config: Config) -> str:
             f"the gradebook {where} was not there and was made anew from {_count(stored, 'record')}"
         )
     else:
-        what = f"the gradebook {where} had nothing of {gone} of {_count(stored, 'student')} graded here, and got it anew from their records"
-    return f"{what}; points and comments given by hand, due dates and extensions are not in it: bring a copy of it back before you grade by hand"
+        what = (
+            f"the gradebook {where} had nothing of {gone} of {_count(stored, 'student')} graded"
+            " here, and got it anew from their records"
+        )
+    return (
+        f"{what}; points and comments given by hand, due dates and extensions are not in it: bring"
+        " a copy of it back before you grade by hand"
+    )
 
 
 def _count(number: int, what: str) -> str:

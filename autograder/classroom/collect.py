@@ -59,7 +59,8 @@ def collect(
     course_root = course_root.resolve()
     if where.resolve().is_relative_to(course_layout.submitted(course_root)):
         raise CourseError(
-            f"{where} is where collected work goes; `course grade --assignment {assignment.number}` grades it"
+            f"{where} is where collected work goes; `course grade --assignment {assignment.number}`"
+            " grades it"
         )
     make_private_folders(course_root)
     guard, known_notes = Guard(course_root), notes(course_root, assignment)
@@ -89,9 +90,8 @@ def collect(
         if not taken:
             made.problems[one.student] = guard.troubles.get(
                 one.student,
-                (
-                    f"{target.parent} holds another notebook, which is no copy of ours; it was left as it is"
-                ),
+                f"{target.parent} holds another notebook, which is no copy of ours; it was left as"
+                " it is",
             )
             continue
         one = with_problem(one, target)
@@ -140,8 +140,8 @@ def collected(
     }
     if not list(submitted.glob(f"*/{assignment.name}")):
         raise CourseError(
-            f"{submitted}: nothing of {assignment.name} was collected; give the folder of the submissions, or "
-            f"run `course collect` first"
+            f"{submitted}: nothing of {assignment.name} was collected; give the folder of the"
+            " submissions, or run `course collect` first"
         )
     found = _found(
         submitted, assignment, course_root, known, guard, hard_links=True

@@ -80,7 +80,8 @@ def given(text: str) -> str:
         raise CourseError(f"--db takes no {url.drivername}://: {GIVE}")
     if url.password is not None or any(name in url.query for name in SECRETS):
         raise CourseError(
-            f"--db with a password: others on this machine could read it. Leave it out and put it {WHERE_A_PASSWORD_BELONGS}"
+            "--db with a password: others on this machine could read it. Leave it out and put it"
+            f" {WHERE_A_PASSWORD_BELONGS}"
         )
     if not url.database:
         raise CourseError(f"--db names no database: {GIVE}")

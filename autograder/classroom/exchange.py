@@ -60,6 +60,6 @@ def _must(result: dict, step: str, assignment: str) -> None:
             line for line in result.get("log", "").splitlines() if line
         ).strip() or result.get("error", "")
         raise CourseError(
-            f"nbgrader {step} {assignment} failed: {said[-600:]}. The exchange's folder is c.Exchange.root in "
-            "nbgrader_config.py of the course root"
+            f"nbgrader {step} {assignment} failed: {said[-600:]}. The exchange's folder is"
+            " c.Exchange.root in nbgrader_config.py of the course root"
         )

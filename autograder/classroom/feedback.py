@@ -100,11 +100,9 @@ def _exercise(
         "untouched": short in verdict.untouched,
         "asked": verdict.readable and bool(verdict.waits(id)),
         "stopped": stopped,
-        "own_error": broken
-        if stopped
-        else first["detail"]
-        if first and first["status"] == "error"
-        else "",
+        "own_error": (
+            broken if stopped else first["detail"] if first and first["status"] == "error" else ""
+        ),
         "waits": verdict.waits(id) if verdict.readable and earned is None else "",
         "again": looks_again(id, graded),
         "comment": "\n\n".join(

@@ -65,8 +65,8 @@ def course_config(course_root: Path) -> Config:
     config = PyFileConfigLoader(CONFIG_FILE, path=str(course_root)).load_config()
     if not config.CourseDirectory.get("root"):
         raise CourseError(
-            f"{course_root / CONFIG_FILE} does not call configure. Put these lines after `c = get_config()`, and keep yours "
-            f"below them:\n{CONFIG_LINES}"
+            f"{course_root / CONFIG_FILE} does not call configure. Put these lines after `c ="
+            f" get_config()`, and keep yours below them:\n{CONFIG_LINES}"
         )
     return config
 
@@ -114,8 +114,8 @@ def _generate(config: Config, assignment: str, release: Path) -> None:
     result = NbGraderAPI(config=config).generate_assignment(assignment)
     if "there are submissions associated with it" in result.get("log", ""):
         raise CourseError(
-            f"the gradebook holds submissions to {assignment} with other cells than now; keep a copy of "
-            f"{release.parents[2]} if you need it, remove the folder, and grade again"
+            f"the gradebook holds submissions to {assignment} with other cells than now; keep a"
+            f" copy of {release.parents[2]} if you need it, remove the folder, and grade again"
         )
     if not result["success"] or not release.exists():
         said = result.get("error") or result.get("log") or ""

@@ -22,8 +22,8 @@ from autograder.grading.verdict import Verdict
 
 WRITTEN = "A written answer waits to be read."
 AGAIN = (
-    "Points given by hand are older than what was handed in or judged since; look at the work, and save the points again "
-    "in formgrader."
+    "Points given by hand are older than what was handed in or judged since; look at the work, and"
+    " save the points again in formgrader."
 )
 
 
@@ -128,7 +128,8 @@ def too_many(points: dict[str, float | None], assignment: Assignment) -> list[st
     hit a key twice.
     """
     return [
-        f"{id}: {one:g} points were given by hand, of {assignment.exercises[id].points:g}; if more was meant, extra credit says so."
+        f"{id}: {one:g} points were given by hand, of {assignment.exercises[id].points:g}; if more"
+        " was meant, extra credit says so."
         for id, one in points.items()
         if one is not None and one > assignment.exercises[id].points
     ]

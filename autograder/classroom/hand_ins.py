@@ -38,8 +38,8 @@ from autograder.grading.verdict import Verdict, load_verdict, save_verdict
 RULES = ("last", "best")
 NO_NOTE = "The note on this hand-in cannot be read: when it came is not known."
 OLDER = (
-    "What was handed over now is an earlier hand-in, and a later one counts. If it was handed in once more, hand it over with its time, in a "
-    "timestamp.txt beside it."
+    "What was handed over now is an earlier hand-in, and a later one counts. If it was handed in"
+    " once more, hand it over with its time, in a timestamp.txt beside it."
 )
 ELSEWHERE = "The hand-in that counts has no answer here, and hand-in {} has one: read it in {}."
 Judge = Callable[[list[Submission], Path], object]
@@ -56,7 +56,8 @@ def rule(course_root: Path) -> str:
         said = None
     if said not in RULES:
         raise CourseError(
-            f"{path} does not say which hand-in counts: run `course grade --attempts latest` or `--attempts best`"
+            f"{path} does not say which hand-in counts: run `course grade --attempts latest` or"
+            " `--attempts best`"
         )
     return said
 

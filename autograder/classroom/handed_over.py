@@ -33,7 +33,8 @@ def refuse_inside(where: Path, **places: Path) -> None:
     for option, place in places.items():
         if place.resolve().is_relative_to(where.resolve()):
             raise CourseError(
-                f"{option} {place} is in {where}, the folder of the submissions, and nothing is written there: name a folder beside it"
+                f"{option} {place} is in {where}, the folder of the submissions, and nothing is"
+                " written there: name a folder beside it"
             )
 
 
@@ -70,7 +71,8 @@ def notes(course_root: Path, assignment: Assignment) -> dict[str, dict]:
             from_note(student, path, noted)
     except (OSError, ValueError, AttributeError) as error:
         raise CourseError(
-            f"{path} cannot be read ({error}): move it away, and hand everything to `course collect` again"
+            f"{path} cannot be read ({error}): move it away, and hand everything to `course"
+            " collect` again"
         ) from error
     return found
 
@@ -147,7 +149,8 @@ def never_judged(course_root: Path, assignment: Assignment) -> dict[str, str]:
             course_layout.submission(course_root, student, assignment.name)
         ):
             found[student] = (
-                f"it is in submitted/ and was not judged yet; `course grade --assignment {assignment.number}` does it"
+                "it is in submitted/ and was not judged yet; `course grade --assignment"
+                f" {assignment.number}` does it"
             )
     return found
 
@@ -167,7 +170,10 @@ def _left_out(course_root: Path, assignment: Assignment) -> dict[str, dict[str, 
     except (OSError, ValueError, AttributeError) as error:
         return {
             OF_GRADING: {
-                path.name: f"this list of what was left out cannot be read ({error}); hand over again what was handed over"
+                path.name: (
+                    f"this list of what was left out cannot be read ({error}); hand over again what"
+                    " was handed over"
+                )
             }
         }
     return ({OF_GRADING: plain} if plain else {}) | nested

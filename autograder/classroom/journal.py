@@ -44,8 +44,9 @@ def everybody(course_root: Path, assignment: Assignment) -> dict[str, Verdict]:
         if hash_of(course_layout.submission(course_root, student, assignment.name))
     }
     return {
-        student: _record(course_root, assignment, student)
-        or _stand_in(course_root, assignment, student)
+        student: (
+            _record(course_root, assignment, student) or _stand_in(course_root, assignment, student)
+        )
         for student in sorted(recorded | gone)
     }
 
@@ -136,7 +137,10 @@ def _stand_in(course_root: Path, assignment: Assignment, student: str) -> Verdic
     verdict.human = [
         {
             "exercise": None,
-            "reason": f"The record {path.relative_to(course_root)} {'cannot be read' if path.exists() else 'is gone'}; {remedy}.",
+            "reason": (
+                f"The record {path.relative_to(course_root)}"
+                f" {'cannot be read' if path.exists() else 'is gone'}; {remedy}."
+            ),
         }
     ]
     return verdict

@@ -92,7 +92,8 @@ def moment(text: str) -> datetime:
     """
     if EITHER.match(text.strip()):
         raise CourseError(
-            f'{text!r} may be read with the day or the month first: write it as "2026-03-01 23:59 +0100"'
+            f'{text!r} may be read with the day or the month first: write it as "2026-03-01 23:59'
+            ' +0100"'
         )
     try:
         return in_utc(text)

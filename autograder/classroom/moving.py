@@ -46,7 +46,8 @@ def use_database(course_root: Path, text: str) -> str:
     if course_config(course_root).CourseDirectory.db_url != wanted:
         write_whole(path, old)
         raise CourseError(
-            f"{path} sets c.CourseDirectory.db_url in a line of its own: take that line out, and run again"
+            f"{path} sets c.CourseDirectory.db_url in a line of its own: take that line out, and"
+            " run again"
         )
     return copied
 
@@ -93,8 +94,9 @@ def _copy(before: Config, after: Config) -> str:
             return ""
         if _holds(there):
             raise CourseError(
-                f"{shown(new)} holds other grades than {shown(old)}, and neither may be lost: give an empty database "
-                "(or move the file away), or set db_url in nbgrader_config.py yourself to leave the old one"
+                f"{shown(new)} holds other grades than {shown(old)}, and neither may be lost: give"
+                " an empty database (or move the file away), or set db_url in nbgrader_config.py"
+                " yourself to leave the old one"
             )
         for table in reversed(Base.metadata.sorted_tables):
             gradebook.db.execute(table.delete())
@@ -105,7 +107,10 @@ def _copy(before: Config, after: Config) -> str:
                     [dict(zip(table.columns.keys(), row, strict=True)) for row in rows[table.name]],
                 )
         gradebook.db.commit()
-    return f"{len(rows['submitted_assignment'])} submissions copied from {shown(old)}, which stays as it was"
+    return (
+        f"{len(rows['submitted_assignment'])} submissions copied from {shown(old)}, which stays as"
+        " it was"
+    )
 
 
 def all_rows(gradebook: Gradebook) -> Rows:

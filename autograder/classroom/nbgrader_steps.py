@@ -186,7 +186,8 @@ class ShowPoints(NbGraderPreprocessor):
         verdict = load_verdict(course_root_of(self), names["assignment"], names["student"])
         if verdict is None or nb.metadata[MARK].get("sanitized") != verdict.digest():
             raise ValueError(
-                f"the verdict of {names['student']} changed while its notebook was written; run again"
+                f"the verdict of {names['student']} changed while its notebook was written; run"
+                " again"
             )
         resources[MARK] = verdict
         nb.metadata[MARK] = {

@@ -57,6 +57,7 @@ def _said(several: list[Verdict]) -> str:
     )
     one = several[0]
     return (
-        f"The platform's number {one.lms_id} is that of {whose}: one person under several names. Keep the one that counts, and move "
-        f"verdicts/{one.assignment}/STUDENT.json and submitted/STUDENT/{one.assignment} of the other out of the course root."
+        f"The platform's number {one.lms_id} is that of {whose}: one person under several names."
+        f" Keep the one that counts, and move verdicts/{one.assignment}/STUDENT.json and"
+        f" submitted/STUDENT/{one.assignment} of the other out of the course root."
     )

@@ -45,8 +45,8 @@ WITHOUT_NUMBER = (
     "the platform's number is not known; it comes with the platform's own download of submissions"
 )
 WITHOUT_FILE = (
-    "Canvas takes a page back as a comment on a file that was handed in and knows it by the number of the file, which a text entry "
-    "or a link has not: send the page by hand"
+    "Canvas takes a page back as a comment on a file that was handed in and knows it by the number"
+    " of the file, which a text entry or a link has not: send the page by hand"
 )
 MISREAD = (
     "in a file's name Canvas would take another number for the student's: send the page by hand"

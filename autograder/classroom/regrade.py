@@ -81,7 +81,8 @@ class Plan:
         for each exercise.
         """
         found = [
-            f"affected   {len(self.verdicts) + len(self.cannot)} verdicts of {self.assignment} are by older checks, or cannot be read"
+            f"affected   {len(self.verdicts) + len(self.cannot)} verdicts of {self.assignment} are"
+            " by older checks, or cannot be read"
             + (", or are of another secret" if self.foreign else "")
         ]
         found += [f"checks     {OLD_HASH.format(len(self.old_hash))}"] if self.old_hash else []

@@ -58,7 +58,8 @@ class Replay:
             for stage in result["stages"]:
                 said = " ".join(sentences(stage)) if stage["status"] != "passed" else ""
                 found.append(
-                    f"    {stage['name']:<16} {stage['status']:<13} {stage['earned']:g} of {stage['points']:g}  {said}".rstrip()
+                    f"    {stage['name']:<16} {stage['status']:<13} {stage['earned']:g} of"
+                    f" {stage['points']:g}  {said}".rstrip()
                 )
         found += [
             f"waits      {one['exercise'] or 'the whole submission'}: {one['reason']}"
@@ -94,12 +95,14 @@ def replay(
     copy = from_copy(course_root, record, loaded) or kept_copy(course_root, loaded, record)
     if copy is None and not record.readable:  # what is kept of it is a page of ours that says so
         raise CourseError(
-            f"{record.label}: no notebook was ever judged. The record says: {record.waits('')} What is handed in now, `course grade` judges"
+            f"{record.label}: no notebook was ever judged. The record says: {record.waits('')} What"
+            " is handed in now, `course grade` judges"
         )
     if copy is None:
         raise CourseError(
-            f"{course_root / 'submitted' / record.student / loaded.name}: the notebook that was graded "
-            f"({record.submission[:12] or 'unreadable'}) is not there; hand it to `course grade` again"
+            f"{course_root / 'submitted' / record.student / loaded.name}: the notebook that was"
+            f" graded ({record.submission[:12] or 'unreadable'}) is not there; hand it to `course"
+            " grade` again"
         )
     secret = course_secret(course_root)  # there is a record: one that is gone is said, not drawn
     loaded.load()
@@ -108,7 +111,8 @@ def replay(
         again = grade_submission(copy, loaded, secret, pool, budget=budget)
     other = (
         [
-            f"{record.student}: the hidden inputs are others; {SECRET_FILE} is not the one that the record was judged with"
+            f"{record.student}: the hidden inputs are others; {SECRET_FILE} is not the one that the"
+            " record was judged with"
         ]
         if _asks_otherwise(record, again)
         else []

@@ -31,7 +31,8 @@ def wanted(
         )
         if not found:
             raise CourseError(
-                f'--assignment {names!r} names no assignment: give a number or name, several with commas, or "all"'
+                f"--assignment {names!r} names no assignment: give a number or name, several with"
+                ' commas, or "all"'
             )
         return (
             {name: to_judge(_students(where, name, course_root), name) for name in found}
@@ -44,7 +45,8 @@ def wanted(
     found = {name: to_judge(some, name) for name, some in students.items() if some}
     if not found:
         raise CourseError(
-            f"{where or course_layout.submitted(course_root)}: nothing here is named after an assignment; give --assignment NAME"
+            f"{where or course_layout.submitted(course_root)}: nothing here is named after an"
+            " assignment; give --assignment NAME"
         )
     return found
 

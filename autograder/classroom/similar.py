@@ -90,9 +90,7 @@ def similar(assignment: Assignment, verdicts: list[Verdict], guard: Guard) -> Si
             pair.one,
             "marking what two have in common",
             lambda: in_limits(
-                lambda: _beside(  # noqa: B023
-                    pair, sources[pair.one], sources[pair.other]
-                ),
+                lambda: _beside(pair, sources[pair.one], sources[pair.other]),  # noqa: B023
                 seconds=2 * SECONDS,
             ),
         )  # noqa: B023

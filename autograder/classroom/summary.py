@@ -63,8 +63,8 @@ class Summary:
         missing = sorted(self.left_out.keys() - self.not_graded.keys())
         named += (
             [
-                f"missing    {len(missing)} folder{'s have' if len(missing) > 1 else ' has'} nothing of {self.assignment}, and other assignments: "
-                f"{', '.join(missing)}"
+                f"missing    {len(missing)} folder{'s have' if len(missing) > 1 else ' has'}"
+                f" nothing of {self.assignment}, and other assignments: {', '.join(missing)}"
             ]
             if missing
             else []
@@ -76,22 +76,23 @@ class Summary:
         ]
         stale = (
             [
-                f"stale      {len(self.stale)} verdicts are by checks that have changed since: {', '.join(self.stale)}. "
-                "`course grade --regrade` judges them again"
+                f"stale      {len(self.stale)} verdicts are by checks that have changed since:"
+                f" {', '.join(self.stale)}. `course grade --regrade` judges them again"
             ]
             if self.stale
             else []
         )
         named += [
-            f"mended     {student}: the record could not be read, and was made again from the notebook"
+            f"mended     {student}: the record could not be read, and was made again from the"
+            " notebook"
             for student in self.mended
         ]
         named += [f"lost       {student}: {reason}" for student, reason in self.lost.items()]
         named += [f"lost       {self.anew}"] if self.anew else []
         named += (
             [
-                f"secret     a new {SECRET_FILE} was drawn, as the one that the records were judged with is gone: who is judged from now on "
-                "is asked with other hidden inputs"
+                f"secret     a new {SECRET_FILE} was drawn, as the one that the records were judged"
+                " with is gone: who is judged from now on is asked with other hidden inputs"
             ]
             if self.renewed
             else []
@@ -99,15 +100,16 @@ class Summary:
         named += (
             [
                 said_foreign(self.foreign)
-                + "If that is a slip, bring the right file back; else `course grade --regrade` judges them again"
+                + "If that is a slip, bring the right file back; else `course grade --regrade`"
+                " judges them again"
             ]
             if self.foreign
             else []
         )
         return [
             *named,
-            f"graded     {self.submissions} submissions of {self.assignment} in {self.seconds:.0f} s, isolation "
-            f"{self.isolation}" + (f" ({self.kept} unchanged)" if self.kept else ""),
+            f"graded     {self.submissions} submissions of {self.assignment} in {self.seconds:.0f}"
+            f" s, isolation {self.isolation}" + (f" ({self.kept} unchanged)" if self.kept else ""),
             f"gradebook  {self.gradebook}",
             f"feedback   {self.feedback}",
             f"grades     {self.grades}",
@@ -129,12 +131,13 @@ class Summary:
                 else ""
             )
             found.append(
-                f"manual     {self.manual} submission{'s need' if self.manual > 1 else ' needs'} manual grading, in formgrader{answers}"
+                f"manual     {self.manual} submission{'s need' if self.manual > 1 else ' needs'}"
+                f" manual grading, in formgrader{answers}"
             )
         if self.people:
             found.append(
-                f"look at    {self.people} submission{'s' * (self.people > 1)}, for another reason than an unread answer; "
-                "the report says why"
+                f"look at    {self.people} submission{'s' * (self.people > 1)}, for another reason"
+                " than an unread answer; the report says why"
             )
         return found
 
@@ -153,11 +156,14 @@ def said_failed(students: list[str]) -> str:
     """On whose work the checker itself failed, as the last line of a run."""
     count = "1 submission" if len(students) == 1 else f"{len(students)} submissions"
     return (
-        f"FAILED     the checker itself failed on {count}, which is not the student's fault: {', '.join(students)}. "
-        "The report says where; the same command tries again"
+        f"FAILED     the checker itself failed on {count}, which is not the student's fault:"
+        f" {', '.join(students)}. The report says where; the same command tries again"
     )
 
 
 def said_foreign(students: list[str]) -> str:
     """Whose verdicts are of another secret, as a line for a terminal; the remedy is the caller's."""
-    return f"secret     {len(students)} verdicts were judged with another {SECRET_FILE} than this: {', '.join(students)}. "
+    return (
+        f"secret     {len(students)} verdicts were judged with another {SECRET_FILE} than this:"
+        f" {', '.join(students)}. "
+    )

@@ -13,8 +13,14 @@ from autograder.grading.assignment import Assignment
 from autograder.grading.submissions import Submission
 from autograder.grading.verdict import Verdict, record_path
 
-NEWER = "What was handed in since is not judged yet, and the points are those of an earlier hand-in; `course grade --assignment {}` judges it."
-OTHERS = "Another hand-in is not judged yet, and the best one counts; `course grade --assignment {}` judges it."
+NEWER = (
+    "What was handed in since is not judged yet, and the points are those of an earlier hand-in;"
+    " `course grade --assignment {}` judges it."
+)
+OTHERS = (
+    "Another hand-in is not judged yet, and the best one counts; `course grade --assignment {}`"
+    " judges it."
+)
 
 
 def unjudged(course_root: Path, assignment: Assignment, verdict: Verdict) -> str:

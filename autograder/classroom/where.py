@@ -16,9 +16,11 @@ def usable(course_root: Path) -> None:
     read = os.path.expandvars(path)
     if read != path:
         raise CourseError(
-            f"{course_root}: nbgrader would look in {read}, since the path names a variable of the environment; give --course-root a path without $"
+            f"{course_root}: nbgrader would look in {read}, since the path names a variable of the"
+            " environment; give --course-root a path without $"
         )
     if not fnmatchcase(path, path) or any(other != path for other in glob.glob(path)):
         raise CourseError(
-            f"{course_root}: nbgrader takes the path for a pattern that means other folders; give --course-root a path without *, ? and [ ]"
+            f"{course_root}: nbgrader takes the path for a pattern that means other folders; give"
+            " --course-root a path without *, ? and [ ]"
         )

@@ -117,7 +117,8 @@ def grade_class(
     course_root = course_root.resolve()
     if where is None and regrade and not course_layout.records(course_root, loaded.name).is_dir():
         raise CourseError(
-            f"{course_root}: nothing of {loaded.name} was graded here; give the folder of the submissions"
+            f"{course_root}: nothing of {loaded.name} was graded here; give the folder of the"
+            " submissions"
         )
     if secret_is_lost(course_root) and not regrade:
         course_secret(course_root)  # says so
@@ -255,11 +256,11 @@ def _to_judge(
                 course_root,
                 assignment,
                 one,
-                from_copy(  # noqa: B023
-                    course_root, earlier, assignment
-                )
-                if earlier and earlier.source != one.identity()
-                else None,
+                (
+                    from_copy(course_root, earlier, assignment)  # noqa: B023
+                    if earlier and earlier.source != one.identity()
+                    else None
+                ),
             ),
         )  # noqa: B023
     return submissions, given
@@ -514,7 +515,8 @@ def class_rows(
                 graded.notes.append(verdict.waits(""))
             elif verdict.checks != assignment.checks_hash:
                 graded.notes.append(
-                    "Judged by checks that have changed since; `course grade --regrade` judges it again."
+                    "Judged by checks that have changed since; `course grade --regrade` judges it"
+                    " again."
                 )
             if student in twice:
                 graded.notes.append(twice[student])

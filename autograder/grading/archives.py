@@ -93,8 +93,8 @@ def read_member(
             )
         if info.file_size > MAX_RATIO * max(1, info.compress_size):
             raise IntakeError(
-                f"{label} in the zip unpacks to more than {MAX_RATIO} times its size: it looks like a zip "
-                "bomb"
+                f"{label} in the zip unpacks to more than {MAX_RATIO} times its size: it looks like"
+                " a zip bomb"
             )
         try:
             with archive.open(info) as file:

@@ -108,8 +108,9 @@ class Assignment:
                 and mark.get("points") != self.exercises[id].points
             ):
                 raise CourseError(
-                    f"{self.name}: the notebook in exercises/ gives {mark.get('points')} points for {id}, the "
-                    f"checks give {self.exercises[id].points:g}; build the exercises again, then grade"
+                    f"{self.name}: the notebook in exercises/ gives {mark.get('points')} points for"
+                    f" {id}, the checks give {self.exercises[id].points:g}; build the exercises"
+                    " again, then grade"
                 )
 
     @cached_property
@@ -179,9 +180,10 @@ def course_secret(course_root: Path) -> bytes:
     path = course_layout.secret(course_root)
     if secret_is_lost(course_root):
         raise CourseError(
-            f"{path} is gone, and the records in {course_layout.all_records(course_root)} were judged with it: bring that file back from a copy "
-            "of the class. If there is none, `course grade --regrade` draws a new one and judges again, everybody with "
-            "other hidden inputs than before"
+            f"{path} is gone, and the records in {course_layout.all_records(course_root)} were"
+            " judged with it: bring that file back from a copy of the class. If there is none,"
+            " `course grade --regrade` draws a new one and judges again, everybody with other"
+            " hidden inputs than before"
         )
     try:
         _draw(path)

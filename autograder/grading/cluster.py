@@ -36,8 +36,14 @@ MISSING = (
     "--dask needs the package `distributed`, which is not installed here: run `make setup`, or "
     "`.venv/bin/pip install -e '.[cluster]'` in the course's folder"
 )
-THREADS = "it was started with {} threads and needs exactly one: use `course worker`, or `--nthreads 1` and more of `--nworkers`"
-UNABLE = "it cannot run this course ({}): install the course there, from the same commit, and start it with `course worker`"
+THREADS = (
+    "it was started with {} threads and needs exactly one: use `course worker`, or `--nthreads 1`"
+    " and more of `--nworkers`"
+)
+UNABLE = (
+    "it cannot run this course ({}): install the course there, from the same commit, and start it"
+    " with `course worker`"
+)
 
 
 @dataclass
@@ -151,8 +157,8 @@ class Cluster:
         for message in self._news():
             if "gone" in message:
                 raise MachineError(
-                    f"{message['gone']}. {KEPT} once it runs: `dask scheduler`, and `course worker {self.address}` "
-                    "on each machine"
+                    f"{message['gone']}. {KEPT} once it runs: `dask scheduler`, and `course worker"
+                    f" {self.address}` on each machine"
                 )
             if "workers" in message:
                 self._threads = message["workers"]
@@ -181,7 +187,8 @@ class Cluster:
                 )
             if not self._waiting:
                 self._note(
-                    f"waiting for a worker at {self.address}: `course worker {self.address}` starts one"
+                    f"waiting for a worker at {self.address}: `course worker {self.address}`"
+                    " starts one"
                 )
             self._waiting = True
 

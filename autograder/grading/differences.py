@@ -19,8 +19,8 @@ def difference(before: Verdict, after: Verdict) -> list[str]:
         ]
         if changed or earlier["earned"] != result["earned"]:
             lines.append(
-                f"{after.student} {result['exercise']}: {earlier['earned']:g} -> {result['earned']:g}"
-                f" ({', '.join(changed)})"
+                f"{after.student} {result['exercise']}: {earlier['earned']:g} ->"
+                f" {result['earned']:g} ({', '.join(changed)})"
             )
     if before.readable != after.readable:
         lines.append(f"{after.student}: {'read' if after.readable else 'not read'} now")

@@ -23,8 +23,9 @@ MAX_DEPTH = 12  # folders below what was given
 MAX_FILES = 100_000  # below one entry
 EMPTY = "the folder is empty"
 HARD_LINK = (
-    "{} is a hard link: the same file has another name, too, and may be somebody else's. If a backup made the link (`cp -al`), copy the "
-    "folder with `cp -r` and grade the copy; else ask for a file of their own"
+    "{} is a hard link: the same file has another name, too, and may be somebody else's. If a"
+    " backup made the link (`cp -al`), copy the folder with `cp -r` and grade the copy; else ask"
+    " for a file of their own"
 )
 EMPTY_NOTEBOOK = "it is an empty folder with a notebook's name, and no notebook"
 
@@ -98,7 +99,10 @@ def _empty(parts: Iterable[str]) -> str:
 
 def nothing_at(where: Path, assignment: str = "ASSIGNMENT") -> str:
     """The sentence for a path at which there is nothing to open."""
-    return f"{where}: no such folder or zip. Give the folder that holds STUDENT/{assignment}/ or STUDENT.zip, or a download of Moodle or Canvas"
+    return (
+        f"{where}: no such folder or zip. Give the folder that holds STUDENT/{assignment}/ or"
+        " STUDENT.zip, or a download of Moodle or Canvas"
+    )
 
 
 def _walk(path: Path, parts: tuple[str, ...], hard_links: bool) -> Iterator[Item]:
@@ -114,7 +118,9 @@ def _walk(path: Path, parts: tuple[str, ...], hard_links: bool) -> Iterator[Item
             yield Item(
                 parts,
                 path,
-                problem=f"it holds more than {MAX_FILES:,} files, or folders deeper than {MAX_DEPTH}",
+                problem=(
+                    f"it holds more than {MAX_FILES:,} files, or folders deeper than {MAX_DEPTH}"
+                ),
             )
             return
         found = os.lstat(path)
@@ -129,9 +135,11 @@ def _walk(path: Path, parts: tuple[str, ...], hard_links: bool) -> Iterator[Item
             yield Item(
                 parts,
                 path,
-                problem=HARD_LINK.format(shown(path.name))
-                if found.st_nlink > 1 and not hard_links
-                else "",
+                problem=(
+                    HARD_LINK.format(shown(path.name))
+                    if found.st_nlink > 1 and not hard_links
+                    else ""
+                ),
             )
         elif not stat.S_ISDIR(mode):
             yield Item(parts, path, problem=f"{shown(path.name)} is not an ordinary file")

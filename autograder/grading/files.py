@@ -29,8 +29,8 @@ def writing(path: Path) -> Iterator[None]:
     except OSError as error:
         remedy = REMEDIES.get(error.errno, "Mend that")
         raise MachineError(
-            f"{error.filename or path} cannot be written: {error.strerror or error}. {remedy} and run "
-            "again; what was graded is kept"
+            f"{error.filename or path} cannot be written: {error.strerror or error}. {remedy} and"
+            " run again; what was graded is kept"
         ) from error
 
 

@@ -45,7 +45,10 @@ class Guard:
     def _write(self, item: str, doing: str) -> None:
         if self.log is None:
             return
-        text = f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M:%S} UTC  {item!a}, {doing}\n{traceback.format_exc()}\n"
+        text = (
+            f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M:%S} UTC  {item!a},"
+            f" {doing}\n{traceback.format_exc()}\n"
+        )
         try:
             self.log.parent.mkdir(parents=True, exist_ok=True)
             with self.log.open("a", encoding="utf-8", errors="backslashreplace") as file:

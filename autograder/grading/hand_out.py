@@ -21,7 +21,8 @@ def hand_out(
     """
     if all(one.faults is None for one in assignment.exercises.values()):
         raise CourseError(
-            f"{assignment.name} has no exercise with a drawn fault: all students get the notebook in exercises/"
+            f"{assignment.name} has no exercise with a drawn fault: all students get the notebook"
+            " in exercises/"
         )
     doubled = sorted({one for one in students if students.count(one) > 1})
     if not students or "" in students or doubled:

@@ -149,10 +149,16 @@ def odd_version(document: object) -> str:
         return (
             ""
             if version == 4
-            else "The notebook is of nbformat 3, an old format; look whether all of its cells were read."
+            else (
+                "The notebook is of nbformat 3, an old format; look whether all of its cells were"
+                " read."
+            )
         )
     said = _clean(f"nbformat {json.dumps(version)[:20]}") if version is not None else "no nbformat"
-    return f"The notebook says {said}, which is not known here; its cells were read as those of nbformat 4."
+    return (
+        f"The notebook says {said}, which is not known here; its cells were read as those of"
+        " nbformat 4."
+    )
 
 
 def raw_cells(document: object) -> list:

@@ -22,7 +22,10 @@ from autograder.grading.verdict import grade_submission, sandboxes, undecided
 from autograder.sandbox import choose_backend
 from autograder.sandbox.lifetime import die_with
 
-OTHER = "This worker has another course than the command: {}. Bring both to the same commit and environment"
+OTHER = (
+    "This worker has another course than the command: {}. Bring both to the same commit and"
+    " environment"
+)
 FAILED = "The grader failed while grading: {}; the traceback is in the log of the worker."
 
 

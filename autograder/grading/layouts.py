@@ -34,9 +34,8 @@ ANONYMOUS = re.compile(
 )
 TEXTS = ("text.html", "link.html")  # what Canvas writes where a student handed in no file
 YEAR_AND_MONTH = re.compile(r"(19|20)[0-9]{2}_(0?[1-9]|1[0-2])")
-APPLE_DOUBLE = (
-    "._"  # begins the name of what macOS keeps about a file, where it cannot keep it in the file
-)
+# begins the name of what macOS keeps about a file, where it cannot keep it in the file
+APPLE_DOUBLE = "._"
 QUIET = {
     "__MACOSX",
     ".ipynb_checkpoints",
@@ -46,8 +45,8 @@ QUIET = {
     "desktop.ini",
 }  # nobody's work
 DEEPEST = 3  # folders that may wrap a class
-OF_OTHERS = (
-    "only other assignments are in this folder"  # the reason of who handed in nothing of this one
+OF_OTHERS = (  # the reason of who handed in nothing of this one
+    "only other assignments are in this folder"
 )
 
 

@@ -63,7 +63,10 @@ class Link:
         except Exception as error:  # whatever Dask raises for an address, a certificate, a version
             return self.say(
                 {
-                    "gone": f"no Dask scheduler answers at {self._address} ({type(error).__name__}: {str(error)[:300]})"
+                    "gone": (
+                        f"no Dask scheduler answers at {self._address} ({type(error).__name__}:"
+                        f" {str(error)[:300]})"
+                    )
                 }
             )
         watch = asyncio.create_task(self._watch(client))

@@ -8,7 +8,9 @@ from datetime import datetime, timezone
 
 # With dashes: eight digits alone may be a student's number.
 TIME = re.compile(
-    r"(?P<date>\d{4}-\d\d-\d\d)(?:[ T_]+(?P<hour>\d\d)[-:.h_](?P<minute>\d\d)(?:[-:.m_](?P<second>\d\d)(?:\.\d{1,6})?)?)?(?: ?UTC|Z)?"
+    r"(?P<date>\d{4}-\d\d-\d\d)(?:["
+    r" T_]+(?P<hour>\d\d)[-:.h_](?P<minute>\d\d)(?:[-:.m_](?P<second>\d\d)(?:\.\d{1,6})?)?)?(?:"
+    r" ?UTC|Z)?"
 )
 COUNT = re.compile(r"(?:attempt|hand-?in|try|version)[ _-]?(?P<count>\d{1,3})", re.IGNORECASE)
 
@@ -127,7 +129,8 @@ def stamp(name: str) -> str | None:
 def _date(timed: re.Match) -> bool:
     try:
         datetime.fromisoformat(
-            f"{timed['date']} {timed['hour'] or '00'}:{timed['minute'] or '00'}:{timed['second'] or '00'}"
+            f"{timed['date']}"
+            f" {timed['hour'] or '00'}:{timed['minute'] or '00'}:{timed['second'] or '00'}"
         )
     except ValueError:
         return False

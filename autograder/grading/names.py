@@ -61,9 +61,11 @@ def shown(name: str, most: int = 80) -> str:
     direction.
     """
     text = "".join(
-        letter
-        if unicodedata.category(letter)[0] in "LMNPSZ" and letter not in "\u2028\u2029"
-        else "\ufffd"
+        (
+            letter
+            if unicodedata.category(letter)[0] in "LMNPSZ" and letter not in "\u2028\u2029"
+            else "\ufffd"
+        )
         for letter in unicodedata.normalize("NFC", name[: most + 1])
     )
     return text if len(text) <= most else text[:most] + "..."

@@ -125,7 +125,8 @@ def terms(
 def differences(wanted: dict, mine: dict) -> list[str]:
     """What differs between the command's terms and a worker's, in words."""
     return [
-        f"{name} is {str(mine.get(name, 'missing'))[:20]} here and {str(wanted.get(name, 'missing'))[:20]} at the command"
+        f"{name} is {str(mine.get(name, 'missing'))[:20]} here and"
+        f" {str(wanted.get(name, 'missing'))[:20]} at the command"
         for name in sorted(mine.keys() | wanted.keys())
         if mine.get(name) != wanted.get(name)
     ]
@@ -216,7 +217,10 @@ def opened(record: object, parcel: Parcel, assignment: Assignment, isolation: st
         _want(
             came.fault
             or came.submission
-            in (fingerprint(parcel.content), hashlib.sha256(placeholder(said)).hexdigest()),
+            in (
+                fingerprint(parcel.content),
+                hashlib.sha256(placeholder(said)).hexdigest(),
+            ),
             "it is about other bytes",
         )
     if came.submission == fingerprint(parcel.content):

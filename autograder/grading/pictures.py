@@ -36,8 +36,7 @@ LEFT_OUT = "text/plain"  # the type of an attachment that says why there is no p
 
 NAME = re.compile(r"attachment:(picture-[0-9a-f]{16})")
 DATA_URI = re.compile(
-    r"data:image/[\w.+-]{1,60}(?:;[\w=.+-]{1,60}){0,4};base64,"
-    r"([A-Za-z0-9+/=]*+)",
+    r"data:image/[\w.+-]{1,60}(?:;[\w=.+-]{1,60}){0,4};base64," r"([A-Za-z0-9+/=]*+)",
     re.IGNORECASE,
 )
 

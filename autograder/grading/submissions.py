@@ -37,8 +37,8 @@ MAX_OF_A_STUDENT = 2_000  # files of one student
 STAMP = "timestamp.txt"  # nbgrader's
 MARKED_LATE = "Your platform marked it as late."
 NOT_OURS = (
-    f"{STAMP}: it came with the student's files, so its time is not used. A time counts in STUDENT/ASSIGNMENT/{STAMP}, as nbgrader writes it, "
-    "and never in a platform's download"
+    f"{STAMP}: it came with the student's files, so its time is not used. A time counts in"
+    f" STUDENT/ASSIGNMENT/{STAMP}, as nbgrader writes it, and never in a platform's download"
 )
 NO_TIME = '{}; nothing is taken for late. Write it as "2026-03-01 23:59:00 UTC"'
 
@@ -97,9 +97,11 @@ class Submission:
             content = (
                 "no file"
                 if not stat.S_ISREG(found.st_mode)
-                else _file_hash(self.path, found.st_size, found.st_mtime_ns)
-                if read
-                else f"{found.st_size} bytes"
+                else (
+                    _file_hash(self.path, found.st_size, found.st_mtime_ns)
+                    if read
+                    else f"{found.st_size} bytes"
+                )
             )
         except OSError as error:
             content = f"unreadable: {error.strerror}"
@@ -150,8 +152,9 @@ def find_submissions(
     if not found:
         seen = "; ".join(f"{entry}: {reason}" for entry, reason in list(left_out.items())[:5])
         raise NothingHandedIn(
-            f"{where}: no submission of {assignment} here. Expected STUDENT/{assignment}/{assignment}.ipynb, "
-            f"STUDENT.zip, or a download of Moodle or Canvas.{' There is ' + seen if seen else ''}"
+            f"{where}: no submission of {assignment} here. Expected"
+            f" STUDENT/{assignment}/{assignment}.ipynb, STUDENT.zip, or a download of Moodle or"
+            f" Canvas.{' There is ' + seen if seen else ''}"
         )
     of_class_zip = where.is_file()
     submissions: list[tuple[Submission, tuple]] = []
@@ -239,7 +242,10 @@ def _without_twins(
             if len(group) == 1
             else replace(
                 group[0],
-                problem=f"there are {len(group)} submissions under this name ({names}); keep the one that counts, and grade again",
+                problem=(
+                    f"there are {len(group)} submissions under this name ({names}); keep the one"
+                    " that counts, and grade again"
+                ),
             )
         )
 
@@ -248,11 +254,13 @@ def _apart(entries: set[str]) -> list[str]:
     """Entries for people to read; of those that look alike, how each is written."""
     plain = [shown(entry) for entry in entries]
     return sorted(
-        f"{name}, composed"
-        if plain.count(name) > 1 and unicodedata.is_normalized("NFC", entry)
-        else f"{name}, decomposed as macOS writes it"
-        if plain.count(name) > 1
-        else name
+        (
+            f"{name}, composed"
+            if plain.count(name) > 1 and unicodedata.is_normalized("NFC", entry)
+            else f"{name}, decomposed as macOS writes it"
+            if plain.count(name) > 1
+            else name
+        )
         for entry, name in zip(entries, plain, strict=True)
     )
 
@@ -422,8 +430,9 @@ class _Choice:
             return (
                 None,
                 (
-                    f"there are {len(self.notebooks)} notebooks and it is not clear which one counts: {names}. Keep the one that counts, "
-                    "take the others out of the folder or zip, and grade again"
+                    f"there are {len(self.notebooks)} notebooks and it is not clear which one"
+                    f" counts: {names}. Keep the one that counts, take the others out of the folder"
+                    " or zip, and grade again"
                 ),
                 notes,
             )
@@ -453,6 +462,10 @@ def timestamp_of(path: Path) -> str | None:
 def _why_no_time(path: Path) -> str:
     """What is wrong with a timestamp.txt that says no time."""
     try:
-        return f"{STAMP}: {shown(read_regular_file(path, limit=100).decode('utf-8', 'replace').strip(), 40)!r} is no time that can be read"
+        return (
+            f"{STAMP}:"
+            f" {shown(read_regular_file(path, limit=100).decode('utf-8', 'replace').strip(), 40)!r}"
+            " is no time that can be read"
+        )
     except IntakeError as error:
         return str(error)

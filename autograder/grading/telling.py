@@ -63,7 +63,10 @@ class Telling:
     def line(self, done: int, total: int, verdict: Verdict) -> str:
         """All of it, for a log."""
         where = f"{self._of[1]}/{self._of[2]} {self._of[0]}  " if self._of else ""
-        return f"{where}{done:>4} of {total}  {verdict.label:<28.28} {_state(verdict):<14} {verdict.seconds:6.1f} s  {self.left(done, total):<18}"
+        return (
+            f"{where}{done:>4} of {total}  {verdict.label:<28.28} {_state(verdict):<14}"
+            f" {verdict.seconds:6.1f} s  {self.left(done, total):<18}"
+        )
 
     def short(self, done: int, total: int, verdict: Verdict, width: int) -> str:
         """As much of it as a terminal has room for: how far it is before whose work it was."""

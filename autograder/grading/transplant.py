@@ -145,7 +145,7 @@ def transplant(pristine: NotebookNode, submitted: list[SubmittedCell]) -> Transp
                 target = (
                     pieces if own or grade_id in result.untouched else absent
                 )  # who emptied it wrote it elsewhere, or not at all
-                target.extend(Piece(grade_id, source) for source in (own or [cell.source]))
+                target.extend(Piece(grade_id, source) for source in own or [cell.source])
             if own:
                 result.own[grade_id] = "\n\n".join(own)
         if grade_id is not None:
@@ -312,7 +312,10 @@ def _which_counts(
 
     written: the places of those that count.
     """
-    said = f"The cell of `{grade_id}` occurs {len(parts)} times in the notebook, as cells {numbers([part.place for part in parts])}."
+    said = (
+        f"The cell of `{grade_id}` occurs {len(parts)} times in the notebook, as cells"
+        f" {numbers([part.place for part in parts])}."
+    )
     others = [part.place for part in parts if part not in fitting]
     if others:
         said += f" What is no {'code' if code else 'text'} does not count ({numbers(others)})."
@@ -324,7 +327,10 @@ def _which_counts(
         return (
             f"{said} What is written in cells {numbers(written)} is read together, in this order."
         )
-    return f"{said} Cells {numbers(written)} ran in this order: where they define the same name, the last one counts, cell {written[-1]}."
+    return (
+        f"{said} Cells {numbers(written)} ran in this order: where they define the same name, the"
+        f" last one counts, cell {written[-1]}."
+    )
 
 
 def _plain(pieces: list[Piece], result: Transplant) -> list[Piece]:
@@ -439,8 +445,10 @@ def _with_lost_ids(ours: dict, submitted: list[SubmittedCell]) -> list[Submitted
         if marks(cell).get("solution") and grade_id not in claimed
     }
     return [
-        replace(cell, grade_id=lost[cell.kind, cell.source.strip()])
-        if cell.grade_id not in ours and (cell.kind, cell.source.strip()) in lost
-        else cell
+        (
+            replace(cell, grade_id=lost[cell.kind, cell.source.strip()])
+            if cell.grade_id not in ours and (cell.kind, cell.source.strip()) in lost
+            else cell
+        )
         for cell in submitted
     ]

@@ -38,20 +38,25 @@ CALL_SECONDS = 5.0  # for one call; the calls of the checks take milliseconds
 # a few
 BUDGET_SECONDS = 60.0
 UNPAID = "BudgetSpent"  # patience.BudgetSpent, as a check that met it tells it
-REPORTED = "The submission's own process reported a fault or answered what was not asked, twice; no points were decided. Seen: {}"
+REPORTED = (
+    "The submission's own process reported a fault or answered what was not asked, twice; no points"
+    " were decided. Seen: {}"
+)
 FAILED = "The checker failed twice on this exercise; no points were decided."
 NOT_THEIRS = (
-    "The notebook has the fault that was drawn for somebody else. Either it is another student's, or the roster that "
-    "was handed out names this student otherwise; no points were decided."
+    "The notebook has the fault that was drawn for somebody else. Either it is another student's,"
+    " or the roster that was handed out names this student otherwise; no points were decided."
 )
 IN_A_CELL = "a cell failed in a library"
 SPENT = (
-    "The {budget:g} seconds that one submission may use did not suffice for this exercise; no points were decided. Is there "
-    "a loop that does not end, or slow code? `course grade --time-limit` gives more."
+    "The {budget:g} seconds that one submission may use did not suffice for this exercise; no"
+    " points were decided. Is there a loop that does not end, or slow code? `course grade"
+    " --time-limit` gives more."
 )
 LATE = (
-    "The submission was stopped after {clock:g} seconds by the clock, of which {spent:.0f} were its own: the machine was busy, "
-    "or it made itself wait. No points were decided for this exercise. `course grade --time-limit` gives more."
+    "The submission was stopped after {clock:g} seconds by the clock, of which {spent:.0f} were its"
+    " own: the machine was busy, or it made itself wait. No points were decided for this exercise."
+    " `course grade --time-limit` gives more."
 )
 
 
@@ -321,9 +326,11 @@ def _judge(
         # a cell met a library that is not here or is broken: what was lost may be lost through that
         if broken:
             results = [
-                result
-                if result["earned"] >= result["points"] or _unpaid(result)
-                else _fault_of(one, IN_A_CELL)
+                (
+                    result
+                    if result["earned"] >= result["points"] or _unpaid(result)
+                    else _fault_of(one, IN_A_CELL)
+                )
                 for one, result in zip(checked, results, strict=True)
             ]
     except Exception as error:  # a fault of ours, whatever it is, must not end the batch

@@ -122,7 +122,10 @@ class ProcessBackend(Backend):
     """
 
     name = "process"
-    tier = "none: a plain process with limits on memory and time; it can read and write whatever you can"
+    tier = (
+        "none: a plain process with limits on memory and time; it can read and write whatever"
+        " you can"
+    )
 
     def unavailable(self) -> str | None:
         """Never: this needs nothing."""

@@ -26,8 +26,8 @@ REFUSED = {errno.EPERM, errno.EACCES, errno.ENOSYS}  # what the walls answer
 INTERNAL = "INTERNAL ASSERT FAILED"  # torch's own word for its own bug
 STANDARD = sys.stdlib_module_names
 NOT_OF_THE_COURSE = (
-    "`{}` is no package of the course: grading has those of requirements.lock, and no file of yours beside the notebook. "
-    "Write what you need of it into a cell."
+    "`{}` is no package of the course: grading has those of requirements.lock, and no file of yours"
+    " beside the notebook. Write what you need of it into a cell."
 )
 
 

@@ -41,7 +41,10 @@ NOBODY = 65534
 FIRST_UID = (
     2_000_000_000  # far from any user that a machine has; the kernel keeps its accounts by number
 )
-INSTALL = "Install it with `apt-get install bubblewrap` (Debian, Ubuntu) or `dnf install bubblewrap` (Fedora)."
+INSTALL = (
+    "Install it with `apt-get install bubblewrap` (Debian, Ubuntu) or `dnf install bubblewrap`"
+    " (Fedora)."
+)
 
 
 class BubblewrapBackend(Backend):
@@ -49,7 +52,10 @@ class BubblewrapBackend(Backend):
 
     name = "bubblewrap"
     isolates = True
-    tier = "full: own mounts, processes, network and user, a system-call filter, limits from the kernel and outside"
+    tier = (
+        "full: own mounts, processes, network and user, a system-call filter, limits from the"
+        " kernel and outside"
+    )
 
     def unavailable(self) -> str | None:
         """None if a sandbox really starts here; otherwise what stands in the way."""
@@ -200,7 +206,10 @@ def _probe() -> str | None:
     if _bwrap() is None:
         return f"bwrap is not installed. {INSTALL}"
     if os.geteuid() == 0 and not os.access("/usr/bin/setpriv", os.X_OK):
-        return "setpriv is missing, which root needs to become nobody. Install it with `apt-get install util-linux`."
+        return (
+            "setpriv is missing, which root needs to become nobody. Install it with `apt-get"
+            " install util-linux`."
+        )
     try:
         filter_fd = _pipe_with(seccomp.program())
     except CourseError as error:

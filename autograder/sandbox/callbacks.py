@@ -89,7 +89,8 @@ class Callbacks:
                 )
             if len(frame) > self._limits.frame_bytes:
                 raise ValueError(
-                    f"the answer has {len(frame):,} bytes; at most {self._limits.frame_bytes:,} are sent"
+                    f"the answer has {len(frame):,} bytes; at most {self._limits.frame_bytes:,} are"
+                    " sent"
                 )
             return frame
         except Exception as error:

@@ -26,8 +26,8 @@ def choose_backend(
     if name == "process":
         if not allow_unsafe:
             raise CourseError(
-                "the process backend isolates nothing: student code would run as you. Use it only for "
-                "code that you trust, and then say so with --allow-unsafe"
+                "the process backend isolates nothing: student code would run as you. Use it only"
+                " for code that you trust, and then say so with --allow-unsafe"
             )
         return ProcessBackend()
     reasons = []

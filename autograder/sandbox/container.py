@@ -43,8 +43,9 @@ class ContainerBackend(Backend):
         if done.returncode == 0:
             return None
         return (
-            f"{self.engine} has no image {self.image!r} or does not answer ({done.stderr.strip()[:120]}). Build an "
-            "image with the packages of requirements.lock and name it in W2S_SANDBOX_IMAGE."
+            f"{self.engine} has no image {self.image!r} or does not answer"
+            f" ({done.stderr.strip()[:120]}). Build an image with the packages of requirements.lock"
+            " and name it in W2S_SANDBOX_IMAGE."
         )
 
     def launch(

@@ -56,22 +56,23 @@ class Diagnosis:
         }
         if not self.outcomes:
             return (
-                "Nothing on this machine can isolate student code. Grading others' work is refused here, unless you "
-                f"ask for it by name. {self.reason}"
+                "Nothing on this machine can isolate student code. Grading others' work is refused"
+                f" here, unless you ask for it by name. {self.reason}"
             )
         if self.exit_code == ALL_HELD:
             return (
-                f"All {count[HELD]} attempts were held, and two notebooks whose points are known earned them. "
-                "You can grade other people's code on this machine."
+                f"All {count[HELD]} attempts were held, and two notebooks whose points are known"
+                " earned them. You can grade other people's code on this machine."
             )
         if count[HELD] == len(self.outcomes):
             return (
-                f"All {count[HELD]} attempts were held, but this machine does not grade right: notebooks whose points are "
-                "known earned others, see above. Do not grade other people's code on this machine."
+                f"All {count[HELD]} attempts were held, but this machine does not grade right:"
+                " notebooks whose points are known earned others, see above. Do not grade other"
+                " people's code on this machine."
             )
         return (
-            f"{count[ESCAPED]} of {len(self.outcomes)} attempts escaped and {count[UNTRIED]} could not be tried. "
-            "Do not grade other people's code on this machine."
+            f"{count[ESCAPED]} of {len(self.outcomes)} attempts escaped and {count[UNTRIED]} could"
+            " not be tried. Do not grade other people's code on this machine."
         )
 
     def to_json(self) -> dict:

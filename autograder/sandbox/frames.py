@@ -226,7 +226,8 @@ def _tensor_bytes(tensor, torch) -> tuple[str, tuple, bytes]:
     dtype = _torch_codes().get(tensor.dtype)
     if dtype is None or tensor.layout is not torch.strided or tensor.device.type != "cpu":
         raise Unsendable(
-            f"a tensor of dtype {tensor.dtype}, layout {tensor.layout}, on the device {tensor.device}"
+            f"a tensor of dtype {tensor.dtype}, layout {tensor.layout}, on the device"
+            f" {tensor.device}"
         )
     flat = tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1)
     return (

@@ -16,8 +16,9 @@ from autograder.errors import CourseError
 
 LIBRARY = "libseccomp.so.2"
 MISSING = (
-    "libseccomp is missing, which makes the filter of system calls; without a filter nothing is graded. Install it with "
-    "`apt-get install libseccomp2` (Debian, Ubuntu) or `dnf install libseccomp` (Fedora)."
+    "libseccomp is missing, which makes the filter of system calls; without a filter nothing is"
+    " graded. Install it with `apt-get install libseccomp2` (Debian, Ubuntu) or `dnf install"
+    " libseccomp` (Fedora)."
 )
 ALLOW, KILL_PROCESS, ERRNO = 0x7FFF0000, 0x80000000, 0x00050000  # linux/seccomp.h
 EQUAL, MASKED_EQUAL = 4, 7  # enum scmp_compare in seccomp.h

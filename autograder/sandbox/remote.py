@@ -289,7 +289,8 @@ class RemoteStudent(Student):
             return {"apart": True} if apart else {}
         if request.keep is not None:
             raise ValueError(
-                f"`{request.label}`: an object that is made under a cap is gone with the call; make it before"
+                f"`{request.label}`: an object that is made under a cap is gone with the call; make"
+                " it before"
             )
         return {}
 
@@ -318,7 +319,8 @@ class RemoteStudent(Student):
             answer = self._converse(request, again=True)
         if answer.get("kind") == "memory":
             answer["text"] = (
-                f"{answer.get('text')} {round(self._memory / MIB, 1):g} MiB are there for this call."
+                f"{answer.get('text')} {round(self._memory / MIB, 1):g} MiB are there for this"
+                " call."
             )
         return answer
 
@@ -364,7 +366,8 @@ class RemoteStudent(Student):
             if handle.number not in self._kept:
                 if self._last is None:
                     raise ValueError(
-                        f"`{handle._name}` was made in an earlier stage, or closed; objects live for one stage"
+                        f"`{handle._name}` was made in an earlier stage, or closed; objects live"
+                        " for one stage"
                     )
                 raise StudentError(
                     _kind(self._last),

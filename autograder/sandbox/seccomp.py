@@ -42,7 +42,10 @@ FILES = """
     pipe2 pread64 preadv preadv2 pwrite64 pwritev pwritev2 read readahead readlink readlinkat readv rename renameat renameat2 rmdir
     sendfile stat statfs statx symlink symlinkat truncate umask unlink unlinkat utime utimensat utimes write writev
 """.split()
-MEMORY = "brk madvise membarrier mlock mlock2 mlockall mmap mprotect mremap msync munlock munlockall munmap".split()
+MEMORY = (
+    "brk madvise membarrier mlock mlock2 mlockall mmap mprotect mremap msync munlock munlockall"
+    " munmap".split()
+)
 WAITING = """
     epoll_create epoll_create1 epoll_ctl epoll_pwait epoll_pwait2 epoll_wait eventfd eventfd2 futex futex_waitv poll ppoll pselect6 select
     timerfd_create timerfd_gettime timerfd_settime
@@ -144,7 +147,8 @@ def program(machine: str | None = None) -> bytes:
     machine = machine or platform.machine()
     if machine not in ARCHITECTURES:
         raise CourseError(
-            f"no system-call filter for the architecture {machine!r}; use the container backend there"
+            f"no system-call filter for the architecture {machine!r}; use the container backend"
+            " there"
         )
     made = Filter(machine, default=ERRNO | ENOSYS)
     try:
@@ -163,6 +167,7 @@ def program(machine: str | None = None) -> bytes:
 def described() -> str:
     """Which filter holds, for `course doctor`."""
     return (
-        f"{len(ALLOWED) + len(LOOKED_INTO)} system calls are allowed, by a list, {len(LOOKED_INTO)} of them with some arguments only; "
-        f"all others are refused (made by libseccomp {version()}, {len(program()) // 8} instructions)"
+        f"{len(ALLOWED) + len(LOOKED_INTO)} system calls are allowed, by a list, {len(LOOKED_INTO)}"
+        " of them with some arguments only; all others are refused (made by libseccomp"
+        f" {version()}, {len(program()) // 8} instructions)"
     )

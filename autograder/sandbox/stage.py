@@ -192,7 +192,8 @@ def _files_of(module: str) -> list[Path]:
     found = [one for one in (path.with_suffix(".py"), path) if rest and one.exists()]
     if first != "reference_impl" or not found:
         raise CourseError(
-            f"cannot withhold {module!r}: there is no such module or function in reference_impl, and it is no package; mend `withhold`"
+            f"cannot withhold {module!r}: there is no such module or function in reference_impl,"
+            " and it is no package; mend `withhold`"
         )
     return found
 

@@ -19,7 +19,10 @@ from autograder.sandbox.tree import descendants
 WANTED = {"Uid", "CapPrm", "CapEff", "CapBnd", "NoNewPrivs", "Seccomp"}  # of /proc/PID/status
 FILTERING = "2"  # SECCOMP_MODE_FILTER
 NO_USE = {
-    "bubblewrap": "The sandbox uses none: they belong to whoever manages the machine, and the limits below need nobody's leave.",
+    "bubblewrap": (
+        "The sandbox uses none: they belong to whoever manages the machine, and the limits below"
+        " need nobody's leave."
+    ),
     "container": "The engine uses them for memory and processes.",
     "process": "Nothing uses them.",
 }
@@ -68,7 +71,10 @@ def privileges_words(backend: Backend | None) -> str:
             if "0" not in found["Uid"].split()
             else "ROOT IS NOT GIVEN UP"
         )
-        return f"{started}, and {dropped}: seen from outside, a sandbox's process is user {found['Uid'].split()[0]}, {', '.join(walls)}"
+        return (
+            f"{started}, and {dropped}: seen from outside, a sandbox's process is user"
+            f" {found['Uid'].split()[0]}, {', '.join(walls)}"
+        )
     return f"{started}: student code is the same user outside and nobody inside, {', '.join(walls)}"
 
 
@@ -98,15 +104,19 @@ def limits_words(backend: Backend | None, limits: Limits = Limits()) -> str:
     if backend is None:
         return "nothing is run"
     if backend.name == "container":
-        return f"memory of {limits.tree_memory // MIB:,} MiB and {limits.processes} processes, by the engine"
+        return (
+            f"memory of {limits.tree_memory // MIB:,} MiB and {limits.processes} processes, by the"
+            " engine"
+        )
     counted = (
         f"the kernel lets its user have {limits.processes} processes and threads"
         if backend.isolates
         else "processes are not counted"
     )
     return (
-        f"the kernel lets each process have {limits.memory // MIB:,} MiB beyond what torch maps; all of a sandbox together may have "
-        f"{limits.tree_memory // MIB:,} MiB, which is looked at ten times a second; {counted}"
+        f"the kernel lets each process have {limits.memory // MIB:,} MiB beyond what torch maps;"
+        f" all of a sandbox together may have {limits.tree_memory // MIB:,} MiB, which is looked at"
+        f" ten times a second; {counted}"
     )
 
 

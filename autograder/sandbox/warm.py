@@ -32,7 +32,10 @@ from autograder.sandbox.bubblewrap import FIRST_UID, BubblewrapBackend, around
 from autograder.sandbox.limits import Limits
 from autograder.sandbox.rootfs import STAGE, packages_inside, python_inside
 
-SLOW = "sandbox: warm sandboxes do not start here ({}), so each submission starts a cold one, which takes seconds longer"
+SLOW = (
+    "sandbox: warm sandboxes do not start here ({}), so each submission starts a cold one, which"
+    " takes seconds longer"
+)
 MOST = 2  # zygotes that a process uses at a time, each as large as what it has imported
 
 
@@ -134,7 +137,8 @@ class Zygote:
             said = self._control.recv(200)
             if said != b"ready":
                 raise OSError(
-                    f"the zygote did not start: {said.decode(errors='replace') or self._complaint()}"
+                    "the zygote did not start:"
+                    f" {said.decode(errors='replace') or self._complaint()}"
                 )
             self.ready = True
             if (

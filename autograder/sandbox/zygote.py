@@ -40,7 +40,14 @@ MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = (
     PR_CAPBSET_DROP,
     PR_SET_NO_NEW_PRIVS,
     PR_CAP_AMBIENT,
-) = 1, 4, 22, 24, 38, 47
+) = (
+    1,
+    4,
+    22,
+    24,
+    38,
+    47,
+)
 PR_CAP_AMBIENT_CLEAR_ALL, SECCOMP_MODE_FILTER, CAPABILITY_VERSION_3 = 4, 2, 0x20080522
 DEADLY = (
     128  # a worker's end by a signal is told as 128 and the signal's number, as bubblewrap does

@@ -26,7 +26,14 @@ import torch  # noqa: E402  (threads are set before torch starts)
 from gpt import BATCH, CONFIG, CONTEXT, bits_per_byte, load_trained  # noqa: E402
 from gpt import NAME as GPT_NAME
 from record import save  # noqa: E402
-from texts import as_tokens, definitions, losses_of_first_steps, scripture, split, stretches_of  # noqa: E402
+from texts import (
+    as_tokens,
+    definitions,
+    losses_of_first_steps,
+    scripture,
+    split,
+    stretches_of,
+)  # noqa: E402
 
 from reference_impl.corpora.small_models import add_figures, keep, small_model  # noqa: E402
 from reference_impl.layers.lora import add_lora, lora_state, merge  # noqa: E402

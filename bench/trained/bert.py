@@ -47,7 +47,10 @@ from reference_impl.tokenizers.files import load_bert, save_vocab_txt  # noqa: E
 from reference_impl.tokenizers.pretokenizers import BERT  # noqa: E402
 from reference_impl.tokenizers.pretokenizers import split as words_of
 from reference_impl.tokenizers.tokenizer import Tokenizer  # noqa: E402
-from reference_impl.tokenizers.wordpiece_training import BERT_SPECIALS, train_wordpiece  # noqa: E402
+from reference_impl.tokenizers.wordpiece_training import (
+    BERT_SPECIALS,
+    train_wordpiece,
+)  # noqa: E402
 from reference_impl.training.loop import TrainingConfig, TrainingResult, train  # noqa: E402
 
 NAME, VOCAB_SIZE, LENGTH, BATCH = "bert_kjv", 2000, 32, 64

@@ -42,7 +42,13 @@ from record import save  # noqa: E402
 from texts import folder, scripture, split  # noqa: E402
 from torch import Tensor  # noqa: E402
 
-from reference_impl.corpora.small_models import add_figures, card, keep, small_model, tokenizer  # noqa: E402
+from reference_impl.corpora.small_models import (
+    add_figures,
+    card,
+    keep,
+    small_model,
+    tokenizer,
+)  # noqa: E402
 from reference_impl.models.bert import BertForMaskedLM  # noqa: E402
 from reference_impl.models.fill_mask import fill_mask  # noqa: E402
 from reference_impl.models.ngram import KneserNey  # noqa: E402
@@ -195,9 +201,11 @@ def main() -> None:
         measured_on=f"{len(some['ids'])} held-out stretches",
         stages={str(key): value for key, value in stages.items()},
         sides={
-            name: {key: round(value, 4) for key, value in row.items()}
-            if isinstance(row, dict)
-            else row
+            name: (
+                {key: round(value, 4) for key, value in row.items()}
+                if isinstance(row, dict)
+                else row
+            )
             for name, row in worth.items()
         },
     )

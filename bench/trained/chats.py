@@ -43,7 +43,12 @@ from reference_impl.generation.sampling_params import SamplingParams  # noqa: E4
 from reference_impl.models.gpt import GPT  # noqa: E402
 from reference_impl.objectives.batches import Batch  # noqa: E402
 from reference_impl.objectives.causal_lm import causal_lm  # noqa: E402
-from reference_impl.objectives.supervised import ChatML, Example, Message, supervised_batch  # noqa: E402
+from reference_impl.objectives.supervised import (
+    ChatML,
+    Example,
+    Message,
+    supervised_batch,
+)  # noqa: E402
 from reference_impl.objectives.terms import IGNORED  # noqa: E402
 from reference_impl.tokenizers.byte_level import ByteLevelBPE  # noqa: E402
 from reference_impl.training.loop import TrainingConfig, train  # noqa: E402
@@ -224,9 +229,11 @@ def main() -> None:
     tokenizer, known = load_trained()[1], chats(split(definitions())[0])
     started, runs = (
         time.process_time(),
-        [ast.literal_eval(line) for line in args.resume.read_text().splitlines()]
-        if args.resume
-        else [],
+        (
+            [ast.literal_eval(line) for line in args.resume.read_text().splitlines()]
+            if args.resume
+            else []
+        ),
     )
     done = {(one["kind"], one["seed"]) for one in runs}
     plan = [(kind, seed) for seed in range(SEEDS) for kind in KINDS]

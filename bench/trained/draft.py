@@ -22,7 +22,15 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import torch  # noqa: E402  (threads are set before torch starts)
-from gpt import BATCH, CONTEXT, VOCAB_SIZE, bits_per_byte, figures, load_trained, training  # noqa: E402
+from gpt import (
+    BATCH,
+    CONTEXT,
+    VOCAB_SIZE,
+    bits_per_byte,
+    figures,
+    load_trained,
+    training,
+)  # noqa: E402
 from gpt import NAME as LARGE  # noqa: E402
 from record import save  # noqa: E402
 from texts import (

@@ -43,7 +43,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np  # noqa: E402  (threads are set before torch starts)
 import torch  # noqa: E402
-from bert import LENGTH, VOCAB_SIZE, as_tokens, masking, start, stretches, tokenizer_for  # noqa: E402
+from bert import (
+    LENGTH,
+    VOCAB_SIZE,
+    as_tokens,
+    masking,
+    start,
+    stretches,
+    tokenizer_for,
+)  # noqa: E402
 from record import save  # noqa: E402
 from sklearn.dummy import DummyClassifier  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
@@ -63,7 +71,10 @@ from reference_impl.models.electra import (  # noqa: E402
 from reference_impl.models.heads import mean_pool  # noqa: E402
 from reference_impl.objectives.batches import pad_rows, token_mask  # noqa: E402
 from reference_impl.objectives.masked_lm import masked_lm  # noqa: E402
-from reference_impl.objectives.replaced_token import GeneratorAndDiscriminator, replaced_token  # noqa: E402
+from reference_impl.objectives.replaced_token import (
+    GeneratorAndDiscriminator,
+    replaced_token,
+)  # noqa: E402
 from reference_impl.objectives.terms import Terms  # noqa: E402
 from reference_impl.tokenizers.pretokenizers import BERT  # noqa: E402
 from reference_impl.tokenizers.pretokenizers import split as words_of
@@ -114,9 +125,10 @@ def for_replaced_tokens(tokens: Tensor) -> tuple[nn.Module, Electra]:
     start(generator.electra)
     start(discriminator.electra)
     share_embeddings(generator, discriminator)
-    return GeneratorAndDiscriminator(
-        as_frequent(generator, tokens), discriminator
-    ), discriminator.electra
+    return (
+        GeneratorAndDiscriminator(as_frequent(generator, tokens), discriminator),
+        discriminator.electra,
+    )
 
 
 def batches_of(tokens: Tensor) -> Callable[[int], Batch]:

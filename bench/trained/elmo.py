@@ -34,7 +34,12 @@ from texts import losses_of_first_steps  # noqa: E402
 from torch import Tensor  # noqa: E402
 
 from reference_impl import corpora  # noqa: E402
-from reference_impl.corpora.small_models import add_figures, keep, own_state, small_model  # noqa: E402
+from reference_impl.corpora.small_models import (
+    add_figures,
+    keep,
+    own_state,
+    small_model,
+)  # noqa: E402
 from reference_impl.embeddings.vocabulary import Vocabulary, tokenize  # noqa: E402
 from reference_impl.measure.senses import Uses, by_centroids, respelled  # noqa: E402
 from reference_impl.models.elmo import ELMo, ELMoConfig, characters_of  # noqa: E402

@@ -22,7 +22,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import torch  # noqa: E402  (threads are set before torch starts)
 from record import save  # noqa: E402
-from texts import as_tokens, losses_of_first_steps, scripture, split, stretches_of, tokenizer_for  # noqa: E402
+from texts import (
+    as_tokens,
+    losses_of_first_steps,
+    scripture,
+    split,
+    stretches_of,
+    tokenizer_for,
+)  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
 from reference_impl.corpora.small_models import add_figures, keep, names, small_model  # noqa: E402
@@ -147,8 +154,10 @@ def main() -> None:
     model, tokenizer = load_trained()  # what is measured from here on is what was kept
     add_figures(NAME, figures(model, tokenizer), figures(model, tokenizer, every=8))
     grams = {
-        f"{order}-gram, Kneser-Ney": KneserNey([tokens.tolist()], VOCAB_SIZE, order).bits_per_byte(
-            [held_tokens.tolist()], num_bytes
+        f"{order}-gram, Kneser-Ney": (
+            KneserNey([tokens.tolist()], VOCAB_SIZE, order).bits_per_byte(
+                [held_tokens.tolist()], num_bytes
+            )
         )
         for order in (1, 2, 3, 4)
     }

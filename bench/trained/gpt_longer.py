@@ -25,7 +25,16 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import torch  # noqa: E402  (threads are set before torch starts)
-from gpt import BATCH, CONFIG, CONTEXT, NAME, VOCAB_SIZE, bits_per_byte, samples, training  # noqa: E402
+from gpt import (
+    BATCH,
+    CONFIG,
+    CONTEXT,
+    NAME,
+    VOCAB_SIZE,
+    bits_per_byte,
+    samples,
+    training,
+)  # noqa: E402
 from record import RESULTS, save  # noqa: E402
 from texts import as_tokens, scripture, split, stretches_of, tokenizer_for  # noqa: E402
 from torch import Tensor, nn  # noqa: E402

@@ -29,7 +29,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import torch  # noqa: E402  (threads are set before torch starts)
 from record import save  # noqa: E402
-from texts import as_tokens, folder, losses_of_first_steps, scripture, split, stretches_of  # noqa: E402
+from texts import (
+    as_tokens,
+    folder,
+    losses_of_first_steps,
+    scripture,
+    split,
+    stretches_of,
+)  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
 from reference_impl.corpora.small_models import add_figures, keep, small_model  # noqa: E402

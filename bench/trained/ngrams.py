@@ -26,7 +26,13 @@ from record import save  # noqa: E402
 from texts import as_tokens, scripture, split  # noqa: E402
 
 from reference_impl.corpora.small_models import FOLDER, add_figures, keep, small_model  # noqa: E402
-from reference_impl.models.ngram import AbsoluteDiscount, AddK, JelinekMercer, KneserNey, NGram  # noqa: E402
+from reference_impl.models.ngram import (
+    AbsoluteDiscount,
+    AddK,
+    JelinekMercer,
+    KneserNey,
+    NGram,
+)  # noqa: E402
 from reference_impl.models.ngram_table import BackoffTable  # noqa: E402
 from reference_impl.tokenizers.byte_level import ByteLevelBPE  # noqa: E402
 

@@ -29,11 +29,23 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import torch  # noqa: E402  (threads are set before torch starts)
 from record import save  # noqa: E402
-from texts import as_tokens, folder, losses_of_first_steps, scripture, split, tokenizer_for  # noqa: E402
+from texts import (
+    as_tokens,
+    folder,
+    losses_of_first_steps,
+    scripture,
+    split,
+    tokenizer_for,
+)  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
 from reference_impl.corpora.small_models import add_figures, keep, small_model  # noqa: E402
-from reference_impl.models.placed_decoder import KINDS, PlacedConfig, PlacedDecoder, PlacedDecoders  # noqa: E402
+from reference_impl.models.placed_decoder import (
+    KINDS,
+    PlacedConfig,
+    PlacedDecoder,
+    PlacedDecoders,
+)  # noqa: E402
 from reference_impl.objectives.causal_lm import causal_lm, chunk_batch, cut_chunks  # noqa: E402
 from reference_impl.tokenizers.byte_level import ByteLevelBPE  # noqa: E402
 from reference_impl.tokenizers.vocabulary import Vocabulary  # noqa: E402

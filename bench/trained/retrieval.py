@@ -360,11 +360,15 @@ def main() -> None:
 
     tries = batches_of(rows, 0)
     per_step = {
-        form: sum(
-            count_flops(lambda form=form, i=i: both_ways(new(form, 0), tries(i)).total.backward())
-            for i in range(8)
+        form: (
+            sum(
+                count_flops(
+                    lambda form=form, i=i: both_ways(new(form, 0), tries(i)).total.backward()
+                )
+                for i in range(8)
+            )
+            / 8
         )
-        / 8
         for form in FORMS
     }
     steps = {form: round(args.steps * per_step[FORMS[0]] / per_step[form]) for form in FORMS[:2]}

@@ -27,7 +27,10 @@ from record import save  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
 from reference_impl.models.seq2seq import Seq2Seq, Seq2SeqConfig  # noqa: E402
-from reference_impl.objectives.sequence_to_sequence import PairedSequences, sequence_to_sequence  # noqa: E402
+from reference_impl.objectives.sequence_to_sequence import (
+    PairedSequences,
+    sequence_to_sequence,
+)  # noqa: E402
 
 START, END, LETTERS = 0, 1, 12
 LONGEST, LENGTHS, TRIED = 16, (2, 4, 8, 12, 16, 20, 24), 100

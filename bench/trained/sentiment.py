@@ -42,7 +42,11 @@ from reference_impl.models.bert_tasks import sentence_vectors  # noqa: E402
 from reference_impl.models.heads import Classifier  # noqa: E402
 from reference_impl.objectives.batches import pad_rows, token_mask  # noqa: E402
 from reference_impl.objectives.task_losses import sequence_classification  # noqa: E402
-from reference_impl.training.fine_tuning import FineTuningConfig, epoch_batches, fine_tuning_groups  # noqa: E402
+from reference_impl.training.fine_tuning import (
+    FineTuningConfig,
+    epoch_batches,
+    fine_tuning_groups,
+)  # noqa: E402
 from reference_impl.training.loop import TrainingConfig, train  # noqa: E402
 
 LENGTH, BATCH, NEIGHBOURS = 48, 16, 50

@@ -33,7 +33,10 @@ from torch import nn  # noqa: E402
 from reference_impl import corpora  # noqa: E402
 from reference_impl.corpora.small_models import FOLDER, add_figures, keep, small_model  # noqa: E402
 from reference_impl.models.seq2seq import Seq2Seq, Seq2SeqConfig  # noqa: E402
-from reference_impl.objectives.sequence_to_sequence import PairedSequences, sequence_to_sequence  # noqa: E402
+from reference_impl.objectives.sequence_to_sequence import (
+    PairedSequences,
+    sequence_to_sequence,
+)  # noqa: E402
 
 NAME = "lstm_spelling"
 START, END = 0, 1  # 0 is padding too, which the mask hides

@@ -27,13 +27,27 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import spelling  # noqa: E402
 import torch  # noqa: E402  (threads are set before torch starts)
 from record import RESULTS, save  # noqa: E402
-from spelling import BATCH, CLIP, END, LETTERS, RATE, START, STEPS, WARM_UP, Reader, Spoken  # noqa: E402
+from spelling import (
+    BATCH,
+    CLIP,
+    END,
+    LETTERS,
+    RATE,
+    START,
+    STEPS,
+    WARM_UP,
+    Reader,
+    Spoken,
+)  # noqa: E402
 
 from reference_impl.corpora.small_models import FOLDER, add_figures, keep, small_model  # noqa: E402
 from reference_impl.generation.encoder_decoder import translate  # noqa: E402
 from reference_impl.measure.flops import count_flops, count_parameters  # noqa: E402
 from reference_impl.models.transformer import Transformer, TransformerConfig  # noqa: E402
-from reference_impl.objectives.sequence_to_sequence import PairedSequences, sequence_to_sequence  # noqa: E402
+from reference_impl.objectives.sequence_to_sequence import (
+    PairedSequences,
+    sequence_to_sequence,
+)  # noqa: E402
 
 NAME = "transformer_spelling"
 FIRST_PHONEME = END + 1 + len(LETTERS)  # ids: start or padding, end, the letters, the phonemes

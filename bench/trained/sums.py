@@ -42,7 +42,11 @@ from reference_impl.measure.flops import count_parameters  # noqa: E402
 from reference_impl.models.gpt import GPT, GPTConfig  # noqa: E402
 from reference_impl.objectives.batches import Batch  # noqa: E402
 from reference_impl.objectives.causal_lm import causal_lm  # noqa: E402
-from reference_impl.objectives.supervised import Example, answer_example, supervised_batch  # noqa: E402
+from reference_impl.objectives.supervised import (
+    Example,
+    answer_example,
+    supervised_batch,
+)  # noqa: E402
 from reference_impl.training.loop import TrainingConfig, train  # noqa: E402
 
 NAME, EARLY, STEPS, EVERY, FROM, EARLY_SHARE = "sums", "sums_early", 1000, 10, 300, 0.25

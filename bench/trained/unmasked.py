@@ -170,9 +170,9 @@ def main() -> None:
                     seed=0,
                     corpora=["kjv"],
                     steps=steps,
-                    first_losses=[row["loss"] for row in history[:20]]
-                    if kind is UnmaskedGPT
-                    else [],
+                    first_losses=(
+                        [row["loss"] for row in history[:20]] if kind is UnmaskedGPT else []
+                    ),
                 )  # one script, one training to repeat
                 (folder(kept_as) / "bpe.json").write_bytes(
                     (folder(TOKENS_OF) / "bpe.json").read_bytes()

@@ -27,7 +27,13 @@ from record import save  # noqa: E402
 from torch import Tensor  # noqa: E402
 
 from reference_impl import corpora  # noqa: E402
-from reference_impl.corpora.small_models import FOLDER, add_figures, card, keep, small_model  # noqa: E402
+from reference_impl.corpora.small_models import (
+    FOLDER,
+    add_figures,
+    card,
+    keep,
+    small_model,
+)  # noqa: E402
 from reference_impl.embeddings.counts import sparse_ppmi, svd_vectors, window_counts  # noqa: E402
 from reference_impl.embeddings.evaluation import word_similarity  # noqa: E402
 from reference_impl.embeddings.trained import SETTINGS, trained  # noqa: E402

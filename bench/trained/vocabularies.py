@@ -54,8 +54,9 @@ def tokens_a_word(
     pieces = {word: cut(word) for word in words}
     lost = sum(count for word, count in words.items() if unknown in pieces[word])
     return {
-        "tokens_a_word": sum(len(pieces[word]) * count for word, count in words.items())
-        / words.total(),
+        "tokens_a_word": (
+            sum(len(pieces[word]) * count for word, count in words.items()) / words.total()
+        ),
         "unknown": lost / words.total(),
     }
 

@@ -51,7 +51,8 @@ def link_sections(app, doctree, docname):
         ]
         if not sections:
             log.warning(
-                f"{docname}: the exercises {', '.join(names)} point at the section #{anchor}, which is not there",
+                f"{docname}: the exercises {', '.join(names)} point at the section #{anchor}, which"
+                " is not there",
                 type="w2s",
                 subtype="practice",
             )

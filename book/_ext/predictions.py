@@ -71,9 +71,10 @@ class Predict(SphinxDirective):
         field = f"predict-{name}"
         return [
             _raw(
-                f'<section class="w2s-predict" id="{field}" data-w2s-predict="{name}" data-key="{key}" '
-                f'data-kind="{"choice" if options else "number"}" aria-labelledby="{field}-ask">'
-                f'<div class="w2s-ask" id="{field}-ask"><strong class="w2s-ask-head">Predict.</strong>'
+                f'<section class="w2s-predict" id="{field}" data-w2s-predict="{name}"'
+                f' data-key="{key}" data-kind="{"choice" if options else "number"}"'
+                f' aria-labelledby="{field}-ask"><div class="w2s-ask" id="{field}-ask"><strong'
+                ' class="w2s-ask-head">Predict.</strong>'
             ),
             *question.children,
             _raw("</div>" + self._form(field, options) + "</section>"),
@@ -84,8 +85,9 @@ class Predict(SphinxDirective):
             answer = (
                 '<fieldset><legend class="visually-hidden">Your prediction</legend>'
                 + "".join(
-                    f'<label><input type="radio" name="{field}" value="{html.escape(option, quote=True)}" required> '
-                    f"{html.escape(option)}</label>"
+                    f'<label><input type="radio" name="{field}"'
+                    f' value="{html.escape(option, quote=True)}" required>'
+                    f" {html.escape(option)}</label>"
                     for option in options
                 )
                 + "</fieldset>"
@@ -93,14 +95,16 @@ class Predict(SphinxDirective):
         else:
             unit = html.escape(self.options.get("unit", ""))
             answer = (
-                '<label>Your prediction <span class="nobr"><input type="text" inputmode="decimal" '
-                f'name="{field}" autocomplete="off" required aria-describedby="{field}-said"> {unit}</span></label>'
+                '<label>Your prediction <span class="nobr"><input type="text" inputmode="decimal"'
+                f' name="{field}" autocomplete="off" required aria-describedby="{field}-said">'
+                f" {unit}</span></label>"
             )
         sure = "".join(f'<option value="{value}">{word}</option>' for value, word in SURE)
         return (
-            f'<form class="w2s-predict-form" hidden>{answer} <label>This is <select name="sure">{sure}</select></label> '
-            '<button type="submit">Compare</button> <button type="button" class="w2s-peek">Show without predicting</button>'
-            f'</form><p class="w2s-said" id="{field}-said" role="status"></p>'
+            f'<form class="w2s-predict-form" hidden>{answer} <label>This is <select'
+            f' name="sure">{sure}</select></label> <button type="submit">Compare</button> <button'
+            ' type="button" class="w2s-peek">Show without predicting</button></form><p'
+            f' class="w2s-said" id="{field}-said" role="status"></p>'
         )
 
 
@@ -127,15 +131,16 @@ def list_predictions(app, doctree, docname):
             for name, question in every[page].items():
                 link = app.builder.get_relative_uri(docname, page) + f"#predict-{name}"
                 rows.append(
-                    f'<li data-key="{html.escape(page, quote=True)}#{name}"><a href="{link}">{title}</a>: '
-                    f'{html.escape(short(question))}<span class="w2s-own"></span></li>'
+                    f'<li data-key="{html.escape(page, quote=True)}#{name}"><a'
+                    f' href="{link}">{title}</a>: {html.escape(short(question))}<span'
+                    ' class="w2s-own"></span></li>'
                 )
         place.replace_self(
             _raw(
                 '<div class="w2s-calibration" data-w2s-predict="calibration"><ol>'
                 + "".join(rows)
-                + '</ol><p role="status" class="w2s-calibrated"></p><button type="button" hidden>Forget my '
-                "predictions of this chapter</button></div>"
+                + '</ol><p role="status" class="w2s-calibrated"></p><button type="button"'
+                " hidden>Forget my predictions of this chapter</button></div>"
             )
         )
 

@@ -105,8 +105,8 @@ class Quiz(_FromFile):
             mark = ' data-correct="true"' if option.correct else ""
             out += [
                 _raw(
-                    f'<div class="w2s-option"{mark}><label><input type="radio" name="{name}" value="{position}" '
-                    f'autocomplete="off"><span class="w2s-option-text">'
+                    f'<div class="w2s-option"{mark}><label><input type="radio" name="{name}"'
+                    f' value="{position}" autocomplete="off"><span class="w2s-option-text">'
                 ),
                 *self.inline(option.text),
                 _raw('</span></label><div class="w2s-why" hidden>'),
@@ -116,8 +116,8 @@ class Quiz(_FromFile):
         right = next(option for option in question.options if option.correct)
         out += [
             _raw(
-                '<p class="w2s-verdict" role="status"></p><details class="w2s-answer"><summary>Answer</summary>'
-                "<p><strong>"
+                '<p class="w2s-verdict" role="status"></p><details'
+                ' class="w2s-answer"><summary>Answer</summary><p><strong>'
             ),
             *self.inline(right.text),
             _raw("</strong></p><p>"),
@@ -133,10 +133,11 @@ class Flashcards(_FromFile):
     def render(self, questions):
         out = [
             _raw(
-                f'<div class="w2s-cards" data-w2s-questions="flashcards" data-key="{self.page_id()}">'
-                '<div class="w2s-cards-bar" hidden><button type="button" class="w2s-shuffle">Shuffle</button> '
-                '<button type="button" class="w2s-hide">Close all</button> '
-                '<span class="w2s-cards-text" role="status"></span></div><ul class="w2s-deck">'
+                '<div class="w2s-cards" data-w2s-questions="flashcards"'
+                f' data-key="{self.page_id()}"><div class="w2s-cards-bar" hidden><button'
+                ' type="button" class="w2s-shuffle">Shuffle</button> <button type="button"'
+                ' class="w2s-hide">Close all</button> <span class="w2s-cards-text"'
+                ' role="status"></span></div><ul class="w2s-deck">'
             )
         ]
         number = questions.chapter
@@ -153,8 +154,8 @@ class Flashcards(_FromFile):
                 *self.inline(card.back),
                 _raw(
                     label
-                    + '<div class="w2s-known" hidden><button type="button" aria-pressed="false">I knew it</button>'
-                    "</div></div></details></li>"
+                    + '<div class="w2s-known" hidden><button type="button" aria-pressed="false">I'
+                    " knew it</button></div></div></details></li>"
                 ),
             ]
         out.append(_raw("</ul></div>"))

@@ -62,7 +62,8 @@ class _Review(SphinxDirective):
             parts = [
                 SLOT.sub(
                     lambda found: (
-                        f'<span class="w2s-drawn" data-name="{found[1]}">{shown(names[found[1]])}</span>'
+                        '<span class="w2s-drawn"'
+                        f' data-name="{found[1]}">{shown(names[found[1]])}</span>'
                         if found[1] in names
                         else found[0]
                     ),
@@ -90,13 +91,17 @@ class Exam(_Review):
                 PLACE.format(
                     what="exam",
                     more="",
-                    without="The exam itself needs JavaScript. All questions that were written for it stand below.",
+                    without=(
+                        "The exam itself needs JavaScript. All questions that were written for it"
+                        " stand below."
+                    ),
                 )
             )
         ]
         out.append(
             _raw(
-                '<details class="w2s-written"><summary>All questions that were written for the exam, with worked answers</summary>'
+                '<details class="w2s-written"><summary>All questions that were written for the'
+                " exam, with worked answers</summary>"
             )
         )
         for folder, questions in self.files():
@@ -110,8 +115,8 @@ class Exam(_Review):
         key = f"{folder[:2]}.{question.id}"
         out = [
             _raw(
-                f'<fieldset class="w2s-question" id="exam-{key}" data-id="{question.id}" data-folder="{folder}"><legend>'
-                '<span class="w2s-legend">'
+                f'<fieldset class="w2s-question" id="exam-{key}" data-id="{question.id}"'
+                f' data-folder="{folder}"><legend><span class="w2s-legend">'
             ),
             *self.inline(question.question, names),
             _raw("</span></legend>"),
@@ -149,11 +154,16 @@ class Deck(_Review):
                 PLACE.format(
                     what="cards",
                     more="",
-                    without="Repeating in the page needs JavaScript. Each chapter's cards stand at the end of its last page.",
+                    without=(
+                        "Repeating in the page needs JavaScript. Each chapter's cards stand at the"
+                        " end of its last page."
+                    ),
                 )
-                + f'<ul class="w2s-files"><li><a href="{here}/word2serve.apkg" download>word2serve.apkg</a>: {many} cards for Anki</li>'
-                f'<li><a href="{here}/word2serve-cards.md" download>word2serve-cards.md</a>: Markdown, <code>front -?- back</code></li>'
-                f'<li><a href="{here}/word2serve-cards.tsv" download>word2serve-cards.tsv</a>: a table, one card a line</li></ul>'
+                + f'<ul class="w2s-files"><li><a href="{here}/word2serve.apkg"'
+                f" download>word2serve.apkg</a>: {many} cards for Anki</li><li><a"
+                f' href="{here}/word2serve-cards.md" download>word2serve-cards.md</a>: Markdown,'
+                f' <code>front -?- back</code></li><li><a href="{here}/word2serve-cards.tsv"'
+                " download>word2serve-cards.tsv</a>: a table, one card a line</li></ul>"
             )
         ]
 
@@ -167,8 +177,11 @@ class WhatNext(_Review):
                 PLACE.format(
                     what="next",
                     more="",
-                    without="This list is made in your browser from what you answered, and needs JavaScript. "
-                    "Without it, the quiz at the end of a page tells you the same page by page.",
+                    without=(
+                        "This list is made in your browser from what you answered, and needs"
+                        " JavaScript. Without it, the quiz at the end of a page tells you the same"
+                        " page by page."
+                    ),
                 )
             )
         ]
@@ -228,9 +241,11 @@ def gather(app, book, out):
                 "folder": folder,
                 "title": app.env.titles[f"{folder}/index"].astext(),
                 "pages": seen,
-                "exercises": _exercises(questions.chapter)
-                if Path(out, folder, "exercises.html").is_file()
-                else [],
+                "exercises": (
+                    _exercises(questions.chapter)
+                    if Path(out, folder, "exercises.html").is_file()
+                    else []
+                ),
             }
         )
     written = Path(out, "16-review", "exam.html")

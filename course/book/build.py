@@ -147,7 +147,8 @@ def execute_pages(root: Path, jobs: int, say: Callable[[str], None]) -> list[str
                 overwrite=True,
             )
             say(
-                f"  {number} of {len(runs)}  {name}, {result.time:.0f} s ({data['cpu_seconds']:.0f} s of one core)"
+                f"  {number} of {len(runs)}  {name}, {result.time:.0f} s ({data['cpu_seconds']:.0f}"
+                " s of one core)"
             )
     return broken
 

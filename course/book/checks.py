@@ -195,7 +195,8 @@ def hidden_for_good(book: Path) -> list[str]:
     removed.
     """
     return [
-        f"book/{path.relative_to(book).as_posix()}:{number}: {found[0]} hides evidence for good; use hide-{found[1]}"
+        f"book/{path.relative_to(book).as_posix()}:{number}: {found[0]} hides evidence for good;"
+        f" use hide-{found[1]}"
         for path in sorted(book.rglob("*.md"))
         if "_build" not in path.parts
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
@@ -215,7 +216,8 @@ def without_alt(html: Path) -> list[str]:
             hidden = at.get("aria-hidden") == "true" or at.get("role") in ("presentation", "none")
             if not hidden and (not text.strip() or IMAGE_NAME.search(text.strip())):
                 found.append(
-                    f"{path.relative_to(html)}:{line}: {at.get('src') or tag} has no alternative text"
+                    f"{path.relative_to(html)}:{line}: {at.get('src') or tag} has no alternative"
+                    " text"
                 )
     return found
 

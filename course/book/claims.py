@@ -32,8 +32,8 @@ def claim(sentence: str, holds: object) -> None:
     )
     if not isinstance(value, bool):
         raise TypeError(
-            f"claim({sentence!r}): the condition is {holds!r}, not one truth value; compare two numbers, "
-            "or put all(...) or any(...) round several conditions"
+            f"claim({sentence!r}): the condition is {holds!r}, not one truth value; compare two"
+            " numbers, or put all(...) or any(...) round several conditions"
         )
     if not value:
         raise ClaimError(

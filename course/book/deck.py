@@ -27,8 +27,9 @@ TIME = 1_700_000_000
 ZIP_TIME = (2023, 11, 14, 0, 0, 0)
 MODEL, DECK = 1_607_392_319, 2_059_400_110  # never change: learners' collections know them
 STYLE = (
-    ".card {font-family: sans-serif; font-size: 20px; line-height: 1.45; text-align: left; max-width: 34em; margin: 1em auto; padding: 0 1em}"
-    " .where {font-size: 14px; opacity: 0.7; margin-top: 1.5em}"
+    ".card {font-family: sans-serif; font-size: 20px; line-height: 1.45; text-align: left;"
+    " max-width: 34em; margin: 1em auto; padding: 0 1em} .where {font-size: 14px; opacity: 0.7;"
+    " margin-top: 1.5em}"
 )
 MATHS = re.compile(r"\$([^$]+)\$")
 

@@ -20,7 +20,8 @@ def difference(old: Callable | type, new: Callable | type) -> str:
     found = list(difflib.unified_diff(_code(old), _code(new), lineterm="", n=1))
     if not found:
         raise ValueError(
-            f"{old.__qualname__} and {new.__qualname__} are the same code: there is no difference to show"
+            f"{old.__qualname__} and {new.__qualname__} are the same code: there is no difference"
+            " to show"
         )
     return "\n".join("..." if line.startswith("@@") else line for line in found[2:]).removeprefix(
         "...\n"

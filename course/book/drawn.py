@@ -70,8 +70,8 @@ def value(expression: str | int | float, names: Mapping[str, float]) -> int | fl
         ):
             return FUNCTIONS[node.func.id](*map(walk, node.args))
         raise DrawnError(
-            f"{expression!r} has {ast.unparse(node)!r}, which is neither a number, a drawn name nor arithmetic; "
-            f"there are {', '.join([*names, *FUNCTIONS])}"
+            f"{expression!r} has {ast.unparse(node)!r}, which is neither a number, a drawn name nor"
+            f" arithmetic; there are {', '.join([*names, *FUNCTIONS])}"
         )
 
     try:

@@ -179,6 +179,7 @@ def telling_lengths(bank: Sequence[Item]) -> str | None:
     if found <= expected + 1e-9:
         return None
     return (
-        f"in {found} of the exam's {len(choices)} questions with options the right one is the longest; by chance it would be in {expected:.1f}. "
-        "Write longer wrong options, or shorter right ones"
+        f"in {found} of the exam's {len(choices)} questions with options the right one is the"
+        f" longest; by chance it would be in {expected:.1f}. Write longer wrong options, or shorter"
+        " right ones"
     )

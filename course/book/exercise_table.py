@@ -35,7 +35,8 @@ def exercise_table(chapter: Assignment) -> HTML:
     head = "".join(f'<th scope="col"{_side(name)}>{name}</th>' for name in HEADS)
     rows = "".join(_row(chapter, name, one, times[name]) for name, one in chapter.exercises.items())
     return HTML(
-        f"<p>{len(chapter.exercises)} exercises, {chapter.points:g} points, about {sum(times.values())} minutes.</p>"
+        f"<p>{len(chapter.exercises)} exercises, {chapter.points:g} points, about"
+        f" {sum(times.values())} minutes.</p>"
         f'<table class="words"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
     )
 

@@ -162,7 +162,8 @@ class Figure:
         text = json.dumps(self.data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
         return (
             f'<figure class="w2s-figure" id="figure-{self.id}" data-w2s-figure="{self.name}">'
-            f'<div class="w2s-still" role="img" aria-label="{html.escape(self.alt, quote=True)}"></div>'
+            '<div class="w2s-still" role="img"'
+            f' aria-label="{html.escape(self.alt, quote=True)}"></div>'
             f'<script type="application/json">{text}</script>'
             f"<figcaption>{inline(self.caption)}</figcaption></figure>"
         )
@@ -304,5 +305,6 @@ def _plain(value, name):
     if value is None or isinstance(value, (str, int, bool)):
         return value
     raise FigureError(
-        f"figure {name!r}: the data holds a {type(value).__name__}; use numbers, text, lists and dicts"
+        f"figure {name!r}: the data holds a {type(value).__name__}; use numbers, text, lists and"
+        " dicts"
     )

@@ -79,8 +79,9 @@ def gguf_file(
     for name in names:
         place = file.places[name]
         entry = (
-            f"name: {name}\nsizes, fastest first: {', '.join(map(str, place.shape[::-1]))}\ntype: {number[place.block_type.name]}"
-            f" ({place.block_type.name})\nfirst byte, counted from the tensors: {place.start - begin:,}"
+            f"name: {name}\nsizes, fastest first: {', '.join(map(str, place.shape[::-1]))}\ntype:"
+            f" {number[place.block_type.name]} ({place.block_type.name})\nfirst byte, counted from"
+            f" the tensors: {place.start - begin:,}"
         )
         tensors.append(
             {

@@ -55,9 +55,9 @@ def to_notebook(source: Path, book: Path, glued: dict[str, str] | None = None):
     page = _Page(source, book, glued or {})
     cells = [
         new_markdown_cell(
-            f"*{page.title(source)}*, a page of the book word2serve, as a notebook. Its cells import the course's "
-            "own packages: run `make course` in the course's folder and open the notebook with its "
-            "`.venv/bin/jupyter lab`."
+            f"*{page.title(source)}*, a page of the book word2serve, as a notebook. Its cells"
+            " import the course's own packages: run `make course` in the course's folder and open"
+            " the notebook with its `.venv/bin/jupyter lab`."
         )
     ]
     for cell in notebook.cells:

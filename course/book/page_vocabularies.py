@@ -66,7 +66,8 @@ def packed(tokens: Sequence[str], merges: Sequence[Pair], digits: str) -> dict[s
     first = len(tokens) - len(merges) - (digits == "grouped")
     if any(left + right != tokens[first + i] for i, (left, right) in enumerate(merges)):
         raise CorpusError(
-            "this vocabulary does not hold its merges' tokens in order, so a page cannot load it packed"
+            "this vocabulary does not hold its merges' tokens in order, so a page cannot load it"
+            " packed"
         )
     cuts = "".join(chr(ord("0") + len(left)) for left, _ in merges)
     return {

@@ -94,14 +94,16 @@ def joined(root: Path, html: Path) -> str:
         if (html / "_static" / name).exists()
     )
     scripts = (
-        f'<script>{mathjax[1]}</script><script defer src="../html/_static/mathjax/tex-svg.js"></script>'
+        f"<script>{mathjax[1]}</script><script defer"
+        ' src="../html/_static/mathjax/tex-svg.js"></script>'
         if mathjax
         else ""
     )
     return (
-        f'<!DOCTYPE html><html lang="en" data-theme="light"><head><meta charset="utf-8"><title>word2serve</title>{styles}{scripts}'
-        f'</head><body class="printed"><main class="content"><h1 class="printed-title">word2serve</h1>'
-        f'<ul class="printed-contents">{"".join(heads)}</ul>{"".join(parts)}</main></body></html>'
+        '<!DOCTYPE html><html lang="en" data-theme="light"><head><meta'
+        f' charset="utf-8"><title>word2serve</title>{styles}{scripts}</head><body'
+        ' class="printed"><main class="content"><h1 class="printed-title">word2serve</h1><ul'
+        f' class="printed-contents">{"".join(heads)}</ul>{"".join(parts)}</main></body></html>'
     )
 
 

@@ -121,9 +121,11 @@ class Picture:
         # the ground is the page's own in the book, and white in a notebook that has no palette
         return {
             "text/plain": f"{self.alt}\n{self.caption}",
-            "text/html": '<figure class="w2s-picture" style="background: var(--w2s-paper, #fff)">'
-            f'<div role="img" aria-label="{html.escape(self.alt, quote=True)}">{self.svg}</div>'
-            f"<figcaption>{inline(self.caption)}</figcaption></figure>",
+            "text/html": (
+                '<figure class="w2s-picture" style="background: var(--w2s-paper, #fff)">'
+                f'<div role="img" aria-label="{html.escape(self.alt, quote=True)}">{self.svg}</div>'
+                f"<figcaption>{inline(self.caption)}</figcaption></figure>"
+            ),
         }
 
 

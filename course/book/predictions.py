@@ -34,8 +34,10 @@ class Revealed:
         value = html.escape(str(self.value), quote=True)
         return {
             "text/plain": f"computed: {self.text}",
-            "text/html": f'<p class="w2s-revealed" data-w2s-revealed="{html.escape(self.name, quote=True)}" '
-            f'data-value="{value}">Computed: <strong>{html.escape(self.text)}</strong></p>',
+            "text/html": (
+                f'<p class="w2s-revealed" data-w2s-revealed="{html.escape(self.name, quote=True)}" '
+                f'data-value="{value}">Computed: <strong>{html.escape(self.text)}</strong></p>'
+            ),
         }
 
 
@@ -49,6 +51,7 @@ def revealed(name: str, value: object, unit: str = "") -> Revealed:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not (number and value - value == 0) and not (isinstance(value, str) and value.strip()):
         raise ClaimError(
-            f"prediction {name!r}: the answer is {value!r}; give a finite number or the text of an option"
+            f"prediction {name!r}: the answer is {value!r}; give a finite number or the text of an"
+            " option"
         )
     return Revealed(name, value, unit)

@@ -108,7 +108,8 @@ def _table(one):
     for row in one["rows"]:
         if len(row["cells"]) != len(one["columns"]):
             raise ProofError(
-                f"{one['id']}, {row['what']}: {len(row['cells'])} cells for {len(one['columns'])} columns"
+                f"{one['id']}, {row['what']}: {len(row['cells'])} cells for {len(one['columns'])}"
+                " columns"
             )
         rows.append(
             (
@@ -143,7 +144,8 @@ def cell(given: dict[str, Any], where: str) -> Cell:
     if "count" in given or "record" in given:
         if not (ROOT / "book" / f"{given.get('page')}.md").is_file():
             raise ProofError(
-                f"{where}: name the page that derives or reports it; there is no {given.get('page')!r}"
+                f"{where}: name the page that derives or reports it; there is no"
+                f" {given.get('page')!r}"
             )
         try:
             value = eval(
@@ -199,7 +201,8 @@ def shown(name: str) -> HTML:
     body = "".join(
         f'<tr><th scope="row">{escape(what)}</th>'
         + "".join(
-            f'<td>{escape(one.text)} <a href="{escape(one.href)}" title="{escape(one.proof, quote=True)}">{LETTER[one.kind]}</a></td>'
+            f'<td>{escape(one.text)} <a href="{escape(one.href)}"'
+            f' title="{escape(one.proof, quote=True)}">{LETTER[one.kind]}</a></td>'
             for one in cells
         )
         + "</tr>"

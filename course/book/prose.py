@@ -25,11 +25,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 NUMBERS = (
-    "eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty "
-    "seventy eighty ninety hundred thousand million billion dozen"
+    "eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty"
+    " forty fifty sixty seventy eighty ninety hundred thousand million billion dozen"
 ).split()
 NAMES = re.compile(
-    r"WordSim-353|SimLex-999|GloVe 6B|[Ww]ord2vec|word2serve|3Cos\w+|\bGPT-?[1-4]\b|\bUTF-8\b|\b[A-Z]\w*-\d\w*|"
+    r"WordSim-353|SimLex-999|GloVe"
+    r" 6B|[Ww]ord2vec|word2serve|3Cos\w+|\bGPT-?[1-4]\b|\bUTF-8\b|\b[A-Z]\w*-\d\w*|"
     r"\b(?:[Cc]hapters?|[Ss]ections?|[Ee]quations?|[Pp]ages?|[Ee]xercises?|Claim|[Ff]igures?|[Ss]teps?|Python)"
     r"\s+\d[\d.]*(?:(?:,| and| to)\s+\d[\d.]*)*|\b(?:19|20)\d\d\b"
 )
@@ -43,7 +44,8 @@ FIGURE = re.compile(
     r"(?<![\w.])[-−]?\d[\d,.]*\s?%?"
     rf"|\b(?:{'|'.join(NUMBERS)})s?\b"
     r"|\b(?:two|three|four|five|six|seven|eight|nine|ten|many) times\b"
-    r"|\b(?:(?<!at )most|mostly|fewer|fewest|majority|half|halves|twice|(?:one|a|two|first|last) thirds?|(?:one|a|three) quarters?|hardly any|nearly all|none of|"
+    r"|\b(?:(?<!at )most|mostly|fewer|fewest|majority|half|halves|twice|(?:one|a|two|first|last)"
+    r" thirds?|(?:one|a|three) quarters?|hardly any|nearly all|none of|"
     r"almost (?:all|every|none|no))\b"
     r"|\b(?!rather|other|whether)(?:\w+er|more|less|worse) than\b"
     r"|\b(?:comes?|came|ranks?) (?:first|last)\b|\b(?:wins?|won|loses?|lost|beats?|overtakes?)\b"
@@ -113,8 +115,8 @@ def findings_of(text: str, name: str) -> list[str]:
             if any(first < start + len(sentence) and start < last for first, last in spans):
                 continue
             found.append(
-                f"{name}:{paragraph.line}: {figure!r} has nothing behind it in {sentence!r}: "
-                "add claim(...) to a cell, compute it, cite it, or put `% given` above the paragraph"
+                f"{name}:{paragraph.line}: {figure!r} has nothing behind it in {sentence!r}: add"
+                " claim(...) to a cell, compute it, cite it, or put `% given` above the paragraph"
             )
     return found
 

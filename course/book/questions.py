@@ -277,12 +277,13 @@ def _text(where, entry, key):
         )
     if BLOCK.match(value.strip()):
         raise QuestionError(
-            f"{where}: {key} is {value!r}, which Markdown reads as a list, a title or a quotation: begin otherwise "
-            "(a number without its dot, for example)"
+            f"{where}: {key} is {value!r}, which Markdown reads as a list, a title or a quotation:"
+            " begin otherwise (a number without its dot, for example)"
         )
     if key == "text" and FORMULA.fullmatch(value.strip()):
         raise QuestionError(
-            f"{where}: {key} is {value!r}, a formula only, which a screen reader cannot name: put a word beside it"
+            f"{where}: {key} is {value!r}, a formula only, which a screen reader cannot name: put a"
+            " word beside it"
         )
     return value.strip()
 

@@ -95,7 +95,8 @@ def counted(what: str, folder: Path) -> int | float:
         questions = load_questions(folder / "questions.yml")
         return len(questions.quiz if kind == "questions" else questions.flashcards)
     raise ValueError(
-        f"nothing is counted as {what!r}; there are: exercises NN, points NN, exercise-minutes NN, questions, cards"
+        f"nothing is counted as {what!r}; there are: exercises NN, points NN, exercise-minutes NN,"
+        " questions, cards"
     )
 
 

@@ -98,9 +98,11 @@ def continued(
                 taken.append(choice)
                 all_ids.append(int(row.argmax()))
             by_model[key] = {
-                "nats": nn.functional.cross_entropy(
-                    logits, torch.tensor(ids), reduction="none"
-                ).tolist(),
+                "nats": (
+                    nn.functional.cross_entropy(
+                        logits, torch.tensor(ids), reduction="none"
+                    ).tolist()
+                ),
                 "next": best(shares(all_ids), tokenizer, most),
                 "written": taken,
             }
@@ -498,9 +500,9 @@ def asked(
     step = float(vectors.abs().max()) / 127
     return {
         "step": step,
-        "vectors": base64.b64encode(
-            (vectors / step).round().to(torch.int8).numpy().tobytes()
-        ).decode(),
+        "vectors": (
+            base64.b64encode((vectors / step).round().to(torch.int8).numpy().tobytes()).decode()
+        ),
         "first": {
             "encoder": [
                 [[place, round(cosine, 3)] for place, cosine in zip(*pair, strict=True)]

@@ -23,7 +23,8 @@ def record(name: str) -> dict[str, Any]:
     file = ROOT / "bench" / "results" / f"{name}.json"
     if not file.is_file():
         raise FileNotFoundError(
-            f"there is no record {file}; there are: {', '.join(sorted(path.stem for path in file.parent.glob('*.json')))}"
+            f"there is no record {file}; there are:"
+            f" {', '.join(sorted(path.stem for path in file.parent.glob('*.json')))}"
         )
     return json.loads(file.read_text(encoding="utf-8"))
 
@@ -36,7 +37,8 @@ def interval(values: Iterable[float]) -> tuple[float, float]:
     values = [float(value) for value in values]
     if len(values) < 2:
         raise ValueError(
-            f"an interval takes two values or more, and there are {len(values)}; one run says nothing of how far runs lie apart"
+            f"an interval takes two values or more, and there are {len(values)}; one run says"
+            " nothing of how far runs lie apart"
         )
     from scipy.special import stdtrit  # here, since most pages ask for records only
 

@@ -90,7 +90,8 @@ def statements() -> list[Statement]:
             and row.verdict not in KINDS + OTHERS
         ):
             raise ValueError(
-                f"notes {row.notes}, line {row.line}: give the number of a claim, or one of {', '.join(KINDS + OTHERS)}"
+                f"notes {row.notes}, line {row.line}: give the number of a claim, or one of"
+                f" {', '.join(KINDS + OTHERS)}"
             )
     return rows
 
@@ -98,7 +99,8 @@ def statements() -> list[Statement]:
 def statement_table(notes: int) -> HTML:
     """The statements of one set of notes: line, sentence, verdict, and the section that shows it."""
     body = "".join(
-        f'<tr id="notes-{notes}-{place}"><td class="text-right">{row.line}</td><td>{escape(row.told)}</td>'
+        f'<tr id="notes-{notes}-{place}"><td'
+        f' class="text-right">{row.line}</td><td>{escape(row.told)}</td>'
         f"<td>{_mark(row.judged)}{f' (claim {row.claim})' if row.claim else ''}{f': {escape(row.why)}' if row.why else ''}</td>"
         f"<td>{_link(row.page, row.section)}</td></tr>"
         for place, row in enumerate(one for one in statements() if one.notes == notes)
@@ -110,7 +112,8 @@ def ledger_table() -> HTML:
     """The claims of the ledger: number, sentence, verdict, and the page whose code gives it."""
     rows = [(number, box) for number, boxes in by_number().items() for box in boxes]
     body = "".join(
-        f'<tr id="claim-{number}-{place}"><td class="text-right">{number}</td><td>{escape(box.told)}</td>'
+        f'<tr id="claim-{number}-{place}"><td'
+        f' class="text-right">{number}</td><td>{escape(box.told)}</td>'
         f"<td>{_mark(box.verdict)}</td><td>{_link(box.page, box.section)}</td><td>{'a cell' if box.code else 'a paper'}</td></tr>"
         for place, (number, box) in enumerate(rows)
     )
@@ -129,11 +132,13 @@ def listed(rows: Iterable[Statement | Judged]) -> list[dict[str, Any]]:
                 "told": row.told,
                 "verdict": row.verdict if box else row.judged,
                 "chapter": int(row.page[:2]),
-                "name": f"Claim {row.number}"
-                if box and row.number
-                else ""
-                if box
-                else f"Notes {row.notes + 1}, line {row.line}",
+                "name": (
+                    f"Claim {row.number}"
+                    if box and row.number
+                    else ""
+                    if box
+                    else f"Notes {row.notes + 1}, line {row.line}"
+                ),
                 "says": row.says if box else row.why,
                 "code": row.code if box else "",
                 "href": row.address if box else row.href,
@@ -154,7 +159,8 @@ def syllabus() -> list[dict[str, Any]]:
 def syllabus_table() -> HTML:
     """What the course teaches, row by row, and where."""
     body = "".join(
-        f'<tr><td class="text-right">{row["chapter"]}</td><td>{escape(row["what"])}</td><td>{_link(row["page"], row["section"])}</td></tr>'
+        "<tr><td"
+        f' class="text-right">{row["chapter"]}</td><td>{escape(row["what"])}</td><td>{_link(row["page"], row["section"])}</td></tr>'
         for row in syllabus()
     )
     return _table(("chapter", "what", "where"), body)
@@ -170,7 +176,10 @@ def _table(heads, body):
 
 def _link(page, section):
     title = section_title(f"{page}#{section}" if section else page)
-    return f'<a href="{address(page, section)}">{int(page[:2])}. {escape(re.sub(r"[$`]", "", title))}</a>'
+    return (
+        f'<a href="{address(page, section)}">{int(page[:2])}.'
+        f" {escape(re.sub(r'[$`]', '', title))}</a>"
+    )
 
 
 def _mark(verdict):

@@ -74,8 +74,8 @@ def still(name: str, id: str, data: str, root: Path) -> str:
     if drawn is None:
         if not committed.is_file():
             raise FigureError(
-                f"figure {id!r} has no still: there is no {committed}, and no Chromium that runs here "
-                "to draw one; install chromium and build again"
+                f"figure {id!r} has no still: there is no {committed}, and no Chromium that runs"
+                " here to draw one; install chromium and build again"
             )
         return committed.read_text(encoding="utf-8")
     _keep(root, name, data, drawn[0])
@@ -180,7 +180,8 @@ def draw(chromium: str, figures: list[tuple[str, str]]) -> list[str] | None:
             return None
     if failed := FAILED.search(done.stdout):
         raise FigureError(
-            f"figure {html.unescape(failed[1])!r}: its script failed on this data: {html.unescape(failed[2])}"
+            f"figure {html.unescape(failed[1])!r}: its script failed on this data:"
+            f" {html.unescape(failed[2])}"
         )
     drawn = DRAWN.findall(done.stdout)
     return drawn if len(drawn) == len(figures) else None

@@ -21,8 +21,11 @@ def add_arguments(parser) -> None:
         "--impl",
         default="reference",
         metavar="IMPL",
-        help="reference, student (the notebook in exercises/), mistake:NAME, alternative:NAME, or the path "
-        "of a notebook or Python file, which runs in this process (default: reference)",
+        help=(
+            "reference, student (the notebook in exercises/), mistake:NAME, alternative:NAME, or"
+            " the path of a notebook or Python file, which runs in this process (default:"
+            " reference)"
+        ),
     )
     check.add_argument("--json", action="store_true", help="print the results as JSON")
     check.set_defaults(part_run=run_check)
@@ -43,8 +46,10 @@ def add_arguments(parser) -> None:
 
     prove = parts.add_parser(
         "prove",
-        help="run every case of the tests of a chapter's exercises, and record in proven.json that "
-        "all passed",
+        help=(
+            "run every case of the tests of a chapter's exercises, and record in proven.json that "
+            "all passed"
+        ),
     )
     prove.add_argument(
         "assignment", nargs="*", metavar="ASSIGNMENT", help='such as "01" (default: all)'
@@ -53,8 +58,10 @@ def add_arguments(parser) -> None:
 
     tries = parts.add_parser(
         "try",
-        help="run a folder of answers, EXERCISE/right__NAME.py and EXERCISE/wrong__NAME.py, in "
-        "process, over forty seeds and in the sandbox",
+        help=(
+            "run a folder of answers, EXERCISE/right__NAME.py and EXERCISE/wrong__NAME.py, in "
+            "process, over forty seeds and in the sandbox"
+        ),
     )
     tries.add_argument("folder", metavar="FOLDER")
     tries.add_argument(
@@ -110,7 +117,10 @@ def _exercise(parser) -> None:
         nargs="*",
         default=["01"],
         metavar="EXERCISE",
-        help='an assignment, an exercise, or both, such as "01", "01.ppmi" or "01 ppmi" (default: 01)',
+        help=(
+            'an assignment, an exercise, or both, such as "01", "01.ppmi" or "01 ppmi"'
+            " (default: 01)"
+        ),
     )
 
 
@@ -253,6 +263,7 @@ def run_hand_out(args) -> int:
     root.mkdir(parents=True, exist_ok=True)
     written = hand_out(load_assignment(args.assignment), students, root, Path(args.to))
     print(
-        f"{len(written)} notebooks in {args.to}; grade them with --course-root {args.course_root}, whose secret drew the faults"
+        f"{len(written)} notebooks in {args.to}; grade them with --course-root {args.course_root},"
+        " whose secret drew the faults"
     )
     return 0

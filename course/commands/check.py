@@ -14,9 +14,11 @@ def add_arguments(parser) -> None:
         "what",
         nargs="*",
         metavar="EXERCISE or NOTEBOOK",
-        help='an exercise or an assignment, such as "01.ppmi", "ppmi" or "01" (default: 01), and the path '
-        "of your notebook or Python file, which runs in this process (default: the one in mywork/, or "
-        "else the one in exercises/)",
+        help=(
+            'an exercise or an assignment, such as "01.ppmi", "ppmi" or "01" (default: 01), and the'
+            " path of your notebook or Python file, which runs in this process (default: the one in"
+            " mywork/, or else the one in exercises/)"
+        ),
     )
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     parser.epilog = EPILOG
@@ -139,8 +141,8 @@ def _results_of_own(one, exercises: list, impl: str) -> tuple[list[tuple], dict[
     path = student_path(impl, one.number)
     work = taken(path, load_assignment(one.number)) if path.suffix.lower() == ".ipynb" else None
     print(
-        f"course check: {path} runs in this process, without a sandbox: check only your own code this way "
-        "(`course grade` is for other people's)",
+        f"course check: {path} runs in this process, without a sandbox: check only your own code"
+        " this way (`course grade` is for other people's)",
         file=sys.stderr,
     )
     withheld, results = in_chapter(one.exercises.values()), []

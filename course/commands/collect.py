@@ -55,7 +55,8 @@ def run(args: argparse.Namespace) -> int:
     root = args.course_root
     if (args.submissions is None) == (not args.exchange):
         raise CourseError(
-            "give the folder or zip of the submissions, or --exchange for nbgrader's exchange, not both"
+            "give the folder or zip of the submissions, or --exchange for nbgrader's exchange, not"
+            " both"
         )
     if args.submissions:
         refuse_inside(args.submissions, **{"--course-root": root})
@@ -77,7 +78,8 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(made.to_json(), indent=1))
     else:
         print(
-            f"collected  {made.folder}: {len(made.new)} new, {len(made.changed)} handed in again, {len(made.same)} as before"
+            f"collected  {made.folder}: {len(made.new)} new, {len(made.changed)} handed in again,"
+            f" {len(made.same)} as before"
         )
         print(
             "\n".join(

@@ -15,10 +15,11 @@ SUMMARY = "say what this machine can isolate, and prove it with escape attempts"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """`--json`, `--backend NAME`, `--cold`, `--time`."""
     parser.description = (
-        "Start the sandbox that grading would use, say which filter of system calls, which user and which limits hold student code "
-        "in it, try to break out of it in every way that is known here, and print what came of each. Then grade two notebooks of "
-        "assignment 01 whose points are known. Exit codes: 0 everything held and was graded right; 1 something escaped or was "
-        "graded wrong; 2 nothing here can isolate."
+        "Start the sandbox that grading would use, say which filter of system calls, which user and"
+        " which limits hold student code in it, try to break out of it in every way that is known"
+        " here, and print what came of each. Then grade two notebooks of assignment 01 whose points"
+        " are known. Exit codes: 0 everything held and was graded right; 1 something escaped or was"
+        " graded wrong; 2 nothing here can isolate."
     )
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object instead of the table"
@@ -26,8 +27,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--backend",
         choices=("bubblewrap", "container", "process"),
-        help="examine this one. `process` isolates nothing and shows what the attempts do then; "
-        "it is harmless, but run it only where you would run your own code",
+        help=(
+            "examine this one. `process` isolates nothing and shows what the attempts do then; "
+            "it is harmless, but run it only where you would run your own code"
+        ),
     )
     parser.add_argument(
         "--cold",
@@ -60,7 +63,8 @@ def run(args: argparse.Namespace) -> int:
         outcomes.append(outcome)
         if not args.json:
             print(
-                f"{outcome.state:9}  {outcome.name:21}  {outcome.tries}\n{'':11}{outcome.happened[:160]}",
+                f"{outcome.state:9}  {outcome.name:21} "
+                f" {outcome.tries}\n{'':11}{outcome.happened[:160]}",
                 flush=True,
             )
     wrong = graded_wrong(backend) if backend is not None else []
@@ -86,7 +90,8 @@ def run(args: argparse.Namespace) -> int:
         return diagnosis.exit_code
     if times:
         print(
-            f"\nStart, median of 5: {times['empty']:.0f} ms empty, {times['torch']:.0f} ms with torch."
+            f"\nStart, median of 5: {times['empty']:.0f} ms empty, {times['torch']:.0f} ms with"
+            " torch."
         )
     print(f"\n{diagnosis.verdict}")
     return diagnosis.exit_code

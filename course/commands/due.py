@@ -73,7 +73,8 @@ def run(args: argparse.Namespace) -> int:
         made = new_course_root(args.course_root)  # dates are often the first that a class has
     elif not (root / CONFIG_FILE).exists() and course_root_there(args.course_root):
         raise CourseError(
-            f"{args.course_root} is no course root, so it has no dates; give --course-root the folder of the class, or set a date with --date"
+            f"{args.course_root} is no course root, so it has no dates; give --course-root the"
+            " folder of the class, or set a date with --date"
         )
     take_database(args, root, make=True)
     say_made(made)

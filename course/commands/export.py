@@ -67,7 +67,8 @@ def run(args: argparse.Namespace) -> int:
 
     if args.column and args.to != "canvas":
         raise CourseError(
-            f"--column {args.column}: only Canvas's csv has a column to name; leave it out for {args.to}"
+            f"--column {args.column}: only Canvas's csv has a column to name; leave it out for"
+            f" {args.to}"
         )
     root, report = places(args.course_root, None, args.sample)
     course_root_there(root)

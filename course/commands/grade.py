@@ -57,7 +57,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         type=Path,
         metavar="SUBMISSIONS",
-        help="what the class handed in: a folder or one zip, see below (default: what `course collect` has brought)",
+        help=(
+            "what the class handed in: a folder or one zip, see below (default: what `course"
+            " collect` has brought)"
+        ),
     )
     add_options(parser)
     parser.add_argument("--sample", action="store_true", help="make and grade the sample class")
@@ -70,8 +73,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--assignment",
         default="",
-        help='number or name, several with commas, or "all": each that something in SUBMISSIONS is named '
-        "after (default: the only one of these, or with --regrade alone the only one that was graded)",
+        help=(
+            'number or name, several with commas, or "all": each that something in SUBMISSIONS is'
+            " named after (default: the only one of these, or with --regrade alone the only one"
+            " that was graded)"
+        ),
     )
     parser.add_argument(
         "--jobs", type=int, default=1, metavar="N", help="submissions at the same time (default: 1)"
@@ -80,40 +86,56 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--dask",
         dest="scheduler",
         metavar="ADDRESS",
-        help="grade on the workers of a Dask scheduler, tcp://HOST:PORT or tls://HOST:PORT, "
-        "see `course worker` (default: here)",
+        help=(
+            "grade on the workers of a Dask scheduler, tcp://HOST:PORT or tls://HOST:PORT, "
+            "see `course worker` (default: here)"
+        ),
     )
     parser.add_argument(
         "--course-root",
         type=Path,
         default=None,
         metavar="DIR",
-        help="nbgrader's course root, made if it is not there (default: class; for --sample _build/course)",
+        help=(
+            "nbgrader's course root, made if it is not there (default: class; for --sample"
+            " _build/course)"
+        ),
     )
     parser.add_argument(
         "--report",
         type=Path,
         default=None,
         metavar="DIR",
-        help="where grades.csv and the class report go (default: DIR/report of the course root; for --sample _build/report)",
+        help=(
+            "where grades.csv and the class report go (default: DIR/report of the course root; for"
+            " --sample _build/report)"
+        ),
     )
     add_budget(parser, ", and is judged again with a larger budget")
     parser.add_argument(
         "--regrade",
         action="store_true",
-        help="judge SUBMISSIONS again, and every other verdict that is by older checks or of another "
-        ".course-secret, which is drawn anew if it is gone; without SUBMISSIONS only those, from the copies of earlier runs",
+        help=(
+            "judge SUBMISSIONS again, and every other verdict that is by older checks or of another"
+            " .course-secret, which is drawn anew if it is gone; without SUBMISSIONS only those,"
+            " from the copies of earlier runs"
+        ),
     )
     parser.add_argument(
         "--details",
         action="store_true",
-        help="where results are others than before, name every exercise, not only each student's sum",
+        help=(
+            "where results are others than before, name every exercise, not only each student's sum"
+        ),
     )
     parser.add_argument(
         "--attempts",
         dest="hand_in",
         choices=("latest", "best"),
-        help="which of a student's attempts counts, from now on in this course root (default: latest)",
+        help=(
+            "which of a student's attempts counts, from now on in this course root (default:"
+            " latest)"
+        ),
     )
     parser.add_argument(
         "--backend",
@@ -255,7 +277,8 @@ def _refuse_beside_sample(args: argparse.Namespace) -> None:
     }
     if said := [words for words, given in beside.items() if given]:
         raise CourseError(
-            f"--sample makes a class of its own and grades that: leave out {' and '.join(said)}, or leave out --sample to grade your class"
+            f"--sample makes a class of its own and grades that: leave out {' and '.join(said)}, or"
+            " leave out --sample to grade your class"
         )
 
 

@@ -100,7 +100,8 @@ def train_vectors(jobs: int) -> Results:
         ):
             if done.returncode != 0:
                 raise CourseError(
-                    f"training {method} failed with exit code {done.returncode}; what it said is above"
+                    f"training {method} failed with exit code {done.returncode}; what it said is"
+                    " above"
                 )
     return [("trained vectors", trained_path("skipgram").parent)]
 
@@ -131,9 +132,9 @@ def grade_sample(jobs: int) -> Results:
     summary = grade_sample_class(jobs=jobs, allow_unsafe=True, progress=Telling())
     if summary.isolation == "process":
         print(
-            "  WARNING: nothing here can isolate submissions. The sample class is ours and was graded without a "
-            "sandbox, less the submissions that do harm.\n  `course grade` refuses other people's work on this "
-            "machine; `course doctor` says what is missing.",
+            "  WARNING: nothing here can isolate submissions. The sample class is ours and was"
+            " graded without a sandbox, less the submissions that do harm.\n  `course grade`"
+            " refuses other people's work on this machine; `course doctor` says what is missing.",
             flush=True,
         )
     return [

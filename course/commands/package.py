@@ -13,8 +13,10 @@ def add_arguments(parser) -> None:
     parser.add_argument(
         "notebook",
         nargs="?",
-        help="your notebook, which runs in this process (default: the one in mywork/, "
-        "or else the one in exercises/)",
+        help=(
+            "your notebook, which runs in this process (default: the one in mywork/, "
+            "or else the one in exercises/)"
+        ),
     )
     parser.add_argument(
         "--from",

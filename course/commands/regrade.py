@@ -30,8 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--student",
         metavar="STUDENT",
-        help="grade one student's notebook again with the same hidden inputs, and compare with the "
-        "record: the key, the name or the platform's number, as in grades.csv; nothing is written",
+        help=(
+            "grade one student's notebook again with the same hidden inputs, and compare with the"
+            " record: the key, the name or the platform's number, as in grades.csv; nothing is"
+            " written"
+        ),
     )
     parser.add_argument("--sample", action="store_true", help="the sample class, in _build/course")
     parser.add_argument(

@@ -64,7 +64,8 @@ def run(args: argparse.Namespace) -> int:
 
     if args.checks_as_they_are:
         print(
-            "--checks-as-they-are is no longer needed: an archive always has the checks as they are",
+            "--checks-as-they-are is no longer needed: an archive always has the checks as"
+            " they are",
             file=sys.stderr,
         )
     assignment = load_assignment(args.assignment)

@@ -73,8 +73,8 @@ def run(args: argparse.Namespace) -> int:
             if waiting := behind(root, name):
                 more = f" and {len(waiting) - SOME} more" if len(waiting) > SOME else ""
                 print(
-                    f"newer      {name}: {', '.join(waiting[:SOME])}{more} handed in work that is not judged yet; "
-                    f"`course grade --assignment {name.split('-')[0]}` judges it"
+                    f"newer      {name}: {', '.join(waiting[:SOME])}{more} handed in work that is"
+                    f" not judged yet; `course grade --assignment {name.split('-')[0]}` judges it"
                 )
         print(f"all        {report / INDEX_PAGE}\ngrades     {written[-1][0]}")
     return 0

@@ -51,9 +51,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "model",
         nargs="?",
         metavar="MODEL",
-        help="a .gguf file, or a folder with config.json, "
-        "safetensors and tokenizer (GPT-2, LLaMA, Mistral, Qwen); default: SmolLM2-135M-Instruct, "
-        "which `course download-data smollm2` brings",
+        help=(
+            "a .gguf file, or a folder with config.json, safetensors and tokenizer (GPT-2, LLaMA,"
+            " Mistral, Qwen); default: SmolLM2-135M-Instruct, which `course download-data smollm2`"
+            " brings"
+        ),
     )
     what.add_argument("--name", help="what clients call it (default: the file's or folder's name)")
     what.add_argument(
@@ -65,14 +67,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--quantization",
         choices=("int8",),
-        help="on a CPU: keep the weights of linear layers in eight "
-        "bits, a quarter of float32's, which makes decoding of few texts quicker and changes numbers by "
-        "about a percent",
+        help=(
+            "on a CPU: keep the weights of linear layers in eight bits, a quarter of float32's,"
+            " which makes decoding of few texts quicker and changes numbers by about a percent"
+        ),
     )
     what.add_argument(
         "--async-scheduling",
         action="store_true",
-        help="schedule the next step while one is computed; none ahead of guesses and structured answers",
+        help=(
+            "schedule the next step while one is computed; none ahead of guesses and structured"
+            " answers"
+        ),
     )
     what.add_argument(
         "--device",
@@ -84,8 +90,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tensor-parallel-size",
         type=int,
         metavar="N",
-        help="cut the model into N slices, each in a process of its own (on cuda: on a GPU of its own); "
-        "under torchrun: as many as it started (default: 1)",
+        help=(
+            "cut the model into N slices, each in a process of its own (on cuda: on a GPU of its"
+            " own); under torchrun: as many as it started (default: 1)"
+        ),
     )
     what.add_argument(
         "--lora-modules",
@@ -97,7 +105,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--encoder",
         metavar="FOLDER",
-        help="a BERT for /v1/embeddings (default: MiniLM, if `course download-data minilm` has brought it)",
+        help=(
+            "a BERT for /v1/embeddings (default: MiniLM, if `course download-data minilm` has"
+            " brought it)"
+        ),
     )
     where = parser.add_argument_group("where, and to whom")
     where.add_argument(
@@ -114,8 +125,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument(
         "--api-key",
         metavar="KEY",
-        help=f"what clients must send; better set ${KEY_VARIABLE}, "
-        "because others can read arguments (default: no key is asked for)",
+        help=(
+            f"what clients must send; better set ${KEY_VARIABLE}, "
+            "because others can read arguments (default: no key is asked for)"
+        ),
     )
     where.add_argument(
         "--open-to-all",
@@ -132,8 +145,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument(
         "--enable-prompt-tokens-details",
         action="store_true",
-        help="tell in each usage how much of the prompt was found computed; off by default, because it "
-        "tells clients whether somebody has sent the same before",
+        help=(
+            "tell in each usage how much of the prompt was found computed; off by default, because"
+            " it tells clients whether somebody has sent the same before"
+        ),
     )
     memory = parser.add_argument_group("memory and steps")
     size = memory.add_mutually_exclusive_group()
@@ -149,8 +164,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=0.0,
         metavar="GIB",
-        help="memory on the host for texts "
-        "that have to make room; 0: their tokens are computed again (default: 0)",
+        help=(
+            "memory on the host for texts "
+            "that have to make room; 0: their tokens are computed again (default: 0)"
+        ),
     )
     memory.add_argument(
         "--no-prefix-caching",
@@ -174,7 +191,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=512,
         metavar="N",
-        help="tokens in one step; less lets others wait less, more reads prompts faster (default: 512)",
+        help=(
+            "tokens in one step; less lets others wait less, more reads prompts faster (default:"
+            " 512)"
+        ),
     )
     memory.add_argument(
         "--max-model-len",
@@ -187,9 +207,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=0,
         metavar="N",
-        help="guess up to N tokens a step by looking "
-        "where the last ones stood before; greedy answers do not change, sampled ones keep their "
-        "distribution (default: 0)",
+        help=(
+            "guess up to N tokens a step by looking where the last ones stood before; greedy"
+            " answers do not change, sampled ones keep their distribution (default: 0)"
+        ),
     )
     where.add_argument(
         "--json",
@@ -283,8 +304,8 @@ def _ranks(args: argparse.Namespace):
         raise CourseError(f"--tensor-parallel-size is {size}: give 1 or more")
     if started not in (1, size):
         raise CourseError(
-            f"--tensor-parallel-size is {size}, but torchrun has started {started}: leave it out, or give "
-            f"torchrun --nproc-per-node {size}"
+            f"--tensor-parallel-size is {size}, but torchrun has started {started}: leave it out,"
+            f" or give torchrun --nproc-per-node {size}"
         )
     if size == 1:
         yield None
@@ -292,7 +313,8 @@ def _ranks(args: argparse.Namespace):
     for option in ("quantization", "lora_modules", "cuda_graphs"):
         if getattr(args, option):
             raise CourseError(
-                f"--tensor-parallel-size with --{option.replace('_', '-')} is not served: leave out one of them"
+                f"--tensor-parallel-size with --{option.replace('_', '-')} is not served: leave out"
+                " one of them"
             )
     import torch
 
@@ -300,11 +322,13 @@ def _ranks(args: argparse.Namespace):
 
     if args.device not in ("cpu", "cuda"):
         raise CourseError(
-            f"--device {args.device} with --tensor-parallel-size: give cpu, or cuda (the first {size} GPUs)"
+            f"--device {args.device} with --tensor-parallel-size: give cpu, or cuda (the first"
+            f" {size} GPUs)"
         )
     if args.device == "cuda" and torch.cuda.device_count() < size:
         raise CourseError(
-            f"--tensor-parallel-size is {size}, but torch sees {torch.cuda.device_count()} GPUs here"
+            f"--tensor-parallel-size is {size}, but torch sees {torch.cuda.device_count()} GPUs"
+            " here"
         )
     try:
         if started == 1:
@@ -500,8 +524,8 @@ def _device(args: argparse.Namespace):
         torch.cuda.is_available() and (device.index or 0) < torch.cuda.device_count()
     ):
         raise CourseError(
-            f"--device {args.device}: torch sees {torch.cuda.device_count()} GPUs here; leave it out to "
-            "serve on the CPU, or install the CUDA build of PyTorch"
+            f"--device {args.device}: torch sees {torch.cuda.device_count()} GPUs here; leave it"
+            " out to serve on the CPU, or install the CUDA build of PyTorch"
         )
     if args.cuda_graphs and device.type != "cuda":
         raise CourseError(
@@ -555,13 +579,18 @@ def _announce(args: argparse.Namespace, loaded, engine, served, listening: socke
         )
         return
     lines = [
-        f"model       {served.model_name}: {parameters / 1e6:,.1f} million parameters in "
-        f"{args.quantization or args.dtype} on {args.device}, {weight_bytes(loaded.model) / 2**20:,.0f} MiB"
-        f"{f' in each of {shards} processes' if shards > 1 else ''}, "
-        f"{'chat and completions' if served.render_chat else 'completions (it has no chat template)'}",
-        f"cache       {config.num_blocks:,} blocks of {config.block_size} tokens, "
-        f"{config.num_blocks * cache.bytes_per_block / 2**20:,.0f} MiB; "
-        f"a text may have {config.scheduler.max_model_len:,} tokens",
+        (
+            f"model       {served.model_name}: {parameters / 1e6:,.1f} million parameters in "
+            f"{args.quantization or args.dtype} on {args.device},"
+            f" {weight_bytes(loaded.model) / 2**20:,.0f} MiB"
+            f"{f' in each of {shards} processes' if shards > 1 else ''}, "
+            f"{'chat and completions' if served.render_chat else 'completions (it has no chat template)'}"
+        ),
+        (
+            f"cache       {config.num_blocks:,} blocks of {config.block_size} tokens, "
+            f"{config.num_blocks * cache.bytes_per_block / 2**20:,.0f} MiB; "
+            f"a text may have {config.scheduler.max_model_len:,} tokens"
+        ),
         f"adapters    {', '.join(served.adapter_names) or 'none'}",
         f"embeddings  {served.encoder_name if served.encoder else 'none'}",
         f"API key     {'asked for' if served.api_key else 'none'}",

@@ -58,11 +58,13 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(made.to_json() | {"page": str(page)}, indent=1))
     else:
         print(
-            f"compared   {made.compared} students of {loaded.name}: {len(made.pairs)} pairs to look at"
+            f"compared   {made.compared} students of {loaded.name}: {len(made.pairs)} pairs to"
+            " look at"
         )
         for pair in made.pairs:
             print(
-                f"pair       {pair['one'].label} and {pair['other'].label}: {100 * pair['share']:.0f} % of their rarer code"
+                f"pair       {pair['one'].label} and {pair['other'].label}:"
+                f" {100 * pair['share']:.0f} % of their rarer code"
             )
         print(
             "\n".join(

@@ -58,9 +58,11 @@ def run(args: argparse.Namespace) -> int:
     backend = choose_backend(args.backend)
     said = {"isolation": backend.name, "jobs": args.jobs, "scheduler": args.scheduler}
     print(
-        json.dumps(said)
-        if args.json
-        else f"isolation {backend.name}; {args.jobs} at a time for {args.scheduler}",
+        (
+            json.dumps(said)
+            if args.json
+            else f"isolation {backend.name}; {args.jobs} at a time for {args.scheduler}"
+        ),
         flush=True,
     )
     # Its limit on memory would pause a worker for what the judging process beside it takes, which

@@ -51,9 +51,11 @@ def make_sample_class(
     names = {sample.student for sample in chosen}
     for stranger in submitted.iterdir() if submitted.is_dir() else []:
         if stranger.stem not in names:
-            shutil.rmtree(
-                stranger
-            ) if stranger.is_dir() and not stranger.is_symlink() else stranger.unlink()
+            (
+                shutil.rmtree(stranger)
+                if stranger.is_dir() and not stranger.is_symlink()
+                else stranger.unlink()
+            )
     for sample in chosen:
         sample.write(assignment, submitted, traps)
     expected = {

@@ -158,7 +158,8 @@ def _helpers(notebook: Notebook, traps: dict) -> bytes:
 def _magics(notebook: Notebook, traps: dict) -> bytes:
     notebook.solve()
     notebook.add(
-        "%matplotlib inline\n%config InlineBackend.figure_format = 'svg'\nimport matplotlib.pyplot as plt",
+        "%matplotlib inline\n%config InlineBackend.figure_format = 'svg'\nimport matplotlib.pyplot"
+        " as plt",
         before="window_counts",
     )
     notebook.add("!pip install seaborn\nfiles = !ls\n?torch.log", before="ppmi")
@@ -207,9 +208,9 @@ def _split(notebook: Notebook, traps: dict) -> bytes:
 def _warns(notebook: Notebook, traps: dict) -> bytes:
     notebook.solve()
     loud = (
-        "import sys, warnings\n\n\ndef loud(function):\n    def inner(*args, **named):\n"
-        "        warnings.warn('this will change', DeprecationWarning)\n"
-        "        print('working', file=sys.stderr)\n        return function(*args, **named)\n    return inner"
+        "import sys, warnings\n\n\ndef loud(function):\n    def inner(*args, **named):\n       "
+        " warnings.warn('this will change', DeprecationWarning)\n        print('working',"
+        " file=sys.stderr)\n        return function(*args, **named)\n    return inner"
     )
     notebook.add(loud, before="window_counts")
     for short in ("ppmi", "sgns_loss", "analogy"):

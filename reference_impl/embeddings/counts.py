@@ -127,8 +127,8 @@ def svd_vectors(
     """
     if not 1 <= dim <= min(matrix.shape):
         raise ValueError(
-            f"dim is {dim}, but a {matrix.shape[0]} x {matrix.shape[1]} matrix has only "
-            f"{min(matrix.shape)} singular values"
+            f"dim is {dim}, but a {matrix.shape[0]} x {matrix.shape[1]} matrix has only"
+            f" {min(matrix.shape)} singular values"
         )
     if isinstance(matrix, Tensor):
         u, s, _ = torch.linalg.svd(matrix, full_matrices=False)

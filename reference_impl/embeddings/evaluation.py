@@ -87,7 +87,8 @@ def word_similarity(
     ]
     if len(known) < 2:
         raise ValueError(
-            f"only {len(known)} of {len(pairs)} pairs have both words in the table: no correlation"
+            f"only {len(known)} of {len(pairs)} pairs have both words in the table: no"
+            " correlation"
         )
     first, second, scores = zip(*known, strict=True)
     # In float64, so that rounding does not order pairs that are equal.

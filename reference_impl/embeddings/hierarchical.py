@@ -127,9 +127,10 @@ def hierarchical_gradients(
     error = (
         (said - (~tree.right[words]).to(said.dtype)) * tree.present[words] / len(words)
     )  # (B, L)
-    return torch.einsum("bl,bld->bd", error, along), error[:, :, None] * center[
-        :, None, :
-    ]
+    return (
+        torch.einsum("bl,bld->bd", error, along),
+        error[:, :, None] * center[:, None, :],
+    )
 
 
 def mean_path(tree: Tree, counts: Int[Tensor, "V"]) -> float:

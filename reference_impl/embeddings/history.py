@@ -102,7 +102,8 @@ class Recorder:
         """
         if self.last is None:
             raise ValueError(
-                "nothing was recorded: pass the recorder as `observe` to a training first"
+                "nothing was recorded: pass the recorder as `observe` to a training"
+                " first"
             )
         frames = [
             *self.taken,

@@ -198,8 +198,8 @@ def trained_vectors(
     """
     if not bool(tables.input.isfinite().all()):
         raise ValueError(
-            f"the training diverged: a batch of {rows} rows is one step of all its pairs, too large a one "
-            f"for learning_rate {learning_rate}; lower either"
+            f"the training diverged: a batch of {rows} rows is one step of all its"
+            f" pairs, too large a one for learning_rate {learning_rate}; lower either"
         )
     return Vectors(vocabulary.words, tables.input)
 

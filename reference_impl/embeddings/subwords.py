@@ -105,7 +105,8 @@ class SubwordVectors:
         rows = self.rows(word)
         if not rows:
             raise KeyError(
-                f"{word!r} is not in the vocabulary and has no run of {self.shortest} letters or more"
+                f"{word!r} is not in the vocabulary and has no run of {self.shortest}"
+                " letters or more"
             )
         return self.table[rows].mean(0)
 
@@ -141,7 +142,8 @@ class SubwordVectors:
             metadata = file.metadata() or {}
             if not {"words", "runs"} <= set(metadata):
                 raise ValueError(
-                    f"{path} holds no subwords: it was not written by SubwordVectors.save"
+                    f"{path} holds no subwords: it was not written by"
+                    " SubwordVectors.save"
                 )
             return cls(
                 metadata["words"].split("\n"),
@@ -216,7 +218,8 @@ def train_subwords(
             observe(Step(done, batch, drawn, Tables(pieces, output)))
     if not bool(pieces.isfinite().all()):
         raise ValueError(
-            f"the training diverged; lower learning_rate {learning_rate} or the {rows} rows of a batch"
+            f"the training diverged; lower learning_rate {learning_rate} or the {rows}"
+            " rows of a batch"
         )
     return model
 

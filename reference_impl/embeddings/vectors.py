@@ -22,7 +22,8 @@ class Vectors:
     def __init__(self, words: Sequence[str], matrix: Float[Tensor, "V D"]):
         if len(words) != len(matrix):
             raise ValueError(
-                f"{len(words)} words but {len(matrix)} vectors: give one vector for each word"
+                f"{len(words)} words but {len(matrix)} vectors: give one vector for"
+                " each word"
             )
         self.words = list(words)
         self.matrix = matrix
@@ -90,6 +91,7 @@ class Vectors:
     def _id(self, word: str) -> int:
         if word not in self.index:
             raise KeyError(
-                f"{word!r} has no vector: it is not among the {len(self):,} words of this table"
+                f"{word!r} has no vector: it is not among the {len(self):,} words of"
+                " this table"
             )
         return self.index[word]

@@ -37,7 +37,8 @@ class Vocabulary:
     def __init__(self, words: Sequence[str], counts: Sequence[int]):
         if len(words) != len(counts):
             raise ValueError(
-                f"{len(words)} words but {len(counts)} counts: give one count for each word"
+                f"{len(words)} words but {len(counts)} counts: give one count for each"
+                " word"
             )
         self.words = list(words)
         self.counts = np.asarray(counts, dtype=np.int64)  # (V,)

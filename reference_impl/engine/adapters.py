@@ -156,8 +156,9 @@ def read_adapter(
         layer = layers.get(stem)
         if layer is None or part not in ("lora_A", "lora_B"):
             raise WeightsError(
-                f"{folder / WEIGHTS} has {name!r}, which is neither an update of a linear layer "
-                f"of this {type(model).__name__} nor its own weight: was it trained on another model?"
+                f"{folder / WEIGHTS} has {name!r}, which is neither an update of a"
+                f" linear layer of this {type(model).__name__} nor its own weight: was"
+                " it trained on another model?"
             )
         found.setdefault(layer, {})[part] = tensor.to(weight.device, weight.dtype)
     if not found:
@@ -186,7 +187,8 @@ def _check_config(config: Mapping[str, Any], path: Path) -> None:
     for key, values in ONLY.items():
         if key in config and config[key] not in values:
             raise WeightsError(
-                f"{path} sets {key} to {config[key]!r}: only {' or '.join(map(repr, values))} can be served"
+                f"{path} sets {key} to {config[key]!r}: only"
+                f" {' or '.join(map(repr, values))} can be served"
             )
     for key, value in config.items():
         if (
@@ -196,8 +198,8 @@ def _check_config(config: Mapping[str, Any], path: Path) -> None:
             and value not in (None, False, {}, [])
         ):
             raise WeightsError(
-                f"{path} sets {key} to {value!r}, which is not followed here: the adapter would give other "
-                "numbers than it was trained to"
+                f"{path} sets {key} to {value!r}, which is not followed here: the"
+                " adapter would give other numbers than it was trained to"
             )
     rank, alpha = config.get("r"), config.get("lora_alpha")
     if (
@@ -207,8 +209,8 @@ def _check_config(config: Mapping[str, Any], path: Path) -> None:
         or not math.isfinite(alpha)
     ):
         raise WeightsError(
-            f"{path} has r {rank!r} and lora_alpha {alpha!r}: a whole number from 1 on and a number are "
-            "expected"
+            f"{path} has r {rank!r} and lora_alpha {alpha!r}: a whole number from 1 on"
+            " and a number are expected"
         )
 
 
@@ -221,14 +223,16 @@ def _update(
 ) -> Update:
     if missing := {"lora_A", "lora_B"} - parts.keys():
         raise WeightsError(
-            f"{folder / WEIGHTS} lacks {missing.pop()} of {layer}: A and B come together"
+            f"{folder / WEIGHTS} lacks {missing.pop()} of {layer}: A and B come"
+            " together"
         )
     a, b = parts["lora_A"], parts["lora_B"]
     rank = a.shape[0] if config.get("rank_pattern") else config["r"]
     if a.shape != (rank, module.in_features) or b.shape != (module.out_features, rank):
         raise WeightsError(
-            f"{folder / WEIGHTS}: A and B of {layer} have shapes {tuple(a.shape)} and {tuple(b.shape)}, "
-            f"but the layer is {module.out_features} x {module.in_features} and the rank {rank}"
+            f"{folder / WEIGHTS}: A and B of {layer} have shapes {tuple(a.shape)} and"
+            f" {tuple(b.shape)}, but the layer is {module.out_features} x"
+            f" {module.in_features} and the rank {rank}"
         )
     return Update(
         (

@@ -189,7 +189,8 @@ class BlockManager:
         needed = self.blocks_needed(sequence, num_tokens)
         if needed > self.num_free_blocks:
             raise OutOfBlocks(
-                f"{sequence.id} needs {needed} more blocks, {self.num_free_blocks} are free"
+                f"{sequence.id} needs {needed} more blocks, {self.num_free_blocks} are"
+                " free"
             )
         copies = []
         entry = self._shared_block(sequence)

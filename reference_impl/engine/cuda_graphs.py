@@ -171,14 +171,15 @@ class CudaGraphs:
         device = self.cache.pool.device
         if device.type != "cuda":
             raise ValueError(
-                f"cuda_graphs=True, but the model is on {device.type}: move the model to a GPU, or leave "
-                "cuda_graphs off"
+                f"cuda_graphs=True, but the model is on {device.type}: move the model"
+                " to a GPU, or leave cuda_graphs off"
             )
         head_dim = self.cache.pool.shape[-1]
         if default_backend("paged_attention", device, head_dim) != "triton":
             raise ValueError(
-                f"cuda_graphs=True, but heads have {head_dim} numbers: for these torch's operator attends, "
-                "which waits for the GPU and can't be recorded; leave cuda_graphs off"
+                f"cuda_graphs=True, but heads have {head_dim} numbers: for these"
+                " torch's operator attends, which waits for the GPU and can't be"
+                " recorded; leave cuda_graphs off"
             )
         buffers = self.buffers.first(size)
         decode(

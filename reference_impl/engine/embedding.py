@@ -57,9 +57,11 @@ def embed(
     """
     vectors, num_tokens = encoder(texts)
     numbers = [
-        base64.b64encode(row.numpy().astype("<f4").tobytes()).decode()
-        if encoding_format == "base64"
-        else row.tolist()
+        (
+            base64.b64encode(row.numpy().astype("<f4").tobytes()).decode()
+            if encoding_format == "base64"
+            else row.tolist()
+        )
         for row in vectors
     ]
     return {

@@ -123,8 +123,8 @@ class Engine:
         limits = config.scheduler
         if ranks is not None and (adapters or config.cuda_graphs):
             raise ValueError(
-                f"{'adapters' if adapters else 'cuda_graphs'} with a model in {ranks.size} slices: serve it "
-                "without, or in one"
+                f"{'adapters' if adapters else 'cuda_graphs'} with a model in"
+                f" {ranks.size} slices: serve it without, or in one"
             )
         if limits.max_model_len > model.config.max_position_embeddings:
             raise ValueError(
@@ -186,7 +186,8 @@ class Engine:
         """
         if self.tokenizer is None:
             raise ValueError(
-                "an answer of a given form is checked as text, and the engine has no tokenizer"
+                "an answer of a given form is checked as text, and the engine has no"
+                " tokenizer"
             )
         made = StructuredOutput(
             self.tokenizer, self.eos_ids, self.runner.model.config.vocab_size
@@ -206,7 +207,8 @@ class Engine:
             largest = max(getattr(params, name) or (), default=0)
             if largest >= vocab_size:
                 raise ValueError(
-                    f"{name} has id {largest}, but the vocabulary has {vocab_size} tokens"
+                    f"{name} has id {largest}, but the vocabulary has {vocab_size}"
+                    " tokens"
                 )
         self.scheduler.check_request(prompt, params)
         Stopping(params, self.eos_ids, self.tokenizer)

@@ -127,8 +127,8 @@ def _load(path: Path | str | None, dtype: torch.dtype) -> Loaded:
             return _from_folder(path, dtype)
         if not path.exists():
             raise LoadingError(
-                f"{path} does not exist: give a .gguf file, a folder with config.json, or nothing for "
-                "SmolLM2"
+                f"{path} does not exist: give a .gguf file, a folder with config.json,"
+                " or nothing for SmolLM2"
             )
         if path.suffix != ".gguf":
             raise LoadingError(
@@ -143,14 +143,17 @@ def _from_gguf(path: Path, dtype: torch.dtype, name: str) -> Loaded:
     table = read_gguf(path).metadata
     tokenizer = tokenizer_from_metadata(table)
     bos, eos = (
-        ""
-        if (id := table.get(f"tokenizer.ggml.{kind}_token_id")) is None
-        else tokenizer.vocabulary.token(int(id))
+        (
+            ""
+            if (id := table.get(f"tokenizer.ggml.{kind}_token_id")) is None
+            else tokenizer.vocabulary.token(int(id))
+        )
         for kind in ("bos", "eos")
     )
     if not eos:
         raise LoadingError(
-            f"{path} has no tokenizer.ggml.eos_token_id: without an end a text never stops by itself"
+            f"{path} has no tokenizer.ggml.eos_token_id: without an end a text never"
+            " stops by itself"
         )
     return _checked(
         path,
@@ -191,13 +194,14 @@ def _from_folder(folder: Path, dtype: torch.dtype) -> Loaded:
         ends = tokenizer.vocabulary.id(eos)
     if ends is None:
         raise LoadingError(
-            f"{folder}: neither generation_config.json, config.json nor tokenizer_config.json says "
-            "which token ends a text"
+            f"{folder}: neither generation_config.json, config.json nor"
+            " tokenizer_config.json says which token ends a text"
         )
     ends = tuple(ends) if isinstance(ends, list) else (ends,)
     if wrong := [id for id in ends if type(id) is not int]:
         raise LoadingError(
-            f"{folder}: the id {wrong[0]!r} is said to end a text: a whole number is expected"
+            f"{folder}: the id {wrong[0]!r} is said to end a text: a whole number is"
+            " expected"
         )
     return _checked(
         folder,
@@ -217,11 +221,13 @@ def _checked(path: Path, loaded: Loaded) -> Loaded:
     known, rows = len(loaded.tokenizer.vocabulary), loaded.model.config.vocab_size
     if known > rows:
         raise LoadingError(
-            f"{path}: the tokenizer has {known} tokens, the model {rows}: they don't belong together"
+            f"{path}: the tokenizer has {known} tokens, the model {rows}: they don't"
+            " belong together"
         )
     if wrong := [id for id in loaded.eos_ids if not 0 <= id < known]:
         raise LoadingError(
-            f"{path}: the id {wrong[0]!r} is said to end a text, and the tokenizer has {known} tokens"
+            f"{path}: the id {wrong[0]!r} is said to end a text, and the tokenizer has"
+            f" {known} tokens"
         )
     return loaded
 
@@ -256,7 +262,8 @@ def _tokenizer(folder: Path) -> Tokenizer:
             Template("<s>:0 A:0") if "<s>" in control else Template(),
         )
     raise LoadingError(
-        f"{folder} has no tokenizer.json, no vocab.json with merges.txt, and no tokenizer.model"
+        f"{folder} has no tokenizer.json, no vocab.json with merges.txt, and no"
+        " tokenizer.model"
     )
 
 

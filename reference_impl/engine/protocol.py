@@ -268,7 +268,8 @@ class CompletionRequest(SamplingRequest):
     def _what_is_asked_for_is_served(self) -> "CompletionRequest":
         if self.best_of is not None and self.best_of != self.n:
             raise ValueError(
-                f"best_of is {self.best_of} and n {self.n}: only best_of equal to n is served"
+                f"best_of is {self.best_of} and n {self.n}: only best_of equal to n is"
+                " served"
             )
         if self.max_tokens == 0 and not self.echo:
             raise ValueError("max_tokens is 0 without echo: there would be no answer")
@@ -311,9 +312,11 @@ class Message(Part):
         )  # OpenAI's newer word for it
         return {
             "role": role,
-            "content": content
-            if isinstance(content, str)
-            else "".join(part.text for part in content),
+            "content": (
+                content
+                if isinstance(content, str)
+                else "".join(part.text for part in content)
+            ),
         }
 
 

@@ -242,8 +242,8 @@ class Ranks:
 
     def _lose(self, process: subprocess.Popen, code: int) -> None:
         self._loss = self._loss or RankLost(
-            f"rank {self._others.index(process) + 1} of {self.size} {_how(code)}: without "
-            "its slices the model can't be computed"
+            f"rank {self._others.index(process) + 1} of {self.size} {_how(code)}:"
+            " without its slices the model can't be computed"
         )
 
     def _watch(self, process: subprocess.Popen) -> None:

@@ -148,9 +148,9 @@ class Answer:
         body = {
             "index": last.index,
             "finish_reason": last.finish_reason,
-            "logprobs": self._logprobs(last.index, tokens)
-            if self.wants_logprobs
-            else None,
+            "logprobs": (
+                self._logprobs(last.index, tokens) if self.wants_logprobs else None
+            ),
         }
         return {
             **body,

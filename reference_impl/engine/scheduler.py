@@ -42,8 +42,9 @@ class SchedulerConfig(Settings):
         """Every running sequence gets a token of each step."""
         if self.max_num_seqs > self.max_num_batched_tokens:
             raise ValueError(
-                f"max_num_seqs is {self.max_num_seqs}, max_num_batched_tokens "
-                f"{self.max_num_batched_tokens}: every running sequence needs a token of each step"
+                f"max_num_seqs is {self.max_num_seqs}, max_num_batched_tokens"
+                f" {self.max_num_batched_tokens}: every running sequence needs a token"
+                " of each step"
             )
 
 
@@ -111,23 +112,27 @@ class Scheduler:
         longest = len(prompt_ids) + params.max_tokens
         if not prompt_ids:
             raise ValueError(
-                "the prompt has no token: start with the tokenizer's beginning-of-text token"
+                "the prompt has no token: start with the tokenizer's beginning-of-text"
+                " token"
             )
         if longest > self.config.max_model_len:
             raise ValueError(
-                f"the prompt has {len(prompt_ids)} tokens and max_tokens is {params.max_tokens}, "
-                f"{longest} together, but this model is served with {self.config.max_model_len}: shorten "
-                "the prompt or lower max_tokens"
+                f"the prompt has {len(prompt_ids)} tokens and max_tokens is"
+                f" {params.max_tokens}, {longest} together, but this model is served"
+                f" with {self.config.max_model_len}: shorten the prompt or lower"
+                " max_tokens"
             )
         if params.n > self.config.max_num_seqs:
             raise ValueError(
-                f"n is {params.n}, but at most {self.config.max_num_seqs} sequences run at once"
+                f"n is {params.n}, but at most {self.config.max_num_seqs} sequences run"
+                " at once"
             )
         needed = self.blocks.blocks_for(longest, self.config.max_num_batched_tokens)
         if needed > self.blocks.num_blocks:
             raise ValueError(
-                f"{longest} tokens need {needed} blocks of {self.blocks.block_size}, but the cache has "
-                f"{self.blocks.num_blocks}: start the engine with more blocks, or lower max_tokens"
+                f"{longest} tokens need {needed} blocks of {self.blocks.block_size},"
+                f" but the cache has {self.blocks.num_blocks}: start the engine with"
+                " more blocks, or lower max_tokens"
             )
 
     def add(self, sequence: Sequence) -> None:

@@ -214,14 +214,16 @@ class Handler:
         if len(asked.prompts) * asked.n > most:
             raise ApiError(
                 400,
-                f"{len(asked.prompts)} prompts with n = {asked.n}: at most {most} answers in one "
-                "request",
+                f"{len(asked.prompts)} prompts with n = {asked.n}: at most {most}"
+                " answers in one request",
                 param="prompt",
             )
         prompts = [
-            await self._encode(prompt, "prompt", specials_in_text=False)
-            if isinstance(prompt, str)
-            else prompt
+            (
+                await self._encode(prompt, "prompt", specials_in_text=False)
+                if isinstance(prompt, str)
+                else prompt
+            )
             for prompt in asked.prompts
         ]
         return await self._generate(
@@ -273,7 +275,8 @@ class Handler:
         if len(texts) > served.limits.embedding_inputs:
             raise ApiError(
                 400,
-                f"{len(texts)} texts, at most {served.limits.embedding_inputs} in one request",
+                f"{len(texts)} texts, at most {served.limits.embedding_inputs} in one"
+                " request",
                 param="input",
             )
         self._check_room()
@@ -346,7 +349,8 @@ class Handler:
     def _no_such_model(self, name: str) -> ApiError:
         return ApiError(
             404,
-            f"the model {name[:200]!r} is not served here; GET /v1/models tells which are",
+            f"the model {name[:200]!r} is not served here; GET /v1/models tells"
+            " which are",
             param="model",
             code="model_not_found",
         )
@@ -374,7 +378,8 @@ class Handler:
         if len(text) > self.longest * self._longest_token:
             raise ApiError(
                 400,
-                f"{param}: {len(text):,} characters are more than {self.longest} tokens can hold",
+                f"{param}: {len(text):,} characters are more than {self.longest} tokens"
+                " can hold",
                 param=param,
                 code="context_length_exceeded",
             )

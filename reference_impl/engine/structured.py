@@ -57,9 +57,11 @@ class _Vocabulary:
         # Two tokens must not look alike to the automaton: a special one is its own name
         # behind a byte no text has.
         self.tokens = [
-            b"\xff" + tokenizer.vocabulary.token(id).encode()
-            if id in specials
-            else token_bytes(tokenizer, id)
+            (
+                b"\xff" + tokenizer.vocabulary.token(id).encode()
+                if id in specials
+                else token_bytes(tokenizer, id)
+            )
             for id in range(len(tokenizer.vocabulary))
         ]
         self._tokenizer = tokenizer
@@ -80,7 +82,8 @@ class StructuredOutput:
         eos_ids = list(eos_ids)
         if not eos_ids:
             raise ValueError(
-                "an answer of a given form ends by an end token, and this engine was given none"
+                "an answer of a given form ends by an end token, and this engine was"
+                " given none"
             )
         self.vocab_size = vocab_size
         known = len(tokenizer.vocabulary)
@@ -113,14 +116,16 @@ class StructuredOutput:
     def _make(self, structure: Structure) -> LLMatcher:
         if len(structure.text) > LARGEST:
             raise ValueError(
-                f"the {structure.kind} has {len(structure.text):,} characters, at most {LARGEST:,}"
+                f"the {structure.kind} has {len(structure.text):,} characters, at most"
+                f" {LARGEST:,}"
             )
         made = LLMatcher(
             self._tokenizer, _grammar(structure), log_level=0, limits=LIMITS
         )
         if made.is_error():
             raise ValueError(
-                f"the {structure.kind} can't be used: {' '.join(made.get_error().split())[:300]}"
+                f"the {structure.kind} can't be used:"
+                f" {' '.join(made.get_error().split())[:300]}"
             )
         try:
             begins = bool(self._mask(made.deep_copy()).any())
@@ -130,7 +135,8 @@ class StructuredOutput:
             ) from error
         if not begins:
             raise ValueError(
-                f"the {structure.kind} can't be used: there is no answer that it accepts"
+                f"the {structure.kind} can't be used: there is no answer that it"
+                " accepts"
             )
         return made
 

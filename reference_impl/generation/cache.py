@@ -68,7 +68,8 @@ class PreallocatedCache(LayerCache):
         end = self.length + k.shape[2]
         if end > self.max_length:
             raise GenerationError(
-                f"{end} tokens in a cache for {self.max_length}: make it with a larger max_length"
+                f"{end} tokens in a cache for {self.max_length}: make it with a larger"
+                " max_length"
             )
         if self.keys is None:
             shape = (*k.shape[:2], self.max_length, k.shape[3])  # (B, K, max_length, D)
@@ -93,7 +94,8 @@ class SlidingCache(LayerCache):
     def __init__(self, window: int):
         if window < 2:
             raise GenerationError(
-                f"a window of {window}: a token sees itself and at least one before, give 2 or more"
+                f"a window of {window}: a token sees itself and at least one before,"
+                " give 2 or more"
             )
         self.window, self.length = window, 0
         self.keys = self.values = None

@@ -30,8 +30,8 @@ class Trie:
         for number, choice in enumerate(choices):
             if len(choice) == 0 or end_id in choice:
                 raise GenerationError(
-                    f"choice {number} is {list(choice)}: give at least one id, and not the end "
-                    f"token's, {end_id}"
+                    f"choice {number} is {list(choice)}: give at least one id, and not"
+                    f" the end token's, {end_id}"
                 )
             node = self._root
             for token in [*choice, end_id]:

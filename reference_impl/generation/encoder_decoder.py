@@ -43,11 +43,13 @@ def translate(
     """
     if cache and isinstance(model, Transformer):
         raise GenerationError(
-            "a Transformer here keeps no keys and values: call it with cache=False, or take a T5"
+            "a Transformer here keeps no keys and values: call it with cache=False, or"
+            " take a T5"
         )
     if source.numel() == 0 or (mask is not None and not bool(mask.any(1).all())):
         raise GenerationError(
-            f"sources of shape {tuple(source.shape)} have a row without a token: give at least one"
+            f"sources of shape {tuple(source.shape)} have a row without a token: give"
+            " at least one"
         )
     memory = model.encode(source, mask)  # (B, S, C)
     target = torch.full(

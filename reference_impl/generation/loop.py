@@ -70,12 +70,14 @@ def check_prompts(
     for row, (prompt, more) in enumerate(zip(prompts, max_tokens, strict=True)):
         if len(prompt) == 0:
             raise GenerationError(
-                f"prompt {row} is empty: give at least one id, such as that of the start token"
+                f"prompt {row} is empty: give at least one id, such as that of the"
+                " start token"
             )
         if max_positions is not None and len(prompt) + more > max_positions:
             raise GenerationError(
-                f"prompt {row} has {len(prompt)} ids and max_tokens is {more}, but the model has "
-                f"{max_positions} positions: shorten the prompt or lower max_tokens"
+                f"prompt {row} has {len(prompt)} ids and max_tokens is {more}, but the"
+                f" model has {max_positions} positions: shorten the prompt or lower"
+                " max_tokens"
             )
 
 
@@ -204,7 +206,8 @@ def stream(
     )
     if len(each) != len(prompts):
         raise GenerationError(
-            f"{len(prompts)} prompts but {len(each)} parameters: give one for all, or one for each"
+            f"{len(prompts)} prompts but {len(each)} parameters: give one for all, or"
+            " one for each"
         )
     check_prompts(
         prompts,
@@ -237,7 +240,7 @@ def _run(
     decoding = Decoding(model, prompts, max(p.max_tokens for p in params), cache)
     ends, num_top = (
         [sorted(s.end_ids) for s in stopping],
-        max((p.logprobs or 0 for p in params)),
+        max(p.logprobs or 0 for p in params),
     )
     wanted = any(p.logprobs is not None for p in params)
     try:

@@ -142,7 +142,8 @@ def _counts(rows: Sequence[Sequence[int]], logits: Logits) -> Int[Tensor, "B V"]
 def _check_ids(row: int, name: str, ids: Sequence[int], vocab_size: int) -> None:
     if ids and max(ids) >= vocab_size:
         raise GenerationError(
-            f"row {row}: {name} has id {max(ids)} but the vocabulary {vocab_size} tokens"
+            f"row {row}: {name} has id {max(ids)} but the vocabulary {vocab_size}"
+            " tokens"
         )
 
 

@@ -52,12 +52,13 @@ def check_logits(logits: Float[Tensor, "B V"]) -> None:
     for row, largest in enumerate([] if bool(each.isfinite().all()) else each.tolist()):
         if largest == -math.inf:
             raise GenerationError(
-                f"row {row}: every token is forbidden; loosen allowed_token_ids, logit_bias or "
-                "min_tokens"
+                f"row {row}: every token is forbidden; loosen allowed_token_ids,"
+                " logit_bias or min_tokens"
             )
         if not math.isfinite(largest):
             raise GenerationError(
-                f"row {row}: logits have {largest}; look for what overflowed in the model"
+                f"row {row}: logits have {largest}; look for what overflowed in the"
+                " model"
             )
 
 
@@ -71,9 +72,11 @@ def sample(
     return choose(
         logits,
         [
-            None
-            if generator is None
-            else float(torch.rand((), generator=generator, dtype=torch.float64))
+            (
+                None
+                if generator is None
+                else float(torch.rand((), generator=generator, dtype=torch.float64))
+            )
             for generator in generators
         ],
     )

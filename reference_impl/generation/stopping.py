@@ -118,8 +118,8 @@ class Stopping:
     ):
         if params.stop and tokenizer is None:
             raise GenerationError(
-                f"stop strings {params.stop!r} are looked for in text: give a tokenizer, "
-                "or stop_token_ids"
+                f"stop strings {params.stop!r} are looked for in text: give a"
+                " tokenizer, or stop_token_ids"
             )
         self.end_ids = frozenset(params.stop_token_ids) | (
             frozenset() if params.ignore_eos else frozenset(eos_ids)

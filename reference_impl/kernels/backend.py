@@ -126,7 +126,8 @@ def choose(
     )
     if chosen not in IMPLEMENTATIONS[operation]:
         raise KernelError(
-            f"{operation} has no backend {chosen!r}: choose from {IMPLEMENTATIONS[operation]}"
+            f"{operation} has no backend {chosen!r}: choose from"
+            f" {IMPLEMENTATIONS[operation]}"
         )
     if chosen == "triton":
         _check_triton(operation, x)
@@ -138,13 +139,14 @@ def choose(
         )
         if chosen == "triton":
             raise KernelError(
-                f"{operation}: the kernel takes heads of {sizes}, not {head_dim}: leave `backend` out, "
-                'or use backend="torch" or "sdpa"'
+                f"{operation}: the kernel takes heads of {sizes}, not {head_dim}: leave"
+                ' `backend` out, or use backend="torch" or "sdpa"'
             )
         if backend is None and x.device.type == "cuda":
             warnings.warn(
-                f"{operation}: the kernel takes heads of {sizes}, not {head_dim}: torch's operator runs in "
-                "its place, which is slower and waits for the GPU",
+                f"{operation}: the kernel takes heads of {sizes}, not {head_dim}:"
+                " torch's operator runs in its place, which is slower and waits for"
+                " the GPU",
                 stacklevel=3,
             )
     return chosen
@@ -160,18 +162,20 @@ def device_of(x: Tensor) -> AbstractContextManager[Any]:
 def _check_triton(operation: str, x: Tensor) -> None:
     if not hasattr(triton, "__version__"):
         raise KernelError(
-            f'{operation}: Triton isn\'t installed (it has wheels for Linux only): use backend="torch"'
+            f"{operation}: Triton isn't installed (it has wheels for Linux only): use"
+            ' backend="torch"'
         )
     if x.device.type != "cuda" and not interpreting():
         raise KernelError(
-            f'{operation}: a Triton kernel, but the tensor is on {x.device.type}: use backend="torch", '
-            "or set TRITON_INTERPRET=1 before Python starts to run kernels in the interpreter"
+            f"{operation}: a Triton kernel, but the tensor is on {x.device.type}: use"
+            ' backend="torch", or set TRITON_INTERPRET=1 before Python starts to run'
+            " kernels in the interpreter"
         )
     dtypes = INTERPRETED_DTYPES if interpreting() else COMPILED_DTYPES
     if x.dtype not in dtypes:
         raise KernelError(
-            f"{operation}: the kernel takes {', '.join(map(str, dtypes))} here, not {x.dtype}: "
-            'convert, or use backend="torch"'
+            f"{operation}: the kernel takes {', '.join(map(str, dtypes))} here, not"
+            f' {x.dtype}: convert, or use backend="torch"'
         )
 
 

@@ -94,8 +94,8 @@ def check_cache(operation: str, k_cache: Tensor, v_cache: Tensor) -> None:
     """
     if k_cache.stride(-1) != 1 or v_cache.stride(-1) != 1:
         raise KernelError(
-            f"{operation}: strides {k_cache.stride()} and {v_cache.stride()}: a head's numbers must lie "
-            "side by side in the cache: make it contiguous"
+            f"{operation}: strides {k_cache.stride()} and {v_cache.stride()}: a head's"
+            " numbers must lie side by side in the cache: make it contiguous"
         )
 
 

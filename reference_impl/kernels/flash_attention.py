@@ -484,8 +484,8 @@ def _check(
         )
     if window is not None and (not causal or window < 1):
         raise KernelError(
-            f"a window of {window} with causal={causal}: a window is at least 1, the query itself, and "
-            "looks back only: pass causal=True"
+            f"a window of {window} with causal={causal}: a window is at least 1, the"
+            " query itself, and looks back only: pass causal=True"
         )
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     if scale <= 0 or not math.isfinite(scale):
@@ -567,8 +567,9 @@ def flash_attention_varlen(
         int(cu_seqlens_k[-1]),
     ) != (len(q), len(k)):
         raise KernelError(
-            f"cu_seqlens end at {int(cu_seqlens_q[-1])} and {int(cu_seqlens_k[-1])} but there are "
-            f"{len(q)} queries and {len(k)} keys: start at 0 and end at the number of tokens"
+            f"cu_seqlens end at {int(cu_seqlens_q[-1])} and {int(cu_seqlens_k[-1])} but"
+            f" there are {len(q)} queries and {len(k)} keys: start at 0 and end at the"
+            " number of tokens"
         )
     if not q.numel():
         return q.clone()

@@ -304,11 +304,13 @@ class _HopperAttention(torch.autograd.Function):
         tiles: Tiles,
     ) -> Tensor:
         q, k, v = (
-            x
-            if x.stride(-1) == 1
-            and all(s * x.element_size() % 16 == 0 for s in x.stride()[:3])
-            and x.data_ptr() % 16 == 0
-            else x.contiguous()
+            (
+                x
+                if x.stride(-1) == 1
+                and all(s * x.element_size() % 16 == 0 for s in x.stride()[:3])
+                and x.data_ptr() % 16 == 0
+                else x.contiguous()
+            )
             for x in (q, k, v)
         )  # what the copy unit takes
         out, lse = _forward(q, k, v, causal, scale, tiles)
@@ -357,8 +359,9 @@ def hopper_attention(
         or not k.shape[2]
     ):
         raise KernelError(
-            f"{q.shape[1]} heads of queries, {k.shape[1]} of keys, of {q.shape[-1]} numbers, "
-            f"{k.shape[2]} keys: give heads of {HEAD_DIMS}, a multiple of those of keys, and at least one token"
+            f"{q.shape[1]} heads of queries, {k.shape[1]} of keys, of {q.shape[-1]}"
+            f" numbers, {k.shape[2]} keys: give heads of {HEAD_DIMS}, a multiple of"
+            " those of keys, and at least one token"
         )
     if q.is_cuda and torch.cuda.get_device_capability(q.device)[0] < 9:
         raise KernelError(

@@ -351,7 +351,8 @@ def check_paged(
     """
     if q.shape[-2] % k_cache.shape[2]:
         raise KernelError(
-            f"{q.shape[-2]} heads of queries are not a multiple of {k_cache.shape[2]} in the cache"
+            f"{q.shape[-2]} heads of queries are not a multiple of {k_cache.shape[2]}"
+            " in the cache"
         )
     if window is not None and window < 1:
         raise KernelError(f"a window of {window}: it is at least 1, the query itself")
@@ -359,8 +360,9 @@ def check_paged(
         held = block_tables.shape[1] * k_cache.shape[1]
         if int(context_lens.max()) > held:
             raise KernelError(
-                f"a context of {int(context_lens.max())} tokens but {block_tables.shape[1]} blocks of "
-                f"{k_cache.shape[1]} in the block table: allocate the blocks first"
+                f"a context of {int(context_lens.max())} tokens but"
+                f" {block_tables.shape[1]} blocks of {k_cache.shape[1]} in the block"
+                " table: allocate the blocks first"
             )
     if backend == "triton":
         check_cache(operation, k_cache, v_cache)

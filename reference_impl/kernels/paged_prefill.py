@@ -314,8 +314,8 @@ def paged_prefill(
     )
     if len(cu_seqlens_q) != len(context_lens) + 1:
         raise KernelError(
-            f"{len(cu_seqlens_q)} bounds in cu_seqlens_q but {len(context_lens)} contexts: "
-            "give one bound more, from 0 to the number of queries"
+            f"{len(cu_seqlens_q)} bounds in cu_seqlens_q but {len(context_lens)}"
+            " contexts: give one bound more, from 0 to the number of queries"
         )
     if backend != "triton":
         return paged_prefill_twin(

@@ -206,7 +206,8 @@ def rms_norm(
     backend = choose("rms_norm", x, backend)
     if not 0 < x.shape[-1] <= LONGEST_ROW:
         raise KernelError(
-            f"rows of {x.shape[-1]} numbers: the kernel holds a row of 1 to {LONGEST_ROW} at once"
+            f"rows of {x.shape[-1]} numbers: the kernel holds a row of 1 to"
+            f" {LONGEST_ROW} at once"
         )
     if num_programs is None:
         cuda = x.device.type == "cuda"

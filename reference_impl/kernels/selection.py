@@ -40,7 +40,8 @@ def interpreting() -> bool:
 def _checked(choice: str) -> str:
     if choice not in CHOICES:
         raise SelectionError(
-            f"kernels {choice!r} (W2S_KERNELS or use_kernels): choose from {', '.join(CHOICES)}"
+            f"kernels {choice!r} (W2S_KERNELS or use_kernels): choose from"
+            f" {', '.join(CHOICES)}"
         )
     return choice
 

@@ -28,12 +28,13 @@ from reference_impl.layers.rotary import Tables, rotate
 def _check(q: Tensor, k: Tensor, mask: Tensor | None) -> None:
     if mask is not None and mask.dtype != torch.bool:
         raise ModelInputError(
-            f"the mask is {mask.dtype}: give torch.bool, True where a query may see a key; "
-            "numbers to be added to the scores go into `bias`"
+            f"the mask is {mask.dtype}: give torch.bool, True where a query may see a"
+            " key; numbers to be added to the scores go into `bias`"
         )
     if q.shape[1] % k.shape[1]:
         raise ModelInputError(
-            f"{q.shape[1]} heads of queries are not a multiple of {k.shape[1]} heads of keys"
+            f"{q.shape[1]} heads of queries are not a multiple of {k.shape[1]} heads of"
+            " keys"
         )
 
 
@@ -162,7 +163,8 @@ class LayerCache:
     ) -> tuple[Float[Tensor, "B K S D"], Float[Tensor, "B K S D"]]:
         """Keep these and return all so far, these last."""
         raise NotImplementedError(
-            f"{type(self).__name__} has no `append`: keep keys and values, and return all so far"
+            f"{type(self).__name__} has no `append`: keep keys and values, and return"
+            " all so far"
         )
 
     def attend(
@@ -283,8 +285,8 @@ class MultiHeadAttention(nn.Module):
         """
         if rotary is not None and known is not None:
             raise ModelInputError(
-                "rotary positions with known keys: they are those of x, where known keys are not; "
-                "give one of the two"
+                "rotary positions with known keys: they are those of x, where known"
+                " keys are not; give one of the two"
             )
         q = split_heads(self.query(x), self.num_heads)  # (B, H, T, D)
         k, v = (
@@ -298,8 +300,8 @@ class MultiHeadAttention(nn.Module):
         if packing is not None:
             if mask is not None or bias is not None:
                 raise ModelInputError(
-                    "a packing with a mask or a bias: those are of T x S scores, which packed sequences "
-                    "don't have; give a padded batch and a mask"
+                    "a packing with a mask or a bias: those are of T x S scores, which"
+                    " packed sequences don't have; give a padded batch and a mask"
                 )
             mixed = packed_attention(
                 q,

@@ -19,7 +19,8 @@ class ModelInputError(ValueError):
 def _check_whole(numbers: Tensor, what: str) -> None:
     if not isinstance(numbers, Tensor):
         raise ModelInputError(
-            f"{what} are a {type(numbers).__name__}: give a tensor of whole numbers, torch.long"
+            f"{what} are a {type(numbers).__name__}: give a tensor of whole numbers,"
+            " torch.long"
         )
     if (
         numbers.is_floating_point()
@@ -45,7 +46,8 @@ def _outside(numbers: Tensor, bound: int) -> int | None:
 def _check_shape(what: str, given: Tensor, shape: tuple[int, ...]) -> None:
     if tuple(given.shape) != tuple(shape):
         raise ModelInputError(
-            f"{what} shape {tuple(given.shape)} but the ids {tuple(shape)}: one entry for each token"
+            f"{what} shape {tuple(given.shape)} but the ids {tuple(shape)}: one entry"
+            " for each token"
         )
 
 
@@ -65,18 +67,18 @@ def check_ids(
         )
     if not ids.numel():
         raise ModelInputError(
-            f"ids have shape {tuple(ids.shape)}: there is no token; give one row or more, of one token "
-            "or more"
+            f"ids have shape {tuple(ids.shape)}: there is no token; give one row or"
+            " more, of one token or more"
         )
     if max_positions is not None and start + ids.shape[1] > max_positions:
         raise ModelInputError(
-            f"{start + ids.shape[1]} tokens but {max_positions} positions: truncate the text, "
-            "or make the model with a larger max_position_embeddings"
+            f"{start + ids.shape[1]} tokens but {max_positions} positions: truncate the"
+            " text, or make the model with a larger max_position_embeddings"
         )
     if (wrong := _outside(ids, vocab_size)) is not None:
         raise ModelInputError(
-            f"id {wrong} but a vocabulary of {vocab_size}: were these ids made with another model's "
-            "tokenizer?"
+            f"id {wrong} but a vocabulary of {vocab_size}: were these ids made with"
+            " another model's tokenizer?"
         )
 
 
@@ -86,8 +88,8 @@ def check_segments(segments: Tensor, shape: tuple[int, ...], num_segments: int) 
     _check_shape("segments have", segments, shape)
     if (wrong := _outside(segments, num_segments)) is not None:
         raise ModelInputError(
-            f"segment {wrong} but {num_segments} kinds of segments: give 0 for the first sentence, 1 for "
-            "the second"
+            f"segment {wrong} but {num_segments} kinds of segments: give 0 for the"
+            " first sentence, 1 for the second"
         )
 
 
@@ -136,8 +138,10 @@ def check_mask(mask: Tensor | None, shape: tuple[int, ...]) -> None:
         return
     if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
         raise ModelInputError(
-            f"the mask is {mask.dtype if isinstance(mask, Tensor) else type(mask).__name__}: give "
-            "torch.bool, True where there is a token; a mask of 0 and 1 becomes one by mask.bool()"
+            "the mask is"
+            f" {mask.dtype if isinstance(mask, Tensor) else type(mask).__name__}: give"
+            " torch.bool, True where there is a token; a mask of 0 and 1 becomes one"
+            " by mask.bool()"
         )
     _check_shape("the mask has", mask, shape)
 
@@ -157,7 +161,8 @@ def check_decoding(
     """
     if cache is not None and len(cache) not in (0, config.num_layers):
         raise ModelInputError(
-            f"a cache of {len(cache)} layers for a model of {config.num_layers}: give one a layer"
+            f"a cache of {len(cache)} layers for a model of {config.num_layers}: give"
+            " one a layer"
         )
     start = cache[0].length if cache else 0
     check_ids(

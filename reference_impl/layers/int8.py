@@ -112,7 +112,8 @@ def quantize(model: nn.Module) -> None:
     embedding = model.embedding
     if embedding.weight.device.type != "cpu":
         raise ModelInputError(
-            f"the model is on {embedding.weight.device}: eight-bit weights are for a CPU"
+            f"the model is on {embedding.weight.device}: eight-bit weights are for"
+            " a CPU"
         )
     for name, layer in list(model.named_modules()):
         if not isinstance(layer, nn.Linear):

@@ -54,7 +54,8 @@ class LoRALinear(nn.Module):
         """Add the update to the weight."""
         if self.merged:
             raise ModelInputError(
-                "merged already: merging twice would add the update twice; unmerge first"
+                "merged already: merging twice would add the update twice; unmerge"
+                " first"
             )
         self.base.weight += self.scale * self.b @ self.a
         self.merged = True
@@ -121,8 +122,8 @@ def add_lora(
         name for name, module in matched.items() if uses[id(module.weight)] > 1
     ]:
         raise ModelInputError(
-            f"the weight of {tied[0]!r} serves elsewhere too: merging an update into it would change "
-            "both; leave it out of the targets"
+            f"the weight of {tied[0]!r} serves elsewhere too: merging an update into it"
+            " would change both; leave it out of the targets"
         )
     model.requires_grad_(False)
     for name, module in matched.items():
@@ -174,8 +175,9 @@ def load_lora(model: nn.Module, weights: dict[str, Tensor]) -> None:
     state = lora_state(model)
     if state.keys() != weights.keys():
         raise ModelInputError(
-            f"the adapter and the model differ in {sorted(state.keys() ^ weights.keys())[:4]}: "
-            "call add_lora with the targets it was trained with"
+            "the adapter and the model differ in"
+            f" {sorted(state.keys() ^ weights.keys())[:4]}: call add_lora with the"
+            " targets it was trained with"
         )
     if any(layer.merged for layer in _layers(model).values()):
         raise ModelInputError(
@@ -184,8 +186,9 @@ def load_lora(model: nn.Module, weights: dict[str, Tensor]) -> None:
     for name, tensor in weights.items():
         if tensor.shape != state[name].shape:
             raise ModelInputError(
-                f"{name} is {tuple(tensor.shape)} in the adapter but {tuple(state[name].shape)} in "
-                "the model: call add_lora with the rank it was trained with"
+                f"{name} is {tuple(tensor.shape)} in the adapter but"
+                f" {tuple(state[name].shape)} in the model: call add_lora with the rank"
+                " it was trained with"
             )
     for name, tensor in weights.items():
         state[name].copy_(tensor)

@@ -23,7 +23,8 @@ def lengths_mask(
     num_tokens = longest if num_tokens is None else num_tokens
     if longest > num_tokens:
         raise ModelInputError(
-            f"a sequence of {longest} tokens in a mask for {num_tokens}: make the mask longer"
+            f"a sequence of {longest} tokens in a mask for {num_tokens}: make the mask"
+            " longer"
         )
     return torch.arange(num_tokens, device=lengths.device) < lengths[:, None]
 
@@ -46,7 +47,8 @@ def _distance(
     """
     if num_queries > num_keys:
         raise ModelInputError(
-            f"{num_queries} queries but {num_keys} keys: queries are the last tokens of the keys"
+            f"{num_queries} queries but {num_keys} keys: queries are the last tokens of"
+            " the keys"
         )
     queries = torch.arange(num_keys - num_queries, num_keys, device=device)  # (T,)
     return torch.arange(num_keys, device=device) - queries[:, None]  # (T, S)

@@ -34,8 +34,8 @@ def sequence_bounds(cu_seqlens: Tensor, num_tokens: int) -> list[int]:
     """
     if cu_seqlens.dtype != torch.int32 or cu_seqlens.ndim != 1:
         raise ModelInputError(
-            f"cu_seqlens is {cu_seqlens.dtype} of shape {tuple(cu_seqlens.shape)}: give one row of "
-            "torch.int32, one more than there are sequences"
+            f"cu_seqlens is {cu_seqlens.dtype} of shape {tuple(cu_seqlens.shape)}: give"
+            " one row of torch.int32, one more than there are sequences"
         )
     bounds = cu_seqlens.tolist()
     if not bounds or bounds[0] != 0:
@@ -45,7 +45,8 @@ def sequence_bounds(cu_seqlens: Tensor, num_tokens: int) -> list[int]:
     for start, stop in zip(bounds, bounds[1:], strict=False):
         if stop < start:
             raise ModelInputError(
-                f"cu_seqlens goes down from {start} to {stop}: it is the running sum of the lengths"
+                f"cu_seqlens goes down from {start} to {stop}: it is the running sum of"
+                " the lengths"
             )
     if bounds[-1] != num_tokens:
         raise ModelInputError(
@@ -114,16 +115,19 @@ def check_tokens(
         return check_mask(mask, ids.shape)
     if mask is not None:
         raise ModelInputError(
-            "a mask and a packing: packed sequences have no padding; give one of the two"
+            "a mask and a packing: packed sequences have no padding; give one of"
+            " the two"
         )
     if tuple(ids.shape) != (1, len(packing.positions)):
         raise ModelInputError(
-            f"ids have shape {tuple(ids.shape)} but the packing is of {len(packing.positions)} tokens: "
-            f"give ids (1, {len(packing.positions)}), all sequences in one row"
+            f"ids have shape {tuple(ids.shape)} but the packing is of"
+            f" {len(packing.positions)} tokens: give ids (1, {len(packing.positions)}),"
+            " all sequences in one row"
         )
     if packing.max_seqlen > max_positions:
         raise ModelInputError(
-            f"a sequence of {packing.max_seqlen} tokens but {max_positions} positions: truncate it"
+            f"a sequence of {packing.max_seqlen} tokens but {max_positions} positions:"
+            " truncate it"
         )
 
 
@@ -250,7 +254,8 @@ def pack_rows(lengths: Sequence[int], budget: int) -> list[PackedRow]:
     """
     if lengths and max(lengths) > budget:
         raise ModelInputError(
-            f"a sequence of {max(lengths)} tokens but rows of {budget}: cut it, or make rows longer"
+            f"a sequence of {max(lengths)} tokens but rows of {budget}: cut it, or make"
+            " rows longer"
         )
     rows: list[list[int]] = []
     room: list[int] = []

@@ -31,8 +31,8 @@ class LearnedPositions(nn.Embedding):
         first, last = self.offset + start, self.offset + start + num_tokens
         if last > self.num_embeddings:
             raise ModelInputError(
-                f"{start + num_tokens} tokens but {self.num_embeddings - self.offset} positions: "
-                "truncate the text, or make the model with more positions"
+                f"{start + num_tokens} tokens but {self.num_embeddings - self.offset}"
+                " positions: truncate the text, or make the model with more positions"
             )
         return self.weight[first:last]
 

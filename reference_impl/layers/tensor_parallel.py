@@ -94,8 +94,9 @@ def check_divides(config, size: int) -> None:
     for name, width in widths.items():
         if width % size:
             raise ModelInputError(
-                f"{name} is {width}: it can't be cut into {size} equal parts; give a tensor parallel "
-                f"size that divides {', '.join(map(str, widths.values()))}"
+                f"{name} is {width}: it can't be cut into {size} equal parts; give a"
+                " tensor parallel size that divides"
+                f" {', '.join(map(str, widths.values()))}"
             )
 
 

@@ -44,6 +44,7 @@ def waste(lengths: Sequence[int], reserved: int) -> float:
     """The share of `reserved` token places that holds no token."""
     if sum(lengths) > reserved:
         raise ModelInputError(
-            f"{sum(lengths)} tokens in {reserved} places: these are not what was reserved for them"
+            f"{sum(lengths)} tokens in {reserved} places: these are not what was"
+            " reserved for them"
         )
     return 1 - sum(lengths) / reserved if reserved else 0.0

@@ -44,7 +44,9 @@ def _fused_backward(
 
 ON_CPU = {
     torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _fused_forward,
-    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward: _fused_backward,
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward: (
+        _fused_backward
+    ),
 }
 
 

@@ -127,6 +127,6 @@ def bits_per_byte(nats: float, num_bytes: int) -> float:
 def _comparable(predicted: Tensor, labels: Tensor) -> None:
     if predicted.shape != labels.shape or not predicted.numel():
         raise MetricError(
-            f"{tuple(predicted.shape)} predictions and {tuple(labels.shape)} labels: give one of each "
-            "for every example, and at least one example"
+            f"{tuple(predicted.shape)} predictions and {tuple(labels.shape)} labels:"
+            " give one of each for every example, and at least one example"
         )

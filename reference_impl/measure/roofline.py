@@ -125,12 +125,13 @@ def _heads(config: LlamaConfig, num_devices: int = 1) -> tuple[int, int]:
     head_dim = config.hidden_size // config.num_heads
     if config.head_dim not in (None, head_dim):
         raise ModelInputError(
-            f"head_dim is {config.head_dim}, but the formulas are for hidden_size / num_heads, "
-            f"{head_dim}"
+            f"head_dim is {config.head_dim}, but the formulas are for hidden_size /"
+            f" num_heads, {head_dim}"
         )
     if num_devices < 1 or num_kv_heads % num_devices:
         raise ModelInputError(
-            f"{num_kv_heads} heads of keys can't be shared out among {num_devices} devices"
+            f"{num_kv_heads} heads of keys can't be shared out among {num_devices}"
+            " devices"
         )
     return num_kv_heads, head_dim
 
@@ -141,8 +142,8 @@ def _check(chunks: Sequence[Chunk]) -> None:
     )
     if wrong is not None:
         raise ModelInputError(
-            f"{wrong.num_tokens} new tokens in a context of {wrong.context}: a sequence brings at "
-            "least one, and its context includes them"
+            f"{wrong.num_tokens} new tokens in a context of {wrong.context}: a sequence"
+            " brings at least one, and its context includes them"
         )
 
 
@@ -364,8 +365,9 @@ def pipeline_seconds(
     """
     if config.num_layers % num_stages or not 1 <= num_microbatches <= len(chunks):
         raise ModelInputError(
-            f"{config.num_layers} layers on {num_stages} stages and {len(chunks)} sequences in "
-            f"{num_microbatches} microbatches: stages have equally many, no microbatch is empty"
+            f"{config.num_layers} layers on {num_stages} stages and {len(chunks)}"
+            f" sequences in {num_microbatches} microbatches: stages have equally many,"
+            " no microbatch is empty"
         )
     stage = replace(config, num_layers=config.num_layers // num_stages)
 

@@ -91,8 +91,9 @@ def fit_scaling_law(runs: Sequence[Run]) -> ScalingLaw:
     num_sizes, num_lengths = (len(set(column)) for column in table[:, :2].T)
     if len(table) < 6 or min(num_sizes, num_lengths) < 3:
         raise ScalingLawError(
-            f"{len(table)} runs with {num_sizes} sizes and {num_lengths} numbers of tokens: the law "
-            "has five constants, give six runs or more with three or more of each"
+            f"{len(table)} runs with {num_sizes} sizes and {num_lengths} numbers of"
+            " tokens: the law has five constants, give six runs or more with three or"
+            " more of each"
         )
     if not (table > 0).all():
         raise ScalingLawError(
@@ -125,9 +126,10 @@ def fit_scaling_law(runs: Sequence[Run]) -> ScalingLaw:
                 -log_tokens * shares[1],
             ]
         )
-        return float(
-            np.where(size < 1, error**2 / 2, size - 0.5).sum()
-        ), directions @ slope / HUBER
+        return (
+            float(np.where(size < 1, error**2 / 2, size - 0.5).sum()),
+            directions @ slope / HUBER,
+        )
 
     found = [
         minimize(

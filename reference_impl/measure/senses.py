@@ -96,7 +96,8 @@ def by_centroids(
     for sense in senses:
         if int((labels == sense).sum()) <= num_labels:
             raise MetricError(
-                f"sense {sense} has {int((labels == sense).sum())} uses: {num_labels} labels leave none to sort"
+                f"sense {sense} has {int((labels == sense).sum())} uses: {num_labels}"
+                " labels leave none to sort"
             )
     unit = torch.nn.functional.normalize(vectors.double(), dim=-1)
     generator, right = torch.Generator().manual_seed(seed), []

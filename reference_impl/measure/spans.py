@@ -65,7 +65,8 @@ def entity_scores(
     """
     if [len(tags) for tags in predicted] != [len(tags) for tags in wanted]:
         raise MetricError(
-            "predicted and wanted tags are not of the same sentences: their lengths differ"
+            "predicted and wanted tags are not of the same sentences: their lengths"
+            " differ"
         )
     num_words = sum(map(len, wanted))
     if not num_words:
@@ -99,7 +100,8 @@ def of_words(word_ids: Sequence[int | None], predictions: Sequence[T]) -> list[T
     """
     if len(word_ids) != len(predictions):
         raise MetricError(
-            f"{len(predictions)} predictions but {len(word_ids)} tokens: give one for each token"
+            f"{len(predictions)} predictions but {len(word_ids)} tokens: give one for"
+            " each token"
         )
     return [
         prediction

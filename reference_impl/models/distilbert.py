@@ -115,8 +115,8 @@ def start_from_teacher(
     needed = 2 * student.config.num_layers - 1
     if teacher.config.num_layers < needed:
         raise ModelInputError(
-            f"{student.config.num_layers} layers need a teacher of {needed} or more, but this one "
-            f"has {teacher.config.num_layers}"
+            f"{student.config.num_layers} layers need a teacher of {needed} or more,"
+            f" but this one has {teacher.config.num_layers}"
         )
     pairs = [
         (student.distilbert.embeddings, teacher.bert.embeddings),

@@ -148,8 +148,9 @@ def share_embeddings(
     one, other = generator.config, discriminator.config
     if (one.vocab_size, one.embedding_size) != (other.vocab_size, other.embedding_size):
         raise ModelInputError(
-            f"the generator embeds {one.vocab_size} entries in {one.embedding_size} numbers, the "
-            f"discriminator {other.vocab_size} in {other.embedding_size}: give both the same"
+            f"the generator embeds {one.vocab_size} entries in {one.embedding_size}"
+            f" numbers, the discriminator {other.vocab_size} in {other.embedding_size}:"
+            " give both the same"
         )
     generator.electra.embeddings = discriminator.electra.embeddings
     generator.masked_lm.decoder.weight = discriminator.electra.embeddings.word.weight

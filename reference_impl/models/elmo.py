@@ -124,7 +124,8 @@ class CharacterEncoder(nn.Module):
         self.widths = [width for width, _ in config.filters]
         if max(self.widths) > config.max_characters:
             raise ModelInputError(
-                f"a filter {max(self.widths)} wide but words of {config.max_characters} characters"
+                f"a filter {max(self.widths)} wide but words of {config.max_characters}"
+                " characters"
             )
         self.filters = nn.ModuleList(
             nn.Linear(width * config.character_size, number)
@@ -168,8 +169,8 @@ class ScalarMix(nn.Module):
         """The layers, lowest first, as one."""
         if len(layers) != len(self.weights):
             raise ModelInputError(
-                f"{len(layers)} layers but {len(self.weights)} weights: ELMo has one layer more "
-                "than LSTMs, that of the characters"
+                f"{len(layers)} layers but {len(self.weights)} weights: ELMo has one"
+                " layer more than LSTMs, that of the characters"
             )
         return self.gamma * torch.einsum("l,lbtc->btc", self.weights.softmax(0), layers)
 
@@ -211,8 +212,9 @@ class ELMo(nn.Module):
             -1
         ] < max(self.words.widths):
             raise ModelInputError(
-                f"words of {characters.shape[-1]} characters: give {max(self.words.widths)}, the "
-                f"widest filter, to {self.config.max_characters}"
+                f"words of {characters.shape[-1]} characters: give"
+                f" {max(self.words.widths)}, the widest filter, to"
+                f" {self.config.max_characters}"
             )
         words = self.words(characters)  # (B, T, C)
         stacks = []
@@ -234,7 +236,8 @@ class ELMo(nn.Module):
         """
         if self.output is None:
             raise ModelInputError(
-                "vocab_size is 0, so this model says no words: `layers` gives its vectors"
+                "vocab_size is 0, so this model says no words: `layers` gives its"
+                " vectors"
             )
         ahead, behind = self.dropout(self.layers(characters, mask)[-1]).chunk(2, dim=-1)
         return self.output(ahead), self.output(behind)

@@ -44,7 +44,8 @@ def fill_mask(
     blanks = ids == mask_id
     if not bool(blanks.any(1).all()):
         raise ModelInputError(
-            f"a text without a blank: put {mask_id}, the mask's id, where a token is wanted"
+            f"a text without a blank: put {mask_id}, the mask's id, where a token is"
+            " wanted"
         )
     logits = model(ids) if mask is None else model(ids, mask=mask)  # (B, T, V)
     if not 1 <= count <= logits.shape[-1]:

@@ -61,8 +61,9 @@ class GPTNeoXConfig(Settings):
         super().check_together()
         if (turned := self.turned) % 2 or not turned:
             raise ModelInputError(
-                f"{turned} of {self.hidden_size // self.num_heads} numbers of a head are turned: rotary "
-                "positions turn pairs; give another rotary_share or head size"
+                f"{turned} of {self.hidden_size // self.num_heads} numbers of a head"
+                " are turned: rotary positions turn pairs; give another rotary_share"
+                " or head size"
             )
 
     @property

@@ -81,7 +81,8 @@ def last_vectors(
         return x[:, -1]
     if not bool((mask[:, :-1] >= mask[:, 1:]).all() and mask[:, 0].all()):
         raise ModelInputError(
-            "a row starts with padding, or has some inside: give texts first and padding after"
+            "a row starts with padding, or has some inside: give texts first and"
+            " padding after"
         )
     return x[torch.arange(len(x), device=x.device), mask.sum(1) - 1]
 

@@ -75,7 +75,8 @@ class LlamaConfig(Settings):
         super().check_together()
         if (head_dim := self.head_dim or self.hidden_size // self.num_heads) % 2:
             raise ModelInputError(
-                f"head_dim is {head_dim}: give an even number, rotary positions turn pairs"
+                f"head_dim is {head_dim}: give an even number, rotary positions turn"
+                " pairs"
             )
         if self.rope_bands is not None:
             slowest, fastest, length = self.rope_bands
@@ -87,8 +88,9 @@ class LlamaConfig(Settings):
                 and length < 2**31
             ):
                 raise ModelInputError(
-                    f"rope_bands is {self.rope_bands}: give the rounds of the slow angles, more rounds of "
-                    "the fast ones, and the length that was trained on"
+                    f"rope_bands is {self.rope_bands}: give the rounds of the slow"
+                    " angles, more rounds of the fast ones, and the length that was"
+                    " trained on"
                 )
 
 

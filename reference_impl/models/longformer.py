@@ -50,8 +50,8 @@ class LongformerConfig(RobertaConfig):
         super().check_together()
         if self.attention_window % 2:
             raise ModelInputError(
-                f"attention_window is {self.attention_window}: give an even number, half of it lies to "
-                "each side"
+                f"attention_window is {self.attention_window}: give an even number,"
+                " half of it lies to each side"
             )
 
 

@@ -144,8 +144,8 @@ class LSTM(nn.Module):
         """
         if states is not None and len(states) != len(self.layers) * self.directions:
             raise ModelInputError(
-                f"{len(states)} states but {len(self.layers)} layers in {self.directions} "
-                "directions: give one for each"
+                f"{len(states)} states but {len(self.layers)} layers in"
+                f" {self.directions} directions: give one for each"
             )
         last = []
         for number, cells in enumerate(self.layers):

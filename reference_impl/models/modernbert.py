@@ -53,7 +53,8 @@ class ModernBertConfig(Settings):
         super().check_together()
         if (head_dim := self.hidden_size // self.num_heads) % 2:
             raise ModelInputError(
-                f"heads of {head_dim} numbers: rotary positions turn pairs; give another num_heads"
+                f"heads of {head_dim} numbers: rotary positions turn pairs; give"
+                " another num_heads"
             )
 
 

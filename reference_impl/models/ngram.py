@@ -80,7 +80,8 @@ class NGram:
     def __init__(self, texts: Sequence[Sequence[int]], vocab_size: int, order: int):
         if not isinstance(order, int) or order < 1:
             raise NGramError(
-                f"order is {order!r}: give 1 for tokens by themselves, 2 for pairs, and so on"
+                f"order is {order!r}: give 1 for tokens by themselves, 2 for pairs, and"
+                " so on"
             )
         if vocab_size < 1:
             raise NGramError(
@@ -114,8 +115,8 @@ class NGram:
             raise NGramError("an empty text: leave it out")
         if (low := min(ids)) < 0 or max(ids) >= self.vocab_size:
             raise NGramError(
-                f"id {low if low < 0 else max(ids)} but a vocabulary of {self.vocab_size}: were these "
-                "ids made with another tokenizer?"
+                f"id {low if low < 0 else max(ids)} but a vocabulary of"
+                f" {self.vocab_size}: were these ids made with another tokenizer?"
             )
 
     def _rows(self, context: Sequence[int]) -> Iterator[tuple[int, Row]]:
@@ -250,7 +251,8 @@ class AbsoluteDiscount(NGram):
     ):
         if discount is not None and not 0 < discount <= 1:
             raise NGramError(
-                f"discount is {discount}: give more than 0 and no more than 1, the smallest count"
+                f"discount is {discount}: give more than 0 and no more than 1, the"
+                " smallest count"
             )
         super().__init__(texts, vocab_size, order)
         self.discounts = [

@@ -54,8 +54,8 @@ class BackoffTable:
         """
         if len(min_counts) != model.order - 1:
             raise NGramError(
-                f"{len(min_counts)} smallest counts for a model of order {model.order}: give "
-                f"{model.order - 1}, for contexts of 1 token and more"
+                f"{len(min_counts)} smallest counts for a model of order {model.order}:"
+                f" give {model.order - 1}, for contexts of 1 token and more"
             )
         everything = np.arange(model.vocab_size)
         table = cls(
@@ -123,16 +123,18 @@ class BackoffTable:
             entries = list(level.values())
             ends = np.cumsum([0, *(len(entry.tokens) for entry in entries)])
             kept |= {
-                f"contexts.{length}": torch.tensor(
-                    list(level), dtype=torch.int16
-                ).reshape(-1, length),
+                f"contexts.{length}": (
+                    torch.tensor(list(level), dtype=torch.int16).reshape(-1, length)
+                ),
                 f"backoff.{length}": torch.tensor(
                     [entry.backoff for entry in entries], dtype=torch.float64
                 ),
                 f"offsets.{length}": torch.from_numpy(ends).int(),
-                f"tokens.{length}": torch.from_numpy(
-                    np.concatenate([e.tokens for e in entries])
-                ).short(),
+                f"tokens.{length}": (
+                    torch.from_numpy(
+                        np.concatenate([e.tokens for e in entries])
+                    ).short()
+                ),
                 f"logs.{length}": torch.from_numpy(
                     np.concatenate([e.logs for e in entries])
                 ),

@@ -48,8 +48,8 @@ class RobertaConfig(BertConfig):
         super().check_together()
         if self.max_position_embeddings <= OFFSET:
             raise ModelInputError(
-                f"max_position_embeddings is {self.max_position_embeddings}: give more than {OFFSET}, the "
-                "rows that are left over"
+                f"max_position_embeddings is {self.max_position_embeddings}: give more"
+                f" than {OFFSET}, the rows that are left over"
             )
 
 

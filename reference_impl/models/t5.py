@@ -65,13 +65,15 @@ class T5Config(Settings):
         super().check_together()
         if self.num_buckets < 4:
             raise ModelInputError(
-                f"num_buckets is {self.num_buckets}: give 4 or more; the encoder has half of them for each "
-                "direction, and half of those for single distances"
+                f"num_buckets is {self.num_buckets}: give 4 or more; the encoder has"
+                " half of them for each direction, and half of those for single"
+                " distances"
             )
         if self.max_distance <= self.num_buckets // 2:
             raise ModelInputError(
-                f"max_distance is {self.max_distance} but {self.num_buckets // 2} of {self.num_buckets} "
-                "buckets are for single distances: give a larger one"
+                f"max_distance is {self.max_distance} but {self.num_buckets // 2} of"
+                f" {self.num_buckets} buckets are for single distances: give a"
+                " larger one"
             )
 
 

@@ -63,6 +63,7 @@ class UnmaskedGPT(GPT):
         """As GPT's. Raises ModelInputError if there is a cache."""
         if cache is not None:
             raise ModelInputError(
-                "a cache, but no mask: a new token changes the vectors of those before it, so nothing can be kept"
+                "a cache, but no mask: a new token changes the vectors of those before"
+                " it, so nothing can be kept"
             )
         return super().hidden(ids, mask, positions)

@@ -59,7 +59,8 @@ class XLNetConfig(Settings):
         super().check_together()
         if self.hidden_size % 2:
             raise ModelInputError(
-                f"hidden_size is {self.hidden_size}: give an even number, sines and cosines come in pairs"
+                f"hidden_size is {self.hidden_size}: give an even number, sines and"
+                " cosines come in pairs"
             )
 
 
@@ -272,14 +273,14 @@ class XLNet(Pretrained, nn.Module):
                 or next(iter(shapes))[::2] != (len(ids), self.config.hidden_size)
             ):
                 raise ModelInputError(
-                    f"a memory of {len(memory)} layers, {sorted(shapes)}: give ({len(ids)}, P, "
-                    f"{self.config.hidden_size}) for each of {len(self.blocks)} layers, as the text before "
-                    "gave it"
+                    f"a memory of {len(memory)} layers, {sorted(shapes)}: give"
+                    f" ({len(ids)}, P, {self.config.hidden_size}) for each of"
+                    f" {len(self.blocks)} layers, as the text before gave it"
                 )
         if segments is not None and segments.shape != ids.shape:
             raise ModelInputError(
-                f"segments have shape {tuple(segments.shape)} but the ids {tuple(ids.shape)}: "
-                "one entry for each token"
+                f"segments have shape {tuple(segments.shape)} but the ids"
+                f" {tuple(ids.shape)}: one entry for each token"
             )
 
 

@@ -65,8 +65,8 @@ def needs(batch: Batch, *names: str) -> None:
     missing = [name for name in names if name not in batch]
     if missing:
         raise ObjectiveError(
-            f"the batch has {', '.join(sorted(batch)) or 'nothing'} but no {', '.join(missing)}: "
-            "was it made by another objective's collator?"
+            f"the batch has {', '.join(sorted(batch)) or 'nothing'} but no"
+            f" {', '.join(missing)}: was it made by another objective's collator?"
         )
 
 
@@ -88,7 +88,8 @@ def check_labels(labels: Tensor, num_classes: int, ignored: int | None = None) -
         wrong &= labels != ignored
     if bool(wrong.any()):
         raise ObjectiveError(
-            f"label {int(labels[wrong][0])} but {num_classes} classes: labels count from 0"
+            f"label {int(labels[wrong][0])} but {num_classes} classes: labels count"
+            " from 0"
             + (
                 ""
                 if ignored is None

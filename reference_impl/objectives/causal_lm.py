@@ -50,8 +50,8 @@ def cut_chunks(tokens: Int[Tensor, "N"], chunk_size: int) -> Int[Tensor, "M L"]:
         raise ObjectiveError(f"chunk_size is {chunk_size}: give 1 or more")
     if len(tokens) < chunk_size + 1:
         raise ObjectiveError(
-            f"{len(tokens)} tokens do not fill a chunk of {chunk_size} and the token after it: "
-            "give more text, or a smaller chunk_size"
+            f"{len(tokens)} tokens do not fill a chunk of {chunk_size} and the token"
+            " after it: give more text, or a smaller chunk_size"
         )
     return tokens.unfold(0, chunk_size + 1, chunk_size)
 

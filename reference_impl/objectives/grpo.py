@@ -57,7 +57,8 @@ def group_batch(
     check_settled(reference)
     if len(batch["ids"]) != rewards.numel():
         raise ObjectiveError(
-            f"{len(batch['ids'])} answers but {tuple(rewards.shape)} rewards: give one for each"
+            f"{len(batch['ids'])} answers but {tuple(rewards.shape)} rewards: give one"
+            " for each"
         )
     return {
         **batch,

@@ -93,8 +93,8 @@ def attention_terms(
     heads = student[0].shape[1], teacher[0].shape[1]
     if heads[0] != heads[1]:
         raise ObjectiveError(
-            f"the student has {heads[0]} heads and the teacher {heads[1]}: scores are compared head "
-            "by head"
+            f"the student has {heads[0]} heads and the teacher {heads[1]}: scores are"
+            " compared head by head"
         )
     seen = mask[:, :, None] & mask[:, None, :]  # (B, T, T)
     errors = [

@@ -38,8 +38,8 @@ def check_settled(reference: nn.Module) -> None:
     """Refuse a reference whose dropout is on."""
     if reference.training:
         raise ObjectiveError(
-            "the reference is in training mode: dropout would make its log-probabilities noise; "
-            "call eval() first"
+            "the reference is in training mode: dropout would make its"
+            " log-probabilities noise; call eval() first"
         )
 
 
@@ -54,7 +54,8 @@ def answered(labels: Int[Tensor, "B L"]) -> Bool[Tensor, "B T"]:
     if labels.device.type == "cpu" and not bool(mask.any(1).all()):
         empty = int((~mask.any(1)).nonzero()[0])
         raise ObjectiveError(
-            f"example {empty} has no answer after a first token: give a prompt and an answer"
+            f"example {empty} has no answer after a first token: give a prompt and an"
+            " answer"
         )
     return mask
 

@@ -67,7 +67,8 @@ class Masking:
         check_share("masked + replaced", self.masked + self.replaced)
         if not 0 <= self.mask_id < self.vocab_size:
             raise ObjectiveError(
-                f"mask_id is {self.mask_id} but the vocabulary has {self.vocab_size} entries"
+                f"mask_id is {self.mask_id} but the vocabulary has {self.vocab_size}"
+                " entries"
             )
         if len(set(self.special_ids)) >= self.vocab_size:
             raise ObjectiveError(

@@ -118,7 +118,8 @@ class PairCollator:
     def __post_init__(self):
         if self.max_length < 5:
             raise ObjectiveError(
-                f"max_length is {self.max_length}: three special tokens and two texts need 5 or more"
+                f"max_length is {self.max_length}: three special tokens and two texts"
+                " need 5 or more"
             )
 
     def __call__(self, pairs: Sequence[Pair], generator: torch.Generator) -> Batch:

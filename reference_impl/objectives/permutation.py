@@ -67,7 +67,8 @@ class Permutation:
             )
             if not len(free):
                 raise ObjectiveError(
-                    f"example {row} has special tokens only: there is nothing to predict"
+                    f"example {row} has special tokens only: there is nothing to"
+                    " predict"
                 )
             last = max(round(self.predicted * len(free)), 1)
             order = free[torch.randperm(len(free), generator=generator)]

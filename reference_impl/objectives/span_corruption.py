@@ -63,8 +63,8 @@ class SpanCorruption:
         spans = min(max(round(lost / self.mean_span), 1), length - lost)
         if spans > self.num_sentinels:
             raise ObjectiveError(
-                f"{length} tokens make {spans} spans but there are {self.num_sentinels} sentinels: "
-                "cut the text into shorter ones"
+                f"{length} tokens make {spans} spans but there are {self.num_sentinels}"
+                " sentinels: cut the text into shorter ones"
             )
         return lost, spans
 
@@ -81,7 +81,8 @@ class SpanCorruption:
         """
         if source_length < 3:
             raise ObjectiveError(
-                f"a source of {source_length}: a kept token, a sentinel and the end take 3"
+                f"a source of {source_length}: a kept token, a sentinel and the end"
+                " take 3"
             )
         length = 2
         while self.lengths(length + 1)[0] <= source_length:
@@ -104,8 +105,8 @@ class SpanCorruption:
         """Source and target of a text, without end tokens."""
         if max(ids, default=0) >= self.vocab_size - self.num_sentinels:
             raise ObjectiveError(
-                f"id {max(ids)} is one of the sentinels, the last {self.num_sentinels} of "
-                f"{self.vocab_size}: a text must not have them"
+                f"id {max(ids)} is one of the sentinels, the last {self.num_sentinels}"
+                f" of {self.vocab_size}: a text must not have them"
             )
         source, target, before = [], [], False
         sentinel = self.vocab_size

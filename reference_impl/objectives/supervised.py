@@ -80,7 +80,8 @@ class ChatML:
         """
         if not any(message.role == "assistant" for message in messages):
             raise ObjectiveError(
-                "the conversation has no message of the assistant: there is nothing to learn"
+                "the conversation has no message of the assistant: there is nothing to"
+                " learn"
             )
         line_end = self.encode("\n")
         ids, labels = [], []

@@ -61,9 +61,11 @@ def align_tags(word_ids: Sequence[int | None], tags: Sequence[int]) -> list[int]
             f"word {highest} but {len(tags)} tags: give a tag for each word"
         )
     return [
-        IGNORED
-        if word is None or (place and word_ids[place - 1] == word)
-        else tags[word]
+        (
+            IGNORED
+            if word is None or (place and word_ids[place - 1] == word)
+            else tags[word]
+        )
         for place, word in enumerate(word_ids)
     ]
 
@@ -80,8 +82,9 @@ def sequence_classification(model: nn.Module, batch: Batch) -> Terms:
     if logits.shape[-1] == 1:
         if not labels.is_floating_point():
             raise ObjectiveError(
-                f"the model has one output, a regression, but labels are {labels.dtype}: give real "
-                "numbers, or make the model with num_labels=2 for two classes"
+                "the model has one output, a regression, but labels are"
+                f" {labels.dtype}: give real numbers, or make the model with"
+                " num_labels=2 for two classes"
             )
         return mean_terms((logits.squeeze(-1) - labels).square())
     return _class_terms(logits, labels)
@@ -127,8 +130,8 @@ def similarity_terms(
     """
     if bool((labels.abs() > 1).any()):
         raise ObjectiveError(
-            f"a similarity of {float(labels[labels.abs() > 1][0])}: a cosine lies between -1 and 1; "
-            "divide scores of 0 to 5 by 5"
+            f"a similarity of {float(labels[labels.abs() > 1][0])}: a cosine lies"
+            " between -1 and 1; divide scores of 0 to 5 by 5"
         )
     return mean_terms((cosine_similarity(one, other, dim=-1) - labels).square())
 

@@ -53,15 +53,18 @@ class AddedTokens:
         ]
         self._normalizer = normalizer
         self.shown = {
-            token.content: normalizer.aligned(token.content)[0]
-            if token.normalized
-            else token.content
+            token.content: (
+                normalizer.aligned(token.content)[0]
+                if token.normalized
+                else token.content
+            )
             for token in self.tokens
         }
         """What stands for a token in texts, and what decoding writes."""
         if "" in self.shown or "" in self.shown.values():
             raise TokenizerError(
-                "an added or special token can't be empty: it would stand everywhere in a text"
+                "an added or special token can't be empty: it would stand everywhere in"
+                " a text"
             )
         self.special = {token.content for token in self.tokens if token.special}
         self._in_text = self._finder(normalized=False)
@@ -87,8 +90,9 @@ class AddedTokens:
             ]
             other = wanted[self.shown[alike[0]]].content
             raise TokenizerError(
-                f"the added tokens {alike[0]!r} and {other!r} are the same once normalised, so that a text "
-                "does not say which is meant (`tokenizers` takes one of them by chance)"
+                f"the added tokens {alike[0]!r} and {other!r} are the same once"
+                " normalised, so that a text does not say which is meant (`tokenizers`"
+                " takes one of them by chance)"
             )
         longest_first = sorted(wanted, key=len, reverse=True)
         return regex.compile("|".join(map(regex.escape, longest_first))), wanted

@@ -191,8 +191,8 @@ class BPE:
                 if token not in vocabulary
             ]:
                 raise TokenizerError(
-                    f"the merge {left!r} + {right!r} needs {missing[0]!r}, which is not among the "
-                    f"{len(vocabulary)} tokens of the vocabulary"
+                    f"the merge {left!r} + {right!r} needs {missing[0]!r}, which is not"
+                    f" among the {len(vocabulary)} tokens of the vocabulary"
                 )
         self.vocabulary, self.merges = (
             vocabulary,

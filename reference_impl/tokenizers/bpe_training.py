@@ -50,8 +50,9 @@ def train_bpe(
     ]
     if vocab_size < len(tokens):
         raise TokenizerError(
-            f"vocab_size is {vocab_size}, but {len(specials)} special tokens and {len(characters)} "
-            f"characters need {len(tokens)}; raise it, or train on bytes"
+            f"vocab_size is {vocab_size}, but {len(specials)} special tokens and"
+            f" {len(characters)} characters need {len(tokens)}; raise it, or train on"
+            " bytes"
         )
     words = {tuple(word): count for word, count in word_counts.items() if len(word) > 1}
     merges = learn_merges(words, tokens, vocab_size, str.__add__, min_count)

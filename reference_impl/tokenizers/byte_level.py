@@ -142,8 +142,8 @@ class ByteLevelBPE(BPE):
     def _words(self) -> regex.Pattern:
         if self.pattern is None:
             raise TokenizerError(
-                "this model was loaded with a row of steps that find its words; encode with the "
-                "tokenizer around it"
+                "this model was loaded with a row of steps that find its words; encode"
+                " with the tokenizer around it"
             )
         return self.pattern
 

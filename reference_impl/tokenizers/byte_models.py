@@ -92,7 +92,8 @@ def canine_encode(
     room = max_length - template.num_added(pair is not None)
     if room < 0:
         raise TokenizerError(
-            f"max_length is {max_length}, but special tokens alone need {max_length - room}"
+            f"max_length is {max_length}, but special tokens alone need"
+            f" {max_length - room}"
         )
     first, second = kept_lengths(
         len(text), None if pair is None else len(pair), room, "longest_first"

@@ -29,8 +29,8 @@ class CharsMap:
         size = struct.unpack_from("<I", blob)[0] if len(blob) >= 4 else 0
         if blob and (size % 4 or not 0 < size <= len(blob) - 4):
             raise TokenizerError(
-                f"the normaliser's table is damaged: it announces a trie of {size} bytes "
-                f"and has {max(0, len(blob) - 4)} after its header"
+                f"the normaliser's table is damaged: it announces a trie of {size}"
+                f" bytes and has {max(0, len(blob) - 4)} after its header"
             )
         self._units = struct.unpack_from(f"<{size // 4}I", blob, 4) if blob else ()
         self._texts = blob[4 + size :]
@@ -94,12 +94,16 @@ class CharsMap:
                         break
         except IndexError:
             raise TokenizerError(
-                f"the normaliser's table is damaged: its trie points outside its "
+                "the normaliser's table is damaged: its trie points outside its "
                 f"{len(self._units)} units"
             ) from None
-        return length, self._texts[value : self._texts.find(b"\0", value)].decode(
-            "utf-8", "replace"
-        ) if length else ""
+        return length, (
+            self._texts[value : self._texts.find(b"\0", value)].decode(
+                "utf-8", "replace"
+            )
+            if length
+            else ""
+        )
 
 
 def _offset(unit: int) -> int:

@@ -47,7 +47,8 @@ def render_chat(
     for number, message in enumerate(messages):
         if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
             raise TokenizerError(
-                f"message {number} is {message!r}: a mapping with a role and a content is expected"
+                f"message {number} is {message!r}: a mapping with a role and a content"
+                " is expected"
             )
     try:
         parts, length = [], 0

@@ -74,9 +74,11 @@ def byte_level(tokens: list[str]) -> list[str]:
     A token with other characters is its own UTF-8.
     """
     data = b"".join(
-        bytes(map(BYTE_OF.__getitem__, token))
-        if all(c in BYTE_OF for c in token)
-        else token.encode()
+        (
+            bytes(map(BYTE_OF.__getitem__, token))
+            if all(c in BYTE_OF for c in token)
+            else token.encode()
+        )
         for token in tokens
     )
     return [data.decode("utf-8", "replace")]
@@ -146,11 +148,15 @@ def word_pieces(prefix: str, clean_up: bool) -> Step:
 
     def step(tokens: list[str]) -> list[str]:
         texts = [
-            token
-            if not i
-            else token.removeprefix(prefix)
-            if token.startswith(prefix)
-            else f" {token}"
+            (
+                token
+                if not i
+                else (
+                    token.removeprefix(prefix)
+                    if token.startswith(prefix)
+                    else f" {token}"
+                )
+            )
             for i, token in enumerate(tokens)
         ]
         return [cleaned(text) for text in texts] if clean_up else texts

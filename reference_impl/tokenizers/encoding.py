@@ -158,8 +158,8 @@ class Template:
                 result += added(name, id_of[name], type_id)
             else:
                 raise TokenizerError(
-                    f"the template adds {name!r}, which is not among the {len(id_of)} tokens of this "
-                    "tokenizer"
+                    f"the template adds {name!r}, which is not among the {len(id_of)}"
+                    " tokens of this tokenizer"
                 )
         return result
 
@@ -198,9 +198,9 @@ def kept_lengths(
 def _cut(length: int, excess: int, which: str, room: int) -> int:
     if length <= excess:
         raise TokenizerError(
-            f"{excess} tokens must go for the texts to fit into {room}, and the {which} text, from "
-            f"which alone they may be taken, has {length}: nothing would be left; "
-            "use 'longest_first', or a larger max_length"
+            f"{excess} tokens must go for the texts to fit into {room}, and the {which}"
+            f" text, from which alone they may be taken, has {length}: nothing would be"
+            " left; use 'longest_first', or a larger max_length"
         )
     return length - excess
 
@@ -217,7 +217,8 @@ def windows(
     _check_side(side)
     if size > 0 and stride >= size:
         raise TokenizerError(
-            f"stride is {stride}, but only {size} tokens of text fit: windows would not move on"
+            f"stride is {stride}, but only {size} tokens of text fit: windows would not"
+            " move on"
         )
     if length <= size:
         return [(0, length)]

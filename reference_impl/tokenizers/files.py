@@ -88,7 +88,8 @@ def load_merges_txt(path: str | Path) -> list[Pair]:
         parts = line.removesuffix("\r").split(" ")
         if len(parts) != 2 or not all(parts):
             raise TokenizerError(
-                f"{path}, line {number}: {line!r} is not two tokens with one space between"
+                f"{path}, line {number}: {line!r} is not two tokens with one space"
+                " between"
             )
         merges.append((parts[0], parts[1]))
     return merges
@@ -117,7 +118,8 @@ def load_tiktoken(path: str | Path, specials: Mapping[str, int]) -> Vocabulary:
             id_of[to_characters(base64.b64decode(encoded, validate=True))] = int(id)
         except (ValueError, binascii.Error):
             raise TokenizerError(
-                f"{path}, line {number}: {line[:80]!r} is not a token in base 64 and its id"
+                f"{path}, line {number}: {line[:80]!r} is not a token in base 64 and"
+                " its id"
             ) from None
     id_of |= specials
     used = set(id_of.values())
@@ -172,5 +174,6 @@ def _text(path: str | Path) -> str:
         ).decode()  # read_text would change line ends inside tokens
     except UnicodeDecodeError as error:
         raise TokenizerError(
-            f"{path} is not UTF-8: byte {error.start} is {error.object[error.start]:#04x}"
+            f"{path} is not UTF-8: byte {error.start} is"
+            f" {error.object[error.start]:#04x}"
         ) from None

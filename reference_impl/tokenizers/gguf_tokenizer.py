@@ -38,7 +38,8 @@ def tokenizer_from_metadata(metadata: Mapping[str, Any]) -> Tokenizer:
 
     if value("model") != "gpt2":
         raise TokenizerError(
-            f"tokenizer.ggml.model is {value('model')!r}; only 'gpt2', byte-level BPE, can be used"
+            f"tokenizer.ggml.model is {value('model')!r}; only 'gpt2', byte-level BPE,"
+            " can be used"
         )
     if value("pre") not in PATTERNS:
         raise TokenizerError(
@@ -47,12 +48,13 @@ def tokenizer_from_metadata(metadata: Mapping[str, Any]) -> Tokenizer:
     tokens, types = list(value("tokens")), list(value("token_type"))
     if len(types) != len(tokens):
         raise TokenizerError(
-            f"tokenizer.ggml.tokens has {len(tokens)} entries, but tokenizer.ggml.token_type "
-            f"{len(types)}"
+            f"tokenizer.ggml.tokens has {len(tokens)} entries, but"
+            f" tokenizer.ggml.token_type {len(types)}"
         )
     if unusual := [type_ for type_ in types if type_ not in (NORMAL, CONTROL)]:
         raise TokenizerError(
-            f"tokenizer.ggml.token_type holds {unusual[0]}; only 1 (text) and 3 (control) are known"
+            f"tokenizer.ggml.token_type holds {unusual[0]}; only 1 (text) and 3"
+            " (control) are known"
         )
     merges = [_merge(merge) for merge in value("merges")]
     vocabulary, pattern = Vocabulary(tokens), PATTERNS[value("pre")]
@@ -71,6 +73,7 @@ def _merge(merge: str) -> tuple[str, str]:
     parts = merge.split(" ")
     if len(parts) != 2:
         raise TokenizerError(
-            f"tokenizer.ggml.merges holds {merge!r}, which is not two tokens with a space between"
+            f"tokenizer.ggml.merges holds {merge!r}, which is not two tokens with a"
+            " space between"
         )
     return parts[0], parts[1]

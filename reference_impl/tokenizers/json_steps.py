@@ -165,7 +165,8 @@ def _scheme(part: Part) -> str:
         return scheme
     if scheme != "never" and "prepend_scheme" in part:
         raise TokenizerError(
-            f"{part.name} has add_prefix_space false and prepend_scheme {scheme!r}: which is meant?"
+            f"{part.name} has add_prefix_space false and prepend_scheme {scheme!r}:"
+            " which is meant?"
         )
     return "never"
 

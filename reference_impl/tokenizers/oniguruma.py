@@ -105,8 +105,8 @@ class _Translation:
 
     def _refuse(self, what: str) -> TokenizerError:
         return TokenizerError(
-            f"the expression {self.expression!r} holds {what} at character {self.place + 1}, which "
-            "is not known here to mean the same in `regex`"
+            f"the expression {self.expression!r} holds {what} at character"
+            f" {self.place + 1}, which is not known here to mean the same in `regex`"
         )
 
     def _step(self) -> None:

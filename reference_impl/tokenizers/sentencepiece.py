@@ -323,8 +323,8 @@ class SentencePieceTokenizer:
 def _check(file: spf.SentencePieceFile, kinds: list[int]) -> None:
     if file.model_type not in (spf.UNIGRAM, spf.BPE, spf.WORD, spf.CHAR):
         raise TokenizerError(
-            f"the model is of type {file.model_type}; known are types 1 (Unigram), 2 (BPE), 3 (words) "
-            "and 4 (characters)"
+            f"the model is of type {file.model_type}; known are types 1 (Unigram), 2"
+            " (BPE), 3 (words) and 4 (characters)"
         )
     if any(not token for token, _, _ in file.pieces):
         raise TokenizerError("the model has an empty piece")
@@ -336,8 +336,8 @@ def _check(file: spf.SentencePieceFile, kinds: list[int]) -> None:
     wanted = {byte_token(byte) for byte in range(256)} if file.byte_fallback else set()
     if wrong := sorted(bytes_ ^ wanted):
         raise TokenizerError(
-            f"byte_fallback is {str(file.byte_fallback).lower()}, and the byte piece {wrong[0]!r} is "
-            f"{'there' if wrong[0] in bytes_ else 'missing'}"
+            f"byte_fallback is {str(file.byte_fallback).lower()}, and the byte piece"
+            f" {wrong[0]!r} is {'there' if wrong[0] in bytes_ else 'missing'}"
         )
 
 

@@ -144,8 +144,8 @@ def load(path: str | Path) -> SentencePieceFile:
             elif number == 5:
                 if _message(value, "the denormaliser").get(2):
                     raise TokenizerError(
-                        "the model has a table that rewrites what was decoded (denormalizer_spec), "
-                        "which is not known here"
+                        "the model has a table that rewrites what was decoded"
+                        " (denormalizer_spec), which is not known here"
                     )
             elif number != SELF_TEST:
                 raise TokenizerError(
@@ -259,7 +259,8 @@ def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
                 )
             if length > len(data) - place:
                 raise ValueError(
-                    f"byte {place} announces {length} bytes, but only {len(data) - place} follow"
+                    f"byte {place} announces {length} bytes, but only"
+                    f" {len(data) - place} follow"
                 )
             value, place = data[place : place + length], place + length
         yield number, value

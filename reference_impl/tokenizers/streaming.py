@@ -61,8 +61,9 @@ def check_streams(pattern: object) -> None:
         for known in (BERT, CL100K, GPT2, GPT2_SINGLE_DIGITS, WORDS_AND_SIGNS)
     ):
         raise TokenizerError(
-            "a text in chunks can be cut by the expressions of GPT-2, SmolLM2, GPT-4 and BERT; this "
-            "tokenizer finds its words otherwise and needs the whole text"
+            "a text in chunks can be cut by the expressions of GPT-2, SmolLM2, GPT-4"
+            " and BERT; this tokenizer finds its words otherwise and needs the whole"
+            " text"
         )
 
 

@@ -79,8 +79,8 @@ class Part:
             )
         if int in kinds and type(value) is int and not 0 <= value < WHOLE:
             raise TokenizerError(
-                f"{field!r} of {self.name} is {shown(value)}; a whole number from 0 to {WHOLE - 1} is "
-                "expected"
+                f"{field!r} of {self.name} is {shown(value)}; a whole number from 0 to"
+                f" {WHOLE - 1} is expected"
             )
         return value
 

@@ -152,8 +152,9 @@ class Replace:
         for start, end in spans(self.pattern, text):
             if end == 0 and self.content:
                 raise TokenizerError(
-                    f"the normaliser Replace puts {self.content!r} before the first character of a text, "
-                    "where `tokenizers` has no offsets for it: use Prepend"
+                    f"the normaliser Replace puts {self.content!r} before the first"
+                    " character of a text, where `tokenizers` has no offsets for it:"
+                    " use Prepend"
                 )
             parts += [text[done:start], self.content]
             origins += [*range(done, start), *[max(0, end - 1)] * len(self.content)]
@@ -187,7 +188,8 @@ class Prepend:
     def __init__(self, content: str):
         if not content:
             raise TokenizerError(
-                "the normaliser Prepend puts nothing before a text: leave it out of the file"
+                "the normaliser Prepend puts nothing before a text: leave it out of the"
+                " file"
             )
         self.content = content
 

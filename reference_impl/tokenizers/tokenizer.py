@@ -156,15 +156,18 @@ class Tokenizer:
         added = self.template.num_added(second is not None) if add_specials else 0
         if (room := max_length - added) < 0:
             raise TokenizerError(
-                f"max_length is {max_length}, but the template alone adds {added} special tokens"
+                f"max_length is {max_length}, but the template alone adds {added}"
+                " special tokens"
             )
         keep = enc.kept_lengths(
             len(first), None if second is None else len(second), room, truncation
         )
         windows = [
-            enc.windows(len(text), size, stride, side)
-            if text is not None and size < len(text)
-            else [(0, size)]
+            (
+                enc.windows(len(text), size, stride, side)
+                if text is not None and size < len(text)
+                else [(0, size)]
+            )
             for text, size in zip((first, second), keep)
         ]
         cut_both = all(len(ranges) > 1 for ranges in windows)
@@ -233,8 +236,9 @@ class Tokenizer:
         )
         if not plain or not isinstance(self.normalizer, Normalizer):
             raise TokenizerError(
-                "a text in chunks can be encoded where characters are normalised one by one and added "
-                "tokens have no flags; this tokenizer needs the whole text"
+                "a text in chunks can be encoded where characters are normalised one by"
+                " one and added tokens have no flags; this tokenizer needs the whole"
+                " text"
             )
         check_streams(self.pattern)
         return self._stream(chunks, specials_in_text)
@@ -266,8 +270,8 @@ class Tokenizer:
     def _pad_id(self) -> int:
         if self.pad_token is None:
             raise TokenizerError(
-                "this tokenizer has no padding token, so a batch can't be padded; name one of the "
-                "vocabulary as pad_token"
+                "this tokenizer has no padding token, so a batch can't be padded; name"
+                " one of the vocabulary as pad_token"
             )
         return self.vocabulary.id(self.pad_token)
 
@@ -359,9 +363,11 @@ class Tokenizer:
             found = (
                 [piece.id for piece in pieces],
                 [
-                    self.vocabulary.tokens[piece.id]
-                    if piece.id != self._id_shown_as_text
-                    else word[piece.start : piece.end]
+                    (
+                        self.vocabulary.tokens[piece.id]
+                        if piece.id != self._id_shown_as_text
+                        else word[piece.start : piece.end]
+                    )
                     for piece in pieces
                 ],
                 [(piece.start, piece.end - 1) for piece in pieces],

@@ -63,8 +63,8 @@ def _parsed(written: bytes) -> Any:
         half := regex.search("[\ud800-\udfff]", json.dumps(data, ensure_ascii=False))
     ):
         raise TokenizerError(
-            f"a text in it has {half.group()!r}, half of a surrogate pair, which is no character: write the "
-            "character itself"
+            f"a text in it has {half.group()!r}, half of a surrogate pair, which is no"
+            " character: write the character itself"
         )
     return data
 
@@ -80,7 +80,8 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(data) != len(pairs):
         names = [name for name, _ in pairs]
         raise TokenizerError(
-            f"{next(name for name in names if names.count(name) > 1)!r} stands twice in one object"
+            f"{next(name for name in names if names.count(name) > 1)!r} stands twice in"
+            " one object"
         )
     return data
 
@@ -156,7 +157,8 @@ def _same(data: Any, known: Any) -> bool:
 def _added(data: Any) -> tuple[int, AddedToken]:
     with Part(
         data,
-        f"the added token {shown(data.get('content') if isinstance(data, dict) else data)}",
+        "the added token"
+        f" {shown(data.get('content') if isinstance(data, dict) else data)}",
     ) as part:
         flags = {
             flag: part.take(flag, bool)
@@ -179,31 +181,33 @@ def _tokens(model: dict, added: list[tuple[int, AddedToken]]) -> list[str]:
             )
         ]:
             raise TokenizerError(
-                f"the vocabulary holds {shown(wrong[0])}; a token and its score are expected"
+                f"the vocabulary holds {shown(wrong[0])}; a token and its score are"
+                " expected"
             )
         tokens = [token for token, _ in vocab]
     elif isinstance(vocab, dict) and all(type(id) is int for id in vocab.values()):
         tokens = Vocabulary(vocab).tokens
     else:
         raise TokenizerError(
-            f"'vocab' of the model is {shown(vocab)}; an object from token to whole number, or a "
-            "list of tokens with scores, is expected"
+            f"'vocab' of the model is {shown(vocab)}; an object from token to whole"
+            " number, or a list of tokens with scores, is expected"
         )
     id_of = {token: id for id, token in enumerate(tokens)}
     if wrong := [
         (id, token.content) for id, token in added if id_of.get(token.content, id) != id
     ]:
         raise TokenizerError(
-            f"the added token {wrong[0][1]!r} has the id {wrong[0][0]}, and in the model's vocabulary "
-            f"{id_of[wrong[0][1]]}"
+            f"the added token {wrong[0][1]!r} has the id {wrong[0][0]}, and in the"
+            f" model's vocabulary {id_of[wrong[0][1]]}"
         )
     new = sorted(
         {(id, token.content) for id, token in added if token.content not in id_of}
     )
     if [id for id, _ in new] != list(range(len(tokens), len(tokens) + len(new))):
         raise TokenizerError(
-            f"the added tokens have the ids {shown([id for id, _ in new])}; after a vocabulary of "
-            f"{len(tokens)} tokens they must begin at {len(tokens)} and have no holes"
+            f"the added tokens have the ids {shown([id for id, _ in new])}; after a"
+            f" vocabulary of {len(tokens)} tokens they must begin at {len(tokens)} and"
+            " have no holes"
         )
     if len({token.content for _, token in added}) != len(added):
         raise TokenizerError("an added token stands twice in the file")
@@ -293,8 +297,8 @@ def _bpe(part: Part, steps: list, pattern: regex.Pattern | None) -> Model:
         return ByteLevelBPE(vocabulary, merges, pattern, ignore)
     if (prefix or suffix) and fallback:
         raise TokenizerError(
-            f"{part.name} has byte_fallback and marks inside or at the end of words, which is not "
-            "known here"
+            f"{part.name} has byte_fallback and marks inside or at the end of words,"
+            " which is not known here"
         )
     known = unknown is not None and unknown in vocabulary
     return FileBPE(
@@ -334,7 +338,8 @@ def _post_processor(
             part.take("type")
             if with_template:
                 raise TokenizerError(
-                    f"the post_processor {type_} stands after a template, which is not known here"
+                    f"the post_processor {type_} stands after a template, which is not"
+                    " known here"
                 )
             if type_ in ("ByteLevel", "RobertaProcessing"):
                 own, adds = (
@@ -344,7 +349,8 @@ def _post_processor(
                 part.take("use_regex", bool, default=True)  # the pre-tokenizer's
                 if own and trim:
                     raise TokenizerError(
-                        "the post_processor trims offsets twice, which is not known here"
+                        "the post_processor trims offsets twice, which is not known"
+                        " here"
                     )
                 trim, adds_space = trim or own, adds if own else adds_space
             if type_ == "ByteLevel":
@@ -386,8 +392,8 @@ def _processors(data: Any) -> list[tuple[str, Any]]:
     type_ = data.get("type") if isinstance(data, dict) else None
     if type_ not in PROCESSORS:
         raise TokenizerError(
-            f"the post_processor is {shown(data)}, and its type is not known here; known are "
-            f"{', '.join(PROCESSORS)}"
+            f"the post_processor is {shown(data)}, and its type is not known here;"
+            f" known are {', '.join(PROCESSORS)}"
         )
     if type_ != "Sequence":
         return [(type_, data)]
@@ -405,7 +411,8 @@ def _named(part: Part, field: str, vocabulary: Vocabulary) -> str:
     named = part.take(field, list)
     if list(map(type, named)) != [str, int]:
         raise TokenizerError(
-            f"{field!r} of {part.name} is {shown(named)}; a token and its id are expected"
+            f"{field!r} of {part.name} is {shown(named)}; a token and its id are"
+            " expected"
         )
     return _checked(named[0], named[1], part, vocabulary)
 
@@ -413,8 +420,8 @@ def _named(part: Part, field: str, vocabulary: Vocabulary) -> str:
 def _checked(token: str, id: int, part: Part, vocabulary: Vocabulary) -> str:
     if token in ("A", "B"):
         raise TokenizerError(
-            f"{part.name} adds the token {token!r}, and templates here call their texts A and B: give the "
-            "special token another name"
+            f"{part.name} adds the token {token!r}, and templates here call their texts"
+            " A and B: give the special token another name"
         )
     if vocabulary.id_of.get(token) != id:
         raise TokenizerError(
@@ -435,14 +442,16 @@ def _template(part: Part, vocabulary: Vocabulary) -> Template:
         )
         if kind not in ("Sequence", "SpecialToken"):
             raise TokenizerError(
-                f"{form!r} of {part.name} holds {shown(data)}; a Sequence or SpecialToken is expected"
+                f"{form!r} of {part.name} holds {shown(data)}; a Sequence or"
+                " SpecialToken is expected"
             )
         with Part(data[kind], f"the {kind} in {form!r} of {part.name}") as one:
             name, type_id = one.take("id", str), one.take("type_id", int)
         if kind == "Sequence":
             if name not in ("A", "B"):
                 raise TokenizerError(
-                    f"{form!r} of {part.name} names the text {name!r}; A or B is expected"
+                    f"{form!r} of {part.name} names the text {name!r}; A or B is"
+                    " expected"
                 )
             return name, type_id
         if name not in named:
@@ -459,8 +468,8 @@ def _template(part: Part, vocabulary: Vocabulary) -> Template:
             or type(tokens[0]) is not str
         ):
             raise TokenizerError(
-                f"the special token {name!r} of {part.name} stands for {shown(tokens)} with the ids "
-                f"{shown(ids)}; one token is expected"
+                f"the special token {name!r} of {part.name} stands for {shown(tokens)}"
+                f" with the ids {shown(ids)}; one token is expected"
             )
         return _checked(tokens[0], ids[0], part, vocabulary), type_id
 
@@ -471,7 +480,8 @@ def _template(part: Part, vocabulary: Vocabulary) -> Template:
     for form, items, texts in (("single", single, ["A"]), ("pair", pair, ["A", "B"])):
         if sorted(name for name, _ in items if name in ("A", "B")) != texts:
             raise TokenizerError(
-                f"{form!r} of {part.name} must have each of {', '.join(texts)} once and no other text"
+                f"{form!r} of {part.name} must have each of {', '.join(texts)} once and"
+                " no other text"
             )
     return Template(tuple(single), tuple(pair))
 
@@ -489,9 +499,11 @@ def _use(truncation: dict | None, padding: dict | None, vocabulary: Vocabulary) 
                 "max_length": part.take("max_length", int),
                 "stride": part.take("stride", int),
                 "truncation": names[part.only("strategy", *names)],
-                "side": part.only(
-                    "direction", *map(str.capitalize, SIDES), default="Right"
-                ).lower(),
+                "side": (
+                    part.only(
+                        "direction", *map(str.capitalize, SIDES), default="Right"
+                    ).lower()
+                ),
             }
     if padding is not None:
         with Part(padding, "the padding") as part:
@@ -504,13 +516,15 @@ def _use(truncation: dict | None, padding: dict | None, vocabulary: Vocabulary) 
                 "pad_id": part.take("pad_id", int),
                 "pad_type_id": part.take("pad_type_id", int),
                 "length": None if strategy == "BatchLongest" else strategy,
-                "multiple_of": part.take("pad_to_multiple_of", int, NULL, default=None)
-                or 1,
+                "multiple_of": (
+                    part.take("pad_to_multiple_of", int, NULL, default=None) or 1
+                ),
                 "side": part.only("direction", *map(str.capitalize, SIDES)).lower(),
             }
             if vocabulary.id_of.get(fill["pad_token"]) != fill["pad_id"]:
                 raise TokenizerError(
-                    f"the padding is {fill['pad_token']!r} with the id {fill['pad_id']}; in the "
-                    f"vocabulary it is {vocabulary.id_of.get(fill['pad_token'], 'not there')}"
+                    f"the padding is {fill['pad_token']!r} with the id"
+                    f" {fill['pad_id']}; in the vocabulary it is"
+                    f" {vocabulary.id_of.get(fill['pad_token'], 'not there')}"
                 )
     return Use(cut, fill)

@@ -62,16 +62,19 @@ def save(tokenizer: Tokenizer, path: str | Path) -> None:
         )
     if not isinstance(tokenizer.normalizer, norm.Normalizer):
         raise TokenizerError(
-            f"{path}: the normaliser was read from a file with steps of its own; copy that file"
+            f"{path}: the normaliser was read from a file with steps of its own; copy"
+            " that file"
         )
     steps = tokenizer.normalizer.steps
     if steps != tuple(step for step, _ in STEPS if step in steps):
         raise TokenizerError(
-            f"{path}: only BERT's four steps, in its order, can be written as normalizer"
+            f"{path}: only BERT's four steps, in its order, can be written as"
+            " normalizer"
         )
     if tokenizer.decoder is not None or tokenizer.use != Use():
         raise TokenizerError(
-            f"{path}: the decoder, truncation or padding was read from a file; copy that file"
+            f"{path}: the decoder, truncation or padding was read from a file; copy"
+            " that file"
         )
     flags = {name: step in steps for step, name in STEPS}
     added = [

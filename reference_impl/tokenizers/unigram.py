@@ -96,8 +96,8 @@ class Unigram:
         while end > 0:
             if arrivals[end] is None:
                 raise TokenizerError(
-                    f"{word!r} can't be cut into the {len(self.vocabulary)} pieces of the vocabulary, "
-                    "which has no piece for unknown characters"
+                    f"{word!r} can't be cut into the {len(self.vocabulary)} pieces of"
+                    " the vocabulary, which has no piece for unknown characters"
                 )
             path.append(arrivals[end])
             end = arrivals[end].start

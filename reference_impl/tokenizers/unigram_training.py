@@ -68,8 +68,9 @@ def train_unigram(
     room = vocab_size - len(specials)
     if room < len(characters):
         raise TokenizerError(
-            f"vocab_size is {vocab_size}, but {len(specials)} special tokens, {unknown!r} among them, "
-            f"and {len(characters)} characters need {len(specials) + len(characters)}"
+            f"vocab_size is {vocab_size}, but {len(specials)} special tokens,"
+            f" {unknown!r} among them, and {len(characters)} characters need"
+            f" {len(specials) + len(characters)}"
         )
     substrings = Substrings(words, max_piece_length)
     pieces = seed_pieces(substrings, max_seeds)

@@ -25,7 +25,8 @@ def read_bytes(path: str | Path) -> bytes:
         return Path(path).read_bytes()
     except OSError as error:
         raise TokenizerError(
-            f"{path} can't be read ({error.strerror}): give the path of a tokenizer's file"
+            f"{path} can't be read ({error.strerror}): give the path of a tokenizer's"
+            " file"
         ) from None
 
 
@@ -78,7 +79,8 @@ class Vocabulary:
             return self.id_of[token]
         except KeyError:
             raise TokenizerError(
-                f"the token {token!r} is not among the {len(self)} tokens of the vocabulary"
+                f"the token {token!r} is not among the {len(self)} tokens of the"
+                " vocabulary"
             ) from None
 
     def token(self, id: int) -> str:

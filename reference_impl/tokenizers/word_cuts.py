@@ -60,7 +60,8 @@ class Cut:
     def __init__(self, pattern: Finder, behaviour: str, invert: bool = False):
         if behaviour not in BEHAVIOURS:
             raise TokenizerError(
-                f"the behaviour is {behaviour!r}; it must be one of {', '.join(BEHAVIOURS)}"
+                f"the behaviour is {behaviour!r}; it must be one of"
+                f" {', '.join(BEHAVIOURS)}"
             )
         self.pattern, self.behaviour, self.invert = pattern, behaviour, invert
 

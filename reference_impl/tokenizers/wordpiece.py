@@ -44,8 +44,8 @@ class WordPiece:
     ):
         if unknown not in vocabulary:
             raise TokenizerError(
-                f"WordPiece needs a token for unknown words; {unknown!r} is not among the "
-                f"{len(vocabulary)} tokens of the vocabulary"
+                f"WordPiece needs a token for unknown words; {unknown!r} is not among"
+                f" the {len(vocabulary)} tokens of the vocabulary"
             )
         self.vocabulary, self.unknown_id = vocabulary, vocabulary.id(unknown)
         self.unknown, self.prefix, self.max_characters = unknown, prefix, max_characters

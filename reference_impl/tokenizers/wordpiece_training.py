@@ -68,8 +68,9 @@ def train_wordpiece(
     tokens = list(dict.fromkeys([*specials, *characters, *inside]))
     if vocab_size < len(tokens):
         raise TokenizerError(
-            f"vocab_size is {vocab_size}, but {len(specials)} special tokens, {len(characters)} "
-            f"characters and {len(inside)} characters with {CONTINUES} need {len(tokens)}"
+            f"vocab_size is {vocab_size}, but {len(specials)} special tokens,"
+            f" {len(characters)} characters and {len(inside)} characters with"
+            f" {CONTINUES} need {len(tokens)}"
         )
     if score == "frequency":
         learn_merges(words, tokens, vocab_size, join, min_count)

@@ -166,8 +166,9 @@ class Checkpoints:
             self._refuse_others(path, rest)
             if rest["step"] > self.num_steps:
                 raise CheckpointError(
-                    f"{path} is {rest['step']} steps on, past the {self.num_steps} that are asked for: ask "
-                    "for as many or more, or train in another folder"
+                    f"{path} is {rest['step']} steps on, past the {self.num_steps} that"
+                    " are asked for: ask for as many or more, or train in another"
+                    " folder"
                 )
             for name, tensor in model_tensors(self.model).items():
                 tensor.data.copy_(
@@ -193,8 +194,8 @@ class Checkpoints:
                     f"{ours[what].get(name, 'missing')} in this model: {remedy}"
                 )
             raise CheckpointError(
-                f"{path} is of {theirs['class']} with {theirs['config']}, this model is "
-                f"{ours['class']} with {ours['config']}: {remedy}"
+                f"{path} is of {theirs['class']} with {theirs['config']}, this model is"
+                f" {ours['class']} with {ours['config']}: {remedy}"
             )
         ours, theirs = self.is_of["training"], rest["training"]
         changed = [
@@ -233,7 +234,8 @@ class Checkpoints:
             kind, name = key.split("/", 1)
             if name not in named:
                 raise CheckpointError(
-                    f"the checkpoint trained {name!r}, which is frozen now: freeze what was frozen then"
+                    f"the checkpoint trained {name!r}, which is frozen now: freeze what"
+                    " was frozen then"
                 )
             parameter = named[name]
             cut = (

@@ -72,8 +72,8 @@ class Processes:
         """
         if accumulation % self.size:
             raise ValueError(
-                f"accumulation {accumulation} is not a multiple of {self.size} processes: "
-                "a step's micro-batches are shared out evenly"
+                f"accumulation {accumulation} is not a multiple of {self.size}"
+                " processes: a step's micro-batches are shared out evenly"
             )
         return list(
             range(step * accumulation + self.rank, (step + 1) * accumulation, self.size)

@@ -63,7 +63,8 @@ class Table:
             writer.writerow(row)
         elif self.rows[0].keys() != row.keys():
             raise ValueError(
-                f"{self.path} has columns {', '.join(self.rows[0])} but the row has {', '.join(row)}"
+                f"{self.path} has columns {', '.join(self.rows[0])} but the row has"
+                f" {', '.join(row)}"
             )
         self.rows.append(row)
         writer.writerow(row.values())

@@ -101,7 +101,8 @@ class TrainingConfig(Settings):
             or not all(map(rate.holds, self.betas))
         ):
             raise ModelInputError(
-                f"betas is {self.betas!r}: give a pair of numbers from 0 up to, but not including, 1"
+                f"betas is {self.betas!r}: give a pair of numbers from 0 up to, but not"
+                " including, 1"
             )
         if self.autocast not in (None, torch.bfloat16):
             raise ModelInputError(
@@ -109,13 +110,13 @@ class TrainingConfig(Settings):
             )
         if self.min_learning_rate > self.learning_rate:
             raise ModelInputError(
-                f"min_learning_rate is {self.min_learning_rate} but learning_rate {self.learning_rate}: a "
-                "schedule comes down, to less than its peak"
+                f"min_learning_rate is {self.min_learning_rate} but learning_rate"
+                f" {self.learning_rate}: a schedule comes down, to less than its peak"
             )
         if self.warmup_steps > self.num_steps:
             raise ModelInputError(
-                f"warmup_steps is {self.warmup_steps} but num_steps {self.num_steps}: the rate would not "
-                "reach its peak"
+                f"warmup_steps is {self.warmup_steps} but num_steps {self.num_steps}:"
+                " the rate would not reach its peak"
             )
 
     def is_due(self, every: int | None, step: int) -> bool:
@@ -140,7 +141,8 @@ class TrainingResult:
         rows = [row for row in self.history if name in row]
         if not rows:
             raise ValueError(
-                f"no row has {name!r}: rows have {', '.join({n: None for r in self.history for n in r})}"
+                f"no row has {name!r}: rows have"
+                f" {', '.join({n: None for r in self.history for n in r})}"
             )
         return (max if highest else min)(rows, key=lambda row: row[name])
 

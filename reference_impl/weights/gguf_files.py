@@ -133,7 +133,8 @@ class _Header:
     def take(self, size: int, what: str) -> bytes:
         if size > self.left:
             raise self.wrong(
-                f"{what} takes {size:,} bytes at byte {self.at:,}, and {self.left:,} are left"
+                f"{what} takes {size:,} bytes at byte {self.at:,}, and {self.left:,}"
+                " are left"
             )
         content = self._stream.read(size)
         if len(content) != size:
@@ -152,7 +153,8 @@ class _Header:
         """
         if length * 8 > self.left:
             raise self.wrong(
-                f"{what} is said to hold {length:,} texts, and {self.left:,} bytes are left"
+                f"{what} is said to hold {length:,} texts, and {self.left:,} bytes are"
+                " left"
             )
         found, left, read = [], self.left, self._stream.read
         try:
@@ -161,7 +163,8 @@ class _Header:
                 left -= 8 + size
                 if left < 0:
                     raise self.wrong(
-                        f"a text of {what} is said to have {size:,} bytes, and {left + size:,} are left"
+                        f"a text of {what} is said to have {size:,} bytes, and"
+                        f" {left + size:,} are left"
                     )
                 found.append(read(size).decode("utf-8"))
         except UnicodeDecodeError as error:
@@ -215,7 +218,8 @@ def _read_tables(
     )
     if num_values * SMALLEST_VALUE + num_tensors * SMALLEST_TENSOR > header.left:
         raise header.wrong(
-            f"{num_values:,} values and {num_tensors:,} tensors don't fit into {header.left:,} bytes"
+            f"{num_values:,} values and {num_tensors:,} tensors don't fit into"
+            f" {header.left:,} bytes"
         )
     metadata: dict[str, Any] = {}
     for _ in range(num_values):
@@ -262,20 +266,21 @@ def _places(
                 f"{one.name} ({number})" for number, one in BLOCK_TYPES.items()
             )
             raise WeightsError(
-                f"{header.path} holds {name!r} in the type {type_}; read here are {known}"
+                f"{header.path} holds {name!r} in the type {type_}; read here are"
+                f" {known}"
             )
         block_type = BLOCK_TYPES[type_]
         if 0 in sizes or sizes[0] % block_type.numbers:
             raise header.wrong(
-                f"rows of {name!r} have {sizes[0]:,} numbers: {block_type.name} has blocks of "
-                f"{block_type.numbers}"
+                f"rows of {name!r} have {sizes[0]:,} numbers: {block_type.name} has"
+                f" blocks of {block_type.numbers}"
             )
         place = Place(sizes[::-1], block_type, begin + offset)
         if offset % alignment or place.end > header.size:
             raise header.wrong(
-                f"{name!r} of shape {place.shape} is said to lie from byte {place.start:,} to "
-                f"{place.end:,}; the file has {header.size:,}, and tensors begin at multiples of "
-                f"{alignment}"
+                f"{name!r} of shape {place.shape} is said to lie from byte"
+                f" {place.start:,} to {place.end:,}; the file has {header.size:,}, and"
+                f" tensors begin at multiples of {alignment}"
             )
         places[name] = place
     in_order = sorted(places.items(), key=lambda item: item[1].start)

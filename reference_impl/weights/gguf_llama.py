@@ -71,7 +71,8 @@ def published_config(file: GGUFFile) -> dict[str, Any]:
         )
     if (scaling := table.get("llama.rope.scaling.type", "none")) != "none":
         raise WeightsError(
-            f"{file.path} scales rotary positions by {scaling!r}, and only 'none' is read"
+            f"{file.path} scales rotary positions by {scaling!r}, and only 'none' is"
+            " read"
         )
     for name in ("token_embd.weight", "output_norm.weight"):
         if name not in file.places:
@@ -151,8 +152,9 @@ def from_gguf(
     published = published_config(file)
     if FREQUENCIES in file.places and bool((file.tensor(FREQUENCIES) != 1).any()):
         raise WeightsError(
-            f"{file.path} rescales rotary positions by {FREQUENCIES}, as LLaMA 3.1 does: only unscaled "
-            "ones are read from GGUF; give the model's safetensors"
+            f"{file.path} rescales rotary positions by {FREQUENCIES}, as LLaMA 3.1"
+            " does: only unscaled ones are read from GGUF; give the model's"
+            " safetensors"
         )
     shapes = {
         theirs: torch.empty(place.shape, device="meta")

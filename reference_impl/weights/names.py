@@ -151,8 +151,8 @@ class Names:
             if re.fullmatch(_pattern(pattern), name):
                 if not tensor.is_meta and not is_it(tensor, config):
                     raise WeightsError(
-                        f"{name!r} is a table that this model computes, and the checkpoint has another one: "
-                        "it was made for another model"
+                        f"{name!r} is a table that this model computes, and the"
+                        " checkpoint has another one: it was made for another model"
                     )
                 return True
         return False
@@ -197,8 +197,8 @@ class Files:
             )
             if wrapped and short == name and not name.startswith(self.leave):
                 raise WeightsError(
-                    f"{name!r} is neither a part of {self.inside!r} nor of a head that is known to be left: "
-                    "is the checkpoint of another architecture?"
+                    f"{name!r} is neither a part of {self.inside!r} nor of a head that"
+                    " is known to be left: is the checkpoint of another architecture?"
                 )
             if not short.startswith(self.leave):
                 found[short] = tensor
@@ -234,7 +234,8 @@ def _translate(name: str, entries: Iterable[tuple[str, str]]) -> tuple[str, str]
             best = source, _fill(target, numbers) + rest
     if best is None:
         raise WeightsError(
-            f"{name!r} is no parameter of this model: is the checkpoint of another architecture?"
+            f"{name!r} is no parameter of this model: is the checkpoint of another"
+            " architecture?"
         )
     return best
 

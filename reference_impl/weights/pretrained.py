@@ -105,12 +105,13 @@ def config_from(config_class: type, published: Mapping) -> object:
         limit = MAX_LAYERS if name.endswith("layers") else 2**31
         if isinstance(value, int) and value >= limit:
             raise WeightsError(
-                f"config.json sets {name} to {value!r}: {config_class.__name__} expects int, below {limit:,}"
+                f"config.json sets {name} to {value!r}: {config_class.__name__} expects"
+                f" int, below {limit:,}"
             )
         if not is_of(value, annotations[name]):
             raise WeightsError(
-                f"config.json sets {name} to {value!r}: {config_class.__name__} expects "
-                f"{described(annotations[name])}"
+                f"config.json sets {name} to {value!r}: {config_class.__name__} expects"
+                f" {described(annotations[name])}"
             )
     try:
         return config_class(**given)
@@ -205,15 +206,17 @@ def _matched(model: nn.Module, weights: Mapping[str, Tensor]) -> list[Place]:
         first = taken.setdefault(id(wanted[place.ours]), place)
         if first is not place and not _equal(first.tensor, place.tensor):
             raise WeightsError(
-                f"{first.theirs!r} and {place.theirs!r} differ in the checkpoint, and are one parameter of "
-                f"this {type(model).__name__}, {place.ours!r}: one of the two would be lost"
+                f"{first.theirs!r} and {place.theirs!r} differ in the checkpoint, and"
+                f" are one parameter of this {type(model).__name__}, {place.ours!r}:"
+                " one of the two would be lost"
             )
     if missing := [
         name for name, parameter in wanted.items() if id(parameter) not in taken
     ]:
         raise WeightsError(
-            f"the checkpoint lacks {missing[0]!r} and {len(missing) - 1} more of this "
-            f"{type(model).__name__}: is it of another architecture, or without this head?"
+            f"the checkpoint lacks {missing[0]!r} and {len(missing) - 1} more of this"
+            f" {type(model).__name__}: is it of another architecture, or without this"
+            " head?"
         )
     return list(taken.values())
 
@@ -234,13 +237,13 @@ def _equal(one: Tensor, other: Tensor) -> bool:
 def _check_fits(place: Place, wanted: Mapping[str, Tensor], model: str) -> None:
     if place.ours not in wanted:
         raise WeightsError(
-            f"the checkpoint has {place.ours!r}, there {place.theirs!r}, which this {model} lacks: do its "
-            "config.json and its weights belong together?"
+            f"the checkpoint has {place.ours!r}, there {place.theirs!r}, which this"
+            f" {model} lacks: do its config.json and its weights belong together?"
         )
     if place.tensor.dtype not in DTYPES:
         raise WeightsError(
-            f"{place.theirs!r} holds {place.tensor.dtype}: is the checkpoint quantised? Numbers of "
-            f"{', '.join(map(str, DTYPES))} can be read"
+            f"{place.theirs!r} holds {place.tensor.dtype}: is the checkpoint quantised?"
+            f" Numbers of {', '.join(map(str, DTYPES))} can be read"
         )
     if place.tensor.shape != wanted[place.ours].shape:
         raise WeightsError(

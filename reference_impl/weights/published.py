@@ -91,15 +91,16 @@ class Published:
             if isinstance(error, WeightsError):
                 raise
             raise WeightsError(
-                f"config.json is not one of a {self.model_type} that is understood: {error!r}"
+                f"config.json is not one of a {self.model_type} that is understood:"
+                f" {error!r}"
             ) from error
         check_only(self.only, flat, config)
         known = {"model_type", *self.settings.values(), *self.only, *self.free, *FREE}
         if unknown := sorted(key for key in flat if key not in known):
             raise WeightsError(
-                f"config.json sets {unknown[0]} to {flat[unknown[0]]!r}, which is not known here of a "
-                f"{self.model_type}: it might change every number. If you know that it doesn't, take it "
-                "out of the file"
+                f"config.json sets {unknown[0]} to {flat[unknown[0]]!r}, which is not"
+                f" known here of a {self.model_type}: it might change every number. If"
+                " you know that it doesn't, take it out of the file"
             )
         return {
             ours: flat[theirs]

@@ -55,8 +55,9 @@ def read_file(path: Path) -> dict[str, Tensor]:
         if not zipfile.is_zipfile(path):
             with path.open("rb"):
                 raise WeightsError(
-                    f"{path} is damaged, or from before PyTorch 1.6: a zip archive is expected. If you "
-                    "trust an old one, load it with torch.load(weights_only=True) and save it again"
+                    f"{path} is damaged, or from before PyTorch 1.6: a zip archive is"
+                    " expected. If you trust an old one, load it with"
+                    " torch.load(weights_only=True) and save it again"
                 )
         _check_archive(path)
         weights = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
@@ -87,15 +88,16 @@ def _check_archive(path: Path) -> None:
             or sum(p.file_size for p in parts) > size
         ):
             raise WeightsError(
-                f"{path} is a compressed zip archive: PyTorch writes its parts as they are, and a "
-                "compressed one can fill the memory"
+                f"{path} is a compressed zip archive: PyTorch writes its parts as they"
+                " are, and a compressed one can fill the memory"
             )
         # torch takes a part's name in capitals for the same name, and of two parts of
         # one name its own choice.
         pickles = [part for part in parts if part.filename.lower().endswith(".pkl")]
         if len(pickles) != 1 or not pickles[0].filename.endswith("/data.pkl"):
             raise WeightsError(
-                f"{path} holds the pickles {[p.filename for p in pickles]}: one data.pkl is expected"
+                f"{path} holds the pickles {[p.filename for p in pickles]}: one"
+                " data.pkl is expected"
             )
         program = archive.read(pickles[0])
     for instruction, argument, _ in pickletools.genops(program):
@@ -113,28 +115,31 @@ def _check_archive(path: Path) -> None:
                 else f"something by {instruction.name}"
             )
             raise WeightsError(
-                f"{path} asks to call {named}, which no tensor needs. It was not called: this file is "
-                "malicious, or holds more than a dictionary of tensors"
+                f"{path} asks to call {named}, which no tensor needs. It was not"
+                " called: this file is malicious, or holds more than a dictionary of"
+                " tensors"
             )
 
 
 def _check_tensors(path: Path, weights: object) -> None:
     if not isinstance(weights, dict):
         raise WeightsError(
-            f"{path} holds a {type(weights).__name__}: a dictionary of tensors is expected"
+            f"{path} holds a {type(weights).__name__}: a dictionary of tensors is"
+            " expected"
         )
     size = path.stat().st_size
     for name, tensor in weights.items():
         if not isinstance(name, str) or not isinstance(tensor, Tensor):
             raise WeightsError(
-                f"{path} holds {name!r}, a {type(tensor).__name__}: tensors by name are expected. If it "
-                "is a checkpoint of a training run, save its model's state_dict alone"
+                f"{path} holds {name!r}, a {type(tensor).__name__}: tensors by name are"
+                " expected. If it is a checkpoint of a training run, save its model's"
+                " state_dict alone"
             )
         # A stride of zero lets one number stand for any shape.
         if tensor.nbytes > size:
             raise WeightsError(
-                f"{path} says that {name!r} has shape {tuple(tensor.shape)}: it takes {tensor.nbytes:,} "
-                f"bytes, and the file has {size:,}"
+                f"{path} says that {name!r} has shape {tuple(tensor.shape)}: it takes"
+                f" {tensor.nbytes:,} bytes, and the file has {size:,}"
             )
 
 

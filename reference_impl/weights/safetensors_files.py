@@ -71,7 +71,8 @@ def _check_header(path: Path) -> None:
         length = int.from_bytes(stream.read(8), "little")
         if length > min(path.stat().st_size - 8, MAX_HEADER):
             raise ValueError(
-                f"its header is said to have {length:,} bytes; the file has {path.stat().st_size:,}"
+                f"its header is said to have {length:,} bytes; the file has"
+                f" {path.stat().st_size:,}"
             )
         header = json.loads(stream.read(length), object_pairs_hook=once)
     for name, entry in header.items():

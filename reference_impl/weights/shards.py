@@ -66,7 +66,8 @@ def read_shards(
     for shard in sorted(set(shard_of.values())):
         if Path(shard).name != shard:
             raise WeightsError(
-                f"{index} names the shard {shard!r}: a file beside the index is expected"
+                f"{index} names the shard {shard!r}: a file beside the index is"
+                " expected"
             )
         held = read_file(index.parent / shard)
         if twice := sorted(weights.keys() & held.keys()):
@@ -76,6 +77,7 @@ def read_shards(
         weights.update(held)
     if missing := sorted(shard_of.keys() - weights.keys()):
         raise WeightsError(
-            f"{index} promises {missing[0]!r} in {shard_of[missing[0]]}, which does not hold it"
+            f"{index} promises {missing[0]!r} in {shard_of[missing[0]]}, which does not"
+            " hold it"
         )
     return weights

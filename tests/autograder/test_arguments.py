@@ -113,9 +113,11 @@ def _methods(kind: type) -> Iterator[tuple[str, Callable]]:
 def test_every_argument_of_every_stage_is_of_its_declared_type(exercise):
     names, found = reference(exercise.id[:2]), {}
     wrapped = {
-        name: watched_class(names[name], found)
-        if inspect.isclass(names[name])
-        else watching(names[name], name, found)
+        name: (
+            watched_class(names[name], found)
+            if inspect.isclass(names[name])
+            else watching(names[name], name, found)
+        )
         for name in (exercise.function, *exercise.also)
         if callable(names.get(name))
     }

@@ -20,7 +20,10 @@ from reference_impl.tokenizers.chat import render_chat
 
 TEN = assignment("10")
 OURS = reference("10")
-CHATML = "{% for message in messages %}{{ '<' + message.role + '\\n' + message.content + '>\\n' }}{% endfor %}"
+CHATML = (
+    "{% for message in messages %}{{ '<' + message.role + '\\n' + message.content + '>\\n' }}{%"
+    " endfor %}"
+)
 CHAT = [
     {"role": "system", "content": "be brief"},
     {"role": "user", "content": "which bank?\nthe one"},

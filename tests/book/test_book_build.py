@@ -92,7 +92,10 @@ def test_the_plain_command_writes_the_book_without_a_warning_and_runs_no_page_ag
 def test_a_line_that_a_busy_kernel_sent_in_pieces_is_one_line(course):
     from jupyter_cache import get_cache
 
-    pieces = "import sys, time\nfor piece in ('right of 16:', ' 8', chr(10), 'next'):\n    print(piece, end='', flush=True)\n    time.sleep(0.3)"
+    pieces = (
+        "import sys, time\nfor piece in ('right of 16:', ' 8', chr(10), 'next'):\n    print(piece,"
+        " end='', flush=True)\n    time.sleep(0.3)"
+    )
     root = course(pieces)
     assert book_build.execute_pages(root, 1, quiet) == []
     (kept,) = get_cache(root / "_build" / "executed_pages").list_cache_records()

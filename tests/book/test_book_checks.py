@@ -151,10 +151,15 @@ def test_a_request_from_a_script_or_stylesheet_file_is_named(site):
 
 def test_links_namespaces_and_inert_data_are_no_requests(site):
     folder = site(
-        index='<a href="https://example.invalid">x</a><svg xmlns="http://www.w3.org/2000/svg"></svg>'
-        '<script type="application/json">{"u": "https://example.invalid/x"}</script>',
+        index=(
+            '<a href="https://example.invalid">x</a><svg xmlns="http://www.w3.org/2000/svg"></svg>'
+            '<script type="application/json">{"u": "https://example.invalid/x"}</script>'
+        ),
         **{
-            "a.js": 'const ns = "http://www.w3.org/2000/svg"; const half = "a//b"; // https://example.invalid'
+            "a.js": (
+                'const ns = "http://www.w3.org/2000/svg"; const half = "a//b"; //'
+                " https://example.invalid"
+            )
         },
     )
     assert book_checks.outside_requests(folder) == []
@@ -177,7 +182,10 @@ def test_a_link_that_leads_nowhere_is_named(site, link, word):
 
 def test_sound_links_are_in_order(site):
     folder = site(
-        index='<a href="two.html#here">x</a><a href="#top">x</a><a id="top">x</a><a href="mailto:a@b.invalid">m</a>',
+        index=(
+            '<a href="two.html#here">x</a><a href="#top">x</a><a id="top">x</a><a'
+            ' href="mailto:a@b.invalid">m</a>'
+        ),
         two="<p id='here'>x</p><a href='index.html'>x</a>",
     )
     assert book_checks.broken_links(folder) == []
@@ -198,7 +206,10 @@ SECRET = {"joint = counts / counts.sum(dim=0, keepdim=True)", "ratio = a / b", "
     [
         (
             "index",
-            '<pre><span class="n">joint</span> <span>=</span> counts / counts.sum(dim=0, keepdim=True)</pre>',
+            (
+                '<pre><span class="n">joint</span> <span>=</span> counts / counts.sum(dim=0,'
+                " keepdim=True)</pre>"
+            ),
         ),
         (
             "_sources__page.md",

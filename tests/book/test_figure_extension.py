@@ -21,8 +21,9 @@ def site(tmp_path_factory):
     """A site of two pages: one with two figures, one of them live, and one without any."""
     source = tmp_path_factory.mktemp("source")
     (source / "conf.py").write_text(
-        f"import sys\nsys.path[:0] = [{str(ROOT)!r}, {str(ROOT / 'book' / '_ext')!r}]\nextensions = ['figures']\n"
-        f"html_theme = 'basic'\nhtml_static_path = [{str(ROOT / 'book' / 'assets')!r}]\nhtml_copy_source = False\n"
+        f"import sys\nsys.path[:0] = [{str(ROOT)!r}, {str(ROOT / 'book' / '_ext')!r}]\nextensions ="
+        " ['figures']\nhtml_theme = 'basic'\nhtml_static_path ="
+        f" [{str(ROOT / 'book' / 'assets')!r}]\nhtml_copy_source = False\n"
     )
 
     def raw(name):
@@ -30,7 +31,8 @@ def site(tmp_path_factory):
         return f".. raw:: html\n\n   {html}\n\n"
 
     (source / "index.rst").write_text(
-        f"Figures\n=======\n\n{raw('window-counts')}{raw('word-mixtures')}.. toctree::\n\n   plain\n"
+        f"Figures\n=======\n\n{raw('window-counts')}{raw('word-mixtures')}.. toctree::\n\n  "
+        " plain\n"
     )
     (source / "plain.rst").write_text("Plain\n=====\n\nNo figure.\n")
     done = subprocess.run(

@@ -97,9 +97,10 @@ def page_of(site, stills_root):
             stills_root,
         )
         (folder / "page.html").write_text(
-            '<!doctype html><html lang="en"><meta charset="utf-8"><title>t</title>'
-            '<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">'
-            '<link rel="stylesheet" href="palette.css"><link rel="stylesheet" href="figures/figures.css">'
+            '<!doctype html><html lang="en"><meta charset="utf-8"><title>t</title><meta'
+            ' name="viewport" content="width=device-width"><link rel="icon" href="data:,"><link'
+            ' rel="stylesheet" href="palette.css"><link rel="stylesheet"'
+            ' href="figures/figures.css">'
             + "".join(f'<script defer src="{file}"></script>' for file in scripts)
             + f"<main>{body}</main>"
         )
@@ -130,14 +131,19 @@ def press(page, control, key):
 @pytest.mark.parametrize("name", one_in(4, sorted(KEYS), "focus"))
 def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
     page = show(name)
-    wanted = "button:enabled, input:not([type=radio]):enabled, input:checked:enabled, select, [tabindex='0']"
+    wanted = (
+        "button:enabled, input:not([type=radio]):enabled, input:checked:enabled, select,"
+        " [tabindex='0']"
+    )
     controls = page.locator(".w2s-stage").locator(wanted).count()
     reached = []
     for _ in range(controls + 2):
         page.keyboard.press("Tab")
         reached.append(
-            page.evaluate("""() => { const a = document.activeElement; const shown = a.type === 'radio' ? a.nextElementSibling : a;
-            return a.closest('.w2s-stage') && getComputedStyle(shown).outlineStyle !== 'none' ? [...document.querySelectorAll("*")].indexOf(a) : null; }""")
+            page.evaluate(
+                """() => { const a = document.activeElement; const shown = a.type === 'radio' ? a.nextElementSibling : a;
+            return a.closest('.w2s-stage') && getComputedStyle(shown).outlineStyle !== 'none' ? [...document.querySelectorAll("*")].indexOf(a) : null; }"""
+            )
         )
     assert (
         len({place for place in reached if place is not None}) == controls
@@ -1160,7 +1166,8 @@ def test_a_text_is_priced_in_one_pass_and_goes_on_token_by_token_as_in_torch(sho
         for many in (1, 2, 3):
             page.get_by_role("button", name="Take the likeliest").press("Enter")
             page.wait_for_function(
-                "many => JSON.parse(document.querySelector('.w2s-stage').dataset.written).length === many",
+                "many => JSON.parse(document.querySelector('.w2s-stage').dataset.written).length"
+                " === many",
                 arg=many,
             )
         assert json.loads(stage.get_attribute("data-written")) == [
@@ -1543,7 +1550,8 @@ def test_filters_before_the_temperature_keep_what_they_keep_without_it(show):
     page, (example, _) = show("bent-shares"), DATA["bent-shares"]["examples"]
     kept = [
         page.evaluate(
-            "([logits, knobs]) => w2s.models.lib.shares(logits, knobs).filter((share) => share > 0).length",
+            "([logits, knobs]) => w2s.models.lib.shares(logits, knobs).filter((share) => share >"
+            " 0).length",
             [example["logits"], knobs],
         )
         for knobs in (
@@ -1585,7 +1593,7 @@ def test_two_beams_miss_what_three_find_and_a_model_is_searched_as_in_python(sho
     page.locator("input[value='In the beginning']").check(force=True)
     page.locator(".w2s-stage[data-text='In the beginning'][data-length='3']").wait_for()
     kept = small_model("gpt_kjv")
-    (best, *_) = beam_search(
+    best, *_ = beam_search(
         kept.model, kept.tokenizer.encode("\nIn the beginning"), 3, 3, length_penalty=0.0
     )
     assert stage.get_attribute("data-best") == kept.tokenizer.decode(best.ids)
@@ -1696,7 +1704,8 @@ def test_both_models_write_in_the_page_what_torch_wrote_and_an_update_of_strengt
     page.get_by_label("Temperature").press("End")
     page.get_by_role("button", name="Write 10 times").click()
     page.wait_for_function(
-        "() => Object.keys(JSON.parse(document.querySelector('.w2s-stage').dataset.lengths)).length === 2"
+        "() => Object.keys(JSON.parse(document.querySelector('.w2s-stage').dataset.lengths)).length"
+        " === 2"
     )
     lengths = json.loads(stage.get_attribute("data-lengths"))
     assert all(
@@ -1908,7 +1917,7 @@ def test_two_endings_of_the_readers_own_are_scored_in_the_page_as_torch_scores_t
     page.get_by_label("Ending 2").fill("Let there be a river in the land.")
     page.keyboard.press("Enter")
     page.locator(".w2s-stage .w2s-token", has_text="land").wait_for()
-    ((found),) = readings.endings(
+    (found,) = readings.endings(
         "gpt_kjv", [(first["prompt"], ("Let there be light.", "Let there be a river in the land."))]
     )
     totals = [-sum(one["nats"]) for one in found["endings"]]

@@ -66,7 +66,10 @@ def test_a_kernel_runs_in_its_page_s_folder_with_the_builder_s_environment(
 
 
 def test_a_kernel_draws_into_its_page_as_one_that_starts_cold_does(nursery, tmp_path):
-    draw = "import sys\nprint('matplotlib.pyplot' in sys.modules)\nimport matplotlib.pyplot as plt\nplt.figure()\nprint(plt.get_backend())"
+    draw = (
+        "import sys\nprint('matplotlib.pyplot' in sys.modules)\nimport matplotlib.pyplot as"
+        " plt\nplt.figure()\nprint(plt.get_backend())"
+    )
     assert run(nursery, tmp_path, draw) == ["True\nmodule://matplotlib_inline.backend_inline"]
 
 
@@ -112,7 +115,13 @@ def test_of_a_page_in_a_warm_kernel_it_is_known_what_it_read(nursery, tmp_path, 
 
 
 def test_a_kernel_that_asks_for_it_interprets_triton(nursery, tmp_path):
-    triton = "import os; os.environ['TRITON_INTERPRET'] = '1'\nimport torch, triton, triton.language as tl"
-    kernel = "@triton.jit\ndef total(x, out, N: tl.constexpr):\n    tl.store(out, tl.sum(tl.load(x + tl.arange(0, N)), 0))"
+    triton = (
+        "import os; os.environ['TRITON_INTERPRET'] = '1'\nimport torch, triton, triton.language"
+        " as tl"
+    )
+    kernel = (
+        "@triton.jit\ndef total(x, out, N: tl.constexpr):\n    tl.store(out, tl.sum(tl.load(x +"
+        " tl.arange(0, N)), 0))"
+    )
     call = "x, out = torch.arange(4.0), torch.zeros(1)\ntotal[(1,)](x, out, N=4)\nprint(out.item())"
     assert run(nursery, tmp_path, triton, kernel, call)[2] == "6.0"

@@ -28,10 +28,12 @@ def gallery(browser, tmp_path_factory):
             (ASSETS / file).read_text() for file in ("palette.css", "figures/figures.css")
         )
         (folder / "page.html").write_text(
-            '<!doctype html><html lang="en"><meta charset="utf-8"><title>t</title><meta name="viewport" content="width=device-width">'
-            f'<link rel="icon" href="data:,"><style>{styles} body {{ background: var(--w2s-paper); color: var(--w2s-ink); }}</style>'
-            '<main><h1>Kit</h1><figure class="w2s-figure" data-w2s-figure="kit-gallery"><script type="application/json">{}</script>'
-            "<figcaption>Parts.</figcaption></figure></main>"
+            '<!doctype html><html lang="en"><meta charset="utf-8"><title>t</title><meta'
+            ' name="viewport" content="width=device-width"><link rel="icon"'
+            f' href="data:,"><style>{styles} body {{ background: var(--w2s-paper); color:'
+            ' var(--w2s-ink); }</style><main><h1>Kit</h1><figure class="w2s-figure"'
+            ' data-w2s-figure="kit-gallery"><script'
+            ' type="application/json">{}</script><figcaption>Parts.</figcaption></figure></main>'
             + "".join(f"<script>{path.read_text()}</script>" for path in scripts)
         )
         opened[size] = open_page(
@@ -88,7 +90,8 @@ def test_bars_are_as_long_as_their_shares_and_rows_without_an_item_are_hidden(ga
     assert page.locator(".w2s-bars li:visible").count() == 1
     page.get_by_role("button", name="Step").click()
     lengths = page.locator(".w2s-bars li:visible").evaluate_all(
-        "rows => rows.map(row => row.querySelector('.w2s-bar-fill').offsetWidth / row.querySelector('.w2s-bar-track').offsetWidth)"
+        "rows => rows.map(row => row.querySelector('.w2s-bar-fill').offsetWidth /"
+        " row.querySelector('.w2s-bar-track').offsetWidth)"
     )
     assert lengths == pytest.approx([0.2, 0.3], abs=0.01)
     assert page.locator(".w2s-bar-value:visible").all_text_contents() == ["0.20", "0.30 nats"]

@@ -368,9 +368,11 @@ def test_a_trained_model_goes_on_from_scripture_as_torch_does(page, name):
         6, config["vocab_size"], longest=min(40, config.get("max_position_embeddings", 40))
     )
     expected = [
-        trained.model(torch.tensor([ids]))[0, -1].log_softmax(-1)
-        if trained.card["kind"] != "ngram"
-        else torch.from_numpy(trained.model.distribution(ids)).log().float()
+        (
+            trained.model(torch.tensor([ids]))[0, -1].log_softmax(-1)
+            if trained.card["kind"] != "ngram"
+            else torch.from_numpy(trained.model.distribution(ids)).log().float()
+        )
         for ids in inputs
     ]
     answers = ask(page, name, "next", [[ids] for ids in inputs])
@@ -604,10 +606,10 @@ def test_a_text_that_is_too_long_and_a_model_that_is_not_there_are_named(page):
 
 def test_without_a_worker_the_model_answers_in_the_page(browser, page):
     other = open_page(browser, page.url)
-    thread, answer = (
-        other.evaluate("""async () => { window.Worker = function () { throw new DOMException("no"); };
+    thread, answer = other.evaluate(
+        """async () => { window.Worker = function () { throw new DOMException("no"); };
         const model = await w2s.models.open("gpt2"); const { data } = await model.call("next", [1, 2, 3]);
-        return [model.thread, Array.from(data)]; }""")
+        return [model.thread, Array.from(data)]; }"""
     )
     other.context.close()
     assert thread == "page"

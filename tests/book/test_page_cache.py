@@ -61,7 +61,10 @@ def times(root, *names):
 
 def noted(root, code):
     """The lines that watching a process which runs `code` in `root` gives."""
-    program = f"from course.book.trace import watch; watch('notes', {str(root)!r}); import sys; sys.path.insert(0, '.')\n{code}"
+    program = (
+        f"from course.book.trace import watch; watch('notes', {str(root)!r}); import sys;"
+        f" sys.path.insert(0, '.')\n{code}"
+    )
     subprocess.run(
         [sys.executable, "-B", "-c", program],
         cwd=root,

@@ -26,7 +26,10 @@ MYST = re.compile(
     r"^\s*(`{3,}|:{3,})\{|^\([\w-]+\)=$|^\s*%\s|(?<!`)\{[a-z][\w:-]*\}`|\]\([^)]*\.md[)#]|^:{3,}",
     re.M,
 )
-HEAD = "---\njupytext:\n  formats: md:myst\n  text_representation: {extension: .md, format_name: myst}\nkernelspec: {name: python3, display_name: Python 3}\n---\n"
+HEAD = (
+    "---\njupytext:\n  formats: md:myst\n  text_representation: {extension: .md, format_name:"
+    " myst}\nkernelspec: {name: python3, display_name: Python 3}\n---\n"
+)
 
 
 @pytest.fixture
@@ -44,9 +47,10 @@ def page(tmp_path):
         (tmp_path / "page.md").write_text(f"{HEAD}\n{text}\n")
         notebook = to_notebook(tmp_path / "page.md", tmp_path)
         nbformat.validate(notebook)
-        return "\n\n".join(
-            cell.source for cell in notebook.cells[1:] if cell.cell_type == "markdown"
-        ), notebook
+        return (
+            "\n\n".join(cell.source for cell in notebook.cells[1:] if cell.cell_type == "markdown"),
+            notebook,
+        )
 
     return write
 
@@ -101,7 +105,10 @@ def test_a_page_becomes_a_valid_notebook_of_plain_markdown(path):
         ),
         (
             "```{predict} pairs\n:choose: up | down\nWhich way?\n```",
-            "> **Predict, before you run the next cell**\n>\n> Which way?\n>\n> Choose: up or down.",
+            (
+                "> **Predict, before you run the next cell**\n>\n> Which way?\n>\n> Choose: up or"
+                " down."
+            ),
         ),
         (
             "[outside](https://example.invalid/a.md) stays",
@@ -117,7 +124,8 @@ def test_each_piece_of_myst_becomes_plain_markdown(page, source, plain):
 def test_references_stand_at_the_end_with_their_address(page):
     text, _ = page("See {cite}`levy2015`.")
     assert text.endswith(
-        "## References\n\n- Levy, Goldberg, Dagan. Improving. *TACL*. 2015. https://doi.org/10.1162/x"
+        "## References\n\n- Levy, Goldberg, Dagan. Improving. *TACL*. 2015."
+        " https://doi.org/10.1162/x"
     )
 
 

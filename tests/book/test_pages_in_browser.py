@@ -124,7 +124,8 @@ def test_an_element_that_only_dark_colours_show_would_be_seen(look, tmp_path):
 def _written(folder, body):
     path = folder / "page.html"
     path.write_text(
-        f'<!doctype html><html lang="en"><title>t</title><body style="background:#fff">{body}</body></html>'
+        '<!doctype html><html lang="en"><title>t</title><body'
+        f' style="background:#fff">{body}</body></html>'
     )
     return path.as_uri()
 

@@ -19,8 +19,9 @@ def page(tmp_path, text):
 
 def test_words_code_figures_and_formulas_are_counted_apart(tmp_path):
     text = (
-        "# Two words\n\nThree more $x$.\n\n$$ a = b $$\n\n```{code-cell} python\nx = 1\n\ny = 2\n```\n\n"
-        "```{code-cell} python\n:tags: [hide-input]\nfigure('a')\npicture(b)\n```\n\n```{predict} name\nHow many?\n```\n"
+        "# Two words\n\nThree more $x$.\n\n$$ a = b $$\n\n```{code-cell} python\nx = 1\n\ny ="
+        " 2\n```\n\n```{code-cell} python\n:tags:"
+        " [hide-input]\nfigure('a')\npicture(b)\n```\n\n```{predict} name\nHow many?\n```\n"
     )
     assert reading.amounts(page(tmp_path, text)) == {
         "word": 7,

@@ -141,7 +141,8 @@ def test_the_verdicts_are_those_of_the_built_pages(html):
 def test_a_box_without_a_verdict_is_named(tmp_path):
     (tmp_path / "01-x").mkdir()
     (tmp_path / "01-x" / "a.html").write_text(
-        '<section id="s"><div class="claim admonition"><p class="admonition-title">Claim 1. "A."</p><p>Verdict: perhaps.</p></div></section>'
+        '<section id="s"><div class="claim admonition"><p class="admonition-title">Claim 1.'
+        ' "A."</p><p>Verdict: perhaps.</p></div></section>'
     )
     (tmp_path / "01-x" / "a.md").write_text(
         ':::{admonition} Claim 1. "A."\n:class: claim\n**Verdict: perhaps.**\n:::\n'

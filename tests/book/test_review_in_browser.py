@@ -322,7 +322,9 @@ def test_answers_of_all_pages_come_together(timed, tmp_path):
     predicted = next(one for one in chapters[1]["pages"] if one["predictions"])
     name = next(iter(predicted["predictions"]))
     page.evaluate(
-        "([pages, said]) => { for (const [page, first] of pages) localStorage.setItem('w2s-quiz:' + page.replaceAll('/', '-'), JSON.stringify(first)); localStorage.setItem('w2s-predictions', JSON.stringify(said)); }",
+        "([pages, said]) => { for (const [page, first] of pages) localStorage.setItem('w2s-quiz:' +"
+        " page.replaceAll('/', '-'), JSON.stringify(first));"
+        " localStorage.setItem('w2s-predictions', JSON.stringify(said)); }",
         [
             [
                 [asked["page"], dict.fromkeys(asked["quiz"][:3], False)],

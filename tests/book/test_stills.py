@@ -162,8 +162,8 @@ def test_every_figure_of_the_books_sources_has_a_committed_still_and_an_id_of_it
 
 def test_importing_figures_imports_neither_torch_nor_widgets_nor_the_drawing_of_stills():
     code = (
-        "import sys, course.book.figures; heavy = 'torch', 'anywidget', 'matplotlib', 'course.book.stills'; "
-        "print([name for name in heavy if name in sys.modules])"
+        "import sys, course.book.figures; heavy = 'torch', 'anywidget', 'matplotlib',"
+        " 'course.book.stills'; print([name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert done.stdout.strip() == "[]", done.stderr

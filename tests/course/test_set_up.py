@@ -212,9 +212,10 @@ def test_readme_and_make_name_what_set_up_may_install(bootstrap):
 
 def test_large_packages_are_named_with_their_size_where_no_terminal_is(bootstrap, tmp_path):
     text = (
-        "Collecting torch==2.13.0\n  Downloading torch-2.13.0-cp311-cp311-linux_x86_64.whl (197.9 MB)\n"
-        "Processing /wheels/numpy-2.3.1-cp311-cp311-linux_x86_64.whl (from -r requirements.lock (line 3))\n"
-        "Installing collected packages: a, b, torch\n  Downloading half-of-a-li"
+        "Collecting torch==2.13.0\n  Downloading torch-2.13.0-cp311-cp311-linux_x86_64.whl (197.9"
+        " MB)\nProcessing /wheels/numpy-2.3.1-cp311-cp311-linux_x86_64.whl (from -r"
+        " requirements.lock (line 3))\nInstalling collected packages: a, b, torch\n  Downloading"
+        " half-of-a-li"
     )
     (tmp_path / "setup.log").write_text(text)
     lines, position = bootstrap.progress_since(0)

@@ -13,8 +13,8 @@ from course.cli import main
 
 LINES = "from course.streams import lasting\nimport sys\n"
 MANY = (
-    LINES
-    + "with lasting() as shown:\n    for _ in range(20_000): print('a line of it')\n    print('\\u540d', flush=True)\nopen(sys.argv[1], 'w').write('done')\n"
+    LINES + "with lasting() as shown:\n    for _ in range(20_000): print('a line of it')\n   "
+    " print('\\u540d', flush=True)\nopen(sys.argv[1], 'w').write('done')\n"
 )
 
 
@@ -62,14 +62,16 @@ def test_what_could_not_be_said_is_an_exit_code_and_a_line():
     assert (
         made.returncode == 2
         and made.stderr
-        == "course: it is done, and what it says of that could not be written: No space left on device\n"
+        == "course: it is done, and what it says of that could not be written: No space left on"
+        " device\n"
     )
 
 
 def test_a_command_whose_output_is_closed_gets_no_file_in_its_place(tmp_path):
     program = (
         LINES
-        + "import os\nwith lasting():\n    file = open(sys.argv[1], 'w')\n    assert file.fileno() > 2\n    file.write('done')\n"
+        + "import os\nwith lasting():\n    file = open(sys.argv[1], 'w')\n    assert file.fileno()"
+        " > 2\n    file.write('done')\n"
     )
     assert ran(program, tmp_path, preexec_fn=lambda: (os.close(0), os.close(1))) == (0, "done")
 

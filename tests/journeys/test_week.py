@@ -55,7 +55,10 @@ ANSWERED, GIVEN = (
     range(5),
     1.0,
 )  # who wrote the short answer, and the points that a person gives for it
-POLICY = 'c.AssignLatePenalties.plugin_class = "autograder.classroom.late.ShareEachDay"\nc.ShareEachDay.share = 0.25\n'
+POLICY = (
+    "c.AssignLatePenalties.plugin_class ="
+    ' "autograder.classroom.late.ShareEachDay"\nc.ShareEachDay.share = 0.25\n'
+)
 
 
 @dataclass
@@ -95,7 +98,8 @@ class Class:
             env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
         )
         assert ran.returncode == code, (
-            f"course {' '.join(map(str, words))}: {ran.returncode}\n{ran.stdout[-3000:]}\n{ran.stderr[-3000:]}"
+            f"course {' '.join(map(str, words))}:"
+            f" {ran.returncode}\n{ran.stdout[-3000:]}\n{ran.stderr[-3000:]}"
         )
         return ran.stdout
 

@@ -36,7 +36,7 @@ def pasted(notebook):
     answer = notebook.cell("bank")
     answer.source = (
         f"# My answer\n\n{ANSWER} $\\frac{{q \\cdot k}}{{\\sqrt{{D}}}}$\n\n"
-        f"![image.png](attachment:image.png)\n\n"
+        "![image.png](attachment:image.png)\n\n"
         f"![inline](data:image/png;base64,{picture(1_500, 40)})"
     )
     answer.attachments = {"image.png": {"image/png": picture(640, 400)}}

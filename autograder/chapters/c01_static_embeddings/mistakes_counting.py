@@ -26,7 +26,9 @@ def _count(sentences, vocab_size, places, step=1.0):
     "right-side-only",
     caught_by="middle",
     loses=4,
-    misconception="You count only the words to the right of the centre. A context may also stand on the left.",
+    misconception=(
+        "You count only the words to the right of the centre. A context may also stand on the left."
+    ),
 )
 def _(sentences, vocab_size, window):
     return _count(sentences, vocab_size, lambda s, i: range(i + 1, min(len(s), i + window + 1)))
@@ -37,7 +39,10 @@ def _(sentences, vocab_size, window):
     "far-end-missed",
     caught_by="middle",
     loses=4,
-    misconception="`range` leaves out its end, so the word exactly `window` steps to the right is missed: add 1.",
+    misconception=(
+        "`range` leaves out its end, so the word exactly `window` steps to the right is missed:"
+        " add 1."
+    ),
 )
 def _(sentences, vocab_size, window):
     return _count(
@@ -65,7 +70,9 @@ def _(sentences, vocab_size, window):
     "window-is-the-width",
     caught_by="middle",
     loses=4,
-    misconception="You take `window` as the width of the whole window; it is the reach on each side.",
+    misconception=(
+        "You take `window` as the width of the whole window; it is the reach on each side."
+    ),
 )
 def _(sentences, vocab_size, window):
     half = window // 2
@@ -81,9 +88,11 @@ def _(sentences, vocab_size, window):
     "slice-from-the-end",
     caught_by="ends",
     loses=1,
-    misconception="Near the start of a sentence `i - window` is negative, and Python counts a negative slice "
-    "start "
-    "from the end: the words on the left get lost.",
+    misconception=(
+        "Near the start of a sentence `i - window` is negative, and Python counts a negative slice "
+        "start "
+        "from the end: the words on the left get lost."
+    ),
 )
 def _(sentences, vocab_size, window):
     def places(sentence, i):
@@ -98,8 +107,10 @@ def _(sentences, vocab_size, window):
     "wraps-round",
     caught_by="ends",
     loses=2,
-    misconception="A negative index counts from the end in Python, so the last words of a sentence become "
-    "contexts of its first words.",
+    misconception=(
+        "A negative index counts from the end in Python, so the last words of a sentence become "
+        "contexts of its first words."
+    ),
 )
 def _(sentences, vocab_size, window):
     return _count(
@@ -116,7 +127,9 @@ def _(sentences, vocab_size, window):
     "overwrites",
     caught_by="repeats",
     loses=2,
-    misconception="You write 1 into the cell instead of adding 1, so a pair that comes again is counted once.",
+    misconception=(
+        "You write 1 into the cell instead of adding 1, so a pair that comes again is counted once."
+    ),
 )
 def _(sentences, vocab_size, window):
     return _count(
@@ -131,8 +144,10 @@ def _(sentences, vocab_size, window):
     "compares-words",
     caught_by="repeats",
     loses=1,
-    misconception="You skip every context that is the same *word* as the centre; only the same *position* is to "
-    "be skipped.",
+    misconception=(
+        "You skip every context that is the same *word* as the centre; only the same *position* is"
+        " to be skipped."
+    ),
 )
 def _(sentences, vocab_size, window):
     return _count(
@@ -149,8 +164,10 @@ def _(sentences, vocab_size, window):
     "one-long-text",
     caught_by="sentences",
     loses=1,
-    misconception="You join the sentences into one text, so the last words of one meet the first words of the "
-    "next.",
+    misconception=(
+        "You join the sentences into one text, so the last words of one meet the first words of the"
+        " next."
+    ),
 )
 def _(sentences, vocab_size, window):
     text = [word for sentence in sentences for word in sentence]
@@ -180,7 +197,9 @@ def _(num_words, window):
     "one-direction",
     caught_by="long",
     loses=2,
-    misconception="You count each pair of positions once. (the, bank) and (bank, the) are two pairs.",
+    misconception=(
+        "You count each pair of positions once. (the, bank) and (bank, the) are two pairs."
+    ),
 )
 def _(num_words, window):
     return sum(min(i, window) for i in range(num_words))
@@ -202,8 +221,10 @@ def _(num_words, window):
     "full-windows-only",
     caught_by="long",
     loses=2,
-    misconception="You count only the words with a full window. Those near the ends have contexts too, just "
-    "fewer.",
+    misconception=(
+        "You count only the words with a full window. Those near the ends have contexts too, just "
+        "fewer."
+    ),
 )
 def _(num_words, window):
     return 2 * window * max(0, num_words - 2 * window)
@@ -225,8 +246,10 @@ def _(num_words, window):
     "formula-for-long-only",
     caught_by="short",
     loses=1,
-    misconception="Your formula holds for sentences at least as long as the window. For shorter ones it takes "
-    "away too much.",
+    misconception=(
+        "Your formula holds for sentences at least as long as the window. For shorter ones it takes"
+        " away too much."
+    ),
 )
 def _(num_words, window):
     return 2 * window * num_words - window * (window + 1)
@@ -245,8 +268,10 @@ def _ratio(counts):
     "joint-not-normalised",
     caught_by="chance",
     loses=4,
-    misconception="You divide the raw count by P(w) P(c). The count must become P(w, c) first: divide it by the "
-    "sum of the table.",
+    misconception=(
+        "You divide the raw count by P(w) P(c). The count must become P(w, c) first: divide it by"
+        " the sum of the table."
+    ),
 )
 def _(counts):
     counts = counts.float()
@@ -258,8 +283,10 @@ def _(counts):
     "conditional-only",
     caught_by="chance",
     loses=3,
-    misconception="You divide by P(w) only: that is the probability of the context given the word. PMI divides "
-    "by P(c) too.",
+    misconception=(
+        "You divide by P(w) only: that is the probability of the context given the word. PMI"
+        " divides by P(c) too."
+    ),
 )
 def _(counts):
     counts = counts.float()
@@ -272,8 +299,10 @@ def _(counts):
     "one-added",
     caught_by="chance",
     loses=4,
-    misconception="You add 1 to every count to avoid the log of 0. That changes every probability; put 0 in "
-    "those cells instead.",
+    misconception=(
+        "You add 1 to every count to avoid the log of 0. That changes every probability; put 0 in "
+        "those cells instead."
+    ),
 )
 def _(counts):
     return _ratio(counts.float() + 1).log().clamp(min=0)
@@ -296,7 +325,9 @@ def _(counts):
     "no-logarithm",
     caught_by="logarithm",
     loses=1,
-    misconception="You return the ratio minus 1. It is 0 at chance too, but PMI takes the logarithm.",
+    misconception=(
+        "You return the ratio minus 1. It is 0 at chance too, but PMI takes the logarithm."
+    ),
 )
 def _(counts):
     counts = counts.float()
@@ -308,7 +339,9 @@ def _(counts):
     "negative-kept",
     caught_by="positive",
     loses=1,
-    misconception="You return PMI itself, with its negative values. Positive PMI puts 0 in their place.",
+    misconception=(
+        "You return PMI itself, with its negative values. Positive PMI puts 0 in their place."
+    ),
 )
 def _(counts):
     counts = counts.float()
@@ -320,8 +353,10 @@ def _(counts):
     "absolute-value",
     caught_by="positive",
     loses=1,
-    misconception="You take the absolute value, so that pairs rarer than chance look like pairs more frequent "
-    "than chance.",
+    misconception=(
+        "You take the absolute value, so that pairs rarer than chance look like pairs more frequent"
+        " than chance."
+    ),
 )
 def _(counts):
     counts = counts.float()
@@ -333,8 +368,10 @@ def _(counts):
     "empty-row-nan",
     caught_by="zeros",
     loses=1,
-    misconception="You cut at 0, which mends the log of 0. But an empty row or column gives 0 / 0, NaN, and "
-    "NaN stays NaN when it is cut.",
+    misconception=(
+        "You cut at 0, which mends the log of 0. But an empty row or column gives 0 / 0, NaN, and "
+        "NaN stays NaN when it is cut."
+    ),
 )
 def _(counts):
     return _ratio(counts.float()).log().clamp(min=0)
@@ -345,8 +382,10 @@ def _(counts):
     "changes-the-table",
     caught_by="chance",
     loses=2,
-    misconception="`counts /= ...` writes into the caller's tensor, and fails for integers. Make a new one: "
-    "`counts / ...`.",
+    misconception=(
+        "`counts /= ...` writes into the caller's tensor, and fails for integers. Make a new one: "
+        "`counts / ...`."
+    ),
 )
 def _(counts):
     counts /= counts.sum()
@@ -359,8 +398,10 @@ def _(counts):
     "keepdim-forgotten",
     caught_by="chance",
     loses=5,
-    misconception="Without `keepdim=True` the sum over a row has the shape (W,), which lines up with the columns: "
-    "P(w) is taken for P(c), or the shapes do not fit.",
+    misconception=(
+        "Without `keepdim=True` the sum over a row has the shape (W,), which lines up with the"
+        " columns: P(w) is taken for P(c), or the shapes do not fit."
+    ),
 )
 def _(counts):
     counts = counts.float()
@@ -386,7 +427,9 @@ def _sizes(vocab_size, dim, nonzero, **wrong):
     "one-table",
     caught_by="parameters",
     loses=1,
-    misconception="You count one vector per word. Skip-gram has two: one as a centre, one as a context.",
+    misconception=(
+        "You count one vector per word. Skip-gram has two: one as a centre, one as a context."
+    ),
 )
 def _(vocab_size, dim, nonzero):
     return _sizes(vocab_size, dim, nonzero, parameters=vocab_size * dim)
@@ -430,7 +473,9 @@ def _(vocab_size, dim, nonzero):
     "no-row-starts",
     caught_by="sparse",
     loses=1,
-    misconception="You count values and columns, but not the array that says where each row starts.",
+    misconception=(
+        "You count values and columns, but not the array that says where each row starts."
+    ),
 )
 def _(vocab_size, dim, nonzero):
     return _sizes(vocab_size, dim, nonzero, sparse_bytes=8 * nonzero)
@@ -452,7 +497,9 @@ def _(vocab_size, dim, nonzero):
     "row-for-every-cell",
     caught_by="sparse",
     loses=1,
-    misconception="You keep a row number for every cell. Compressed rows keep only where each row starts.",
+    misconception=(
+        "You keep a row number for every cell. Compressed rows keep only where each row starts."
+    ),
 )
 def _(vocab_size, dim, nonzero):
     return _sizes(vocab_size, dim, nonzero, sparse_bytes=12 * nonzero)

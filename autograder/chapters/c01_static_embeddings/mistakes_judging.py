@@ -36,8 +36,10 @@ def _(counts, x_max=100.0, alpha=0.75):
     "power-before-division",
     caught_by="growth",
     loses=3,
-    misconception="You raise the count to the power and divide by x_max afterwards. The power belongs to the "
-    "whole fraction.",
+    misconception=(
+        "You raise the count to the power and divide by x_max afterwards. The power belongs to the "
+        "whole fraction."
+    ),
 )
 def _(counts, x_max=100.0, alpha=0.75):
     return counts.float().clamp(max=x_max) ** alpha / x_max
@@ -48,7 +50,9 @@ def _(counts, x_max=100.0, alpha=0.75):
     "numbers-fixed",
     caught_by="arguments",
     loses=1,
-    misconception="You wrote 100 and 0.75 into the formula. They are only the defaults of x_max and alpha.",
+    misconception=(
+        "You wrote 100 and 0.75 into the formula. They are only the defaults of x_max and alpha."
+    ),
 )
 def _(counts, x_max=100.0, alpha=0.75):
     return (counts.float() / 100).clamp(max=1) ** 0.75
@@ -59,8 +63,10 @@ def _(counts, x_max=100.0, alpha=0.75):
     "nothing-above",
     caught_by="limit",
     loses=2,
-    misconception="Counts of x_max and more get the weight 0. They are the pairs that are known best: their "
-    "weight is 1.",
+    misconception=(
+        "Counts of x_max and more get the weight 0. They are the pairs that are known best: their "
+        "weight is 1."
+    ),
 )
 def _(counts, x_max=100.0, alpha=0.75):
     return torch.where(counts < x_max, (counts.float() / x_max) ** alpha, 0.0)
@@ -71,8 +77,10 @@ def _(counts, x_max=100.0, alpha=0.75):
     "zero-counts-weigh",
     caught_by="growth",
     loses=1,
-    misconception="A count of 0 gets the weight 1. Pairs that never met weigh nothing: their logarithm is minus "
-    "infinity.",
+    misconception=(
+        "A count of 0 gets the weight 1. Pairs that never met weigh nothing: their logarithm is"
+        " minus infinity."
+    ),
 )
 def _(counts, x_max=100.0, alpha=0.75):
     return torch.where((counts > 0) & (counts < x_max), (counts.float() / x_max) ** alpha, 1.0)
@@ -83,8 +91,10 @@ def _(counts, x_max=100.0, alpha=0.75):
     "changes-the-counts",
     caught_by="limit",
     loses=1.6,
-    misconception="An operation such as `counts[counts > x_max] = x_max` writes into the caller's counts. Make a "
-    "new tensor.",
+    misconception=(
+        "An operation such as `counts[counts > x_max] = x_max` writes into the caller's counts."
+        " Make a new tensor."
+    ),
 )
 def _(counts, x_max=100.0, alpha=0.75):
     counts[counts > x_max] = x_max
@@ -146,7 +156,9 @@ def _(matrix, a, b, c):
     "a-left-out",
     caught_by="direction",
     loses=4.5,
-    misconception="You forgot to subtract a: the sum of b and c finds words near both, not the relation.",
+    misconception=(
+        "You forgot to subtract a: the sum of b and c finds words near both, not the relation."
+    ),
 )
 def _(matrix, a, b, c):
     unit = _unit(matrix)
@@ -158,8 +170,10 @@ def _(matrix, a, b, c):
     "question-words-win",
     caught_by="question-words",
     loses=1.5,
-    misconception="You let the words of the question take part. The best score is then nearly always b or c "
-    "itself.",
+    misconception=(
+        "You let the words of the question take part. The best score is then nearly always b or c "
+        "itself."
+    ),
 )
 def _(matrix, a, b, c):
     unit = _unit(matrix)
@@ -195,7 +209,10 @@ def _(matrix, a, b, c):
     "dot-product",
     caught_by="lengths",
     loses=1,
-    misconception="You compare dot products of the raw rows, so long vectors win. Give every row length 1 first.",
+    misconception=(
+        "You compare dot products of the raw rows, so long vectors win. Give every row length 1"
+        " first."
+    ),
 )
 def _(matrix, a, b, c):
     return _best(matrix @ (matrix[b] - matrix[a] + matrix[c]), (a, b, c))
@@ -206,8 +223,10 @@ def _(matrix, a, b, c):
     "target-from-raw-rows",
     caught_by="lengths",
     loses=1,
-    misconception="You build the target from the raw rows: the longest word of the question dominates it. Use "
-    "the rows of length 1.",
+    misconception=(
+        "You build the target from the raw rows: the longest word of the question dominates it. Use"
+        " the rows of length 1."
+    ),
 )
 def _(matrix, a, b, c):
     return _best(_unit(matrix) @ (matrix[b] - matrix[a] + matrix[c]), (a, b, c))
@@ -218,8 +237,10 @@ def _(matrix, a, b, c):
     "nan-wins",
     caught_by="zero-row",
     loses=0.5,
-    misconception="You divide a row of zeros by its length 0. That is NaN, and argmax takes NaN for the largest "
-    "number.",
+    misconception=(
+        "You divide a row of zeros by its length 0. That is NaN, and argmax takes NaN for the"
+        " largest number."
+    ),
 )
 def _(matrix, a, b, c):
     unit = matrix / matrix.norm(dim=1, keepdim=True)
@@ -231,8 +252,10 @@ def _(matrix, a, b, c):
     "last-of-equals",
     caught_by="ties",
     loses=0.5,
-    misconception="Of several best words you return the last one, as the end of an ascending sort does. The "
-    "first was asked for.",
+    misconception=(
+        "Of several best words you return the last one, as the end of an ascending sort does. The "
+        "first was asked for."
+    ),
 )
 def _(matrix, a, b, c):
     unit = _unit(matrix)
@@ -260,7 +283,10 @@ def _(matrix, a, b, c):
     "added-to-the-length",
     caught_by="lengths",
     loses=1,
-    misconception="You add a small number to every length. Short rows then stay shorter than 1: set a floor far below them.",
+    misconception=(
+        "You add a small number to every length. Short rows then stay shorter than 1: set a floor"
+        " far below them."
+    ),
 )
 def _(matrix, a, b, c):
     unit = matrix / (matrix.norm(dim=1, keepdim=True) + 1e-4)
@@ -272,7 +298,10 @@ def _(matrix, a, b, c):
     "nearest-by-distance",
     caught_by="zero-row",
     loses=0.5,
-    misconception="You return the row nearest to b - a + c. That is the largest dot product only among rows of one length.",
+    misconception=(
+        "You return the row nearest to b - a + c. That is the largest dot product only among rows"
+        " of one length."
+    ),
 )
 def _(matrix, a, b, c):
     unit = _unit(matrix)
@@ -284,7 +313,10 @@ def _(matrix, a, b, c):
     "zero-in-place-of-left-out",
     caught_by="question-words",
     loses=1.5,
-    misconception="You give the words of the question the score 0. Where all other scores are negative, one of them wins.",
+    misconception=(
+        "You give the words of the question the score 0. Where all other scores are negative, one"
+        " of them wins."
+    ),
 )
 def _(matrix, a, b, c):
     unit = _unit(matrix)
@@ -298,7 +330,10 @@ def _(matrix, a, b, c):
     "leaves-out-equal-rows",
     caught_by="question-words",
     loses=1,
-    misconception="You leave out every row that equals a row of the question. Only the three numbers are left out.",
+    misconception=(
+        "You leave out every row that equals a row of the question. Only the three numbers are left"
+        " out."
+    ),
 )
 def _(matrix, a, b, c):
     unit = _unit(matrix)

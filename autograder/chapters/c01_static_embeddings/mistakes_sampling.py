@@ -27,7 +27,9 @@ def _(counts, threshold):
     "raw-counts",
     caught_by="formula",
     loses=2,
-    misconception="You put the counts where their shares belong: divide by the sum of all counts first.",
+    misconception=(
+        "You put the counts where their shares belong: divide by the sum of all counts first."
+    ),
 )
 def _(counts, threshold):
     return (threshold / counts.float()).sqrt().clamp(max=1)
@@ -49,8 +51,10 @@ def _(counts, threshold):
     "released-program",
     caught_by="formula",
     loses=1,
-    misconception="You add t / f to the root. The released C program does that; the paper and this exercise do "
-    "not.",
+    misconception=(
+        "You add t / f to the root. The released C program does that; the paper and this exercise"
+        " do not."
+    ),
 )
 def _(counts, threshold):
     ratio = threshold / (counts.float() / counts.sum())
@@ -62,8 +66,10 @@ def _(counts, threshold):
     "discards",
     caught_by="formula",
     loses=3,
-    misconception="You return the probability of dropping a word, as the paper prints it. Keeping is 1 minus "
-    "that.",
+    misconception=(
+        "You return the probability of dropping a word, as the paper prints it. Keeping is 1 minus "
+        "that."
+    ),
 )
 def _(counts, threshold):
     return 1 - (threshold / (counts.float() / counts.sum())).sqrt().clamp(max=1)
@@ -74,7 +80,9 @@ def _(counts, threshold):
     "upside-down",
     caught_by="formula",
     loses=3,
-    misconception="Your fraction is upside down: f / t keeps the frequent words and drops the rare ones.",
+    misconception=(
+        "Your fraction is upside down: f / t keeps the frequent words and drops the rare ones."
+    ),
 )
 def _(counts, threshold):
     return (counts.float() / counts.sum() / threshold).sqrt().clamp(max=1)
@@ -85,7 +93,10 @@ def _(counts, threshold):
     "no-limit",
     caught_by="limit",
     loses=2,
-    misconception="You forgot the minimum with 1: for rare words the root is above 1, which is no probability.",
+    misconception=(
+        "You forgot the minimum with 1: for rare words the root is above 1, which is no"
+        " probability."
+    ),
 )
 def _(counts, threshold):
     return (threshold / (counts.float() / counts.sum())).sqrt()
@@ -96,8 +107,10 @@ def _(counts, threshold):
     "unseen-dropped",
     caught_by="unseen",
     loses=1,
-    misconception="You guard against the division by 0 with a 0. A word with count 0 is infinitely rare: its "
-    "probability is 1.",
+    misconception=(
+        "You guard against the division by 0 with a 0. A word with count 0 is infinitely rare: its "
+        "probability is 1."
+    ),
 )
 def _(counts, threshold):
     share = counts.float() / counts.sum()
@@ -112,8 +125,10 @@ WRITE = "01.test_keep"
     "only-a-range",
     caught_by="formula",
     loses=4,
-    misconception="A test that asks only whether every value lies between 0 and 1 lets most wrong functions "
-    "through.",
+    misconception=(
+        "A test that asks only whether every value lies between 0 and 1 lets most wrong functions "
+        "through."
+    ),
 )
 def _(candidate):
     keep = candidate(torch.tensor([60.0, 25.0, 10.0, 5.0]), 0.09)
@@ -125,8 +140,10 @@ def _(candidate):
     "only-the-order",
     caught_by="formula",
     loses=3,
-    misconception="A test that asks only whether rare words are kept more often than frequent ones never looks "
-    "at a number.",
+    misconception=(
+        "A test that asks only whether rare words are kept more often than frequent ones never"
+        " looks at a number."
+    ),
 )
 def _(candidate):
     keep = candidate(torch.tensor([60.0, 25.0, 5.0]), 0.09)
@@ -138,7 +155,10 @@ def _(candidate):
     "counts-sum-to-one",
     caught_by="shares",
     loses=1,
-    misconception="With counts that sum to 1, counts and shares are the same numbers: nobody can tell them apart.",
+    misconception=(
+        "With counts that sum to 1, counts and shares are the same numbers: nobody can tell them"
+        " apart."
+    ),
 )
 def _(candidate):
     keep = candidate(torch.tensor([0.6, 0.25, 0.1, 0.05]), 0.09)
@@ -151,7 +171,9 @@ def _(candidate):
     "only-frequent-words",
     caught_by="limit",
     loses=1,
-    misconception="All words of the test are above the threshold, so the limit at 1 is never reached.",
+    misconception=(
+        "All words of the test are above the threshold, so the limit at 1 is never reached."
+    ),
 )
 def _(candidate):
     keep = candidate(torch.tensor([60.0, 25.0, 15.0]), 0.09)
@@ -201,7 +223,10 @@ def _(candidate):
     "assert-on-a-tuple",
     caught_by="formula",
     loses=4,
-    misconception="`assert (condition, text)` asserts a tuple, which is always true. Leave the parentheses out.",
+    misconception=(
+        "`assert (condition, text)` asserts a tuple, which is always true. Leave the parentheses"
+        " out."
+    ),
 )
 def _(candidate):
     keep = candidate(torch.tensor([60.0, 25.0, 10.0, 5.0]), 0.09)
@@ -217,7 +242,9 @@ def _(candidate):
     "never-called",
     caught_by="formula",
     loses=4,
-    misconception="The test works the numbers out itself and never calls the function that it is given.",
+    misconception=(
+        "The test works the numbers out itself and never calls the function that it is given."
+    ),
 )
 def _(candidate):
     counts = torch.tensor([60.0, 25.0, 15.0])
@@ -244,7 +271,9 @@ NOISE = "01.noise_distribution"
     "no-power",
     caught_by="three-quarters",
     loses=2,
-    misconception="You return the shares of the text. The noise raises each count to a power first.",
+    misconception=(
+        "You return the shares of the text. The noise raises each count to a power first."
+    ),
 )
 def _(counts, power=0.75):
     return counts.float() / counts.sum()
@@ -255,7 +284,9 @@ def _(counts, power=0.75):
     "power-fixed",
     caught_by="argument",
     loses=1,
-    misconception="You wrote 0.75 into the formula. It is only the default: use the argument `power`.",
+    misconception=(
+        "You wrote 0.75 into the formula. It is only the default: use the argument `power`."
+    ),
 )
 def _(counts, power=0.75):
     bent = counts.float() ** 0.75
@@ -267,7 +298,9 @@ def _(counts, power=0.75):
     "normalised-before",
     caught_by="lottery",
     loses=2,
-    misconception="You normalise first and bend afterwards. After bending the sum is no longer 1: bend first.",
+    misconception=(
+        "You normalise first and bend afterwards. After bending the sum is no longer 1: bend first."
+    ),
 )
 def _(counts, power=0.75):
     return (counts.float() / counts.sum()) ** power
@@ -278,7 +311,9 @@ def _(counts, power=0.75):
     "sum-of-counts",
     caught_by="lottery",
     loses=2,
-    misconception="You divide the bent counts by the sum of the counts. Divide by the sum of the bent ones.",
+    misconception=(
+        "You divide the bent counts by the sum of the counts. Divide by the sum of the bent ones."
+    ),
 )
 def _(counts, power=0.75):
     return counts.float() ** power / counts.sum()
@@ -301,7 +336,9 @@ def _(counts, power=0.75):
     "softmax",
     caught_by="lottery",
     loses=3,
-    misconception="A softmax exponentiates. Here the counts are raised to a power and divided by their sum.",
+    misconception=(
+        "A softmax exponentiates. Here the counts are raised to a power and divided by their sum."
+    ),
 )
 def _(counts, power=0.75):
     return torch.softmax(counts.float(), 0)
@@ -324,7 +361,9 @@ def _(counts, power=0.75):
     "rounds-down",
     caught_by="three-quarters",
     loses=2,
-    misconception="You turn the bent counts back into integers, which cuts off what is behind the point.",
+    misconception=(
+        "You turn the bent counts back into integers, which cuts off what is behind the point."
+    ),
 )
 def _(counts, power=0.75):
     bent = (counts.float() ** power).long()

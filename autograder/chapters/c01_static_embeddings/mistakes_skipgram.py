@@ -33,7 +33,10 @@ def _(center, context, negatives):
     "mean-over-negatives",
     caught_by="untrained",
     loses=1.5,
-    misconception="You average over the K negatives. Inside one pair they are summed; only the batch is averaged.",
+    misconception=(
+        "You average over the K negatives. Inside one pair they are summed; only the batch is"
+        " averaged."
+    ),
 )
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
@@ -47,7 +50,9 @@ def _(center, context, negatives):
     "negatives-pulled",
     caught_by="negatives",
     loses=2,
-    misconception="You treat negatives like true contexts. Their score belongs into the sigmoid with a minus.",
+    misconception=(
+        "You treat negatives like true contexts. Their score belongs into the sigmoid with a minus."
+    ),
 )
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
@@ -61,8 +66,10 @@ def _(center, context, negatives):
     "one-minus-log",
     caught_by="negatives",
     loses=2,
-    misconception="You subtract the negatives' log-sigmoid as a whole. The minus belongs inside the sigmoid, in "
-    "front of the score.",
+    misconception=(
+        "You subtract the negatives' log-sigmoid as a whole. The minus belongs inside the sigmoid,"
+        " in front of the score."
+    ),
 )
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
@@ -78,7 +85,9 @@ def _(center, context, negatives):
     "maximises",
     caught_by="untrained",
     loses=5,
-    misconception="You return what the paper maximises. The loss is its negative, so that smaller is better.",
+    misconception=(
+        "You return what the paper maximises. The loss is its negative, so that smaller is better."
+    ),
 )
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
@@ -107,8 +116,10 @@ def _(center, context, negatives):
     "log-of-sigmoid",
     caught_by="large-scores",
     loses=1,
-    misconception="You take exp or the sigmoid first and the logarithm of it afterwards. In float32 exp of 89 is infinite: the "
-    "sigmoid of -89 is 0, and log 0 is minus infinity. Take both in one step.",
+    misconception=(
+        "You take exp or the sigmoid first and the logarithm of it afterwards. In float32 exp of 89"
+        " is infinite: the sigmoid of -89 is 0, and log 0 is minus infinity. Take both in one step."
+    ),
 )
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
@@ -120,8 +131,10 @@ def _(center, context, negatives):
     "epsilon",
     caught_by="large-scores",
     loses=1,
-    misconception="A small number inside the log keeps it finite, but then no score can cost more than minus the "
-    "logarithm of it. The true cost of -200 is 200.",
+    misconception=(
+        "A small number inside the log keeps it finite, but then no score can cost more than minus"
+        " the logarithm of it. The true cost of -200 is 200."
+    ),
 )
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
@@ -135,7 +148,10 @@ def _(center, context, negatives):
     "first-pair-only",
     caught_by="every-pair",
     loses=2.5,
-    misconception="You return the loss of the first pair; the others play no part. Take the mean over the batch.",
+    misconception=(
+        "You return the loss of the first pair; the others play no part. Take the mean over the"
+        " batch."
+    ),
 )
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
@@ -147,8 +163,10 @@ def _(center, context, negatives):
     "exp-over-one-plus-exp",
     caught_by="large-scores",
     loses=1,
-    misconception="You write the sigmoid as exp(x) / (1 + exp(x)). In float32 exp(90) is infinite, and infinity "
-    "divided by infinity is NaN.",
+    misconception=(
+        "You write the sigmoid as exp(x) / (1 + exp(x)). In float32 exp(90) is infinite, and"
+        " infinity divided by infinity is NaN."
+    ),
 )
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
@@ -161,8 +179,10 @@ def _(center, context, negatives):
     "one-minus-sigmoid",
     caught_by="large-scores",
     loses=1,
-    misconception="You take the logarithm of 1 - sigmoid. In float32 that is log 0 from a score of 17 on: the same number is "
-    "the log-sigmoid of minus the score.",
+    misconception=(
+        "You take the logarithm of 1 - sigmoid. In float32 that is log 0 from a score of 17 on: the"
+        " same number is the log-sigmoid of minus the score."
+    ),
 )
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
@@ -174,7 +194,10 @@ def _(center, context, negatives):
     "scores-clamped",
     caught_by="large-scores",
     loses=1,
-    misconception="You cut the scores at 50. The cost stays finite, but a score of -200 then costs 50 and not 200.",
+    misconception=(
+        "You cut the scores at 50. The cost stays finite, but a score of -200 then costs 50 and not"
+        " 200."
+    ),
 )
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
@@ -202,7 +225,9 @@ def _gradients(center, context, negatives, pull=None, push=None):
     "batch-forgotten",
     caught_by="batch",
     loses=1,
-    misconception="These are the gradients of the sum over the batch. The loss is a mean: divide by B.",
+    misconception=(
+        "These are the gradients of the sum over the batch. The loss is a mean: divide by B."
+    ),
 )
 def _(center, context, negatives):
     return tuple(len(center) * part for part in _gradients(center, context, negatives))
@@ -213,8 +238,10 @@ def _(center, context, negatives):
     "sigmoid-without-minus-one",
     caught_by="context",
     loses=3.5,
-    misconception="For the true context the error is sigmoid(s) - 1, not sigmoid(s): a good score must leave "
-    "little to do.",
+    misconception=(
+        "For the true context the error is sigmoid(s) - 1, not sigmoid(s): a good score must leave "
+        "little to do."
+    ),
 )
 def _(center, context, negatives):
     return _gradients(center, context, negatives, pull=torch.sigmoid)
@@ -225,8 +252,10 @@ def _(center, context, negatives):
     "minus-one-everywhere",
     caught_by="negatives",
     loses=2,
-    misconception="You use sigmoid(s) - 1 for the negatives too. They should score low: their error is "
-    "sigmoid(s).",
+    misconception=(
+        "You use sigmoid(s) - 1 for the negatives too. They should score low: their error is "
+        "sigmoid(s)."
+    ),
 )
 def _(center, context, negatives):
     return _gradients(center, context, negatives, push=lambda score: torch.sigmoid(score) - 1)
@@ -237,8 +266,10 @@ def _(center, context, negatives):
     "centre-forgets-negatives",
     caught_by="centre-from-negatives",
     loses=1,
-    misconception="The centre takes part in every negative's score too, so its gradient also has the sum over "
-    "the negatives.",
+    misconception=(
+        "The centre takes part in every negative's score too, so its gradient also has the sum over"
+        " the negatives."
+    ),
 )
 def _(center, context, negatives):
     _, d_context, d_negatives = _gradients(center, context, negatives)
@@ -263,7 +294,10 @@ def _(center, context, negatives):
     "uphill",
     caught_by="context",
     loses=5,
-    misconception="All signs are turned round: this is the direction of the step, not the gradient of the loss.",
+    misconception=(
+        "All signs are turned round: this is the direction of the step, not the gradient of the"
+        " loss."
+    ),
 )
 def _(center, context, negatives):
     return tuple(-part for part in _gradients(center, context, negatives))
@@ -274,8 +308,10 @@ def _(center, context, negatives):
     "centre-and-context-swapped",
     caught_by="context",
     loses=4,
-    misconception="The gradients of centre and context are swapped: each vector receives the *other* one, times "
-    "the error.",
+    misconception=(
+        "The gradients of centre and context are swapped: each vector receives the *other* one,"
+        " times the error."
+    ),
 )
 def _(center, context, negatives):
     d_center, d_context, d_negatives = _gradients(center, context, negatives)
@@ -287,7 +323,10 @@ def _(center, context, negatives):
     "negatives-averaged",
     caught_by="negatives",
     loses=1.5,
-    misconception="You divide by K as well. Inside one pair the negatives are summed, only the batch is averaged.",
+    misconception=(
+        "You divide by K as well. Inside one pair the negatives are summed, only the batch is"
+        " averaged."
+    ),
 )
 def _(center, context, negatives):
     return _gradients(
@@ -300,7 +339,9 @@ def _(center, context, negatives):
     "own-vector",
     caught_by="context",
     loses=5,
-    misconception="You multiply each error by the vector itself. A dot product passes on the *other* vector.",
+    misconception=(
+        "You multiply each error by the vector itself. A dot product passes on the *other* vector."
+    ),
 )
 def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
@@ -316,8 +357,10 @@ def _(center, context, negatives):
     "exp-over-one-plus-exp",
     caught_by="large-scores",
     loses=0.5,
-    misconception="You write the sigmoid as exp(x) / (1 + exp(x)). In float32 exp(90) is infinite, and infinity "
-    "divided by infinity is NaN.",
+    misconception=(
+        "You write the sigmoid as exp(x) / (1 + exp(x)). In float32 exp(90) is infinite, and"
+        " infinity divided by infinity is NaN."
+    ),
 )
 def _(center, context, negatives):
     return _gradients(
@@ -337,8 +380,10 @@ CBOW = "01.cbow_scores"
     "not-repaired",
     caught_by="repaired",
     loses=2,
-    misconception="This is still the function of the statement: it divides by the number of slots, empty ones "
-    "included.",
+    misconception=(
+        "This is still the function of the statement: it divides by the number of slots, empty ones"
+        " included."
+    ),
 )
 def _(word_vectors, output_vectors, contexts):
     rows = word_vectors[contexts.clamp(min=0)] * (contexts >= 0).unsqueeze(-1)
@@ -350,8 +395,10 @@ def _(word_vectors, output_vectors, contexts):
     "sum-instead",
     caught_by="repaired",
     loses=2,
-    misconception="You took the division away. CBOW averages, so that a long context does not score higher than "
-    "a short one.",
+    misconception=(
+        "You took the division away. CBOW averages, so that a long context does not score higher"
+        " than a short one."
+    ),
 )
 def _(word_vectors, output_vectors, contexts):
     rows = word_vectors[contexts.clamp(min=0)] * (contexts >= 0).unsqueeze(-1)
@@ -363,7 +410,9 @@ def _(word_vectors, output_vectors, contexts):
     "word-zero-is-empty",
     caught_by="repaired",
     loses=2,
-    misconception="You count slots with a number above 0. Word 0 is a word like any other; only -1 is empty.",
+    misconception=(
+        "You count slots with a number above 0. Word 0 is a word like any other; only -1 is empty."
+    ),
 )
 def _(word_vectors, output_vectors, contexts):
     rows = word_vectors[contexts.clamp(min=0)] * (contexts >= 0).unsqueeze(-1)
@@ -375,8 +424,10 @@ def _(word_vectors, output_vectors, contexts):
     "batch-average",
     caught_by="repaired",
     loses=2,
-    misconception="You divide every row by the same number. Each row has its own number of words: sum over the "
-    "slots only.",
+    misconception=(
+        "You divide every row by the same number. Each row has its own number of words: sum over"
+        " the slots only."
+    ),
 )
 def _(word_vectors, output_vectors, contexts):
     present = (contexts >= 0).unsqueeze(-1)
@@ -389,8 +440,10 @@ def _(word_vectors, output_vectors, contexts):
     "mask-removed",
     caught_by="repaired",
     loses=2,
-    misconception="Empty slots must play no part. Without the mask of line 3 each of them adds the vector of "
-    "word 0.",
+    misconception=(
+        "Empty slots must play no part. Without the mask of line 3 each of them adds the vector of "
+        "word 0."
+    ),
 )
 def _(word_vectors, output_vectors, contexts):
     present = (contexts >= 0).unsqueeze(-1)
@@ -402,7 +455,10 @@ def _(word_vectors, output_vectors, contexts):
     "empty-slots-at-the-end",
     caught_by="repaired",
     loses=2,
-    misconception="You take the first slots of each row for the filled ones. An empty slot may stand anywhere.",
+    misconception=(
+        "You take the first slots of each row for the filled ones. An empty slot may stand"
+        " anywhere."
+    ),
 )
 def _(word_vectors, output_vectors, contexts):
     number = (contexts >= 0).sum(1)
@@ -415,7 +471,10 @@ def _(word_vectors, output_vectors, contexts):
     "zero-vectors-not-counted",
     caught_by="repaired",
     loses=2,
-    misconception="You count the vectors that are not zero. A word whose vector is zero is there all the same.",
+    misconception=(
+        "You count the vectors that are not zero. A word whose vector is zero is there all the"
+        " same."
+    ),
 )
 def _(word_vectors, output_vectors, contexts):
     rows = word_vectors[contexts.clamp(min=0)] * (contexts >= 0).unsqueeze(-1)
@@ -428,7 +487,10 @@ def _(word_vectors, output_vectors, contexts):
     caught_by="line",
     loses=1,
     replaces="wrong_line",
-    misconception="Line 3 is right: it sets the rows of empty slots to zero, so that they add nothing to the sum.",
+    misconception=(
+        "Line 3 is right: it sets the rows of empty slots to zero, so that they add nothing to the"
+        " sum."
+    ),
 )
 def _():
     return 3
@@ -440,8 +502,10 @@ def _():
     caught_by="line",
     loses=1,
     replaces="wrong_line",
-    misconception="Line 2 is right: an empty slot takes the vector of word 0 for a moment, and line 3 takes it "
-    "out again.",
+    misconception=(
+        "Line 2 is right: an empty slot takes the vector of word 0 for a moment, and line 3 takes"
+        " it out again."
+    ),
 )
 def _():
     return 2

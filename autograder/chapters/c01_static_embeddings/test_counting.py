@@ -51,19 +51,25 @@ def test_a_word_in_the_middle_counts_its_neighbours_on_both_sides(student, rng):
         middle = sentence[window:-window]
         expect(table.diagonal()[middle], "The diagonal").equals(
             torch.zeros(len(middle)),
-            cause="In a sentence of different words the diagonal should be 0: a position is not "
-            "its own context.",
+            cause=(
+                "In a sentence of different words the diagonal should be 0: a position is not "
+                "its own context."
+            ),
         )
         left, centre, after = sentence[window - 1], sentence[window], sentence[window + 1]
         expect(table[centre, [left, after]], "The cell of a next-door neighbour").equals(
             torch.ones(2),
-            cause="Contexts stand on both sides of the centre: one step left and one step right both "
-            "count 1.",
+            cause=(
+                "Contexts stand on both sides of the centre: one step left and one step right both "
+                "count 1."
+            ),
         )
         expect(table[middle], "The rows of words with a full window").equals(
             by_positions(sentence, size, window)[middle],
-            cause="Every word from 1 to `window` steps away should count exactly 1, near or far; words further away should "
-            "count 0.",
+            cause=(
+                "Every word from 1 to `window` steps away should count exactly 1, near or far;"
+                " words further away should count 0."
+            ),
         )
     longer = [0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0, 0]
     table = expect(student.window_counts([longer], 3, 5)).is_tensor(
@@ -75,8 +81,10 @@ def test_a_word_in_the_middle_counts_its_neighbours_on_both_sides(student, rng):
         f"the sentence {longer}, 3 words, window 5",
     ).equals(
         torch.ones(2),
-        cause="The window is counted in words of the sentence. How many words the vocabulary has does not limit it: "
-        "a sentence can be longer.",
+        cause=(
+            "The window is counted in words of the sentence. How many words the vocabulary has does"
+            " not limit it: a sentence can be longer."
+        ),
     )
 
 
@@ -100,8 +108,11 @@ def test_the_window_is_cut_at_the_ends_of_a_sentence(student, rng):
             given=f"{length} words, window {window}",
         ).equals(
             by_positions(sentence, size, window),
-            cause="Near the ends of a sentence, and in a sentence no longer than the window, a word should have as contexts "
-            "the words within `window` steps that are there: none is lost, none comes from elsewhere.",
+            cause=(
+                "Near the ends of a sentence, and in a sentence no longer than the window, a word"
+                " should have as contexts the words within `window` steps that are there: none is"
+                " lost, none comes from elsewhere."
+            ),
         )
     for window in (1, 2):
         expect(
@@ -136,20 +147,27 @@ def test_a_word_that_stands_twice_counts_twice(student, rng):
         )
         expect(table[fill[4], word], "A cell whose pair stands there twice").equals(
             torch.tensor(2.0),
-            cause="A context that stands twice in a window should count twice: each pair of positions adds 1 "
-            "to its cell.",
+            cause=(
+                "A context that stands twice in a window should count twice: each pair of positions"
+                " adds 1 to its cell."
+            ),
         )
         expect(
             table[word, word], "The cell (word, same word) for two places two steps apart"
         ).equals(
             torch.tensor(2.0),
-            cause="The same word at another position is a context like any other, and each of the two places is the other's "
-            "context: the cell should be 2.",
+            cause=(
+                "The same word at another position is a context like any other, and each of the two"
+                " places is the other's context: the cell should be 2."
+            ),
         )
         again = [word, word, fill[0], word, word]
         expect(student.window_counts([again], size, 1)).equals(
             by_positions(again, size, 1),
-            cause="Each position should count for itself, also where the same word stands next to itself.",
+            cause=(
+                "Each position should count for itself, also where the same word stands next to"
+                " itself."
+            ),
         )
     expect(
         student.window_counts([[0, 0, 0]], 1, 1), given="a vocabulary of one word, three times"
@@ -199,8 +217,10 @@ def test_a_window_never_crosses_into_the_next_sentence(student, rng):
         ]
         expect(table, "The table of all sentences").equals(
             torch.stack(alone).sum(0),
-            cause="The table of several sentences should be the sum of the tables of each alone: no pair across a "
-            "border, none lost.",
+            cause=(
+                "The table of several sentences should be the sum of the tables of each alone: no"
+                " pair across a border, none lost."
+            ),
         )
     pair, three = [
         expect(student.window_counts([sentence], 3, 1)).is_tensor(shape=(3, 3), dtype=torch.float32)
@@ -249,8 +269,10 @@ def ask_book(student, num_words: int, window: int) -> None:
         student.predict_pairs(num_words, window), given=f"{num_words:,} words, window {window:,}"
     ).equals(
         pairs_of_a_book(num_words, window),
-        cause="The pairs of a book should come out exactly, to the last of ten digits, and those of one "
-        "word or none are 0; book and window may have 50,000 words.",
+        cause=(
+            "The pairs of a book should come out exactly, to the last of ten digits, and those of"
+            " one word or none are 0; book and window may have 50,000 words."
+        ),
     )
 
 
@@ -297,7 +319,8 @@ def test_a_sentence_shorter_than_its_window(student, rng):
             student,
             num_words,
             reach,
-            "in a sentence no longer than the window every other word is a context, and there are no more.",
+            "in a sentence no longer than the window every other word is a context, and there are"
+            " no more.",
         )
     for num_words, reach in (
         (3, 12),
@@ -349,9 +372,11 @@ def test_independent_words_score_zero(student, rng):
         expect(student.ppmi(table), given=f"a table of shape {(rows, columns)}").close(
             torch.zeros(rows, columns),
             **LOG,
-            cause="Words that meet exactly as often as by chance should score 0: "
-            "P(w) is a row's sum, P(c) a column's; both and P(w, c) need the same total, the sum of the whole table, with nothing added to a count or "
-            "to a ratio, and nothing rounded.",
+            cause=(
+                "Words that meet exactly as often as by chance should score 0: P(w) is a row's sum,"
+                " P(c) a column's; both and P(w, c) need the same total, the sum of the whole"
+                " table, with nothing added to a count or to a ratio, and nothing rounded."
+            ),
         )
     few = torch.tensor([[0.3, 0.15], [0.1, 0.05]])
     for table in (few, few / 20, torch.ones(101, 2), torch.ones(2, 130)):
@@ -361,7 +386,10 @@ def test_independent_words_score_zero(student, rng):
         ).close(
             torch.zeros(table.shape),
             **LOG,
-            cause="Words that meet exactly as often as by chance should score 0, whatever the sum of the table is.",
+            cause=(
+                "Words that meet exactly as often as by chance should score 0, whatever the sum of"
+                " the table is."
+            ),
         )
     for rows, columns in shapes[:2]:
         table = torch.outer(uniform(rng, 1, 9, rows), uniform(rng, 1, 5, columns))
@@ -370,9 +398,13 @@ def test_independent_words_score_zero(student, rng):
         expect(student.ppmi(table), given="counts that are no whole numbers").close(
             torch.zeros(rows, columns),
             **LOG,
-            cause="Counts may be fractions, as from weighted windows. These meet exactly as often as by chance and should score 0. "
+            cause=(
+                "Counts may be fractions, as from weighted windows. These meet exactly as often as"
+                " by chance and should score 0. "
+            )
             + (
-                "Your scores come near 0 and stay away from it by more than float32 does: are digits lost, as in half precision?"
+                "Your scores come near 0 and stay away from it by more than float32 does: are"
+                " digits lost, as in half precision?"
                 if near
                 else "Counts that are cut or rounded to whole numbers no longer do."
             ),
@@ -398,29 +430,47 @@ def test_more_than_chance_scores_the_natural_logarithm(student, rng):
     for table, cause in (
         (
             preferring(rng, whole(rng, 3, 6)),
-            "A pair above chance should score the natural logarithm of P(w, c) / (P(w) P(c)), and nothing else.",
+            (
+                "A pair above chance should score the natural logarithm of P(w, c) / (P(w) P(c)),"
+                " and nothing else."
+            ),
         ),
         (
             large,
-            "The rare pairs of a large text should score the same logarithm, as large as it is: their P(w) P(c) is far below 1e-6, so "
-            "that a floor or a small number added there changes the score.",
+            (
+                "The rare pairs of a large text should score the same logarithm, as large as it is:"
+                " their P(w) P(c) is far below 1e-6, so that a floor or a small number added there"
+                " changes the score."
+            ),
         ),
         (
             halves,
-            "Counts may be fractions: one half is a count like any other, also beside counts of millions.",
+            (
+                "Counts may be fractions: one half is a count like any other, also beside counts of"
+                " millions."
+            ),
         ),
         (
             scarce,
-            "Counts may be fractions, down to 0.001: only a count of 0 is none, and the total is their sum as it is.",
+            (
+                "Counts may be fractions, down to 0.001: only a count of 0 is none, and the total"
+                " is their sum as it is."
+            ),
         ),
         (
             widest,
-            "A cell of 0.001 may stand beside one of billions: its score is large, and no score is cut.",
+            (
+                "A cell of 0.001 may stand beside one of billions: its score is large, and no score"
+                " is cut."
+            ),
         ),
         (first, "A pair above chance should score the natural logarithm of P(w, c) / (P(w) P(c))."),
         (
             look_alike(first),
-            "Other counts have other scores, also where the sum of the table and its corners are the same.",
+            (
+                "Other counts have other scores, also where the sum of the table and its corners"
+                " are the same."
+            ),
         ),
         (
             counts(rng, 1, 9, LONG, 3).float(),
@@ -432,7 +482,10 @@ def test_more_than_chance_scores_the_natural_logarithm(student, rng):
         ),
         (
             (torch.eye(140) + 1) * 2e9,
-            "Many cells of billions each should score the same logarithm: no product may become infinite.",
+            (
+                "Many cells of billions each should score the same logarithm: no product may become"
+                " infinite."
+            ),
         ),
     ):
         above = information(table) > 0.01
@@ -471,12 +524,16 @@ def test_what_was_never_counted_scores_zero(student, rng):
             scores = ask_ppmi(student, table.to(dtype))
             expect(scores[empty], "The score of the pairs that never met").equals(
                 torch.zeros(int(empty.sum())),
-                cause="A count of 0 should score 0. The log of 0 is minus infinity, and an empty row or column gives 0 / 0, "
-                "which is NaN.",
+                cause=(
+                    "A count of 0 should score 0. The log of 0 is minus infinity, and an empty row"
+                    " or column gives 0 / 0, which is NaN."
+                ),
             )
         expect(bool(scores[0, 0] > scores[1, 1] > 0)).is_true(
-            cause="Zeros elsewhere in the table should not change a pair above chance. A pair that met once, and of which "
-            "one word met nothing else, scores high."
+            cause=(
+                "Zeros elsewhere in the table should not change a pair above chance. A pair that"
+                " met once, and of which one word met nothing else, scores high."
+            )
         )
 
 
@@ -492,8 +549,10 @@ def test_integers_and_doubles_give_the_float32_scores_of_the_same_counts(student
             expect(student.ppmi(table.to(dtype)), given=f"counts of dtype {dtype}").close(
                 floats,
                 **LOG,
-                cause="Integer counts, and counts in double precision, should give the same float32 scores "
-                "as the same counts as floats.",
+                cause=(
+                    "Integer counts, and counts in double precision, should give the same float32"
+                    " scores as the same counts as floats."
+                ),
             )
         for dtype, times in (
             (torch.int64, 100_000),
@@ -507,8 +566,11 @@ def test_integers_and_doubles_give_the_float32_scores_of_the_same_counts(student
             ).close(
                 floats,
                 **LOG,
-                cause="Integer counts of millions or billions should give the same scores: a product of two sums "
-                "does not fit into 32 or 64 bits, nor a sum into 32, so make floats of the counts first.",
+                cause=(
+                    "Integer counts of millions or billions should give the same scores: a product"
+                    " of two sums does not fit into 32 or 64 bits, nor a sum into 32, so make"
+                    " floats of the counts first."
+                ),
             )
 
 

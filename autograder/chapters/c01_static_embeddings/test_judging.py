@@ -44,8 +44,10 @@ def test_below_the_maximum_the_weight_grows_with_the_power(student, rng):
     number = torch.tensor([0.5, 1.5, 2.75, 40.25])
     expect(student.glove_weight(number), given="counts that are no whole numbers").equals(
         right_weight(number),
-        cause=f"{rule} Counts may be fractions: cut to whole numbers, or with a floor at 1, they "
-        "give other weights.",
+        cause=(
+            f"{rule} Counts may be fractions: cut to whole numbers, or with a floor at 1, they "
+            "give other weights."
+        ),
     )
     for number in (
         torch.tensor([5.0, 3.0, 8.0, 2.0, 7.0]),
@@ -64,8 +66,10 @@ def test_below_the_maximum_the_weight_grows_with_the_power(student, rng):
         )
     weight = expect(student.glove_weight(torch.zeros(2), 100.0, 0.1), given="alpha 0.1").equals(
         torch.zeros(2),
-        cause="A count of 0 should weigh 0 for every alpha. A small number in its place weighs a lot when alpha is "
-        "small.",
+        cause=(
+            "A count of 0 should weigh 0 for every alpha. A small number in its place weighs a lot"
+            " when alpha is small."
+        ),
     )
     expect(bool((weight == 0).all())).is_true(
         cause="A count of 0 should weigh exactly 0, not a small number."
@@ -106,9 +110,12 @@ def test_the_maximum_and_the_power_can_be_chosen_and_counts_may_be_integers(stud
             given=f"x_max {x_max:g}, alpha {alpha:.3g}, {dtype}",
         ).equals(
             right_weight(number, x_max, alpha),
-            cause="The weight should be made with the arguments x_max and alpha, in that order, in place of 100 and 0.75."
-            if dtype == torch.float32
-            else "Counts of another type should give the same weights as floats.",
+            cause=(
+                "The weight should be made with the arguments x_max and alpha, in that order, in"
+                " place of 100 and 0.75."
+                if dtype == torch.float32
+                else "Counts of another type should give the same weights as floats."
+            ),
         )
     expect(
         student.glove_weight(torch.tensor([2500.0, 40.0], dtype=torch.float64)),
@@ -130,13 +137,18 @@ def test_the_maximum_and_the_power_can_be_chosen_and_counts_may_be_integers(stud
             given=f"the same counts with x_max {x_max:g} and alpha {alpha:g}",
         ).equals(
             right_weight(number, x_max, alpha),
-            cause="The same counts with other arguments have other weights: nothing is kept from "
-            "the call before.",
+            cause=(
+                "The same counts with other arguments have other weights: nothing is kept from "
+                "the call before."
+            ),
         )
     number = counts(rng, 1, 90, 4)
     expect(student.glove_weight(number), given="no x_max and alpha, after calls with them").equals(
         right_weight(number),
-        cause="Without the arguments x_max is 100 and alpha 0.75 again, whatever the calls before were given.",
+        cause=(
+            "Without the arguments x_max is 100 and alpha 0.75 again, whatever the calls before"
+            " were given."
+        ),
     )
     number = counts(rng, 1, 19, 5).float()
     for alpha in (1.5, 1.25):
@@ -144,8 +156,10 @@ def test_the_maximum_and_the_power_can_be_chosen_and_counts_may_be_integers(stud
             student.glove_weight(number, 20.0, alpha), given=f"x_max 20, alpha {alpha:g}"
         ).equals(
             right_weight(number, 20.0, alpha),
-            cause="Below x_max a count x should weigh (x / x_max) ** alpha with the alpha that is "
-            f"given, also where alpha is above 1, as {alpha:g} here.",
+            cause=(
+                "Below x_max a count x should weigh (x / x_max) ** alpha with the alpha that is "
+                f"given, also where alpha is above 1, as {alpha:g} here."
+            ),
         )
     number, x_max, alpha = counts(rng, 1, 40, 7), 20.0, 1.5
     expect(student.glove_weight(number, x_max, alpha), given="x_max 20, alpha 1.5").equals(
@@ -236,12 +250,12 @@ def swapped(matrix: torch.Tensor, question: tuple, answer: int) -> tuple[torch.T
 
 
 SWAPPED = (
-    "The same question was asked of two matrices: each call should look at its own, and nothing should be kept from the call "
-    "before."
+    "The same question was asked of two matrices: each call should look at its own, and nothing"
+    " should be kept from the call before."
 )
 MOVED = (
-    "With all rows moved on by one the answer should move on by one too: each call should look at its own matrix, and "
-    "nothing should be kept from the call before."
+    "With all rows moved on by one the answer should move on by one too: each call should look at"
+    " its own matrix, and nothing should be kept from the call before."
 )
 
 
@@ -259,7 +273,8 @@ def ask_analogy(student, asked: tuple, cause: str, given: str = "", letters: boo
         came = expect(student.analogy(matrix, *question), given=given).is_a(int)
         word = next((letter for letter, row in zip("abc", question) if letters and came == row), "")
         told = (
-            f"Your answer is `{word}`, a word of the question. All three are left out, whatever the scores. "
+            f"Your answer is `{word}`, a word of the question. All three are left out, whatever the"
+            " scores. "
             if word
             else ""
         )
@@ -275,7 +290,10 @@ def best_of(rows: torch.Tensor, question: tuple[int, int, int]) -> int:
 
 @analogy.stage("direction", points=2)
 def test_the_step_from_a_to_b_is_taken_from_c(student, rng):
-    rule = "The answer should be the row whose dot product with b - a + c is largest: the step from a to b, taken from c."
+    rule = (
+        "The answer should be the row whose dot product with b - a + c is largest: the step from a"
+        " to b, taken from c."
+    )
     for dim in (12, whole(rng, 8, 11)):
         ask_analogy(student, planted(rng, dim), f"{rule} All rows have length 1 here.")
     matrix, question, answer = planted(rng, 12)
@@ -308,8 +326,8 @@ def test_the_words_of_the_question_are_never_the_answer(student, rng):
         ask_analogy(
             student,
             shuffled(rng, torch.stack([turn.cos(), turn.sin()], 1)),
-            "The best of the other words should be the answer, by its score as it stands: the dot product with b - a + c, "
-            "without absolute values, products or quotients of cosines.",
+            "The best of the other words should be the answer, by its score as it stands: the dot"
+            " product with b - a + c, without absolute values, products or quotients of cosines.",
             letters=True,
         )
     alone = torch.tensor([[0.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.6, 0.8]])
@@ -318,15 +336,18 @@ def test_the_words_of_the_question_are_never_the_answer(student, rng):
         given="three rows of zeros in the question, and one other word",
     ).equals(
         3,
-        cause="Where b - a + c is zero every score is 0, and the other word is the answer. Nothing is divided by the length of the "
-        "target, and no word of the question stays in the search with a score of 0 or more.",
+        cause=(
+            "Where b - a + c is zero every score is 0, and the other word is the answer. Nothing is"
+            " divided by the length of the target, and no word of the question stays in the search"
+            " with a score of 0 or more."
+        ),
     )
     smallest = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.96, 0.28], [-1.0, 0.0]])
     ask_analogy(
         student,
         shuffled(rng, smallest),
-        "With 4 words only one is left, and it wins with a "
-        "negative score too: the words of the question are left out and not given 0, and a search does not start at 0.",
+        "With 4 words only one is left, and it wins with a negative score too: the words of the"
+        " question are left out and not given 0, and a search does not start at 0.",
         "a vocabulary of 4 words",
     )
     for a, b, c, best, other in (
@@ -337,8 +358,9 @@ def test_the_words_of_the_question_are_never_the_answer(student, rng):
         ask_analogy(
             student,
             shuffled(rng, torch.tensor([a, b, c, best, other])),
-            "The largest score should win, also where scores are negative, down to -3: the words of the question are left "
-            "out and not given 0 or -1, a search does not start at 0, and no absolute value is taken.",
+            "The largest score should win, also where scores are negative, down to -3: the words of"
+            " the question are left out and not given 0 or -1, a search does not start at 0, and no"
+            " absolute value is taken.",
             "other words with negative scores",
         )
     twin = torch.tensor(
@@ -365,7 +387,10 @@ def test_the_words_of_the_question_are_never_the_answer(student, rng):
     for question, answer in zip(questions, answers):
         expect(student.analogy(rows, *question), given=f"30 words, the question {question}").equals(
             answer,
-            cause="Another question of the same matrix has another answer; the words of the question are left out.",
+            cause=(
+                "Another question of the same matrix has another answer; the words of the question"
+                " are left out."
+            ),
         )
 
 
@@ -391,22 +416,34 @@ def test_the_length_of_a_vector_plays_no_part(student, rng):
         (
             {"near": 50.0, "rest": 3.0},
             "long rows among the other words",
-            "Long rows among the other words should not win: every row (not every column) gets length 1 before the scores.",
+            (
+                "Long rows among the other words should not win: every row (not every column) gets"
+                " length 1 before the scores."
+            ),
         ),
         (
             {"a": 30.0, "b": 3.0, "c": 1.5},
             "a long row a in the question",
-            "The rows of the question should get length 1 before they are added, or the longest of them decides.",
+            (
+                "The rows of the question should get length 1 before they are added, or the longest"
+                " of them decides."
+            ),
         ),
         (
             {"near": 0.5, "answer": 0.02, "rest": 0.1},
             "rows shorter than 1",
-            "Rows shorter than 1 should get length 1 too: a floor at 1, or a number added to each length, leaves them short.",
+            (
+                "Rows shorter than 1 should get length 1 too: a floor at 1, or a number added to"
+                " each length, leaves them short."
+            ),
         ),
         (
             {"a": 30e-4, "b": 1e-4, "c": 2e-4, "near": 50e-4, "answer": 1e-5, "rest": 1e-4},
             "rows of a length down to 1e-5",
-            "Rows of a tiny length should get length 1 too: a floor or a number added to a length must be far smaller.",
+            (
+                "Rows of a tiny length should get length 1 too: a floor or a number added to a"
+                " length must be far smaller."
+            ),
         ),
     ):
         ask_analogy(student, scaled(rng, lengths), cause, given)
@@ -419,8 +456,8 @@ def test_the_length_of_a_vector_plays_no_part(student, rng):
     ask_analogy(
         student,
         shuffled(rng, torch.cat([basis[:3], 1e-5 * best, others])),
-        "A row of length 0.00001 should get length 1 too. What is added to a length, or put under it, must be far smaller, or "
-        "the row stays too short to win narrowly.",
+        "A row of length 0.00001 should get length 1 too. What is added to a length, or put under"
+        " it, must be far smaller, or the row stays too short to win narrowly.",
         "a best row of length 0.00001 whose score is 0.3 % above the others'",
     )
     for aside in (0.62, 0.7, 0.83, 0.95):
@@ -433,8 +470,9 @@ def test_the_length_of_a_vector_plays_no_part(student, rng):
         ask_analogy(
             student,
             shuffled(rng, torch.cat([basis[:3], best, others])),
-            "Scores that differ in the fifth digit are different, and the larger one should win: rounded scores, half "
-            "precision, or another length than the root of the sum of squares changes the order.",
+            "Scores that differ in the fifth digit are different, and the larger one should win:"
+            " rounded scores, half precision, or another length than the root of the sum of squares"
+            " changes the order.",
             "words whose scores differ in the fifth digit",
         )
 
@@ -485,8 +523,8 @@ def test_a_row_of_zeros_has_the_score_zero_and_gives_no_nan(student, rng):
         ask_analogy(
             student,
             asked,
-            "Where all other scores are negative, a row of zeros, with score 0, should be the answer: it "
-            "is a word like any other.",
+            "Where all other scores are negative, a row of zeros, with score 0, should be the"
+            " answer: it is a word like any other.",
             "a row of zeros that has the best score",
         )
     near = torch.tensor(
@@ -515,8 +553,10 @@ def test_equal_scores_give_the_smaller_number(student, rng):
             matrix = torch.stack(rows)[order].roll(by, dims=0).contiguous()
             expect(student.analogy(matrix, *place[:3])).equals(
                 min(place[3 : 3 + equals]),
-                cause="Several words have the same best score: the one with the smallest number "
-                "should be the answer.",
+                cause=(
+                    "Several words have the same best score: the one with the smallest number "
+                    "should be the answer."
+                ),
             )
 
 

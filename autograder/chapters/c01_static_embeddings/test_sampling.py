@@ -35,7 +35,10 @@ def frequent_words(rng: torch.Generator) -> tuple[torch.Tensor, float]:
 @keep_probability.stage("formula", points=1)
 def test_a_frequent_word_is_kept_with_the_root_of_threshold_over_share(student, rng):
     number, threshold = frequent_words(rng)
-    rule = "A word above the threshold should be kept with probability sqrt(t / f), f its count divided by the sum of all."
+    rule = (
+        "A word above the threshold should be kept with probability sqrt(t / f), f its count"
+        " divided by the sum of all."
+    )
     large = torch.cat([counts(rng, 50_000, 60_000_000, 6), torch.tensor([3_000_000_000])])
     alike = torch.tensor([5, 3, 8, 2, 7])
     tiny, billions = (
@@ -49,8 +52,10 @@ def test_a_frequent_word_is_kept_with_the_root_of_threshold_over_share(student, 
         (
             torch.tensor([0.5, 1.5, 2.25, 1.75]),
             0.03,
-            f"{rule} Counts may be fractions. Cut to whole numbers, or with a "
-            "floor at 1, they would give other shares.",
+            (
+                f"{rule} Counts may be fractions. Cut to whole numbers, or with a "
+                "floor at 1, they would give other shares."
+            ),
         ),
         (large, 1e-5, f"{rule} Here counts and their sum need more than 32 bits."),
         (large.float(), 1e-5, rule),
@@ -59,7 +64,10 @@ def test_a_frequent_word_is_kept_with_the_root_of_threshold_over_share(student, 
         (
             billions.int(),
             1e-5,
-            f"{rule} The same counts as int64 came out right: the sum of int32 counts may need more than 32 bits.",
+            (
+                f"{rule} The same counts as int64 came out right: the sum of int32 counts may need"
+                " more than 32 bits."
+            ),
         ),
         (torch.tensor([52, 48]), 0.47, f"{rule} Also for a share just above t."),
         (
@@ -79,14 +87,18 @@ def test_a_frequent_word_is_kept_with_the_root_of_threshold_over_share(student, 
         (
             look_alike(alike),
             0.03,
-            f"{rule} Other counts have other answers, also where their sum, the first "
-            "and the last are the same.",
+            (
+                f"{rule} Other counts have other answers, also where their sum, the first "
+                "and the last are the same."
+            ),
         ),
         (
             tiny,
             1e-8,
-            f"{rule} A share may be as small as one in a hundred millions, and so may t: a floor or a small number added "
-            "to the share changes the answer.",
+            (
+                f"{rule} A share may be as small as one in a hundred millions, and so may t: a"
+                " floor or a small number added to the share changes the answer."
+            ),
         ),
     ):
         right = (t * given.double().sum() / given.double()).sqrt().clamp(max=1).float()
@@ -105,11 +117,15 @@ def test_a_rare_word_is_always_kept(student, rng):
         )
         expect(keep[3:], "The probability of the rare words").equals(
             torch.ones(few),
-            cause="A word below the threshold should be kept with probability exactly 1: never more, "
-            "never less.",
+            cause=(
+                "A word below the threshold should be kept with probability exactly 1: never more, "
+                "never less."
+            ),
         )
         expect(bool((keep[3:] == 1).all())).is_true(
-            cause="A word below the threshold should be kept with probability exactly 1, not nearly."
+            cause=(
+                "A word below the threshold should be kept with probability exactly 1, not nearly."
+            )
         )
         expect(bool((keep[:3] < 0.5).all())).is_true(
             cause="The frequent words should not be kept always."
@@ -139,7 +155,9 @@ def test_a_word_with_count_zero_gets_probability_one(student, rng):
         )
         expect(keep[place], "The probability of a word with count 0").equals(
             torch.tensor(1.0),
-            cause="A word that was never counted has share 0, and t / 0 is infinite: return 1 for it.",
+            cause=(
+                "A word that was never counted has share 0, and t / 0 is infinite: return 1 for it."
+            ),
         )
         expect(bool((keep < 0.9).sum() == len(number) - 1)).is_true(
             cause="A word with count 0 should not change what happens to the others."
@@ -148,8 +166,10 @@ def test_a_word_with_count_zero_gets_probability_one(student, rng):
             shape=tuple(number.shape), dtype=torch.float32
         )
         expect(bool(keep[place] == 1)).is_true(
-            cause="A word that was never counted is kept with probability exactly 1, however small t is: put no small "
-            "share in the place of 0."
+            cause=(
+                "A word that was never counted is kept with probability exactly 1, however small t"
+                " is: put no small share in the place of 0."
+            )
         )
 
 
@@ -244,14 +264,18 @@ def test_the_noise_sums_to_one_and_never_draws_an_unseen_word(student, rng):
         )
         expect(noise[-1], "The probability of a word with count 0").close(
             torch.tensor(0.0),
-            cause="A word with count 0 should never be drawn: its probability is exactly 0, and nothing is added to "
-            "a count.",
+            cause=(
+                "A word with count 0 should never be drawn: its probability is exactly 0, and"
+                " nothing is added to a count."
+            ),
         )
         expect(noise.sum(), "The sum of the probabilities").close(
             torch.tensor(1.0),
             atol=1e-5,
-            cause="The probabilities should sum to 1: each is its count raised to the "
-            "power, divided by the sum of all counts raised to it.",
+            cause=(
+                "The probabilities should sum to 1: each is its count raised to the "
+                "power, divided by the sum of all counts raised to it."
+            ),
         )
         expect(bool((noise[:-2] > noise[-2] * 1.01).all())).is_true(
             cause="A word with a larger count should be drawn more often."
@@ -261,8 +285,11 @@ def test_the_noise_sums_to_one_and_never_draws_an_unseen_word(student, rng):
     )
     expect(noise[1], "The probability of a word with count 0", "power 0.01").close(
         torch.tensor(0.0),
-        cause="A word with count 0 should never be drawn, whatever the power is, and each probability stands where its count "
-        "stands. A small number in the place of 0 weighs a lot when the power is small.",
+        cause=(
+            "A word with count 0 should never be drawn, whatever the power is, and each probability"
+            " stands where its count stands. A small number in the place of 0 weighs a lot when the"
+            " power is small."
+        ),
     )
     for number in range(3, 60, 4):
         for falling in (
@@ -274,7 +301,10 @@ def test_the_noise_sums_to_one_and_never_draws_an_unseen_word(student, rng):
             )
             expect(noise[falling == 0], "The probability of a word with count 0").close(
                 torch.zeros(1),
-                cause="A word with count 0 has probability exactly 0 in every call, and does not get what rounding leaves of 1.",
+                cause=(
+                    "A word with count 0 has probability exactly 0 in every call, and does not get"
+                    " what rounding leaves of 1."
+                ),
             )
 
 
@@ -287,7 +317,10 @@ def bent(number: torch.Tensor, power: float) -> torch.Tensor:
 @noise_distribution.stage("three-quarters", points=1)
 def test_the_default_power_is_three_quarters(student, rng):
     number = counts(rng, 1, 900, whole(rng, 4, 8))
-    rule = "Without a second argument the chance of a word should grow with its count to the power 0.75."
+    rule = (
+        "Without a second argument the chance of a word should grow with its count to the power"
+        " 0.75."
+    )
     large = torch.cat([counts(rng, 1, 60_000_000, 8), torch.tensor([5_000_000_000])])
     alike = torch.tensor([5, 3, 8, 2, 7])
     for given, cause in (
@@ -298,12 +331,17 @@ def test_the_default_power_is_three_quarters(student, rng):
         (alike, rule),
         (
             look_alike(alike),
-            f"{rule} Other counts have other chances, also where their sum, the first and the last are the same.",
+            (
+                f"{rule} Other counts have other chances, also where their sum, the first and the"
+                " last are the same."
+            ),
         ),
         (
             torch.tensor([0.5, 1.5, 2.25, 1.75, 30.0]),
-            f"{rule} Counts may be fractions: cut to whole numbers, or with a "
-            "floor at 1, they give other chances.",
+            (
+                f"{rule} Counts may be fractions: cut to whole numbers, or with a "
+                "floor at 1, they give other chances."
+            ),
         ),
         (large, f"{rule} Here counts and their sum need more than 32 bits."),
         (torch.tensor([2_000_000_000, 90_000, 1_900_000_000], dtype=torch.int32), rule),
@@ -351,7 +389,10 @@ def test_the_power_can_be_chosen(student, rng):
             given="counts of billions, power 2",
         ).equals(
             bent(large, 2.0),
-            cause="The square of a count may need more than 64 bits: make floats of the counts before you raise them.",
+            cause=(
+                "The square of a count may need more than 64 bits: make floats of the counts before"
+                " you raise them."
+            ),
         )
     for floats in (number.float(), torch.tensor([0.25, 0.5, 0.25])):  # the second is its own answer
         expect(student.noise_distribution(floats, 1.0), given="float counts and power 1").close(
@@ -372,6 +413,8 @@ def test_the_power_can_be_chosen(student, rng):
         ).close(
             torch.tensor(1.0),
             atol=1e-5,
-            cause="The probabilities should sum to 1 where the counts are small too: nothing is added to the "
-            "sum by which you divide, or put under it.",
+            cause=(
+                "The probabilities should sum to 1 where the counts are small too: nothing is added"
+                " to the sum by which you divide, or put under it."
+            ),
         )

@@ -19,7 +19,10 @@ sgns_loss = exercise(
 )
 LOSS = {"rtol": 1e-4, "atol": 1e-4}
 ALIKE = torch.tensor([[0.5, -1.0, 0.8, 0.3, -0.2]]), torch.tensor([[1.0, 0.5, -0.75, 0.25, 2.0]])
-OTHERS = "Other vectors have other scores, also where their sum, the first and the last number are the same."
+OTHERS = (
+    "Other vectors have other scores, also where their sum, the first and the last number are the"
+    " same."
+)
 
 
 def true_loss(center: torch.Tensor, context: torch.Tensor, negatives: torch.Tensor) -> torch.Tensor:
@@ -51,7 +54,8 @@ def test_zero_vectors_cost_log_two_for_each_score(student, rng):
         ask_loss(
             student,
             (zeros, zeros, torch.zeros(1, negatives, dim)),
-            "With all vectors zero each of the 1 + K scores costs log 2 = 0.693; inside one pair they are summed.",
+            "With all vectors zero each of the 1 + K scores costs log 2 = 0.693; inside one pair"
+            " they are summed.",
         )
 
 
@@ -110,7 +114,8 @@ def test_every_negative_should_score_low(student, rng):
     ask_loss(
         student,
         (torch.tensor([[2.0, 0.0]]), torch.zeros(1, 2), torch.tensor([[[1.5, 0.0], [0.25, 1.0]]])),
-        "Each negative has one score, the sum over D of its products with the centre, also where K and D are equal.",
+        "Each negative has one score, the sum over D of its products with the centre, also where K"
+        " and D are equal.",
     )
     for negatives in (ALIKE[1], look_alike(ALIKE[1])):
         ask_loss(
@@ -162,7 +167,10 @@ def test_every_pair_of_a_batch_takes_part(student, rng):
             ).is_tensor(shape=(), dtype=torch.float32, cause=ONE_NUMBER)
             moved = true_loss(center, changed, nothing) - true_loss(center, context, nothing)
             expect(bool((after - before).abs() > 0.3 * moved.abs())).is_true(
-                cause="The loss of a batch of several pairs should change when any one of its pairs does."
+                cause=(
+                    "The loss of a batch of several pairs should change when any one of its pairs"
+                    " does."
+                )
             )
 
 
@@ -193,19 +201,27 @@ def test_the_loss_of_a_batch_is_the_mean_of_its_pairs(student, rng):
 
 
 ONE_STEP = (
-    "At scores of a few hundred the loss should be finite. In float32 exp of 89 is infinite, the sigmoid of -104 is 0, and "
-    "1 - sigmoid of 17 is 0: take log-sigmoid in one step, by logsigmoid or softplus."
+    "At scores of a few hundred the loss should be finite. In float32 exp of 89 is infinite, the"
+    " sigmoid of -104 is 0, and 1 - sigmoid of 17 is 0: take log-sigmoid in one step, by logsigmoid"
+    " or softplus."
 )
 LARGE = {
     True: {
-        True: "A large score of the wrong sign should cost as much as its size. Yours costs less: an epsilon inside a "
-        "logarithm, or a clamp of sigmoids or scores, can limit the cost.",
-        False: "A large score of the wrong sign should cost as much as its size. Yours costs more: where a sigmoid or 1 minus "
-        "a sigmoid is rounded to 0, a floor under it can cost more than the score.",
+        True: (
+            "A large score of the wrong sign should cost as much as its size. Yours costs less: an"
+            " epsilon inside a logarithm, or a clamp of sigmoids or scores, can limit the cost."
+        ),
+        False: (
+            "A large score of the wrong sign should cost as much as its size. Yours costs more:"
+            " where a sigmoid or 1 minus a sigmoid is rounded to 0, a floor under it can cost more"
+            " than the score."
+        ),
     },
     False: {
-        True: "A large score of the right sign should cost nearly nothing, and never less: the zero score beside it costs "
-        "log 2 all the same.",
+        True: (
+            "A large score of the right sign should cost nearly nothing, and never less: the zero"
+            " score beside it costs log 2 all the same."
+        ),
         False: "A large score of the right sign should cost nearly nothing. Yours costs more.",
     },
 }
@@ -321,8 +337,9 @@ def test_the_true_context_is_pulled_towards_the_centre(student, rng):
             student,
             1,
             parts,
-            "A score of 7 leaves an error of -0.0009, one of 9 an error of -0.0001, a score of 12 one of nearly 0, a score of -12 one "
-            "of nearly -1: scores should not be cut before the sigmoid, and no error set to 0.",
+            "A score of 7 leaves an error of -0.0009, one of 9 an error of -0.0001, a score of 12"
+            " one of nearly 0, a score of -12 one of nearly -1: scores should not be cut before the"
+            " sigmoid, and no error set to 0.",
         )
 
 
@@ -351,8 +368,8 @@ def test_each_negative_is_pushed_away_from_the_centre(student, rng):
             student,
             2,
             small,
-            "A negative with a score of -7 or -8 should still be pushed away a little, by 0.0009 or 0.0003 times "
-            "the centre.",
+            "A negative with a score of -7 or -8 should still be pushed away a little, by 0.0009 or"
+            " 0.0003 times the centre.",
         )
 
 
@@ -392,7 +409,8 @@ def test_the_centre_is_pushed_away_from_all_its_negatives(student, rng):
             student,
             0,
             (normal(rng, 1, 3), torch.zeros(1, 3), negatives),
-            "A negative may be equal to another one. It counts like any other: each is a draw of its own.",
+            "A negative may be equal to another one. It counts like any other: each is a draw of"
+            " its own.",
         )
 
 
@@ -435,8 +453,10 @@ def test_the_gradients_of_a_mean_are_divided_by_the_batch(student, rng):
                 alone / len(alone),
                 rtol=1e-4,
                 atol=1e-6,
-                cause="The loss is a mean over the pairs of the batch, so every gradient should be that of the pair alone "
-                "divided by their number.",
+                cause=(
+                    "The loss is a mean over the pairs of the batch, so every gradient should be"
+                    " that of the pair alone divided by their number."
+                ),
             )
     large, which = many(parts)
     for name, together, (_, _, alone) in zip(
@@ -446,8 +466,10 @@ def test_the_gradients_of_a_mean_are_divided_by_the_batch(student, rng):
             alone[which] / LONG,
             rtol=1e-4,
             atol=1e-7,
-            cause="In a large batch too, every gradient should be that of the pair alone divided "
-            "by the number of all pairs.",
+            cause=(
+                "In a large batch too, every gradient should be that of the pair alone divided "
+                "by the number of all pairs."
+            ),
         )
 
 
@@ -500,7 +522,10 @@ cbow_scores = exercise(
 def test_the_wrong_line_is_named(student):
     line = expect(student.wrong_line()).is_a(int)
     expect(line == 5).is_true(  # without the number in the message
-        cause="That line does what the statement says. Follow the row [1, -1] through the code, line by line."
+        cause=(
+            "That line does what the statement says. Follow the row [1, -1] through the code, line"
+            " by line."
+        )
     )
 
 
@@ -547,8 +572,8 @@ def test_only_the_words_that_are_there_are_averaged(student, rng):
     for rows in (full, full[:1]):
         ask(
             rows,
-            "Rows without an empty slot came out right before the repair, and should still: the average of all slots, "
-            "compared with the output vectors by a dot product.",
+            "Rows without an empty slot came out right before the repair, and should still: the"
+            " average of all slots, compared with the output vectors by a dot product.",
         )
     ask([[0, *full[0][1:]]], "Word 0 is a word like any other; only -1 is an empty slot.")
     pair, one = full[0][:2], full[1][:1]
@@ -560,7 +585,8 @@ def test_only_the_words_that_are_there_are_averaged(student, rng):
     for rows in ([one, pair], [pair, one, [0, 0, words - 1]]):
         ask(
             rows,
-            f"{rule}, row by row: each row has its own number, also where there are as many rows as dimensions.",
+            f"{rule}, row by row: each row has its own number, also where there are as many rows as"
+            " dimensions.",
             dim=len(rows),
         )
     ask(
@@ -595,7 +621,10 @@ def test_only_the_words_that_are_there_are_averaged(student, rng):
             right,
             rtol=1e-4,
             atol=1e-5,
-            cause="Other vectors or other contexts have other scores: nothing is kept from the call before.",
+            cause=(
+                "Other vectors or other contexts have other scores: nothing is kept from the call"
+                " before."
+            ),
         )
     ask_cbow(student, rng, [[words - 1]], 1, words, "A context may have one slot only.")
     ask_cbow(

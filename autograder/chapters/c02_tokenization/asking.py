@@ -15,7 +15,10 @@ TOKENIZERS = dict.fromkeys(
 SHOWN = 400
 # a mark of byte order, spaces at both ends, capitals, two ways to write one letter
 AS_IT_IS = "\ufeff Be\u0301\u00e9K "
-KEPT = "The text is taken as it is: nothing is dropped at its ends, put together, taken apart or made small."
+KEPT = (
+    "The text is taken as it is: nothing is dropped at its ends, put together, taken apart or made"
+    " small."
+)
 
 
 def ask_pieces(came: object, right: list[str], *, cause: str, given: str) -> None:
@@ -62,8 +65,10 @@ def ask_same(came: list, right: list, *, cause: str, given: str) -> None:
     items = [readable(one[first]) if first < len(one) else "missing" for one in (came, right)]
     expect(came == right).is_true(
         cause=cause,
-        detail=f"Given {given}. Item {first} is {items[0]}, expected {items[1]}.\n"
-        f"came     {readable(came, SHOWN)}\nexpected {readable(right, SHOWN)}",
+        detail=(
+            f"Given {given}. Item {first} is {items[0]}, expected {items[1]}.\n"
+            f"came     {readable(came, SHOWN)}\nexpected {readable(right, SHOWN)}"
+        ),
     )
 
 
@@ -79,7 +84,10 @@ def shuffled(rng: torch.Generator, letters: str) -> str:
     return "".join(letters[place] for place in torch.randperm(len(letters), generator=rng).tolist())
 
 
-EACH = "Each call depends on all of its arguments, and on nothing else: keep nothing of an earlier call, and learn no example by heart."
+EACH = (
+    "Each call depends on all of its arguments, and on nothing else: keep nothing of an earlier"
+    " call, and learn no example by heart."
+)
 SIGNS_OF_ALL_KINDS = (
     "".join(map(chr, range(128)))
     + "\u2581\u0120\u00b7\u00a6\u2423\ue000\ufffd\uffff\U0001f3e6\U0010ffff"

@@ -55,7 +55,10 @@ def _(words, counts, num_merges):
     "no-recount",
     caught_by="recount",
     loses=3,
-    misconception="You count once and take the pairs in the order of those counts. After each merge they have to be counted again.",
+    misconception=(
+        "You count once and take the pairs in the order of those counts. After each merge they have"
+        " to be counted again."
+    ),
 )
 def _(words, counts, num_merges):
     pairs = _counted([list(word) for word in words], counts)
@@ -99,7 +102,9 @@ def _counted_once(rows, counts):
     "without-overlap",
     caught_by="overlap",
     loses=1,
-    misconception="You count only the places that could be joined together. aaa holds (a, a) twice.",
+    misconception=(
+        "You count only the places that could be joined together. aaa holds (a, a) twice."
+    ),
 )
 def _(words, counts, num_merges):
     def apart(rows, counts):
@@ -168,7 +173,10 @@ def _(words, counts, num_merges):
     "first-seen-wins",
     caught_by="ties",
     loses=1.5,
-    misconception="Of equally frequent pairs you take the one that was met first. The first in Python's order was asked for.",
+    misconception=(
+        "Of equally frequent pairs you take the one that was met first. The first in Python's order"
+        " was asked for."
+    ),
 )
 def _(words, counts, num_merges):
     return _learn(words, counts, num_merges, order=lambda pair: 0)
@@ -179,7 +187,10 @@ def _(words, counts, num_merges):
     "largest-wins",
     caught_by="ties",
     loses=1.5,
-    misconception="Of equally frequent pairs you take the last in order, as max of (count, pair) does. The first was asked for.",
+    misconception=(
+        "Of equally frequent pairs you take the last in order, as max of (count, pair) does. The"
+        " first was asked for."
+    ),
 )
 def _(words, counts, num_merges):
     return _learn(
@@ -195,7 +206,10 @@ def _(words, counts, num_merges):
     "joined-text-decides",
     caught_by="ties",
     loses=1.5,
-    misconception="Of equally frequent pairs you compare the joined texts. The left parts are compared first, then the right ones.",
+    misconception=(
+        "Of equally frequent pairs you compare the joined texts. The left parts are compared first,"
+        " then the right ones."
+    ),
 )
 def _(words, counts, num_merges):
     return _learn(words, counts, num_merges, order=lambda pair: ("".join(pair), pair))
@@ -217,7 +231,10 @@ def _(words, counts, num_merges):
     "last-count-of-a-word",
     caught_by="counts",
     loses=1.5,
-    misconception="You keep words and counts in a dictionary: a word that stands in the list twice loses its first count.",
+    misconception=(
+        "You keep words and counts in a dictionary: a word that stands in the list twice loses its"
+        " first count."
+    ),
 )
 def _(words, counts, num_merges):
     once = dict(zip(words, counts))
@@ -229,7 +246,9 @@ def _(words, counts, num_merges):
     "no-pairs-is-an-error",
     caught_by="end",
     loses=1,
-    misconception="You take the largest of no pairs, which is an error. When no pair is left, training ends.",
+    misconception=(
+        "You take the largest of no pairs, which is an error. When no pair is left, training ends."
+    ),
 )
 def _(words, counts, num_merges):
     merges, rows = [], [list(word) for word in words]
@@ -260,8 +279,10 @@ def _by_rank(word, merges, key, missing=None):
     "left-to-right",
     caught_by="rank",
     loses=3,
-    misconception="You join the first pair from the left that is in the list. Its place in the list decides, not its place "
-    "in the word.",
+    misconception=(
+        "You join the first pair from the left that is in the list. Its place in the list decides,"
+        " not its place in the word."
+    ),
 )
 def _(word, merges):
     return _by_rank(word, merges, lambda rank, i: i)
@@ -272,7 +293,10 @@ def _(word, merges):
     "latest-first",
     caught_by="rank",
     loses=3,
-    misconception="You join the pair that stands last in the list. Merges are made in the order in which they were learned.",
+    misconception=(
+        "You join the pair that stands last in the list. Merges are made in the order in which they"
+        " were learned."
+    ),
 )
 def _(word, merges):
     return _by_rank(word, merges, lambda rank, i: (-rank, i))
@@ -283,8 +307,10 @@ def _(word, merges):
     "longest-known-piece",
     caught_by="rank",
     loses=3,
-    misconception="You cut off the longest piece that some merge can make, from left to right. That is WordPiece's way; here "
-    "the order of the merges decides.",
+    misconception=(
+        "You cut off the longest piece that some merge can make, from left to right. That is"
+        " WordPiece's way; here the order of the merges decides."
+    ),
 )
 def _(word, merges):
     known, pieces, start = {left + right for left, right in merges}, [], 0
@@ -302,7 +328,10 @@ def _(word, merges):
     "one-join",
     caught_by="rank",
     loses=4,
-    misconception="You join once and stop. Look at all neighbours again, until no pair of them is in the list.",
+    misconception=(
+        "You join once and stop. Look at all neighbours again, until no pair of them is in the"
+        " list."
+    ),
 )
 def _(word, merges):
     rank = {pair: number for number, pair in enumerate(merges)}
@@ -319,7 +348,10 @@ def _(word, merges):
     "first-place-only",
     caught_by="leftmost",
     loses=2.5,
-    misconception="You go through the list once and join each merge in its first place only. All its places are joined.",
+    misconception=(
+        "You go through the list once and join each merge in its first place only. All its places"
+        " are joined."
+    ),
 )
 def _(word, merges):
     pieces = list(word)
@@ -336,7 +368,9 @@ def _(word, merges):
     "from-the-right",
     caught_by="leftmost",
     loses=2.5,
-    misconception="Of equal pairs you join the one on the right first. They are joined from left to right.",
+    misconception=(
+        "Of equal pairs you join the one on the right first. They are joined from left to right."
+    ),
 )
 def _(word, merges):
     return _by_rank(word, merges, lambda rank, i: (rank, -i))
@@ -347,7 +381,9 @@ def _(word, merges):
     "unknown-left-out",
     caught_by="one-merge",
     loses=3.5,
-    misconception="You leave out characters that stand in no merge. Joined together, the pieces are the word.",
+    misconception=(
+        "You leave out characters that stand in no merge. Joined together, the pieces are the word."
+    ),
 )
 def _(word, merges):
     known = {character for pair in merges for character in "".join(pair)}
@@ -360,7 +396,10 @@ def _(word, merges):
     "text-is-enough",
     caught_by="again",
     loses=1.5,
-    misconception="You join two neighbours when their text is one that a merge makes. The pair itself has to be in the list.",
+    misconception=(
+        "You join two neighbours when their text is one that a merge makes. The pair itself has to"
+        " be in the list."
+    ),
 )
 def _(word, merges):
     rank = {left + right: number for number, (left, right) in enumerate(merges)}
@@ -378,7 +417,9 @@ def _(word, merges):
     "characters-only",
     caught_by="leftmost",
     loses=2.5,
-    misconception="You join characters only. A piece that was joined may be a part of a later merge.",
+    misconception=(
+        "You join characters only. A piece that was joined may be a part of a later merge."
+    ),
 )
 def _(word, merges):
     rank = {pair: number for number, pair in enumerate(merges)}
@@ -398,7 +439,10 @@ def _(word, merges):
     "either-order",
     caught_by="one-merge",
     loses=3.5,
-    misconception="You join a pair in either order. A pair is joined only in the order in which the list names its parts.",
+    misconception=(
+        "You join a pair in either order. A pair is joined only in the order in which the list"
+        " names its parts."
+    ),
 )
 def _(word, merges):
     rank = {pair: number for number, pair in enumerate(merges)}

@@ -84,7 +84,9 @@ def _(first, second, max_length):
     "specials-masked",
     caught_by="padding",
     loses=1,
-    misconception="Your mask hides the special tokens. They are read like all others; only padding is hidden.",
+    misconception=(
+        "Your mask hides the special tokens. They are read like all others; only padding is hidden."
+    ),
 )
 def _(first, second, max_length):
     return _fill(first, second, max_length, mask_of_specials=0)
@@ -143,7 +145,10 @@ def _(first, second, max_length):
     "cut-at-the-end",
     caught_by="cut",
     loses=2,
-    misconception="You build the whole row and cut it off at max_length: the last [SEP] is lost, and only the second text is cut.",
+    misconception=(
+        "You build the whole row and cut it off at max_length: the last [SEP] is lost, and only the"
+        " second text is cut."
+    ),
 )
 def _(first, second, max_length):
     made = _fill(first, second, max(max_length, len(first) + len(second) + 3))
@@ -171,7 +176,10 @@ def _(first, second, max_length):
     "halves",
     caught_by="cut",
     loses=2,
-    misconception="You give each text half of the room. A short text keeps all of its tokens, and the other gets what is left.",
+    misconception=(
+        "You give each text half of the room. A short text keeps all of its tokens, and the other"
+        " gets what is left."
+    ),
 )
 def _(first, second, max_length):
     def lengths(a, b, room):
@@ -210,7 +218,9 @@ def _(first, second, max_length):
     "texts-changed",
     caught_by="cut",
     loses=1,
-    misconception="You cut with pop() or del, which changes the caller's lists. Slices make new ones.",
+    misconception=(
+        "You cut with pop() or del, which changes the caller's lists. Slices make new ones."
+    ),
 )
 def _(first, second, max_length):
     while len(first) + len(second) > max_length - 3:
@@ -232,7 +242,9 @@ def _ids(data, max_length, offset=3):
     "no-offset",
     caught_by="bytes",
     loses=2,
-    misconception="Your ids are the bytes themselves. 0, 1 and 2 are taken, so each byte is moved by 3.",
+    misconception=(
+        "Your ids are the bytes themselves. 0, 1 and 2 are taken, so each byte is moved by 3."
+    ),
 )
 def _(text, max_length):
     return _ids(text.encode(), max_length, 0)
@@ -276,7 +288,9 @@ def _(text, max_length):
     "code-points",
     caught_by="bytes",
     loses=2,
-    misconception="Your ids are code points + 3. ByT5 reads bytes: a character may be several of them.",
+    misconception=(
+        "Your ids are code points + 3. ByT5 reads bytes: a character may be several of them."
+    ),
 )
 def _(text, max_length):
     return [ord(character) + 3 for character in text[: max_length - 1]] + [1]
@@ -299,7 +313,10 @@ def _(text, max_length):
     "end-cut-off",
     caught_by="cut",
     loses=1,
-    misconception="You put the end behind the text and cut then, so that a long text loses its end. Cut first.",
+    misconception=(
+        "You put the end behind the text and cut then, so that a long text loses its end. Cut"
+        " first."
+    ),
 )
 def _(text, max_length):
     return _ids(text.encode(), len(text.encode()) + 1)[:max_length]
@@ -310,7 +327,10 @@ def _(text, max_length):
     "end-not-counted",
     caught_by="cut",
     loses=1,
-    misconception="You leave max_length ids for the text and put the end behind: one too many. The end is one of them.",
+    misconception=(
+        "You leave max_length ids for the text and put the end behind: one too many. The end is one"
+        " of them."
+    ),
 )
 def _(text, max_length):
     return _ids(text.encode(), max_length + 1)
@@ -321,7 +341,9 @@ def _(text, max_length):
     "whole-characters",
     caught_by="cut",
     loses=1,
-    misconception="You cut between characters. ByT5 is cut byte by byte, also in the middle of a character.",
+    misconception=(
+        "You cut between characters. ByT5 is cut byte by byte, also in the middle of a character."
+    ),
 )
 def _(text, max_length):
     while len(text.encode()) > max_length - 1:
@@ -334,7 +356,10 @@ def _(text, max_length):
     "characters-counted",
     caught_by="cut",
     loses=1,
-    misconception="You cut the text before you encode it, so that max_length counts characters. It counts ids.",
+    misconception=(
+        "You cut the text before you encode it, so that max_length counts characters. It counts"
+        " ids."
+    ),
 )
 def _(text, max_length):
     data = text[: max_length - 1].encode()
@@ -359,7 +384,10 @@ def _(text, max_length):
     replaces="canine_rows",
     caught_by="rows",
     loses=2,
-    misconception="You multiply the code point itself. It is the code point + 1, so that 0 has rows of its own too.",
+    misconception=(
+        "You multiply the code point itself. It is the code point + 1, so that 0 has rows of its"
+        " own too."
+    ),
 )
 def _(text, num_rows):
     return [[ord(character) * prime % num_rows for prime in PRIMES] for character in text]
@@ -371,7 +399,9 @@ def _(text, num_rows):
     replaces="canine_rows",
     caught_by="rows",
     loses=2,
-    misconception="Without brackets * and % come before +: you add the prime's remainder to the code point.",
+    misconception=(
+        "Without brackets * and % come before +: you add the prime's remainder to the code point."
+    ),
 )
 def _(text, num_rows):
     return [[ord(character) + 1 * prime % num_rows for prime in PRIMES] for character in text]
@@ -383,7 +413,9 @@ def _(text, num_rows):
     replaces="canine_rows",
     caught_by="rows",
     loses=2,
-    misconception="You take the remainder before you multiply. The product is what goes modulo num_rows.",
+    misconception=(
+        "You take the remainder before you multiply. The product is what goes modulo num_rows."
+    ),
 )
 def _(text, num_rows):
     return [[(ord(character) + 1) % num_rows * prime for prime in PRIMES] for character in text]
@@ -419,7 +451,9 @@ def _(text, num_rows):
     replaces="canine_rows",
     caught_by="letters",
     loses=1,
-    misconception="You leave out letters that stood there before. Each character of the text has its list.",
+    misconception=(
+        "You leave out letters that stood there before. Each character of the text has its list."
+    ),
 )
 def _(text, num_rows):
     return [

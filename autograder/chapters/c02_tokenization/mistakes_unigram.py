@@ -44,7 +44,10 @@ def _best(
     "greedy",
     caught_by="sum",
     loses=5,
-    misconception="You take the longest piece that fits, from left to right. The cut with the largest sum was asked for.",
+    misconception=(
+        "You take the longest piece that fits, from left to right. The cut with the largest sum was"
+        " asked for."
+    ),
 )
 def _(word, log_prob):
     pieces, start = [], 0
@@ -64,7 +67,10 @@ def _(word, log_prob):
     "likeliest-next",
     caught_by="sum",
     loses=5,
-    misconception="You take the likeliest piece that fits, step by step. A likely first piece may lead to an unlikely rest, or nowhere.",
+    misconception=(
+        "You take the likeliest piece that fits, step by step. A likely first piece may lead to an"
+        " unlikely rest, or nowhere."
+    ),
 )
 def _(word, log_prob):
     pieces, start = [], 0
@@ -94,7 +100,9 @@ def _(word, log_prob):
     "product-of-logs",
     caught_by="sum",
     loses=4,
-    misconception="You multiply logarithms. Probabilities are multiplied; their logarithms are added.",
+    misconception=(
+        "You multiply logarithms. Probabilities are multiplied; their logarithms are added."
+    ),
 )
 def _(word, log_prob):
     return _best(word, log_prob, start=1.0, add=lambda best, score: best * score)
@@ -105,7 +113,10 @@ def _(word, log_prob):
     "smallest-sum",
     caught_by="sum",
     loses=4,
-    misconception="You take the smallest sum. Logarithms of probabilities are negative: the largest is the likeliest.",
+    misconception=(
+        "You take the smallest sum. Logarithms of probabilities are negative: the largest is the"
+        " likeliest."
+    ),
 )
 def _(word, log_prob):
     return _best(word, log_prob, better=lambda new, old: new < old)
@@ -128,7 +139,10 @@ def _(word, log_prob):
     "whole-word-missed",
     caught_by="whole",
     loses=6,
-    misconception="You never try a piece that begins at the first character and is longer than one. range ends one early, or starts at 1.",
+    misconception=(
+        "You never try a piece that begins at the first character and is longer than one. range"
+        " ends one early, or starts at 1."
+    ),
 )
 def _(word, log_prob):
     return _best(word, log_prob, starts=lambda end: range(0 if end == 1 else 1, end))
@@ -150,7 +164,10 @@ def _(word, log_prob):
     "empty-list-for-none",
     caught_by="none",
     loses=1,
-    misconception="You give an empty list where there is no cut. None was asked for; the empty list is the cut of the empty word.",
+    misconception=(
+        "You give an empty list where there is no cut. None was asked for; the empty list is the"
+        " cut of the empty word."
+    ),
 )
 def _(word, log_prob):
     return _best(word, log_prob) or []
@@ -172,7 +189,10 @@ def _(word, log_prob):
     "shortest-last-piece",
     caught_by="ties",
     loses=1,
-    misconception="Of equally likely cuts you keep the one that was found last, with >=. Its last piece is the shortest.",
+    misconception=(
+        "Of equally likely cuts you keep the one that was found last, with >=. Its last piece is"
+        " the shortest."
+    ),
 )
 def _(word, log_prob):
     return _best(word, log_prob, better=lambda new, old: new >= old)
@@ -183,7 +203,10 @@ def _(word, log_prob):
     "longest-first-piece",
     caught_by="ties",
     loses=1,
-    misconception="Of equally likely cuts you take the one whose first piece is longest. The last piece decides.",
+    misconception=(
+        "Of equally likely cuts you take the one whose first piece is longest. The last piece"
+        " decides."
+    ),
 )
 def _(word, log_prob):
     turned = _best(word[::-1], {piece[::-1]: score for piece, score in log_prob.items()})
@@ -195,7 +218,10 @@ def _(word, log_prob):
     "probabilities",
     caught_by="long",
     loses=1,
-    misconception="You multiply probabilities. For long words the product is too small for a float and becomes 0: add logarithms.",
+    misconception=(
+        "You multiply probabilities. For long words the product is too small for a float and"
+        " becomes 0: add logarithms."
+    ),
 )
 def _(word, log_prob):
     best, first = [1.0] + [0.0] * len(word), [None] * (len(word) + 1)
@@ -222,7 +248,9 @@ def _(word, log_prob):
     "zero-is-nothing",
     caught_by="sum",
     loses=2,
-    misconception="You ask `if score`, and a logarithm of 0 counts as nothing. It is probability 1.",
+    misconception=(
+        "You ask `if score`, and a logarithm of 0 counts as nothing. It is probability 1."
+    ),
 )
 def _(word, log_prob):
     return _best(word, log_prob, truthy=True)
@@ -275,7 +303,10 @@ def _right(before, score, after, whole):
     "best-cut-only",
     caught_by="shares",
     loses=3.5,
-    misconception="You count the pieces of the best cut only. Every cut takes part, by its share of the probability.",
+    misconception=(
+        "You count the pieces of the best cut only. Every cut takes part, by its share of the"
+        " probability."
+    ),
 )
 def _(word, log_prob):
     cut = _best(word, log_prob) or []
@@ -287,7 +318,9 @@ def _(word, log_prob):
     "no-division",
     caught_by="one-cut",
     loses=5,
-    misconception="You do not divide by the summed probability of all cuts, so the shares do not add up to 1.",
+    misconception=(
+        "You do not divide by the summed probability of all cuts, so the shares do not add up to 1."
+    ),
 )
 def _(word, log_prob):
     return _expected(word, log_prob, lambda before, score, after, whole: before + score + after)
@@ -309,7 +342,10 @@ def _(word, log_prob):
     "nothing-after",
     caught_by="one-cut",
     loses=5,
-    misconception="You use the ways to a piece and not those from its end on. A piece that leads nowhere then counts too.",
+    misconception=(
+        "You use the ways to a piece and not those from its end on. A piece that leads nowhere then"
+        " counts too."
+    ),
 )
 def _(word, log_prob):
     edges, before, _ = _passes(word, log_prob)
@@ -338,7 +374,10 @@ def _(word, log_prob):
     "alphabetical",
     caught_by="one-cut",
     loses=5,
-    misconception="You give the numbers in alphabetical order of the pieces. The order of log_prob was asked for.",
+    misconception=(
+        "You give the numbers in alphabetical order of the pieces. The order of log_prob was asked"
+        " for."
+    ),
 )
 def _(word, log_prob):
     return _expected(word, log_prob, _right, names=sorted(log_prob))
@@ -349,7 +388,10 @@ def _(word, log_prob):
     "not-logarithms",
     caught_by="shares",
     loses=3.5,
-    misconception="You take the numbers of log_prob for probabilities. They are logarithms: exp of them is the probability.",
+    misconception=(
+        "You take the numbers of log_prob for probabilities. They are logarithms: exp of them is"
+        " the probability."
+    ),
 )
 def _(word, log_prob):
     return _expected(
@@ -362,7 +404,10 @@ def _(word, log_prob):
     "largest-for-sum",
     caught_by="shares",
     loses=3.5,
-    misconception="You take the largest way to each place where all ways are summed: log-sum-exp is not the maximum.",
+    misconception=(
+        "You take the largest way to each place where all ways are summed: log-sum-exp is not the"
+        " maximum."
+    ),
 )
 def _(word, log_prob):
     return _expected(word, log_prob, _right, total=lambda values: max(values, default=-math.inf))
@@ -373,7 +418,10 @@ def _(word, log_prob):
     "underflow",
     caught_by="long",
     loses=1,
-    misconception="You multiply probabilities. For long words they are too small for a float: stay in logarithms.",
+    misconception=(
+        "You multiply probabilities. For long words they are too small for a float: stay in"
+        " logarithms."
+    ),
 )
 def _(word, log_prob):
     n = len(word)

@@ -52,7 +52,9 @@ def _(word, vocabulary):
     "without-marks",
     caught_by="pieces",
     loses=5,
-    misconception="You look up the pieces inside a word without ##. Only the first piece has no mark.",
+    misconception=(
+        "You look up the pieces inside a word without ##. Only the first piece has no mark."
+    ),
 )
 def _(word, vocabulary):
     return _greedy(word, vocabulary, mark=lambda start: "")
@@ -63,7 +65,10 @@ def _(word, vocabulary):
     "marks-taken-off",
     caught_by="pieces",
     loses=5,
-    misconception="You look the pieces up with ## and give them back without. In the answer they are written as in the vocabulary.",
+    misconception=(
+        "You look the pieces up with ## and give them back without. In the answer they are written"
+        " as in the vocabulary."
+    ),
 )
 def _(word, vocabulary):
     return [piece.removeprefix("##") for piece in _greedy(word, vocabulary)]
@@ -74,7 +79,9 @@ def _(word, vocabulary):
     "marked-from-the-start",
     caught_by="pieces",
     loses=5,
-    misconception="You put ## before the first piece too. It stands only before pieces that continue a word.",
+    misconception=(
+        "You put ## before the first piece too. It stands only before pieces that continue a word."
+    ),
 )
 def _(word, vocabulary):
     return _greedy(word, vocabulary, mark=lambda start: "##")
@@ -85,7 +92,10 @@ def _(word, vocabulary):
     "either-form",
     caught_by="unknown",
     loses=1,
-    misconception="You accept a piece with or without ## in any place. The first piece has none, all others have it.",
+    misconception=(
+        "You accept a piece with or without ## in any place. The first piece has none, all others"
+        " have it."
+    ),
 )
 def _(word, vocabulary):
     known, pieces, start = set(vocabulary), [], 0
@@ -127,7 +137,10 @@ def _(word, vocabulary):
     "unknown-at-the-end",
     caught_by="unknown",
     loses=1,
-    misconception="You keep the pieces that were found and write [UNK] for the rest. The whole word is one [UNK].",
+    misconception=(
+        "You keep the pieces that were found and write [UNK] for the rest. The whole word is one"
+        " [UNK]."
+    ),
 )
 def _(word, vocabulary):
     return _greedy(word, vocabulary, failed=lambda pieces, word, start: ([*pieces, "[UNK]"], None))
@@ -149,7 +162,10 @@ def _(word, vocabulary):
     "takes-back",
     caught_by="unknown",
     loses=1,
-    misconception="You take a piece back when the rest cannot be cut. WordPiece never does: then the word is unknown.",
+    misconception=(
+        "You take a piece back when the rest cannot be cut. WordPiece never does: then the word is"
+        " unknown."
+    ),
 )
 def _(word, vocabulary):
     known = set(vocabulary)
@@ -207,7 +223,10 @@ def _(word, vocabulary):
     "first-in-the-list",
     caught_by="longest",
     loses=2.5,
-    misconception="You take the first piece of the vocabulary that fits. Its order decides nothing: the longest piece does.",
+    misconception=(
+        "You take the first piece of the vocabulary that fits. Its order decides nothing: the"
+        " longest piece does."
+    ),
 )
 def _(word, vocabulary):
     def ends(word, start):
@@ -254,7 +273,10 @@ def _predict(
     "bpes-count",
     caught_by="score",
     loses=4,
-    misconception="You take the most frequent pair. That is BPE's rule; WordPiece divides by the counts of both parts.",
+    misconception=(
+        "You take the most frequent pair. That is BPE's rule; WordPiece divides by the counts of"
+        " both parts."
+    ),
 )
 def _(words, counts):
     return _predict(words, counts, lambda ab, a, b: ab)
@@ -287,7 +309,10 @@ def _(words, counts):
     "frequency-times-likelihood",
     caught_by="score",
     loses=4,
-    misconception="You multiply the score by the frequency of the pair, as some study notes tell. The score is the ratio alone.",
+    misconception=(
+        "You multiply the score by the frequency of the pair, as some study notes tell. The score"
+        " is the ratio alone."
+    ),
 )
 def _(words, counts):
     return _predict(words, counts, lambda ab, a, b: ab * ab / (a * b))
@@ -309,7 +334,9 @@ def _(words, counts):
     "counts-ignored",
     caught_by="weights",
     loses=3,
-    misconception="You count each word once. Pairs and characters count as often as their word does.",
+    misconception=(
+        "You count each word once. Pairs and characters count as often as their word does."
+    ),
 )
 def _(words, counts):
     return _predict(words, [1] * len(words), lambda ab, a, b: ab / (a * b))
@@ -320,7 +347,10 @@ def _(words, counts):
     "one-character-for-both",
     caught_by="marks",
     loses=2,
-    misconception="You give n and ##n one common count. At the beginning of a word and inside it they are two characters.",
+    misconception=(
+        "You give n and ##n one common count. At the beginning of a word and inside it they are two"
+        " characters."
+    ),
 )
 def _(words, counts):
     single, pairs = Counter(), Counter()
@@ -354,7 +384,10 @@ def _(words, counts):
     "two-marks",
     caught_by="score",
     loses=4,
-    misconception="You keep the mark of the second part too. Joined, the piece has the mark of its first part only.",
+    misconception=(
+        "You keep the mark of the second part too. Joined, the piece has the mark of its first part"
+        " only."
+    ),
 )
 def _(words, counts):
     single, pairs = Counter(), Counter()
@@ -391,7 +424,9 @@ def _(words, counts):
     "short-words-left-out",
     caught_by="weights",
     loses=2,
-    misconception="You leave out words of one character. They have no pair, but their character counts.",
+    misconception=(
+        "You leave out words of one character. They have no pair, but their character counts."
+    ),
 )
 def _(words, counts):
     kept = [(word, count) for word, count in zip(words, counts) if len(word) > 1]
@@ -405,7 +440,10 @@ def _(words, counts):
     "first-seen-wins",
     caught_by="borders",
     loses=1,
-    misconception="Of equal scores you take the one that was met first. The first in Python's order was asked for.",
+    misconception=(
+        "Of equal scores you take the one that was met first. The first in Python's order was asked"
+        " for."
+    ),
 )
 def _(words, counts):
     return _predict(words, counts, lambda ab, a, b: ab / (a * b), order=lambda piece: 0)
@@ -416,7 +454,9 @@ def _(words, counts):
     "marks-come-last",
     caught_by="borders",
     loses=1,
-    misconception="Of equal scores you compare the pieces without their marks. # comes before every letter.",
+    misconception=(
+        "Of equal scores you compare the pieces without their marks. # comes before every letter."
+    ),
 )
 def _(words, counts):
     return _predict(

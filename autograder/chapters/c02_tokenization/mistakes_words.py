@@ -20,11 +20,13 @@ BLOCKS = [
 
 def _clean(text, dropped=("Cc", "Cf"), instead=""):
     return "".join(
-        " "
-        if sign in "\t\n\r"
-        else instead
-        if unicodedata.category(sign) in dropped or sign == "\ufffd"
-        else sign
+        (
+            " "
+            if sign in "\t\n\r"
+            else instead
+            if unicodedata.category(sign) in dropped or sign == "\ufffd"
+            else sign
+        )
         for sign in text
     )
 
@@ -68,7 +70,10 @@ def _(text):
     "plain-spaces-only",
     caught_by="spaces",
     loses=4,
-    misconception='You cut at the plain space only, with split(" "): other spaces stay, and two in a row give an empty word.',
+    misconception=(
+        'You cut at the plain space only, with split(" "): other spaces stay, and two in a row give'
+        " an empty word."
+    ),
 )
 def _(text):
     return "".join(
@@ -81,7 +86,10 @@ def _(text):
     "signs-of-ascii",
     caught_by="signs",
     loses=1,
-    misconception="You cut off the signs of string.punctuation only. Other scripts have punctuation too: categories that begin with P.",
+    misconception=(
+        "You cut off the signs of string.punctuation only. Other scripts have punctuation too:"
+        " categories that begin with P."
+    ),
 )
 def _(text):
     return _cut(_plain(_chinese(_clean(text))).lower(), lambda sign: sign in string.punctuation)
@@ -92,7 +100,10 @@ def _(text):
     "category-p-only",
     caught_by="signs",
     loses=2,
-    misconception="You ask for the category only. Signs such as $, + and ~ are symbols to Unicode, and punctuation to BERT.",
+    misconception=(
+        "You ask for the category only. Signs such as $, + and ~ are symbols to Unicode, and"
+        " punctuation to BERT."
+    ),
 )
 def _(text):
     return _cut(
@@ -106,7 +117,10 @@ def _(text):
     "all-symbols",
     caught_by="signs",
     loses=1,
-    misconception="You cut off all symbols. Outside ASCII only the categories that begin with P are cut off; a euro sign stays.",
+    misconception=(
+        "You cut off all symbols. Outside ASCII only the categories that begin with P are cut off;"
+        " a euro sign stays."
+    ),
 )
 def _(text):
     return _cut(
@@ -139,7 +153,10 @@ def _(text):
     "composed",
     caught_by="accents",
     loses=2.5,
-    misconception="You use NFC, which puts letters and accents together. NFD takes them apart, so that the accents can be dropped.",
+    misconception=(
+        "You use NFC, which puts letters and accents together. NFD takes them apart, so that the"
+        " accents can be dropped."
+    ),
 )
 def _(text):
     return _cut(_plain(_chinese(_clean(text)), "NFC").lower())
@@ -150,7 +167,9 @@ def _(text):
     "compatible",
     caught_by="accents",
     loses=1.5,
-    misconception="You use NFKD, which also takes ligatures and raised digits apart. NFD leaves them.",
+    misconception=(
+        "You use NFKD, which also takes ligatures and raised digits apart. NFD leaves them."
+    ),
 )
 def _(text):
     return _cut(_plain(_chinese(_clean(text)), "NFKD").lower())
@@ -174,7 +193,10 @@ def _(text):
     "all-marks",
     caught_by="accents",
     loses=1,
-    misconception="You drop all marks. Only those of category Mn go; a vowel sign that takes room (Mc) is kept.",
+    misconception=(
+        "You drop all marks. Only those of category Mn go; a vowel sign that takes room (Mc) is"
+        " kept."
+    ),
 )
 def _(text):
     return _cut(_plain(_chinese(_clean(text)), dropped=("Mn", "Mc")).lower())
@@ -201,7 +223,10 @@ def _(text):
     "signs-before-accents",
     caught_by="accents",
     loses=1,
-    misconception="You cut off the signs before the accents are dropped. A sign is judged after that: \u2260 is an = then.",
+    misconception=(
+        "You cut off the signs before the accents are dropped. A sign is judged after that: \u2260"
+        " is an = then."
+    ),
 )
 def _(text):
     apart = "".join(f" {sign} " if _is_sign(sign) else sign for sign in _chinese(_clean(text)))
@@ -235,7 +260,10 @@ def _(text):
     "invisible-kept",
     caught_by="invisible",
     loses=0.5,
-    misconception="You keep characters that nobody can see. The categories Cc and Cf, and U+FFFD, are dropped.",
+    misconception=(
+        "You keep characters that nobody can see. The categories Cc and Cf, and U+FFFD, are"
+        " dropped."
+    ),
 )
 def _(text):
     return _cut(_plain(_chinese(text)).lower())
@@ -246,7 +274,9 @@ def _(text):
     "invisible-as-spaces",
     caught_by="invisible",
     loses=0.5,
-    misconception="You put a space where an invisible character was. It is dropped with nothing in its place.",
+    misconception=(
+        "You put a space where an invisible character was. It is dropped with nothing in its place."
+    ),
 )
 def _(text):
     return _cut(_plain(_chinese(_clean(text, instead=" "))).lower())
@@ -257,7 +287,10 @@ def _(text):
     "formats-kept",
     caught_by="invisible",
     loses=0.5,
-    misconception="You drop controls (Cc) and keep formats (Cf), such as the soft hyphen and the zero-width space. Both go.",
+    misconception=(
+        "You drop controls (Cc) and keep formats (Cf), such as the soft hyphen and the zero-width"
+        " space. Both go."
+    ),
 )
 def _(text):
     return _cut(_plain(_chinese(_clean(text, dropped=("Cc",)))).lower())
@@ -315,7 +348,10 @@ def _():
     replaces="byte_table",
     caught_by="table",
     loses=1.5,
-    misconception="You count byte 173 as printable. It is the soft hyphen, which nobody sees; the ranges leave it out.",
+    misconception=(
+        "You count byte 173 as printable. It is the soft hyphen, which nobody sees; the ranges"
+        " leave it out."
+    ),
 )
 def _():
     return _table((range(33, 127), range(161, 256)))
@@ -339,7 +375,10 @@ def _():
     replaces="byte_table",
     caught_by="table",
     loses=1.5,
-    misconception="Your ranges leave out their last bytes: range(33, 126) ends at 125. Both ends are printable.",
+    misconception=(
+        "Your ranges leave out their last bytes: range(33, 126) ends at 125. Both ends are"
+        " printable."
+    ),
 )
 def _():
     return _table((range(33, 126), range(161, 172), range(174, 255)))
@@ -351,7 +390,10 @@ def _():
     replaces="byte_table",
     caught_by="table",
     loses=1.5,
-    misconception="You write each other byte as the character 256 + byte. They are numbered without a gap, from the smallest up.",
+    misconception=(
+        "You write each other byte as the character 256 + byte. They are numbered without a gap,"
+        " from the smallest up."
+    ),
 )
 def _():
     return {
@@ -377,7 +419,10 @@ def _():
     "token-by-token",
     caught_by="joined-first",
     loses=2.5,
-    misconception="You decode each token by itself. A character may be spread over several tokens: join first.",
+    misconception=(
+        "You decode each token by itself. A character may be spread over several tokens: join"
+        " first."
+    ),
 )
 def _(tokens):
     return "".join(bytes(map(_table().get, token)).decode("utf-8", "replace") for token in tokens)
@@ -388,7 +433,10 @@ def _(tokens):
     "spaces-only",
     caught_by="ascii",
     loses=3.5,
-    misconception="You replace \u0120 by a space and leave the rest. Every character of a token stands for a byte.",
+    misconception=(
+        "You replace \u0120 by a space and leave the rest. Every character of a token stands for a"
+        " byte."
+    ),
 )
 def _(tokens):
     return "".join(tokens).replace("\u0120", " ")
@@ -410,7 +458,9 @@ def _(tokens):
     "strict",
     caught_by="broken",
     loses=1,
-    misconception='Your decoding fails at bytes that are no text. They show as U+FFFD: errors="replace".',
+    misconception=(
+        'Your decoding fails at bytes that are no text. They show as U+FFFD: errors="replace".'
+    ),
 )
 def _(tokens):
     return bytes(map(_table().get, "".join(tokens))).decode()
@@ -421,7 +471,10 @@ def _(tokens):
     "latin",
     caught_by="ascii",
     loses=3.5,
-    misconception="You read each byte as a character of its own (Latin-1, or chr). The bytes are UTF-8: several may be one character.",
+    misconception=(
+        "You read each byte as a character of its own (Latin-1, or chr). The bytes are UTF-8:"
+        " several may be one character."
+    ),
 )
 def _(tokens):
     return "".join(chr(_table()[character]) for character in "".join(tokens))
@@ -432,7 +485,10 @@ def _(tokens):
     "its-own-utf-8",
     caught_by="ascii",
     loses=3.5,
-    misconception="You take ASCII characters and \u0120 from the table and encode the others as they are. All of them stand for bytes.",
+    misconception=(
+        "You take ASCII characters and \u0120 from the table and encode the others as they are. All"
+        " of them stand for bytes."
+    ),
 )
 def _(tokens):
     text = "".join(tokens).replace("\u0120", " ")

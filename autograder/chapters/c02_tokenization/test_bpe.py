@@ -93,7 +93,10 @@ def first_is_alone(words: list[str], counts: list[int]) -> bool:
 
 @train_bpe.stage("counts", points=1.5)
 def test_the_first_merge_is_the_pair_with_the_largest_count(student, rng):
-    rule = "The first merge is the most frequent pair of neighbours, where each word counts as often as its count says."
+    rule = (
+        "The first merge is the most frequent pair of neighbours, where each word counts as often"
+        " as its count says."
+    )
     ask_merges(student, ["bank", "tank", "bay"], [3, 2, 4], 1, rule, [("b", "a")])
     ask_merges(student, ["ab", "cd", "cde", "cdf"], [9, 2, 2, 2], 1, rule, [("a", "b")])
     ask_merges(student, ["ba", "dc"], [1, 4], 1, rule, [("d", "c")])
@@ -202,7 +205,10 @@ def test_the_first_merge_is_the_pair_with_the_largest_count(student, rng):
 
 @train_bpe.stage("recount", points=2)
 def test_pairs_are_counted_again_after_each_merge(student, rng):
-    rule = "After each merge the pair is one piece in all words, and all pairs of neighbours are counted again."
+    rule = (
+        "After each merge the pair is one piece in all words, and all pairs of neighbours are"
+        " counted again."
+    )
     ask_merges(
         student,
         ["bank", "tank", "bay"],
@@ -254,7 +260,10 @@ def test_equal_letters_are_counted_everywhere_and_joined_without_overlap(student
         [("a", "a")],
     )
     ask_merges(student, ["aaaa", "bc"], [4, 7], 2, '"aaaa" holds the pair (a, a) three times.')
-    rule = "Equal letters are joined from left to right, none twice: aaa becomes aa a, and aaaa becomes aa aa."
+    rule = (
+        "Equal letters are joined from left to right, none twice: aaa becomes aa a, and aaaa"
+        " becomes aa aa."
+    )
     ask_merges(student, ["aaa", "ab"], [5, 1], 2, rule, [("a", "a"), ("aa", "a")])
     ask_merges(student, ["aaaa", "xy"], [5, 2], 2, rule, [("a", "a"), ("aa", "aa")])
     ask_merges(student, ["aaaaa", "baaa", "x"], [5, 4, 9], 4, rule)
@@ -264,7 +273,10 @@ def test_equal_letters_are_counted_everywhere_and_joined_without_overlap(student
 
 @train_bpe.stage("ties", points=1.5)
 def test_of_equally_frequent_pairs_the_first_in_order_wins(student, rng):
-    rule = "Of equally frequent pairs the first in Python's order wins: the smaller left part, then the smaller right part."
+    rule = (
+        "Of equally frequent pairs the first in Python's order wins: the smaller left part, then"
+        " the smaller right part."
+    )
     for words, first in (
         (["cd", "ab"], ("a", "b")),
         (["ac", "ab", "bb"], ("a", "b")),
@@ -351,7 +363,10 @@ def test_of_equally_frequent_pairs_the_first_in_order_wins(student, rng):
 
 @train_bpe.stage("end", points=1)
 def test_training_ends_in_time(student):
-    rule = "Stop when no word has two pieces left, even if fewer merges were made than asked for; a pair that occurs once is joined too."
+    rule = (
+        "Stop when no word has two pieces left, even if fewer merges were made than asked for; a"
+        " pair that occurs once is joined too."
+    )
     ask_merges(student, ["ab", "c"], [2, 5], 10, rule, [("a", "b")])
     ask_merges(student, ["ab"], [1], 3, rule, [("a", "b")])
     ask_merges(
@@ -428,7 +443,10 @@ def ask_split(
 
 @bpe_split.stage("one-merge", points=1)
 def test_one_merge_joins_its_pair_and_leaves_all_else(student, rng):
-    rule = "With one merge the two neighbours that it names become one piece; every other character stays a piece of its own."
+    rule = (
+        "With one merge the two neighbours that it names become one piece; every other character"
+        " stays a piece of its own."
+    )
     ask_split(student, "bank", [("a", "n")], rule, ["b", "an", "k"])
     ask_split(
         student,
@@ -507,8 +525,8 @@ def test_one_merge_joins_its_pair_and_leaves_all_else(student, rng):
 @bpe_split.stage("rank", points=1.5)
 def test_the_earliest_merge_of_the_list_comes_first(student, rng):
     rule = (
-        "Where two pairs overlap, the one that stands earlier in the list is joined: neither the one further left nor the one "
-        "that gives the longer piece."
+        "Where two pairs overlap, the one that stands earlier in the list is joined: neither the"
+        " one further left nor the one that gives the longer piece."
     )
     ask_split(student, "abc", [("b", "c"), ("a", "b")], rule, ["a", "bc"])
     ask_split(student, "abc", [("a", "b"), ("b", "c"), ("x", "y")], rule, ["ab", "c"])
@@ -528,7 +546,10 @@ def test_the_earliest_merge_of_the_list_comes_first(student, rng):
 
 @bpe_split.stage("leftmost", points=1)
 def test_equal_pairs_are_joined_from_left_to_right_without_overlap(student, rng):
-    rule = "If the same pair stands in several places, all of them are joined, from left to right, and no character twice."
+    rule = (
+        "If the same pair stands in several places, all of them are joined, from left to right, and"
+        " no character twice."
+    )
     for number in (3, 2, 5, 4):
         ask_split(
             student, "a" * number, [("a", "a")], rule, ["aa"] * (number // 2) + ["a"] * (number % 2)
@@ -550,7 +571,10 @@ def test_equal_pairs_are_joined_from_left_to_right_without_overlap(student, rng)
 
 @bpe_split.stage("again", points=1.5)
 def test_what_was_joined_is_joined_again_by_exactly_its_pair(student, rng):
-    rule = "After each join look at all neighbours again: a joined piece may be a part of a later merge."
+    rule = (
+        "After each join look at all neighbours again: a joined piece may be a part of a later"
+        " merge."
+    )
     ask_split(student, "bcd", [("c", "d"), ("b", "cd"), ("b", "c")], rule, ["bcd"])
     ask_split(
         student,
@@ -586,7 +610,8 @@ def test_what_was_joined_is_joined_again_by_exactly_its_pair(student, rng):
         student,
         "abc",
         [("b", "c"), ("a", "b"), ("ab", "c")],
-        "Only a pair that is in the list itself is joined: a and bc are not, although ab and c would give the same text.",
+        "Only a pair that is in the list itself is joined: a and bc are not, although ab and c"
+        " would give the same text.",
         ["a", "bc"],
     )
     ask_split(

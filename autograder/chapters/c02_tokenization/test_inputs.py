@@ -137,7 +137,10 @@ def test_texts_and_special_tokens_stand_in_their_order(student, rng):
 
 @fill_pair.stage("segments", points=1)
 def test_the_second_text_and_its_sep_are_segment_one(student, rng):
-    rule = "Segment 0 are [CLS], the first text and its [SEP]; segment 1 are the second text and the last [SEP]."
+    rule = (
+        "Segment 0 are [CLS], the first text and its [SEP]; segment 1 are the second text and the"
+        " last [SEP]."
+    )
     for a, b in ((2, 1), (1, 3), (3, 3), (0, 2), (2, 0), (0, 0)):
         ask_input(student, tokens(rng, a), tokens(rng, b), a + b + 3, ("segments",), rule)
     ask_input(
@@ -189,7 +192,10 @@ def test_padding_stands_at_the_end_and_is_masked(student, rng):
 
 @fill_pair.stage("cut", points=1.5)
 def test_the_longer_text_loses_from_its_end(student, rng):
-    rule = "What is too long is cut from the end of the text that is longer, token by token, and the special tokens are never cut."
+    rule = (
+        "What is too long is cut from the end of the text that is longer, token by token, and the"
+        " special tokens are never cut."
+    )
     for a, b, length in ((7, 3, 10), (3, 7, 10), (9, 2, 9), (2, 6, 7), (8, 1, 5), (12, 5, 13)):
         ask_texts(student, tokens(rng, a), tokens(rng, b), length, rule)
     ask_texts(
@@ -207,7 +213,10 @@ def test_the_longer_text_loses_from_its_end(student, rng):
 
 @fill_pair.stage("odd", points=0.5)
 def test_of_two_equally_long_texts_the_second_loses(student, rng):
-    rule = "If both texts are equally long, the second loses a token, so an odd last place stays with the first."
+    rule = (
+        "If both texts are equally long, the second loses a token, so an odd last place stays with"
+        " the first."
+    )
     for a, b, length in (
         (5, 5, 10),
         (4, 4, 8),
@@ -247,7 +256,10 @@ def ask_ids(student, text: str, max_length: int, cause: str) -> None:
 
 @byt5_ids.stage("bytes", points=1)
 def test_each_byte_is_moved_by_three_and_the_end_stands_behind(student, rng):
-    rule = "Each byte of the UTF-8 has the id byte + 3, and the end, 1, stands behind the last one. Nothing is padded."
+    rule = (
+        "Each byte of the UTF-8 has the id byte + 3, and the end, 1, stands behind the last one."
+        " Nothing is padded."
+    )
     for text in ("bank", "\u00e9!", "We sat\n", "\x00~\x7f"):
         ask_ids(student, text, 20, rule)
     ask_ids(student, "", 20, "The empty text has no bytes: only the end is left.")
@@ -263,7 +275,8 @@ def test_each_byte_is_moved_by_three_and_the_end_stands_behind(student, rng):
         student,
         "a\r\nb\rc\n</s><pad>",
         60,
-        "The text is read as it is: no end of a line is rewritten, and the name of a special token is text.",
+        "The text is read as it is: no end of a line is rewritten, and the name of a special token"
+        " is text.",
     )
     ask_ids(student, "\U0001f3e6" * 150, 1000, f"{rule} There may be as many as max_length says.")
     ask_ids(student, word_of(rng, SCRIPTS, 4, 9), 60, f"{rule} A character may be several bytes.")
@@ -272,7 +285,10 @@ def test_each_byte_is_moved_by_three_and_the_end_stands_behind(student, rng):
 
 @byt5_ids.stage("cut", points=1)
 def test_what_is_too_long_is_cut_before_the_end(student, rng):
-    rule = "There are at most max_length ids, the end among them: the text is cut at its end, and the end always stands there."
+    rule = (
+        "There are at most max_length ids, the end among them: the text is cut at its end, and the"
+        " end always stands there."
+    )
     for length in (8, 7, 9, 4, 2, 1):
         ask_ids(student, "banking", length, rule)
     ask_ids(student, "", 1, rule)
@@ -306,7 +322,10 @@ def ask_rows(student, text: str, num_rows: int, cause: str) -> None:
 
 @byt5_ids.stage("rows", points=1)
 def test_a_letter_takes_a_row_of_each_table(student, rng):
-    rule = "The row is (code point + 1) times the prime, all of it modulo num_rows; the order is that of PRIMES."
+    rule = (
+        "The row is (code point + 1) times the prime, all of it modulo num_rows; the order is that"
+        " of PRIMES."
+    )
     for letter, rows in (
         ("b", 100),
         ("b", 16_384),
@@ -323,7 +342,10 @@ def test_a_letter_takes_a_row_of_each_table(student, rng):
 
 @byt5_ids.stage("letters", points=1)
 def test_each_character_of_any_script_has_its_rows(student, rng):
-    rule = "CANINE reads characters, not bytes: one list of eight rows for each, by its code point, in the order of the text."
+    rule = (
+        "CANINE reads characters, not bytes: one list of eight rows for each, by its code point, in"
+        " the order of the text."
+    )
     ask_rows(student, "bank", 16_384, rule)
     ask_rows(
         student, "banana a", 50, f"{rule} A letter that stands there again has its rows again."
@@ -352,47 +374,59 @@ short_answer(
         ),
         "what was learned": (
             1.5,
-            "says why Thai is cut finer: the merges were learned where Thai is rare, so its bytes are hardly joined, "
-            "while English words are whole pieces",
+            (
+                "says why Thai is cut finer: the merges were learned where Thai is rare, so its"
+                " bytes are hardly joined, while English words are whole pieces"
+            ),
         ),
         "what it costs": (
             1.5,
-            "names two things that the hospital notices, with the reason: the context holds less of a letter, the bill and the "
-            "time grow with the tokens, the model learned little about such small pieces",
+            (
+                "names two things that the hospital notices, with the reason: the context holds"
+                " less of a letter, the bill and the time grow with the tokens, the model learned"
+                " little about such small pieces"
+            ),
         ),
     },
     samples=[
         Sample(
             "Weak",
-            "The tokenizer knows all words because it was trained on the whole internet, so it also knows Thai. But the model is "
-            "English, so the answers will be bad and the doctors will not understand them. They should translate the letters first.",
+            "The tokenizer knows all words because it was trained on the whole internet, so it also"
+            " knows Thai. But the model is English, so the answers will be bad and the doctors will"
+            " not understand them. They should translate the letters first.",
             {},
-            "No word on bytes, a wrong reason for the first half, and a cost that has nothing to do with tokens.",
+            "No word on bytes, a wrong reason for the first half, and a cost that has nothing to do"
+            " with tokens.",
         ),
         Sample(
             "Half",
-            "GPT-2 works on bytes and there are only 256 bytes, so every text can be written with them and nothing is unknown. "
-            "Thai letters need several bytes, so the Thai text gets longer than the English one.",
+            "GPT-2 works on bytes and there are only 256 bytes, so every text can be written with"
+            " them and nothing is unknown. Thai letters need several bytes, so the Thai text gets"
+            " longer than the English one.",
             {"nothing unknown": 1, "what was learned": 0.5},
-            "Row 1 in full. Row 2 in part: several bytes a letter is true, but that no merges join them again is missing. Longer is said, "
-            "what it costs is not.",
+            "Row 1 in full. Row 2 in part: several bytes a letter is true, but that no merges join"
+            " them again is missing. Longer is said, what it costs is not.",
         ),
         Sample(
             "Good",
-            "Every text is a row of bytes and the vocabulary contains all bytes, so there is always some way to write it. The merges "
-            "come from English web pages. Pairs of Thai bytes were rare there, so they were not merged and a Thai word falls into many "
-            "tokens, an English one is often one token. The hospital pays per token, so each letter is more expensive.",
+            "Every text is a row of bytes and the vocabulary contains all bytes, so there is always"
+            " some way to write it. The merges come from English web pages. Pairs of Thai bytes"
+            " were rare there, so they were not merged and a Thai word falls into many tokens, an"
+            " English one is often one token. The hospital pays per token, so each letter is more"
+            " expensive.",
             {"nothing unknown": 1, "what was learned": 1.5, "what it costs": 0.5},
             "Rows 1 and 2 in full. Row 3 names one cost with its reason; two were asked.",
         ),
         Sample(
             "Strong",
-            "All 256 bytes are in the vocabulary, and UTF-8 writes any text in bytes, so nothing is unknown. But a piece longer than a "
-            "byte exists only if its parts were frequent side by side in the training text, which was nearly all English. 'hospital' "
-            "is one token; a Thai letter is three bytes, and few merges put them together, so a word becomes a dozen tokens. The "
-            "hospital will notice it three times: a context of 1,024 tokens holds only a fraction of a letter that would fit in "
-            "English, every page costs several times as much and takes several times as long to process, and the model has to learn "
-            "spelling from fragments, so the sums will be worse.",
+            "All 256 bytes are in the vocabulary, and UTF-8 writes any text in bytes, so nothing is"
+            " unknown. But a piece longer than a byte exists only if its parts were frequent side"
+            " by side in the training text, which was nearly all English. 'hospital' is one token;"
+            " a Thai letter is three bytes, and few merges put them together, so a word becomes a"
+            " dozen tokens. The hospital will notice it three times: a context of 1,024 tokens"
+            " holds only a fraction of a letter that would fit in English, every page costs several"
+            " times as much and takes several times as long to process, and the model has to learn"
+            " spelling from fragments, so the sums will be worse.",
             {"nothing unknown": 1, "what was learned": 1.5, "what it costs": 1.5},
             "All three rows, each with its reason.",
         ),

@@ -53,7 +53,10 @@ def random_pieces(rng, letters: str, longer: int) -> dict[str, float]:
 def shown(word: str, log_prob: dict[str, float]) -> str:
     """What was asked, in words."""
     short = f"{word!r}" if len(word) < 40 else f"{word[:12]!r}... of {len(word)} characters"
-    return f"the word {short} and log_prob { {piece: round(score, 3) for piece, score in list(log_prob.items())[:10]} }"
+    return (
+        f"the word {short} and log_prob"
+        f" { {piece: round(score, 3) for piece, score in list(log_prob.items())[:10]} }"
+    )
 
 
 def ask_cut(
@@ -116,7 +119,10 @@ def test_a_word_that_is_one_piece_or_letters_only(student, rng):
 
 @best_cut.stage("sum", points=2)
 def test_the_largest_sum_of_logarithms_wins(student, rng):
-    rule = "The cut with the largest sum of logarithms wins: neither the one with the longest pieces nor the one with the fewest."
+    rule = (
+        "The cut with the largest sum of logarithms wins: neither the one with the longest pieces"
+        " nor the one with the fewest."
+    )
     ask_cut(student, "banks", logs(BANKS), ["ban", "ks"], rule)
     ask_cut(student, "banks", logs(BANKS | {"bank": 0.5}), ["bank", "s"], rule)
     ask_cut(
@@ -201,7 +207,10 @@ def test_the_largest_sum_of_logarithms_wins(student, rng):
 
 @best_cut.stage("none", points=1)
 def test_a_word_without_a_cut_gives_none(student, rng):
-    rule = "If no row of pieces makes the whole word, the answer is None: no letter is left out and none stays as it is."
+    rule = (
+        "If no row of pieces makes the whole word, the answer is None: no letter is left out and"
+        " none stays as it is."
+    )
     log_prob = logs(BANKS)
     ask_cut(student, "bans", log_prob, ["ban", "s"], "There is a cut.")
     ask_cut(student, "banx", log_prob, None, rule)
@@ -232,7 +241,10 @@ def test_a_word_without_a_cut_gives_none(student, rng):
 
 @best_cut.stage("ties", points=1)
 def test_of_equals_the_longest_last_piece_wins(student):
-    rule = "Of equally likely cuts take the one whose last piece is longest, then the one whose last piece but one is."
+    rule = (
+        "Of equally likely cuts take the one whose last piece is longest, then the one whose last"
+        " piece but one is."
+    )
     ask_cut(student, "abc", {"a": -1.0, "bc": -1.0, "ab": -1.0, "c": -1.0}, ["a", "bc"], rule)
     ask_cut(student, "aaa", {"a": -1.0, "aa": -1.0}, ["a", "aa"], rule)
     ask_cut(student, "ab", {"a": -0.5, "b": -0.5, "ab": -1.0}, ["ab"], rule)
@@ -280,8 +292,8 @@ def test_long_words_are_cut_in_good_time(student, rng):
             "A logarithm may be very low: no number stands for a cut that is not there.",
         )
     rule = (
-        "Words of 200 characters have more cuts than can be tried, and probabilities too small for a float: remember the best cut "
-        "of each beginning, and add logarithms."
+        "Words of 200 characters have more cuts than can be tried, and probabilities too small for"
+        " a float: remember the best cut of each beginning, and add logarithms."
     )
     for long, short in ((150, 50), (180, 20), (101, 99)):
         for parts in (["a" * long, "b" * short], ["b" * short, "a" * long]):
@@ -345,7 +357,10 @@ def ask_counts(
 
 @expected_counts.stage("one-cut", points=1)
 def test_a_word_with_one_cut_uses_its_pieces_for_sure(student, rng):
-    rule = "If a word has one cut, each piece of it is expected as often as it stands there; all others 0, in the dictionary's order."
+    rule = (
+        "If a word has one cut, each piece of it is expected as often as it stands there; all"
+        " others 0, in the dictionary's order."
+    )
     ask_counts(student, "abc", logs({"c": 0.1, "x": 0.4, "ab": 0.2}), rule)
     ask_counts(student, "bank", logs({"bank": 0.3}), rule)
     ask_counts(student, AS_IT_IS, logs({AS_IT_IS[:3]: 0.1, AS_IT_IS[3:]: 0.2}), KEPT)
@@ -361,8 +376,8 @@ def test_a_word_with_one_cut_uses_its_pieces_for_sure(student, rng):
 @expected_counts.stage("shares", points=1.5)
 def test_each_cut_counts_by_its_share_of_the_probability(student, rng):
     rule = (
-        "Every cut takes part with its probability divided by the sum over all cuts: neither the best cut alone, nor all alike, "
-        "nor without the division."
+        "Every cut takes part with its probability divided by the sum over all cuts: neither the"
+        " best cut alone, nor all alike, nor without the division."
     )
     ask_counts(student, "banks", logs(BANKS), rule)
     for rare in (-9.0, -12.0):
@@ -436,7 +451,10 @@ def test_each_cut_counts_by_its_share_of_the_probability(student, rng):
 
 @expected_counts.stage("shared", points=1)
 def test_a_piece_in_several_places_and_cuts_adds_up(student, rng):
-    rule = "A piece may stand in several places and in several cuts: its expected count is the sum over all of them."
+    rule = (
+        "A piece may stand in several places and in several cuts: its expected count is the sum"
+        " over all of them."
+    )
     ask_counts(
         student,
         "banana",
@@ -456,7 +474,10 @@ def test_a_piece_in_several_places_and_cuts_adds_up(student, rng):
 
 @expected_counts.stage("nothing", points=0.5)
 def test_a_word_without_a_cut_and_the_empty_word_give_zeros(student):
-    rule = "A word without a cut gives zeros, and so does the empty word: no NaN, and no piece of a cut that does not reach the end."
+    rule = (
+        "A word without a cut gives zeros, and so does the empty word: no NaN, and no piece of a"
+        " cut that does not reach the end."
+    )
     for word in ("banx", "xban", "b", ""):
         ask_counts(student, word, logs(BANKS), rule, torch.zeros(5))
     ask_counts(student, "ba", {"b": -1.0}, rule, torch.zeros(1))
@@ -466,8 +487,8 @@ def test_a_word_without_a_cut_and_the_empty_word_give_zeros(student):
 @expected_counts.stage("long", points=1)
 def test_long_words_need_logarithms(student, rng):
     rule = (
-        "Words of 200 characters have more cuts than can be tried, and probabilities too small for a float: sum over the ways to each "
-        "place from both sides, in logarithms."
+        "Words of 200 characters have more cuts than can be tried, and probabilities too small for"
+        " a float: sum over the ways to each place from both sides, in logarithms."
     )
     for number in (200, 100):
         p, q = math.exp(-8.0), math.exp(-16.5)

@@ -84,7 +84,10 @@ def test_a_word_is_cut_into_a_first_piece_and_marked_ones(student, rng):
 
 @wordpiece.stage("longest", points=1.5)
 def test_the_longest_piece_that_fits_is_taken(student, rng):
-    rule = "At each place take the longest piece that fits, by its characters of the word; the order of the vocabulary decides nothing."
+    rule = (
+        "At each place take the longest piece that fits, by its characters of the word; the order"
+        " of the vocabulary decides nothing."
+    )
     vocabulary = ["b", "ban", "bank", "##k", "##ing", "##king", "##s", "##in", "##g", "##i", "##gs"]
     ask_word(student, "banking", vocabulary, ["bank", "##ing"], rule)
     ask_word(student, "bankings", vocabulary, ["bank", "##ing", "##s"], rule)
@@ -136,7 +139,10 @@ def test_the_longest_piece_that_fits_is_taken(student, rng):
 
 @wordpiece.stage("unknown", points=1)
 def test_a_word_that_does_not_work_out_is_unknown_as_a_whole(student, rng):
-    rule = "If no piece fits at some place, the whole word is [UNK]: no piece that was found before stays, and none is taken back."
+    rule = (
+        "If no piece fits at some place, the whole word is [UNK]: no piece that was found before"
+        " stays, and none is taken back."
+    )
     vocabulary = ["[UNK]", "b", "ban", "bank", "##k", "##king", "##s"]
     ask_word(student, "banking", vocabulary, ["[UNK]"], rule)
     ask_word(student, "banker", vocabulary, ["[UNK]"], rule)
@@ -170,7 +176,8 @@ def test_a_word_that_does_not_work_out_is_unknown_as_a_whole(student, rng):
             "ab",
             known,
             right,
-            "Two signs # are the mark, in front; a single one, or one inside, is a character of the piece.",
+            "Two signs # are the mark, in front; a single one, or one inside, is a character of the"
+            " piece.",
         )
     ask_word(
         student, "a#b", ["a", "a#b"], ["a#b"], "A # inside a word is a character like any other."
@@ -209,7 +216,10 @@ def test_a_word_that_does_not_work_out_is_unknown_as_a_whole(student, rng):
 
 @wordpiece.stage("limit", points=1)
 def test_a_word_of_more_than_a_hundred_characters_is_unknown(student, rng):
-    rule = "A word of more than 100 characters is [UNK] without a look; one of exactly 100 is cut like any other."
+    rule = (
+        "A word of more than 100 characters is [UNK] without a look; one of exactly 100 is cut like"
+        " any other."
+    )
     for letter, known in (("a", ["a", "##a"]), ("\u6cb3", ["\u6cb3", "##\u6cb3", "x"])):
         for number in (100, 101, 99):
             right = [letter, *["##" + letter] * (number - 1)] if number <= 100 else ["[UNK]"]
@@ -290,7 +300,10 @@ def without_ties(rng, letters: str, number: int) -> tuple[list[str], list[int]]:
 
 @first_merge.stage("score", points=1)
 def test_a_pair_is_divided_by_the_counts_of_both_parts(student, rng):
-    rule = "The score is count(ab) divided by count(a) and by count(b), and the largest score wins, not the largest count."
+    rule = (
+        "The score is count(ab) divided by count(a) and by count(b), and the largest score wins,"
+        " not the largest count."
+    )
     ask_first(student, ["ab", "ac", "db", "eb"], [1] * 4, rule, {"ac": 0.5})
     ask_first(student, ["abx", "aby", "abz", "cd"], [1] * 4, rule, {"cd": 1.0})
     ask_first(student, ["ab", "ac", "db", "eb"] * 40, [1] * 160, rule, {"ac": 1 / 80})
@@ -350,7 +363,10 @@ def test_everything_counts_as_often_as_its_word(student, rng):
 
 @first_merge.stage("marks", points=1)
 def test_a_character_inside_a_word_is_another_one_than_at_its_beginning(student, rng):
-    rule = "A character at the beginning of a word and the same one inside (with ##) are two, each with its own count."
+    rule = (
+        "A character at the beginning of a word and the same one inside (with ##) are two, each"
+        " with its own count."
+    )
     ask_first(student, ["bank", "tank", "bay"], [3, 2, 4], rule, {"##nk": 0.2})
     ask_first(student, ["noon", "no", "on"], [1, 2, 4], rule)
     ask_first(student, ["abc", "bca", "cab"], [1, 2, 4], rule)
@@ -377,7 +393,10 @@ def test_repeated_pairs_ties_and_words_without_a_pair(student, rng):
     rule = "A pair that stands twice in a word counts twice, overlapping or not."
     ask_first(student, ["xaaaa", "xbc", "ybc"], [1, 4, 4], rule)
     ask_first(student, ["xabab", "xcd", "ycd"], [2, 9, 9], rule)
-    tie = "Of equal scores the piece whose text comes first in Python's order is made; # comes before letters."
+    tie = (
+        "Of equal scores the piece whose text comes first in Python's order is made; # comes before"
+        " letters."
+    )
     ask_first(student, ["cd", "ab"], [2, 2], tie, {"ab": 0.5})
     ask_first(student, ["ab", "xcd"], [4, 4], tie, {"##cd": 0.25})
     ask_first(student, ["zy", "zx", "wv", "tvu"], [1, 1, 2, 2], tie)
@@ -398,7 +417,10 @@ def test_repeated_pairs_ties_and_words_without_a_pair(student, rng):
         f"{tie} Characters come in the order of their code points.",
         {"\uff5ab": 0.25},
     )
-    divided = "Equal fractions are equal: divide once, by the product. Dividing by one count and then by the other rounds twice."
+    divided = (
+        "Equal fractions are equal: divide once, by the product. Dividing by one count and then by"
+        " the other rounds twice."
+    )
     for more in ("a", "zb"):  # 3 / (5 * 3) or 3 / (3 * 5), and 1 / (1 * 5)
         ask_first(student, ["ab", more, "cd", "zd", "z"], [3, 2, 1, 4, 40], divided, {"ab": 0.2})
     ask_first(student, ["ab", "a", "cd", "c"], [3, 46, 25, 24], divided, {"ab": 1 / 49})

@@ -91,7 +91,10 @@ def test_each_sign_is_a_word_of_its_own(student, rng):
         ["3", ".", "5", "1", ",", "000", "10", ":", "30", "a", "_", "b", "'", "s"],
         f"{rule} A sign between two digits is one too.",
     )
-    ascii_signs = "All 32 signs of string.punctuation are cut off, those too whose category does not begin with P."
+    ascii_signs = (
+        "All 32 signs of string.punctuation are cut off, those too whose category does not begin"
+        " with P."
+    )
     ask_words(student, "5$+3~2", ["5", "$", "+", "3", "~", "2"], ascii_signs)
     ask_words(
         student,
@@ -103,7 +106,10 @@ def test_each_sign_is_a_word_of_its_own(student, rng):
     ask_words(
         student, "x".join(order), [part for sign in order for part in (sign, "x")][:-1], ascii_signs
     )
-    others = "Signs of every script are cut off, if their category begins with P; string.punctuation has those of ASCII only."
+    others = (
+        "Signs of every script are cut off, if their category begins with P; string.punctuation has"
+        " those of ASCII only."
+    )
     ask_words(
         student,
         "the\u2014bank\u2039\u00bfwhy\u201d",
@@ -136,7 +142,8 @@ def test_each_sign_is_a_word_of_its_own(student, rng):
         student,
         "a\u2e80b \u31c0x \u2e81 \u4dc0x\u4dff",
         ["a\u2e80b", "\u31c0x", "\u2e81", "\u4dc0x\u4dff"],
-        "Radicals and strokes are symbols and in none of CJK_BLOCKS, whatever their name says: they stay in their word.",
+        "Radicals and strokes are symbols and in none of CJK_BLOCKS, whatever their name says: they"
+        " stay in their word.",
     )
 
 
@@ -156,7 +163,10 @@ def test_marks_are_dropped_and_nothing_else(student, rng):
         ["ab"],
         "A mark that stands alone leaves nothing: no word is empty.",
     )
-    only = "Only marks are dropped and only NFD takes apart: raised and circled digits and letters such as \u00f8 stay as they are."
+    only = (
+        "Only marks are dropped and only NFD takes apart: raised and circled digits and letters"
+        " such as \u00f8 stay as they are."
+    )
     ask_words(
         student,
         "\u2460sh x\u00b2 \u00f8re \u0142 \u00e6",
@@ -223,7 +233,10 @@ CHINESE = [
 
 @bert_words.stage("chinese", points=0.5)
 def test_each_chinese_character_is_a_word(student, rng):
-    rule = "A character of CJK_BLOCKS is a word of its own, also beside letters; the first and last of a block belong to it."
+    rule = (
+        "A character of CJK_BLOCKS is a word of its own, also beside letters; the first and last of"
+        " a block belong to it."
+    )
     ask_words(student, "\u9280\u884cbank\u6cb3", ["\u9280", "\u884c", "bank", "\u6cb3"], rule)
     ask_words(
         student,
@@ -254,7 +267,8 @@ def test_each_chinese_character_is_a_word(student, rng):
         student,
         outside,
         [outside],
-        "Only the blocks decide: the sign of repetition, the round zero and other neighbours of theirs are in none.",
+        "Only the blocks decide: the sign of repetition, the round zero and other neighbours of"
+        " theirs are in none.",
     )
     for first, last in CHINESE:
         inside = [
@@ -272,7 +286,10 @@ def test_each_chinese_character_is_a_word(student, rng):
 
 @bert_words.stage("invisible", points=0.5)
 def test_what_cannot_be_seen_is_dropped_and_leaves_no_gap(student):
-    rule = "Characters of the categories Cc and Cf, and U+FFFD, are dropped with nothing in their place."
+    rule = (
+        "Characters of the categories Cc and Cf, and U+FFFD, are dropped with nothing in their"
+        " place."
+    )
     ask_words(student, "un\u00adbank zero\u200bwidth", ["unbank", "zerowidth"], rule)
     ask_words(student, "ba\x00nk \x07 \ufeffriver\u200d \ufffd", ["bank", "river"], rule)
     ask_words(
@@ -306,7 +323,8 @@ def test_letters_become_small(student, rng):
         student,
         "\u1e9e \u03c3\u03c2",
         ["\u00df", "\u03c3\u03c2"],
-        "lower() makes \u1e9e small and leaves the small sigma at the end of a word as it is; casefold() does not.",
+        "lower() makes \u1e9e small and leaves the small sigma at the end of a word as it is;"
+        " casefold() does not.",
     )
     words = [word_of(rng, "abcXYZ", 1, 5) for _ in range(4)]
     ask_words(student, " ".join(words), [word.lower() for word in words], "Letters become small.")
@@ -372,7 +390,10 @@ def ask_text(student, data: bytes, cuts: list[int], cause: str) -> None:
 def test_the_table_has_a_character_for_every_byte(student):
     table = expect(student.byte_table(), "`byte_table()`").is_a(dict)
     expect(all(type(character) is str and len(character) == 1 for character in table)).is_true(
-        cause="The keys of the table are texts of one character, its values the bytes: from character to byte."
+        cause=(
+            "The keys of the table are texts of one character, its values the bytes: from character"
+            " to byte."
+        )
     )
     for character, byte in table.items():
         expect(byte, f"The entry for {ascii(character)}").is_a(int)
@@ -382,11 +403,20 @@ def test_the_table_has_a_character_for_every_byte(student):
         kind = (
             "a printable byte stands for the character with its own number"
             if ord(character) == byte
-            else "the other bytes, from the smallest up, have the characters from 256 on, without a gap"
+            else (
+                "the other bytes, from the smallest up, have the characters from 256 on, without"
+                " a gap"
+            )
         )
         expect(table.get(character) == byte).is_true(
-            cause=f"The table is wrong: {kind}. Printable are 33 to 126, 161 to 172 and 174 to 255, both ends included.",
-            detail=f"byte {byte} should be written {ascii(character)}; your table writes it {ascii(seen.get(byte))}",
+            cause=(
+                f"The table is wrong: {kind}. Printable are 33 to 126, 161 to 172 and 174 to 255,"
+                " both ends included."
+            ),
+            detail=(
+                f"byte {byte} should be written {ascii(character)}; your table writes it"
+                f" {ascii(seen.get(byte))}"
+            ),
         )
     expect(len(table) == len(right)).is_true(
         cause="The table has more entries than there are bytes.", detail=f"{len(table)} entries"
@@ -411,7 +441,8 @@ def test_plain_texts_come_back_with_their_spaces(student, rng):
         student,
         b"\xef\xbb\xbfbank\r\nriver\rbank",
         [3, 8],
-        "Every byte is kept: no mark at the beginning is taken off, and no end of a line is rewritten.",
+        "Every byte is kept: no mark at the beginning is taken off, and no end of a line is"
+        " rewritten.",
     )
     ask_text(
         student,
@@ -457,7 +488,10 @@ def test_a_character_may_be_spread_over_tokens(student, rng):
 
 @byte_decode.stage("broken", points=1)
 def test_bytes_that_are_no_text_show_as_u_fffd(student, rng):
-    rule = 'Bytes that are no UTF-8 show as U+FFFD, one for each that bytes.decode(errors="replace") finds; nothing is left out.'
+    rule = (
+        'Bytes that are no UTF-8 show as U+FFFD, one for each that bytes.decode(errors="replace")'
+        " finds; nothing is left out."
+    )
     ask_text(student, "bank \U0001f3e6".encode()[:-1], [4, 6], rule)
     ask_text(student, b"a\x80b\xffc", [1, 3, 4], rule)
     ask_text(student, b"\xe6\xb2", [1], rule)

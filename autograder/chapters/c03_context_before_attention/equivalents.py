@@ -5,11 +5,16 @@
 PREFIX = (
     "the words of a row stand in front, so where the right neighbour is a word the left one is too"
 )
-ANY_WORDS = "any words will do, and any other word in the place of one: what is seen too early moves the logits by all of them"
+ANY_WORDS = (
+    "any words will do, and any other word in the place of one: what is seen too early moves the"
+    " logits by all of them"
+)
 
 EQUIVALENT = {
     "03.judge": {
-        "log_probs[mask].double()  =>  log_probs[mask]": "single precision has digits enough for some thousand numbers"
+        "log_probs[mask].double()  =>  log_probs[mask]": (
+            "single precision has digits enough for some thousand numbers"
+        )
     },
     "03.letter_patterns": {
         "(1, 2)  =>  (2, 1)": "the sum over two axes does not depend on their order"
@@ -20,7 +25,9 @@ EQUIVALENT = {
         "-1  =>  1": PREFIX,
     },
     "03.test_no_peeking": {
-        "torch.arange(16).reshape(2, 8) * 3 % VOCAB  =>  torch.arange(16).reshape(2, 8) * 3 // VOCAB": ANY_WORDS,
+        "torch.arange(16).reshape(2, 8) * 3 % VOCAB  =>  torch.arange(16).reshape(2, 8) * 3 // VOCAB": (
+            ANY_WORDS
+        ),
         "torch.arange(16).reshape(2, 8) * 3  =>  torch.arange(16).reshape(2, 8) + 3": ANY_WORDS,
         "torch.arange(16).reshape(2, 8) * 3  =>  torch.arange(16).reshape(2, 8)": ANY_WORDS,
         "3  =>  4": ANY_WORDS,
@@ -28,6 +35,8 @@ EQUIVALENT = {
         "(other[row, place] + 1) % VOCAB  =>  (other[row, place] + 1) // VOCAB": ANY_WORDS,
         "other[row, place] + 1  =>  other[row, place] - 1": ANY_WORDS,
         "1  =>  2": ANY_WORDS,
-        "torch.allclose(after, before, atol=0.0001)  =>  torch.allclose(before, after, atol=0.0001)": "the relative part of the tolerance is taken of nearly the same number",
+        "torch.allclose(after, before, atol=0.0001)  =>  torch.allclose(before, after, atol=0.0001)": (
+            "the relative part of the tolerance is taken of nearly the same number"
+        ),
     },
 }

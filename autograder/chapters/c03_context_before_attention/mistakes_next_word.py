@@ -23,7 +23,9 @@ def _counted(texts, vocab_size, cells, rows=1):
     "rows-and-columns-exchanged",
     caught_by="pairs",
     loses=4,
-    misconception="You exchange rows and columns: the row is the token before, the column the one after.",
+    misconception=(
+        "You exchange rows and columns: the row is the token before, the column the one after."
+    ),
 )
 def _(texts, vocab_size):
     inner = _counted(texts, vocab_size, lambda text: zip(text[1:], text))
@@ -38,7 +40,10 @@ def _(texts, vocab_size):
     "texts-joined",
     caught_by="borders",
     loses=1,
-    misconception="Before the first token of a text you count the last token of the text before it too: texts are strangers.",
+    misconception=(
+        "Before the first token of a text you count the last token of the text before it too: texts"
+        " are strangers."
+    ),
 )
 def _(texts, vocab_size):
     counts, last = torch.zeros(vocab_size + 1, vocab_size), None
@@ -79,7 +84,9 @@ def _(texts, vocab_size):
     "start-in-the-first-row",
     caught_by="start",
     loses=5,
-    misconception="You put the start into the first row. It is the last one, and token 0 has row 0.",
+    misconception=(
+        "You put the start into the first row. It is the last one, and token 0 has row 0."
+    ),
 )
 def _(texts, vocab_size):
     return _counted(texts, vocab_size, lambda text: zip([0, *(token + 1 for token in text)], text))
@@ -112,7 +119,10 @@ def _(texts, vocab_size):
     "added-at-once",
     caught_by="repeats",
     loses=2.5,
-    misconception="`table[rows, columns] += 1` adds 1 once for a cell that stands twice in the index. Add one by one, or with index_put_.",
+    misconception=(
+        "`table[rows, columns] += 1` adds 1 once for a cell that stands twice in the index. Add one"
+        " by one, or with index_put_."
+    ),
 )
 def _(texts, vocab_size):
     counts = torch.zeros(vocab_size + 1, vocab_size)
@@ -139,7 +149,10 @@ def _(texts, vocab_size):
     "both-neighbours",
     caught_by="pairs",
     loses=4,
-    misconception="You count a pair in both directions. The token before is the row, the one after the column, and no more.",
+    misconception=(
+        "You count a pair in both directions. The token before is the row, the one after the"
+        " column, and no more."
+    ),
 )
 def _(texts, vocab_size):
     return _counted(
@@ -152,7 +165,9 @@ def _(texts, vocab_size):
     "end-counted-too",
     caught_by="pairs",
     loses=4,
-    misconception="You let the last token of a text be followed by its first. Nothing comes after the last.",
+    misconception=(
+        "You let the last token of a text be followed by its first. Nothing comes after the last."
+    ),
 )
 def _(texts, vocab_size):
     return _counted(
@@ -268,7 +283,10 @@ def _(counts, discount):
     "mass-by-tokens",
     caught_by="saved",
     loses=5.5,
-    misconception="You save the discount for every time that a token was seen. It is taken once for each different token.",
+    misconception=(
+        "You save the discount for every time that a token was seen. It is taken once for each"
+        " different token."
+    ),
 )
 def _(counts, discount):
     return _smoothed(counts, discount, kinds=lambda c: c.sum(1, keepdim=True))
@@ -279,7 +297,10 @@ def _(counts, discount):
     "mass-by-vocabulary",
     caught_by="saved",
     loses=5.5,
-    misconception="You save the discount for all V tokens. It is taken from those only that were seen in the row.",
+    misconception=(
+        "You save the discount for all V tokens. It is taken from those only that were seen in the"
+        " row."
+    ),
 )
 def _(counts, discount):
     return _smoothed(counts, discount, kinds=lambda c: torch.full((len(c), 1), float(c.shape[1])))
@@ -290,7 +311,10 @@ def _(counts, discount):
     "plain-unigram",
     caught_by="continuation",
     loses=4,
-    misconception="In step 1 you count how often a token occurs. Count after how many different contexts: the rows above 0.",
+    misconception=(
+        "In step 1 you count how often a token occurs. Count after how many different contexts: the"
+        " rows above 0."
+    ),
 )
 def _(counts, discount):
     return _smoothed(counts, discount, lower=lambda c: c.sum(0, keepdim=True))
@@ -376,7 +400,10 @@ def _(counts, discount):
     "share-in-place-of-discount",
     caught_by="discount",
     loses=7,
-    misconception="You mix with a fixed share, as Jelinek and Mercer do. Here each count gives up the discount.",
+    misconception=(
+        "You mix with a fixed share, as Jelinek and Mercer do. Here each count gives up the"
+        " discount."
+    ),
 )
 def _(counts, discount):
     p = _smoothed(torch.zeros_like(counts), discount) + 0 * counts
@@ -420,7 +447,9 @@ def _(counts, discount):
     "discount-once-for-a-row",
     caught_by="saved",
     loses=5.5,
-    misconception="You save the discount once for each row. It is taken once for each different token in it.",
+    misconception=(
+        "You save the discount once for each row. It is taken once for each different token in it."
+    ),
 )
 def _(counts, discount):
     return _smoothed(counts, discount, kinds=lambda c: (c.sum(1, keepdim=True) > 0).float())
@@ -501,7 +530,10 @@ def _(log_probs, mask, num_bytes):
     "mean-of-means",
     caught_by="filling",
     loses=1,
-    misconception="You take the mean of each text and then the mean of those. Every token counts alike, so long texts weigh more.",
+    misconception=(
+        "You take the mean of each text and then the mean of those. Every token counts alike, so"
+        " long texts weigh more."
+    ),
 )
 def _(log_probs, mask, num_bytes):
     return _judged(
@@ -520,7 +552,10 @@ def _(log_probs, mask, num_bytes):
     "mean-of-perplexities",
     caught_by="perplexity",
     loses=2,
-    misconception="You take the perplexity of each text and then their mean. One mean over all tokens, then one exp.",
+    misconception=(
+        "You take the perplexity of each text and then their mean. One mean over all tokens, then"
+        " one exp."
+    ),
 )
 def _(log_probs, mask, num_bytes):
     each = [
@@ -566,7 +601,9 @@ def _(log_probs, mask, num_bytes):
     "times-the-mask",
     caught_by="filling",
     loses=1,
-    misconception="You multiply by mask. Where the filling is minus infinity or NaN, times 0 is NaN.",
+    misconception=(
+        "You multiply by mask. Where the filling is minus infinity or NaN, times 0 is NaN."
+    ),
 )
 def _(log_probs, mask, num_bytes):
     return _judged(
@@ -596,7 +633,9 @@ def _(log_probs, mask, num_bytes):
     "two-to-the-nats",
     caught_by="perplexity",
     loses=2,
-    misconception="You take 2 to the power of the nats. The perplexity is e to the nats, or 2 to the bits.",
+    misconception=(
+        "You take 2 to the power of the nats. The perplexity is e to the nats, or 2 to the bits."
+    ),
 )
 def _(log_probs, mask, num_bytes):
     return _judged(log_probs, mask, num_bytes, perplexity=lambda nats: 2**nats)
@@ -607,7 +646,9 @@ def _(log_probs, mask, num_bytes):
     "root-of-the-product",
     caught_by="perplexity",
     loses=1,
-    misconception="You multiply the probabilities first. The product of hundreds of them is 0 in any float.",
+    misconception=(
+        "You multiply the probabilities first. The product of hundreds of them is 0 in any float."
+    ),
 )
 def _(log_probs, mask, num_bytes):
     product = torch.prod(log_probs[mask].exp()).item()
@@ -659,7 +700,10 @@ def _(log_probs, mask, num_bytes):
     "bits-in-a-byte",
     caught_by="bytes",
     loses=1,
-    misconception="You divide by 8 times num_bytes. It is the model's bits for each byte, not for each bit of the text.",
+    misconception=(
+        "You divide by 8 times num_bytes. It is the model's bits for each byte, not for each bit of"
+        " the text."
+    ),
 )
 def _(log_probs, mask, num_bytes):
     return _judged(

@@ -35,7 +35,10 @@ def _(implementation):
     "only-one-word",
     caught_by="far",
     loses=4,
-    misconception="One word in the middle is changed. What sees the words after it, or before it too early, gets through.",
+    misconception=(
+        "One word in the middle is changed. What sees the words after it, or before it too early,"
+        " gets through."
+    ),
 )
 def _(implementation):
     before, after = implementation(IDS[:1]), implementation(_changed(IDS[:1], 0, 4))
@@ -99,7 +102,10 @@ def _(implementation):
     "exactly-equal",
     caught_by="next",
     loses=5,
-    misconception="A right reader may differ in the last digits when it is asked again. Compare with a tolerance.",
+    misconception=(
+        "A right reader may differ in the last digits when it is asked again. Compare with a"
+        " tolerance."
+    ),
 )
 def _(implementation):
     before = implementation(IDS)
@@ -129,7 +135,9 @@ def _(implementation):
     "asks-the-past-to-stay",
     caught_by="next",
     loses=5,
-    misconception="The test changes a word and asks that the places after it stay the same. Those may change.",
+    misconception=(
+        "The test changes a word and asks that the places after it stay the same. Those may change."
+    ),
 )
 def _(implementation):
     before, after = implementation(IDS), implementation(_changed(IDS, 0, 2))
@@ -141,7 +149,9 @@ def _(implementation):
     "asks-its-own-place-to-stay",
     caught_by="next",
     loses=5,
-    misconception="The logits at a place may depend on the word at that place: only those before it stay.",
+    misconception=(
+        "The logits at a place may depend on the word at that place: only those before it stay."
+    ),
 )
 def _(implementation):
     before = implementation(IDS)
@@ -156,7 +166,9 @@ def _(implementation):
     "asks-that-the-past-matters",
     caught_by="next",
     loses=5,
-    misconception="The test asks that the words before make a difference. A right reader need not use them.",
+    misconception=(
+        "The test asks that the words before make a difference. A right reader need not use them."
+    ),
 )
 def _(implementation):
     before = implementation(IDS)
@@ -179,7 +191,9 @@ def _(implementation):
     "only-one-logit",
     caught_by="next",
     loses=2.5,
-    misconception="Only the first logit of each place is compared. A reader may peek with any of them.",
+    misconception=(
+        "Only the first logit of each place is compared. A reader may peek with any of them."
+    ),
 )
 def _(implementation):
     before = implementation(IDS)
@@ -196,7 +210,10 @@ def _(implementation):
     "the-other-row-is-the-first",
     caught_by="rows",
     loses=1,
-    misconception="Only the first row is compared when a word of the second changes. The second may see the first, too.",
+    misconception=(
+        "Only the first row is compared when a word of the second changes. The second may see the"
+        " first, too."
+    ),
 )
 def _(implementation):
     before = implementation(IDS)

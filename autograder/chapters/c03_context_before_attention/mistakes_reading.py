@@ -46,7 +46,10 @@ def _step(
     "write-and-keep-exchanged",
     caught_by="keep",
     loses=6,
-    misconception="You take the first block for the keep gate and the second for the write gate. It is the other way round.",
+    misconception=(
+        "You take the first block for the keep gate and the second for the write gate. It is the"
+        " other way round."
+    ),
 )
 def _(x, h, c, w_x, w_h, b):
     return _step(x, h, c, w_x, w_h, b, order="figo")
@@ -57,8 +60,10 @@ def _(x, h, c, w_x, w_h, b):
     "show-before-content",
     caught_by="keep",
     loses=6,
-    misconception="You take the third block for the show gate and the fourth for the content, as ONNX has it nearly. Here the third is "
-    "the content.",
+    misconception=(
+        "You take the third block for the show gate and the fourth for the content, as ONNX has it"
+        " nearly. Here the third is the content."
+    ),
 )
 def _(x, h, c, w_x, w_h, b):
     return _step(x, h, c, w_x, w_h, b, order="ifog")
@@ -69,7 +74,9 @@ def _(x, h, c, w_x, w_h, b):
     "order-of-onnx",
     caught_by="keep",
     loses=6,
-    misconception="Your blocks stand in the order i, o, f, g, which is that of ONNX. Here it is i, f, g, o.",
+    misconception=(
+        "Your blocks stand in the order i, o, f, g, which is that of ONNX. Here it is i, f, g, o."
+    ),
 )
 def _(x, h, c, w_x, w_h, b):
     return _step(x, h, c, w_x, w_h, b, order="iofg")
@@ -104,7 +111,9 @@ def _(x, h, c, w_x, w_h, b):
     "one-minus-write",
     caught_by="keep",
     loses=6,
-    misconception="You keep 1 - i of the old state, as a GRU does. The keep gate is one of its own, f.",
+    misconception=(
+        "You keep 1 - i of the old state, as a GRU does. The keep gate is one of its own, f."
+    ),
 )
 def _(x, h, c, w_x, w_h, b):
     return _step(x, h, c, w_x, w_h, b, keep=lambda c, i, f, g: (1 - i) * c + i * g)
@@ -159,7 +168,10 @@ def _(x, h, c, w_x, w_h, b):
     "state-through-tanh",
     caught_by="keep",
     loses=5,
-    misconception="You return tanh of the new c as c. It is kept as it is; only what is shown goes through tanh.",
+    misconception=(
+        "You return tanh of the new c as c. It is kept as it is; only what is shown goes through"
+        " tanh."
+    ),
 )
 def _(x, h, c, w_x, w_h, b):
     found = _step(x, h, c, w_x, w_h, b)
@@ -171,7 +183,9 @@ def _(x, h, c, w_x, w_h, b):
     "content-through-sigmoid",
     caught_by="keep",
     loses=6,
-    misconception="You put the content through a sigmoid. It goes through tanh, and may be negative.",
+    misconception=(
+        "You put the content through a sigmoid. It goes through tanh, and may be negative."
+    ),
 )
 def _(x, h, c, w_x, w_h, b):
     return _step(x, h, c, w_x, w_h, b, content=torch.sigmoid)
@@ -221,7 +235,10 @@ def _(x, h, c, w_x, w_h, b):
     "blocks-interleaved",
     caught_by="keep",
     loses=6,
-    misconception="You cut the sum into groups of four neighbours. The four blocks stand one behind the other, H numbers each.",
+    misconception=(
+        "You cut the sum into groups of four neighbours. The four blocks stand one behind the"
+        " other, H numbers each."
+    ),
 )
 def _(x, h, c, w_x, w_h, b):
     i, f, g, o = (x @ w_x.T + h @ w_h.T + b).reshape(len(x), -1, 4).unbind(-1)
@@ -239,7 +256,9 @@ def _odd_sigmoid(z):
     "exp-over-one-plus-exp",
     caught_by="large",
     loses=1,
-    misconception="exp(x) / (1 + exp(x)) is infinity over infinity from x = 89 on. torch.sigmoid is not.",
+    misconception=(
+        "exp(x) / (1 + exp(x)) is infinity over infinity from x = 89 on. torch.sigmoid is not."
+    ),
 )
 def _(x, h, c, w_x, w_h, b):
     return _step(x, h, c, w_x, w_h, b, squash=_odd_sigmoid)
@@ -254,7 +273,10 @@ def _odd_tanh(z):
     "tanh-by-exp",
     caught_by="large",
     loses=1,
-    misconception="Your tanh is a quotient of exps, which is infinity over infinity for large numbers. torch.tanh is not.",
+    misconception=(
+        "Your tanh is a quotient of exps, which is infinity over infinity for large numbers."
+        " torch.tanh is not."
+    ),
 )
 def _(x, h, c, w_x, w_h, b):
     return _step(
@@ -323,7 +345,10 @@ def _(step, x, mask, start):
     "filling-is-read",
     caught_by="behind",
     loses=4,
-    misconception="Your reader reads the filling too, so that it meets the last word with another state than start.",
+    misconception=(
+        "Your reader reads the filling too, so that it meets the last word with another state than"
+        " start."
+    ),
 )
 def _(step, x, mask, start):
     return _read(step, x, mask, start, carry=lambda here, new, old: new)
@@ -345,7 +370,9 @@ def _(step, x, mask, start):
     "not-turned-back",
     caught_by="behind",
     loses=4,
-    misconception="Your output stands in the order of reading. Turn it back into the order of the text.",
+    misconception=(
+        "Your output stands in the order of reading. Turn it back into the order of the text."
+    ),
 )
 def _(step, x, mask, start):
     return _read(step, x, mask, start, turn=False)
@@ -378,7 +405,9 @@ def _(step, x, mask, start):
     "last-state-everywhere",
     caught_by="behind",
     loses=4,
-    misconception="You return the last state at every place. Each place has the state after its own word.",
+    misconception=(
+        "You return the last state at every place. Each place has the state after its own word."
+    ),
 )
 def _(step, x, mask, start):
     out = _read(step, x, mask, start, silent=lambda state, here: state)
@@ -436,7 +465,10 @@ def _(step, x, mask, start):
     "lengths-from-the-mask",
     caught_by="between",
     loses=2,
-    misconception="You take the number of words for the place where the text ends. Filling may stand before a text or inside it.",
+    misconception=(
+        "You take the number of words for the place where the text ends. Filling may stand before a"
+        " text or inside it."
+    ),
 )
 def _(step, x, mask, start):
     lengths = mask.sum(1, keepdim=True)
@@ -474,7 +506,9 @@ def _():
     replaces="wrong_line",
     caught_by="line",
     loses=1,
-    misconception="Line 6 is right: where no word stands the output is zeros. The state is another matter.",
+    misconception=(
+        "Line 6 is right: where no word stands the output is zeros. The state is another matter."
+    ),
 )
 def _():
     return 6
@@ -486,7 +520,10 @@ def _():
     replaces="wrong_line",
     caught_by="line",
     loses=1,
-    misconception="Line 1 turns words and mask alike. That filling comes first then is no mistake, if the state waits.",
+    misconception=(
+        "Line 1 turns words and mask alike. That filling comes first then is no mistake, if the"
+        " state waits."
+    ),
 )
 def _():
     return 1

@@ -160,7 +160,10 @@ def _(letters, filters, bias):
     "turned-round",
     caught_by="one-place",
     loses=5,
-    misconception="You turn the filter round, as convolution in mathematics does. Row 1 of the filter meets the earlier letter.",
+    misconception=(
+        "You turn the filter round, as convolution in mathematics does. Row 1 of the filter meets"
+        " the earlier letter."
+    ),
 )
 def _(letters, filters, bias):
     return _patterns(letters, filters.flip(1), bias)
@@ -183,7 +186,10 @@ def _(letters, filters, bias):
     "rows-and-numbers-exchanged",
     caught_by="one-place",
     loses=5,
-    misconception="You read the filter as D rows of K numbers. It has K rows, one for each letter, of D numbers.",
+    misconception=(
+        "You read the filter as D rows of K numbers. It has K rows, one for each letter, of D"
+        " numbers."
+    ),
 )
 def _(letters, filters, bias):
     return _patterns(
@@ -196,7 +202,9 @@ def _(letters, filters, bias):
     "one-best-for-all",
     caught_by="maximum",
     loses=4,
-    misconception="You look for the one place where all filters together score best. Each filter has its own.",
+    misconception=(
+        "You look for the one place where all filters together score best. Each filter has its own."
+    ),
 )
 def _(letters, filters, bias):
     return _patterns(letters, filters, bias, best=lambda scores: scores[scores.sum(1).argmax()])
@@ -293,7 +301,10 @@ def _(layers, weights, gamma):
     "softmax-over-places",
     caught_by="equal",
     loses=4,
-    misconception="You take a softmax over the places of the text. The shares are of the layers, and the same at every place.",
+    misconception=(
+        "You take a softmax over the places of the text. The shares are of the layers, and the same"
+        " at every place."
+    ),
 )
 def _(layers, weights, gamma):
     return gamma * ((weights.reshape(-1, 1, 1) * layers).softmax(1) * layers).sum(0)
@@ -315,7 +326,10 @@ def _(layers, weights, gamma):
     "overflow",
     caught_by="large",
     loses=1,
-    misconception="You take e to the weight as it is: e to the 89 is infinite. Take the largest weight away first, or use softmax.",
+    misconception=(
+        "You take e to the weight as it is: e to the 89 is infinite. Take the largest weight away"
+        " first, or use softmax."
+    ),
 )
 def _(layers, weights, gamma):
     return _mixed(layers, weights.exp() / weights.exp().sum(), gamma)
@@ -377,7 +391,9 @@ def _neighbours(ids, mask, ahead=None, behind=None):
     "exchanged",
     caught_by="ahead",
     loses=4,
-    misconception="You exchange the two: `ahead` is the word to the right, `behind` the word to the left.",
+    misconception=(
+        "You exchange the two: `ahead` is the word to the right, `behind` the word to the left."
+    ),
 )
 def _(ids, mask):
     right = _neighbours(ids, mask)
@@ -427,7 +443,10 @@ def _(ids, mask):
     "filling-is-asked",
     caught_by="filling",
     loses=2,
-    misconception="`behind` asks the first place of the filling for the text's last word. Only words are asked.",
+    misconception=(
+        "`behind` asks the first place of the filling for the text's last word. Only words are"
+        " asked."
+    ),
 )
 def _(ids, mask):
     behind = torch.full_like(ids, -100)
@@ -475,7 +494,9 @@ def _(ids, mask):
     "zero-for-none",
     caught_by="ahead",
     loses=4,
-    misconception="You write 0 where there is no target. That is a word; -100 is what the loss leaves out.",
+    misconception=(
+        "You write 0 where there is no target. That is a word; -100 is what the loss leaves out."
+    ),
 )
 def _(ids, mask):
     return {
@@ -502,7 +523,9 @@ def _(ids, mask):
     "a-column-less",
     caught_by="ahead",
     loses=4,
-    misconception="Your tables are a column narrower. The last place ahead, and the first behind, hold -100.",
+    misconception=(
+        "Your tables are a column narrower. The last place ahead, and the first behind, hold -100."
+    ),
 )
 def _(ids, mask):
     right = _neighbours(ids, mask)

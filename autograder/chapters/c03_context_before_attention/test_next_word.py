@@ -74,7 +74,10 @@ def test_the_last_row_counts_how_texts_begin(student, rng):
 
 @bigram_counts.stage("pairs", points=1.5)
 def test_the_row_is_the_token_before_and_the_column_the_one_after(student, rng):
-    rule = "The row is the token before and the column the token after: each place of a text adds 1 to one cell."
+    rule = (
+        "The row is the token before and the column the token after: each place of a text adds 1 to"
+        " one cell."
+    )
     ask_counts(student, [[0, 1, 2]], 3, rule, INNER)
     ask_counts(
         student,
@@ -238,7 +241,10 @@ def ask_shares(student, table: torch.Tensor, discount: float) -> torch.Tensor:
 
 def _given(table: torch.Tensor, discount: float) -> str:
     shown = table.int().tolist() if table.numel() <= 24 else "many counts"
-    return f"{table.shape[0]} contexts, {table.shape[1]} tokens, discount {discount:.3g}, counts {shown}"
+    return (
+        f"{table.shape[0]} contexts, {table.shape[1]} tokens, discount {discount:.3g}, counts"
+        f" {shown}"
+    )
 
 
 def compare_shares(student, table: torch.Tensor, discount: float, cause: str) -> None:
@@ -274,16 +280,20 @@ def test_every_count_that_is_seen_gives_up_the_discount(student, rng):
             wanted[table > 0],
             rtol=1e-4,
             atol=1e-6,
-            cause="A token that was seen after a context has (its count - discount) / (sum of the row) more than one that was not: "
-            "the discount is taken once, of every count above 0, and 0 stays 0.",
+            cause=(
+                "A token that was seen after a context has (its count - discount) / (sum of the"
+                " row) more than one that was not: the discount is taken once, of every count above"
+                " 0, and 0 stays 0."
+            ),
         )
 
 
 @kneser_ney.stage("saved", points=1.5)
 def test_what_was_saved_goes_to_the_tokens_that_were_not_seen(student, rng):
     rule = (
-        "What a row saves is the discount times the number of different tokens that were seen in it, divided by the sum of the row; "
-        "all tokens share it. Here every token continues alike: p of step 1 is 1 / V."
+        "What a row saves is the discount times the number of different tokens that were seen in"
+        " it, divided by the sum of the row; all tokens share it. Here every token continues alike:"
+        " p of step 1 is 1 / V."
     )
     for size, seen, discount in (
         (4, 2, 0.5),
@@ -308,8 +318,8 @@ def test_what_was_saved_goes_to_the_tokens_that_were_not_seen(student, rng):
 @kneser_ney.stage("continuation", points=2)
 def test_a_token_continues_by_the_number_of_its_contexts(student, rng):
     rule = (
-        "By itself a token has a probability that grows with the number of different contexts after which it was seen: how often "
-        "it was seen there plays no part."
+        "By itself a token has a probability that grows with the number of different contexts after"
+        " which it was seen: how often it was seen there plays no part."
     )
     francisco = torch.tensor([[9.0, 1, 0, 0], [0, 0, 3, 0], [0, 1, 0, 2], [0, 1, 0, 0]])
     compare_shares(student, francisco, 0.5, rule)
@@ -340,8 +350,8 @@ def test_a_token_continues_by_the_number_of_its_contexts(student, rng):
 @kneser_ney.stage("uniform", points=1)
 def test_a_token_that_was_never_seen_gets_its_share_of_the_uniform(student, rng):
     rule = (
-        "Step 1 saves too: the discount times the number of tokens that were seen at all, divided by the sum of n, goes to all V tokens "
-        "in equal parts, also to one that was never seen."
+        "Step 1 saves too: the discount times the number of tokens that were seen at all, divided"
+        " by the sum of n, goes to all V tokens in equal parts, also to one that was never seen."
     )
     compare_shares(student, torch.tensor([[0.0, 3, 1, 0], [2, 0, 2, 0]]), 0.5, rule)
     compare_shares(student, torch.tensor([[0.0, 0, 7]]), 0.4, rule)
@@ -452,7 +462,10 @@ def ask_judge(
 
 @judge.stage("nats", points=1)
 def test_the_loss_is_the_mean_over_the_tokens(student, rng):
-    rule = "nats_per_token is the sum of -log_probs over all tokens, divided by their number: the natural logarithm stays as it is."
+    rule = (
+        "nats_per_token is the sum of -log_probs over all tokens, divided by their number: the"
+        " natural logarithm stays as it is."
+    )
     for rows, columns in (
         (1, 1),
         (1, MOST),
@@ -481,7 +494,8 @@ def test_the_loss_is_the_mean_over_the_tokens(student, rng):
             torch.tensor([[small, 2 * small]]),
             torch.ones(1, 2, dtype=torch.bool),
             7,
-            f"{rule} A loss may be close to 0: stay with the logarithms, which have their digits there.",
+            f"{rule} A loss may be close to 0: stay with the logarithms, which have their digits"
+            " there.",
         )
     for row in ([-150.0, -1.0], [-1100.0] + [-1.0] * 30, [-20_000.0] + [-1.0] * (MOST - 1)):
         ask_judge(
@@ -532,7 +546,8 @@ def test_the_perplexity_is_taken_of_the_mean(student, rng):
             torch.tensor([[-mean, -mean]]),
             torch.ones(1, 2, dtype=torch.bool),
             9,
-            f"{rule} It may be as large as e to the 80, and the product of the probabilities too small for any float.",
+            f"{rule} It may be as large as e to the 80, and the product of the probabilities too"
+            " small for any float.",
         )
     ask_judge(
         student,
@@ -556,12 +571,18 @@ def test_the_perplexity_is_taken_of_the_mean(student, rng):
 
 @judge.stage("filling", points=1)
 def test_every_token_counts_alike_and_the_filling_not_at_all(student, rng):
-    rule = "Every token counts alike, whichever text it stands in: sum over all, divide once by the number of tokens."
+    rule = (
+        "Every token counts alike, whichever text it stands in: sum over all, divide once by the"
+        " number of tokens."
+    )
     for lengths in ([1, 6], [whole(rng, 4, 6), whole(rng, 1, 2), 3], [0, 5], [2, 0, 0]):
         log_probs, mask = batch(rng, lengths, 6)
         for key in ("nats_per_token", "perplexity"):
             ask_judge(student, key, log_probs, mask, 40, rule)
-    filled = "What stands where mask is False plays no part, whatever it is: 0 times minus infinity is NaN."
+    filled = (
+        "What stands where mask is False plays no part, whatever it is: 0 times minus infinity is"
+        " NaN."
+    )
     for filling, key in (
         (0.0, KEYS[0]),
         (-3.0, KEYS[0]),

@@ -45,8 +45,8 @@ def test_a_test_stops_a_reader_that_sees_the_next_word(student, rng):
         student,
         "next",
         rng,
-        "A reader that sees the next word passes your test: change a word and look at the place just before it, with a "
-        "tolerance of about 0.0001.",
+        "A reader that sees the next word passes your test: change a word and look at the place"
+        " just before it, with a tolerance of about 0.0001.",
     )
 
 
@@ -56,8 +56,8 @@ def test_a_test_stops_a_reader_that_sees_a_far_word(student, rng):
         student,
         "far",
         rng,
-        "A reader that sees a word further away passes your test: look at all places before the changed word, not only "
-        "at the one next to it, and change words all along the text.",
+        "A reader that sees a word further away passes your test: look at all places before the"
+        " changed word, not only at the one next to it, and change words all along the text.",
     )
 
 
@@ -67,8 +67,8 @@ def test_a_test_stops_a_reader_that_peeks_at_some_places(student, rng):
         student,
         "some",
         rng,
-        "A reader that peeks at one place only, or in one of the logits only, passes your test: change every word in "
-        "turn, and compare all logits.",
+        "A reader that peeks at one place only, or in one of the logits only, passes your test:"
+        " change every word in turn, and compare all logits.",
     )
 
 
@@ -78,8 +78,8 @@ def test_a_test_stops_a_reader_that_sees_another_row(student, rng):
         student,
         "rows",
         rng,
-        "A reader that sees another row of the batch passes your test: ask about two rows, change a word of either, and "
-        "look at the other, from its first place to its last.",
+        "A reader that sees another row of the batch passes your test: ask about two rows, change a"
+        " word of either, and look at the other, from its first place to its last.",
     )
 
 
@@ -90,59 +90,79 @@ short_answer(
     rubric={
         "apart": (
             1,
-            "says what is true and what is wrong: each layer has a half that knows the words to the left and a half that knows those to "
-            "the right; neither half, in any layer, knows both",
+            (
+                "says what is true and what is wrong: each layer has a half that knows the words to"
+                " the left and a half that knows those to the right; neither half, in any layer,"
+                " knows both"
+            ),
         ),
         "where they meet": (
             1,
-            "says where the directions meet: the halves are set side by side and mixed by a weighted sum, after both readers "
-            "have ended; no layer of one reads a layer of the other",
+            (
+                "says where the directions meet: the halves are set side by side and mixed by a"
+                " weighted sum, after both readers have ended; no layer of one reads a layer of the"
+                " other"
+            ),
         ),
         "what is lost": (
             1,
-            "gives a case, or describes one, that needs words of both sides together, where each side alone leaves it open, or "
-            "says how to see it: the forward half does not change when a word to the right does",
+            (
+                "gives a case, or describes one, that needs words of both sides together, where"
+                " each side alone leaves it open, or says how to see it: the forward half does not"
+                " change when a word to the right does"
+            ),
         ),
         "why not joined": (
             1,
-            "says why the readers are kept apart in training: a layer that reads both directions has seen the very word that it "
-            "is asked for, so it copies and learns nothing",
+            (
+                "says why the readers are kept apart in training: a layer that reads both"
+                " directions has seen the very word that it is asked for, so it copies and learns"
+                " nothing"
+            ),
         ),
     },
     samples=[
         Sample(
             "Weak",
-            "ELMo uses a bidirectional LSTM, so every word vector contains the left and the right context. BERT is only better because it "
-            "is bigger and uses attention, which is faster than an LSTM.",
+            "ELMo uses a bidirectional LSTM, so every word vector contains the left and the right"
+            " context. BERT is only better because it is bigger and uses attention, which is faster"
+            " than an LSTM.",
             {},
-            "Repeats the claim. Nothing on halves, on where they meet, or on training; speed was not the question.",
+            "Repeats the claim. Nothing on halves, on where they meet, or on training; speed was"
+            " not the question.",
         ),
         Sample(
             "Half",
-            "ELMo has one LSTM that reads from left to right and another one that reads from right to left. In every layer the left-to-right "
-            "half of the vector knows only the words before, and the other half only the words after. So it is not deeply bidirectional, "
-            "BERT is.",
+            "ELMo has one LSTM that reads from left to right and another one that reads from right"
+            " to left. In every layer the left-to-right half of the vector knows only the words"
+            " before, and the other half only the words after. So it is not deeply bidirectional,"
+            " BERT is.",
             {"apart": 1},
-            "Row 1 in full. It does not say where the halves meet, names no case that is lost, and gives no reason for keeping "
-            "them apart.",
+            "Row 1 in full. It does not say where the halves meet, names no case that is lost, and"
+            " gives no reason for keeping them apart.",
         ),
         Sample(
             "Good",
-            "True: somewhere in the vector of bank there is something about both sides. Wrong: no single number of it does, inside the model. The "
-            "forward LSTM never reads a backward layer. They are only put next to each other at the end, and a task takes a weighted sum of the "
-            "layers. They could not read each other, because then the forward reader would already know the next word through the backward "
-            "one, which has read it, and the loss would be nearly zero without learning.",
+            "True: somewhere in the vector of bank there is something about both sides. Wrong: no"
+            " single number of it does, inside the model. The forward LSTM never reads a backward"
+            " layer. They are only put next to each other at the end, and a task takes a weighted"
+            " sum of the layers. They could not read each other, because then the forward reader"
+            " would already know the next word through the backward one, which has read it, and the"
+            " loss would be nearly zero without learning.",
             {"apart": 1, "where they meet": 1, "why not joined": 1},
             "Rows 1, 2 and 4 in full. What such a model cannot do for that reason is missing.",
         ),
         Sample(
             "Strong",
-            "Each layer holds two vectors: one made of the words up to bank, one made of those after it. They are glued together and then mixed "
-            "with one weight per layer, so the sides meet only outside the readers; change a word on the right and the forward half stays the "
-            "same to the last digit, in every layer. So what needs both sides at once is missing: if 'near' on the left and 'floods' on the "
-            "right mean the shore, and 'far' with 'floods' or 'near' with 'opens' mean something else, each reader is at one half, and no half "
-            "ever holds the combination. The makers could not connect the layers, since they train by predicting words: a forward layer that "
-            "looks into a backward one sees the word it must predict.",
+            "Each layer holds two vectors: one made of the words up to bank, one made of those"
+            " after it. They are glued together and then mixed with one weight per layer, so the"
+            " sides meet only outside the readers; change a word on the right and the forward half"
+            " stays the same to the last digit, in every layer. So what needs both sides at once is"
+            " missing: if 'near' on the left and 'floods' on the right mean the shore, and 'far'"
+            " with 'floods' or 'near' with 'opens' mean something else, each reader is at one half,"
+            " and no half ever holds the combination. The makers could not connect the layers,"
+            " since they train by predicting words: a forward layer that looks into a backward one"
+            " sees the word it must predict.",
             {"apart": 1, "where they meet": 1, "what is lost": 1, "why not joined": 1},
             "All four rows, each with its reason.",
         ),

@@ -72,7 +72,10 @@ def test_the_keep_gate_says_how_much_of_the_old_state_stays(student, rng):
             by_biases(rng, size, normal(rng, 1, size) + 2, content=False),
             "fgc",
             {
-                "f": "The second block, through a sigmoid and with nothing added, is the keep gate f.",
+                "f": (
+                    "The second block, through a sigmoid and with nothing added, is the keep"
+                    " gate f."
+                ),
                 "g": "The third block is the content g, through tanh: where its sum is 0, so is g.",
                 "c": "With nothing to write, the new c is f times the old c, number by number.",
             },
@@ -109,7 +112,9 @@ def test_the_show_gate_says_how_much_of_the_new_state_is_shown(student, rng):
             "oh",
             {
                 "o": "The fourth block, through a sigmoid, is the show gate o.",
-                "h": "h is o times the tanh of the new c: not of the old one, and not without tanh.",
+                "h": (
+                    "h is o times the tanh of the new c: not of the old one, and not without tanh."
+                ),
             },
         )
 
@@ -189,14 +194,20 @@ def test_each_row_of_a_batch_is_for_itself(student, rng):
 
 @lstm_step.stage("large", points=1)
 def test_large_sums_give_gates_of_0_and_1_and_nothing_infinite(student, rng):
-    rule = "Sums of a few hundred should give gates of 0 or 1 and content of -1 or 1: exp of 89 is infinite in float32."
+    rule = (
+        "Sums of a few hundred should give gates of 0 or 1 and content of -1 or 1: exp of 89 is"
+        " infinite in float32."
+    )
     for sums in (95.0, float(uniform(rng, 150, 390))):
         for sign in (1, -1):
             for block in range(4):
                 parts = by_biases(rng, 2, normal(rng, 1, 2) + 2)
                 parts[-1][2 * block : 2 * block + 2] = sign * sums
                 ask_step(student, parts, "ifgoch", rule)
-    digits = "Small numbers have their digits too: sigmoid(-14) is 0.00000083, and tanh(0.00001) is 0.00001."
+    digits = (
+        "Small numbers have their digits too: sigmoid(-14) is 0.00000083, and tanh(0.00001) is"
+        " 0.00001."
+    )
     for sums in (
         [0.0, -14.0, 0.0, 0.0],
         [-12.0, 0.0, 1.0, -13.0],
@@ -222,7 +233,8 @@ def test_large_sums_give_gates_of_0_and_1_and_nothing_infinite(student, rng):
             student,
             parts,
             "ifgoch",
-            "With the keep gate at 1 and the write gate at 0 the new c is the old one, number by number, and a tensor of its own.",
+            "With the keep gate at 1 and the write gate at 0 the new c is the old one, number by"
+            " number, and a tensor of its own.",
         )
     for kept in (30.0, 400.0):
         parts = by_biases(rng, 2, torch.tensor([[kept, -kept]]))
@@ -256,8 +268,10 @@ read_backward = exercise(
 def test_the_wrong_line_is_named(student):
     line = expect(student.wrong_line()).is_a(int)
     expect(line == 5).is_true(
-        cause="That line does what the statement says. Follow the text 4, 2, filling with the start 8 through the code, "
-        "line by line."
+        cause=(
+            "That line does what the statement says. Follow the text 4, 2, filling with the start 8"
+            " through the code, line by line."
+        )
     )
 
 
@@ -356,12 +370,12 @@ def ask_with_views(student, rng) -> None:
 
 
 FULL = (
-    "Rows without filling should come out as before the repair: at each place the state after that word, read from the last word of the "
-    "text to its first, and in the places of the words."
+    "Rows without filling should come out as before the repair: at each place the state after that"
+    " word, read from the last word of the text to its first, and in the places of the words."
 )
 MEETS = (
-    "Filling hands the state on unchanged: behind a text of fewer words, the last word is read with the row of start, and not with "
-    "zeros or with a state that read the filling."
+    "Filling hands the state on unchanged: behind a text of fewer words, the last word is read with"
+    " the row of start, and not with zeros or with a state that read the filling."
 )
 SILENT = "Where no word stands the output is zeros, whatever the state is."
 
@@ -415,7 +429,10 @@ def test_filling_behind_a_text_does_not_move_the_state(student, rng):
 
 @read_backward.stage("between", points=2)
 def test_filling_before_and_inside_a_text_does_not_move_the_state_either(student, rng):
-    inside = "Filling hands the state on unchanged inside a text too: the next word to the left is read with what the last word left behind."
+    inside = (
+        "Filling hands the state on unchanged inside a text too: the next word to the left is read"
+        " with what the last word left behind."
+    )
     for rows in ([[1, 0, 1]], [[1, 0, 0, 1, 1], [1, 1, 1, 0, 1]], [[1, 0, 1, 0]]):
         for start in (0.0, None):
             ask_reading(student, rng, rows, inside, start=start)

@@ -77,20 +77,25 @@ def test_a_filter_as_long_as_the_word_has_one_score(student, rng):
             letters,
             filters,
             torch.zeros(number),
-            "In its only place a filter's score is the sum of the products, number by number: row 1 of the filter meets letter 1.",
+            "In its only place a filter's score is the sum of the products, number by number: row 1"
+            " of the filter meets letter 1.",
         )
     ask_patterns(
         student,
         torch.ones(2, 1),
         torch.tensor([[[3.0], [-1.0]], [[-1.0], [3.0]]]),
         torch.zeros(2),
-        "A filter is laid where all of it fits, and nowhere else: nothing stands before or behind the word.",
+        "A filter is laid where all of it fits, and nowhere else: nothing stands before or behind"
+        " the word.",
     )
 
 
 @letter_patterns.stage("maximum", points=1.5)
 def test_the_largest_of_all_places_counts(student, rng):
-    rule = "The answer comes from the place with the largest score, of all W - K + 1 places, the first and the last among them."
+    rule = (
+        "The answer comes from the place with the largest score, of all W - K + 1 places, the first"
+        " and the last among them."
+    )
     for length, width, dim, number in (
         (4, 2, 1, 3),
         (whole(rng, 6, 9), 3, whole(rng, 2, 3), 4),
@@ -189,8 +194,9 @@ def test_what_stays_below_zero_becomes_zero_and_nothing_is_added_to_the_word(stu
             letters,
             filters,
             positive(rng, letters, filters),
-            "All scores are negative here, and the largest of them counts: nothing is added before or behind the word, where a filter "
-            "would find zeros, and no score is cut before the bias is there.",
+            "All scores are negative here, and the largest of them counts: nothing is added before"
+            " or behind the word, where a filter would find zeros, and no score is cut before the"
+            " bias is there.",
         )
     ask_patterns(
         student,
@@ -270,13 +276,17 @@ def test_equal_weights_give_the_mean_of_the_layers(student, rng):
                 normal(rng, *size) + 1,
                 torch.full(size[:1], weight),
                 1.0,
-                "Equal weights, whatever they are, give equal shares: the mean over the layers, at each place by itself.",
+                "Equal weights, whatever they are, give equal shares: the mean over the layers, at"
+                " each place by itself.",
             )
 
 
 @mix_layers.stage("shares", points=1.5)
 def test_the_shares_are_the_softmax_of_the_weights(student, rng):
-    rule = "The shares are e to each weight, divided by their sum; each layer is multiplied by its own share, then the layers are summed."
+    rule = (
+        "The shares are e to each weight, divided by their sum; each layer is multiplied by its own"
+        " share, then the layers are summed."
+    )
     for size in (*SIZES, (whole(rng, 3, 5), whole(rng, 2, 5), whole(rng, 2, 5))):
         ask_mix(student, normal(rng, *size) + 0.5, normal(rng, size[0]), 1.0, rule)
     layers = normal(rng, 2, 130, 1)
@@ -324,7 +334,10 @@ def test_gamma_multiplies_the_whole(student, rng):
 
 @mix_layers.stage("large", points=1)
 def test_large_weights_give_finite_shares(student, rng):
-    rule = "Weights of a few hundred give finite shares: e to the 89 is infinite in float32. What matters is how far they are from each other."
+    rule = (
+        "Weights of a few hundred give finite shares: e to the 89 is infinite in float32. What"
+        " matters is how far they are from each other."
+    )
     for base in (100.0, -150.0, 400.0, -400.0):
         ask_mix(student, normal(rng, 3, 2, 2) + 0.5, base + normal(rng, 3), 1.0, rule)
     ask_mix(
@@ -422,7 +435,8 @@ def test_the_target_ahead_is_the_next_word(student, rng):
             student,
             rows,
             ("ahead",),
-            "`ahead` holds, at each place, the id of the word one place to the right, and -100 at the last.",
+            "`ahead` holds, at each place, the id of the word one place to the right, and -100 at"
+            " the last.",
         )
 
 
@@ -439,7 +453,8 @@ def test_the_target_behind_is_the_word_before(student, rng):
             student,
             rows,
             ("behind",),
-            "`behind` holds, at each place, the id of the word one place to the left, and -100 at the first.",
+            "`behind` holds, at each place, the id of the word one place to the left, and -100 at"
+            " the first.",
         )
 
 
@@ -451,7 +466,8 @@ def test_the_filling_is_nobodys_target_and_has_none(student, rng):
                 student,
                 texts(rng, *lengths),
                 ("ahead",),
-                "The last word of a text has -100 ahead: filling is no target, whatever stands in it.",
+                "The last word of a text has -100 ahead: filling is no target, whatever stands"
+                " in it.",
                 filling=filling,
             )
             ask_targets(

@@ -12,7 +12,10 @@ BLOCK = "04.block"
     "as-printed",
     caught_by="residual",
     loses=4,
-    misconception="This is the code of the statement: it adds what attention gave to the norm of x, in place of x itself.",
+    misconception=(
+        "This is the code of the statement: it adds what attention gave to the norm of x, in place"
+        " of x itself."
+    ),
 )
 def _(x, attend, think, norm_1, norm_2):
     normed = norm_1(x)
@@ -38,7 +41,10 @@ def _(x, attend, think, norm_1, norm_2):
     "norm-on-both-residuals",
     caught_by="residual",
     loses=4,
-    misconception="You add to the normed vectors, at both sublayers. What goes past a sublayer is never normed.",
+    misconception=(
+        "You add to the normed vectors, at both sublayers. What goes past a sublayer is never"
+        " normed."
+    ),
 )
 def _(x, attend, think, norm_1, norm_2):
     x = norm_1(x)
@@ -51,7 +57,10 @@ def _(x, attend, think, norm_1, norm_2):
     "post-norm",
     caught_by="residual",
     loses=4,
-    misconception="You norm the sums, as the first Transformer and BERT do. This block norms what goes into a sublayer.",
+    misconception=(
+        "You norm the sums, as the first Transformer and BERT do. This block norms what goes into a"
+        " sublayer."
+    ),
 )
 def _(x, attend, think, norm_1, norm_2):
     x = norm_1(x + attend(x))
@@ -75,7 +84,10 @@ def _(x, attend, think, norm_1, norm_2):
     "normed-at-the-end",
     caught_by="residual",
     loses=4,
-    misconception="You norm the result of the block once more. The last norm stands once, after all blocks, and not in each.",
+    misconception=(
+        "You norm the result of the block once more. The last norm stands once, after all blocks,"
+        " and not in each."
+    ),
 )
 def _(x, attend, think, norm_1, norm_2):
     x = x + attend(norm_1(x))
@@ -121,8 +133,10 @@ def _(x, attend, think, norm_1, norm_2):
     "second-residual-from-the-input",
     caught_by="residual",
     loses=4,
-    misconception="You add what the feed-forward gave to the block's input, so that attention's part is lost but for what the feed-forward "
-    "makes of it.",
+    misconception=(
+        "You add what the feed-forward gave to the block's input, so that attention's part is lost"
+        " but for what the feed-forward makes of it."
+    ),
 )
 def _(x, attend, think, norm_1, norm_2):
     return x + think(norm_2(x + attend(norm_1(x))))
@@ -197,7 +211,9 @@ def _(x, attend, think, norm_1, norm_2):
     "norms-exchanged",
     caught_by="fed",
     loses=3,
-    misconception="You exchange the norms: norm_1 belongs to attention, norm_2 to the feed-forward.",
+    misconception=(
+        "You exchange the norms: norm_1 belongs to attention, norm_2 to the feed-forward."
+    ),
 )
 def _(x, attend, think, norm_1, norm_2):
     x = x + attend(norm_2(x))
@@ -293,8 +309,10 @@ def _(x, attend, think, norm_1, norm_2):
     "feed-forward-of-the-input",
     caught_by="both",
     loses=2,
-    misconception="You feed the feed-forward with the norm of the block's input, side by side with attention, as GPT-J does. Here it comes "
-    "after attention and sees what that gave.",
+    misconception=(
+        "You feed the feed-forward with the norm of the block's input, side by side with attention,"
+        " as GPT-J does. Here it comes after attention and sees what that gave."
+    ),
 )
 def _(x, attend, think, norm_1, norm_2):
     return x + attend(norm_1(x)) + think(norm_2(x))
@@ -305,7 +323,10 @@ def _(x, attend, think, norm_1, norm_2):
     "feed-forward-of-the-attention",
     caught_by="both",
     loses=2,
-    misconception="You feed the feed-forward with the norm of what attention gave. It gets the norm of the sum.",
+    misconception=(
+        "You feed the feed-forward with the norm of what attention gave. It gets the norm of the"
+        " sum."
+    ),
 )
 def _(x, attend, think, norm_1, norm_2):
     seen = attend(norm_1(x))
@@ -317,7 +338,9 @@ def _(x, attend, think, norm_1, norm_2):
     "feed-forward-of-the-old-norm",
     caught_by="both",
     loses=2,
-    misconception="You feed the feed-forward with what attention was fed with. It gets norm_2 of the sum.",
+    misconception=(
+        "You feed the feed-forward with what attention was fed with. It gets norm_2 of the sum."
+    ),
 )
 def _(x, attend, think, norm_1, norm_2):
     normed = norm_1(x)
@@ -341,7 +364,9 @@ def _(x, attend, think, norm_1, norm_2):
     "cut",
     caught_by="both",
     loses=2,
-    misconception="You cut large numbers off. Nothing is cut: what goes past the sublayers may grow.",
+    misconception=(
+        "You cut large numbers off. Nothing is cut: what goes past the sublayers may grow."
+    ),
 )
 def _(x, attend, think, norm_1, norm_2):
     x = x + attend(norm_1(x))
@@ -353,7 +378,10 @@ def _(x, attend, think, norm_1, norm_2):
     "attention-asked-twice",
     caught_by="once",
     loses=0.5,
-    misconception="You compute the first half twice, once for the sum and once for the feed-forward. Keep it under a name: it is the dearest part.",
+    misconception=(
+        "You compute the first half twice, once for the sum and once for the feed-forward. Keep it"
+        " under a name: it is the dearest part."
+    ),
 )
 def _(x, attend, think, norm_1, norm_2):
     return x + attend(norm_1(x)) + think(norm_2(x + attend(norm_1(x))))
@@ -402,7 +430,9 @@ def _():
     replaces="wrong_line",
     caught_by="line",
     loses=1,
-    misconception="Line 4 is right: it takes the second norm of whatever x is by then. Look at what it is.",
+    misconception=(
+        "Line 4 is right: it takes the second norm of whatever x is by then. Look at what it is."
+    ),
 )
 def _():
     return 4
@@ -426,7 +456,10 @@ def _():
     replaces="wrong_line",
     caught_by="line",
     loses=1,
-    misconception="Line 6 is right: it adds to x as it is by then, and not to its norm. Another line does not do so.",
+    misconception=(
+        "Line 6 is right: it adds to x as it is by then, and not to its norm. Another line does not"
+        " do so."
+    ),
 )
 def _():
     return 6

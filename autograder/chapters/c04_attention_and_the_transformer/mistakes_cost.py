@@ -48,7 +48,8 @@ def _(tokens, hidden, heads, inner):
     caught_by="parameters",
     loses=2,
     misconception=(
-        "4 C parameters are missing: either the two norms, or the biases of attention's four matrices."
+        "4 C parameters are missing: either the two norms, or the biases of attention's four"
+        " matrices."
     ),
 )
 def _(tokens, hidden, heads, inner):
@@ -60,9 +61,7 @@ def _(tokens, hidden, heads, inner):
     "one-norm",
     caught_by="parameters",
     loses=2,
-    misconception=(
-        "2 C parameters are missing: either one of the two norms, or the biases of both."
-    ),
+    misconception="2 C parameters are missing: either one of the two norms, or the biases of both.",
 )
 def _(tokens, hidden, heads, inner):
     return _cost(tokens, hidden, heads, inner, norms=2 * hidden)
@@ -73,7 +72,9 @@ def _(tokens, hidden, heads, inner):
     "norms-with-one-number",
     caught_by="parameters",
     loses=2,
-    misconception="You count one weight and one bias for a norm. It has one of each for every column.",
+    misconception=(
+        "You count one weight and one bias for a norm. It has one of each for every column."
+    ),
 )
 def _(tokens, hidden, heads, inner):
     return _cost(tokens, hidden, heads, inner, norms=4)
@@ -102,7 +103,10 @@ def _(tokens, hidden, heads, inner):
     "heads-times",
     caught_by="parameters",
     loses=4,
-    misconception="You give each head matrices of the whole width. The heads share the C columns: together they have C by C.",
+    misconception=(
+        "You give each head matrices of the whole width. The heads share the C columns: together"
+        " they have C by C."
+    ),
 )
 def _(tokens, hidden, heads, inner):
     return _cost(
@@ -165,7 +169,10 @@ def _(tokens, hidden, heads, inner):
     "attention-left-out",
     caught_by="operations",
     loses=2,
-    misconception="You leave out the two products of attention itself, scores and means. They grow with the square of the tokens.",
+    misconception=(
+        "You leave out the two products of attention itself, scores and means. They grow with the"
+        " square of the tokens."
+    ),
 )
 def _(tokens, hidden, heads, inner):
     return _cost(tokens, hidden, heads, inner, means=0)
@@ -176,7 +183,9 @@ def _(tokens, hidden, heads, inner):
     "scores-only",
     caught_by="operations",
     loses=2,
-    misconception="You count the scores and not the means of the values, which is a product of the same size.",
+    misconception=(
+        "You count the scores and not the means of the values, which is a product of the same size."
+    ),
 )
 def _(tokens, hidden, heads, inner):
     return _cost(tokens, hidden, heads, inner, means=1)
@@ -187,7 +196,10 @@ def _(tokens, hidden, heads, inner):
     "attention-times-heads",
     caught_by="operations",
     loses=2,
-    misconception="You count each head's products with the whole width. A head has D = C / H columns: all heads together cost as much as one of width C.",
+    misconception=(
+        "You count each head's products with the whole width. A head has D = C / H columns: all"
+        " heads together cost as much as one of width C."
+    ),
 )
 def _(tokens, hidden, heads, inner):
     return _cost(tokens, hidden, heads, inner, means=2 * heads)
@@ -213,14 +225,19 @@ def _(tokens, hidden, heads, inner):
     "causal-half",
     caught_by="operations",
     loses=2,
-    misconception="You count the scores that a causal mask leaves. Nothing is hidden here, and a hidden score is computed too.",
+    misconception=(
+        "You count the scores that a causal mask leaves. Nothing is hidden here, and a hidden score"
+        " is computed too."
+    ),
 )
 def _(tokens, hidden, heads, inner):
     found = _cost(tokens, hidden, heads, inner)
     return {
         **found,
-        "operations": 2 * tokens * (4 * hidden * hidden + 2 * hidden * inner)
-        + 2 * tokens * (tokens + 1) * hidden,
+        "operations": (
+            2 * tokens * (4 * hidden * hidden + 2 * hidden * inner)
+            + 2 * tokens * (tokens + 1) * hidden
+        ),
     }
 
 
@@ -229,7 +246,9 @@ def _(tokens, hidden, heads, inner):
     "biases-and-norms-as-operations",
     caught_by="operations",
     loses=2,
-    misconception="You count the biases and norms as if they were matrices. Only products of matrices count.",
+    misconception=(
+        "You count the biases and norms as if they were matrices. Only products of matrices count."
+    ),
 )
 def _(tokens, hidden, heads, inner):
     found = _cost(tokens, hidden, heads, inner)
@@ -241,7 +260,10 @@ def _(tokens, hidden, heads, inner):
     "width-by-a-slash",
     caught_by="operations",
     loses=2,
-    misconception="`hidden / heads` is a float, and so is what is multiplied with it: 15 or 16 digits are left. `//` divides whole numbers.",
+    misconception=(
+        "`hidden / heads` is a float, and so is what is multiplied with it: 15 or 16 digits are"
+        " left. `//` divides whole numbers."
+    ),
 )
 def _(tokens, hidden, heads, inner):
     found = _cost(tokens, hidden, heads, inner, means=0)

@@ -46,7 +46,9 @@ def _even(num_heads, slope):
     "slope-one-first",
     caught_by="slopes",
     loses=4,
-    misconception="Your first head has the slope 1: you count heads from 0. The first has 2^(-8 / H).",
+    misconception=(
+        "Your first head has the slope 1: you count heads from 0. The first has 2^(-8 / H)."
+    ),
 )
 def _(num_heads, num_queries, num_keys):
     return _bias(
@@ -59,7 +61,10 @@ def _(num_heads, num_queries, num_keys):
     "halved-each-time",
     caught_by="slopes",
     loses=4,
-    misconception="Your slopes are 1/2, 1/4, 1/8, ... for any number of heads. That is right for 8: the last slope is always 1/256.",
+    misconception=(
+        "Your slopes are 1/2, 1/4, 1/8, ... for any number of heads. That is right for 8: the last"
+        " slope is always 1/256."
+    ),
 )
 def _(num_heads, num_queries, num_keys):
     return _bias(
@@ -191,7 +196,9 @@ def _(num_heads, num_queries, num_keys):
     "signed",
     caught_by="distance",
     loses=3,
-    misconception="Keys after the query get a positive bias in your table. Distances have no sign, here.",
+    misconception=(
+        "Keys after the query get a positive bias in your table. Distances have no sign, here."
+    ),
 )
 def _(num_heads, num_queries, num_keys):
     return _bias(num_heads, num_queries, num_keys, away=lambda gap: -gap)
@@ -202,7 +209,10 @@ def _(num_heads, num_queries, num_keys):
     "nothing-for-later-keys",
     caught_by="distance",
     loses=3,
-    misconception="Keys after the query get 0 in your table. They get the bias of their distance: hiding them is the mask's work.",
+    misconception=(
+        "Keys after the query get 0 in your table. They get the bias of their distance: hiding them"
+        " is the mask's work."
+    ),
 )
 def _(num_heads, num_queries, num_keys):
     return _bias(num_heads, num_queries, num_keys, away=lambda gap: (-gap).clamp(min=0))
@@ -213,7 +223,10 @@ def _(num_heads, num_queries, num_keys):
     "mask-put-in",
     caught_by="distance",
     loses=3,
-    misconception="You hide keys after the query with minus infinity. That is the mask's work: here they get the bias of their distance.",
+    misconception=(
+        "You hide keys after the query with minus infinity. That is the mask's work: here they get"
+        " the bias of their distance."
+    ),
 )
 def _(num_heads, num_queries, num_keys):
     return _bias(
@@ -229,8 +242,11 @@ def _(num_heads, num_queries, num_keys):
     "from-the-first-key",
     caught_by="distance",
     loses=3,
-    misconception="You multiply the slope by the key's place, the same for every query, as BLOOM's program does. A softmax over keys that are not "
-    "hidden makes the same of it. The distances themselves are asked for.",
+    misconception=(
+        "You multiply the slope by the key's place, the same for every query, as BLOOM's program"
+        " does. A softmax over keys that are not hidden makes the same of it. The distances"
+        " themselves are asked for."
+    ),
 )
 def _(num_heads, num_queries, num_keys):
     return _bias(
@@ -284,7 +300,10 @@ def _(num_heads, num_queries, num_keys):
     "top-left",
     caught_by="cache",
     loses=2,
-    misconception="Your first query is the first of the tokens. With fewer queries than keys, the queries are the last of them.",
+    misconception=(
+        "Your first query is the first of the tokens. With fewer queries than keys, the queries are"
+        " the last of them."
+    ),
 )
 def _(num_heads, num_queries, num_keys):
     return _bias(num_heads, num_queries, num_keys, first=lambda queries, keys: 0)
@@ -317,7 +336,10 @@ def _(num_heads, num_queries, num_keys):
     "plain-formula",
     caught_by="other-numbers",
     loses=1,
-    misconception="You take 2^(-8h / H) for every H. Where H is no power of two, the slopes of the power of two below it come first.",
+    misconception=(
+        "You take 2^(-8h / H) for every H. Where H is no power of two, the slopes of the power of"
+        " two below it come first."
+    ),
 )
 def _(num_heads, num_queries, num_keys):
     return _bias(
@@ -333,7 +355,10 @@ def _(num_heads, num_queries, num_keys):
     "power-above",
     caught_by="other-numbers",
     loses=1,
-    misconception="You take the first H slopes of the power of two above. The slopes of the power of two below come first.",
+    misconception=(
+        "You take the first H slopes of the power of two above. The slopes of the power of two"
+        " below come first."
+    ),
 )
 def _(num_heads, num_queries, num_keys):
     return _bias(
@@ -349,7 +374,10 @@ def _(num_heads, num_queries, num_keys):
     "others-go-on",
     caught_by="other-numbers",
     loses=1,
-    misconception="You go on with ever flatter slopes. The other heads stand between the first ones: 2^(-8(j - 1/2) / P).",
+    misconception=(
+        "You go on with ever flatter slopes. The other heads stand between the first ones: 2^(-8(j"
+        " - 1/2) / P)."
+    ),
 )
 def _(num_heads, num_queries, num_keys):
     power = 1 << (num_heads.bit_length() - 1)
@@ -366,7 +394,10 @@ def _(num_heads, num_queries, num_keys):
     "others-twice",
     caught_by="other-numbers",
     loses=1,
-    misconception="You give the other heads the slopes of the first ones once more. Theirs stand between: 2^(-8(j - 1/2) / P).",
+    misconception=(
+        "You give the other heads the slopes of the first ones once more. Theirs stand between:"
+        " 2^(-8(j - 1/2) / P)."
+    ),
 )
 def _(num_heads, num_queries, num_keys):
     power = 1 << (num_heads.bit_length() - 1)
@@ -383,7 +414,10 @@ def _(num_heads, num_queries, num_keys):
     "others-steeper-by-one",
     caught_by="other-numbers",
     loses=1,
-    misconception="Your other heads begin with j = 0. They begin with j = 1: the first of them has the root of the steepest slope.",
+    misconception=(
+        "Your other heads begin with j = 0. They begin with j = 1: the first of them has the root"
+        " of the steepest slope."
+    ),
 )
 def _(num_heads, num_queries, num_keys):
     power = 1 << (num_heads.bit_length() - 1)
@@ -402,7 +436,9 @@ def _(num_heads, num_queries, num_keys):
     "in-order-of-steepness",
     caught_by="other-numbers",
     loses=1,
-    misconception="You sort the slopes. The heads of the power of two come first, the others behind them.",
+    misconception=(
+        "You sort the slopes. The heads of the power of two come first, the others behind them."
+    ),
 )
 def _(num_heads, num_queries, num_keys):
     return _bias(

@@ -45,7 +45,10 @@ def _heads(
     "not-transposed",
     caught_by="one-head",
     loses=7,
-    misconception="You multiply by the matrices themselves. As in torch.nn.Linear it is x times the transpose.",
+    misconception=(
+        "You multiply by the matrices themselves. As in torch.nn.Linear it is x times the"
+        " transpose."
+    ),
 )
 def _(*parts):
     return _heads(
@@ -80,7 +83,9 @@ def _(x, w_q, w_k, w_v, w_o, num_heads):
     "softmax-over-queries",
     caught_by="one-head",
     loses=6,
-    misconception="Your softmax goes over the queries. The weights of one query add up to 1 over the keys.",
+    misconception=(
+        "Your softmax goes over the queries. The weights of one query add up to 1 over the keys."
+    ),
 )
 def _(*parts):
     return _heads(*parts, weigh=lambda scores: scores.softmax(-2))
@@ -91,7 +96,9 @@ def _(*parts):
     "softmax-over-heads",
     caught_by="one-head",
     loses=7,
-    misconception="Your softmax goes over the heads. Each head has weights of its own, over the keys.",
+    misconception=(
+        "Your softmax goes over the heads. Each head has weights of its own, over the keys."
+    ),
 )
 def _(*parts):
     return _heads(*parts, weigh=lambda scores: scores.softmax(1))
@@ -102,7 +109,10 @@ def _(*parts):
     "causal",
     caught_by="one-head",
     loses=7,
-    misconception="You hide the tokens that come later. Nothing is hidden here: each token sees all tokens of its text.",
+    misconception=(
+        "You hide the tokens that come later. Nothing is hidden here: each token sees all tokens of"
+        " its text."
+    ),
 )
 def _(*parts):
     return _heads(
@@ -129,7 +139,9 @@ def _(x, *more):
     "other-texts-seen",
     caught_by="one-head",
     loses=7,
-    misconception="Your tokens see those of the other texts of the batch too. Each text is for itself.",
+    misconception=(
+        "Your tokens see those of the other texts of the batch too. Each text is for itself."
+    ),
 )
 def _(x, *more):
     return _heads(x.reshape(1, -1, x.shape[2]), *more).reshape(x.shape)
@@ -162,7 +174,10 @@ def _(*parts):
     "root-of-all-columns",
     caught_by="split",
     loses=4.5,
-    misconception="You divide by the root of C, the width of the token. Each head's scores are divided by the root of D, its own width.",
+    misconception=(
+        "You divide by the root of C, the width of the token. Each head's scores are divided by the"
+        " root of D, its own width."
+    ),
 )
 def _(*parts):
     return _heads(*parts, scale=lambda width, number: math.sqrt(width))
@@ -173,7 +188,9 @@ def _(*parts):
     "root-of-the-heads",
     caught_by="one-head",
     loses=6,
-    misconception="You divide by the root of H, the number of heads. It is the root of D, the width of one.",
+    misconception=(
+        "You divide by the root of H, the number of heads. It is the root of D, the width of one."
+    ),
 )
 def _(*parts):
     return _heads(*parts, scale=lambda width, number: math.sqrt(number))
@@ -184,7 +201,9 @@ def _(*parts):
     "one-head-always",
     caught_by="split",
     loses=4.5,
-    misconception="You attend once over all columns. Each head attends by itself, with its own D columns.",
+    misconception=(
+        "You attend once over all columns. Each head attends by itself, with its own D columns."
+    ),
 )
 def _(x, w_q, w_k, w_v, w_o, num_heads):
     return _heads(x, w_q, w_k, w_v, w_o, 1)
@@ -195,7 +214,10 @@ def _(x, w_q, w_k, w_v, w_o, num_heads):
     "reshaped-into-heads",
     caught_by="merge",
     loses=5.5,
-    misconception="You reshape the columns into (B, H, T, D) at once: that cuts the tokens, not the columns. Reshape to (B, T, H, D), then transpose.",
+    misconception=(
+        "You reshape the columns into (B, H, T, D) at once: that cuts the tokens, not the columns."
+        " Reshape to (B, T, H, D), then transpose."
+    ),
 )
 def _(*parts):
     return _heads(*parts, split=lambda x, number: x.reshape(x.shape[0], number, x.shape[1], -1))
@@ -206,7 +228,10 @@ def _(*parts):
     "merged-without-transpose",
     caught_by="merge",
     loses=5.5,
-    misconception="You reshape (B, H, T, D) into (B, T, C) at once, which mixes the tokens. Transpose back to (B, T, H, D) first.",
+    misconception=(
+        "You reshape (B, H, T, D) into (B, T, C) at once, which mixes the tokens. Transpose back to"
+        " (B, T, H, D) first."
+    ),
 )
 def _(*parts):
     return _heads(*parts, merge=lambda x: x.reshape(x.shape[0], x.shape[2], -1))
@@ -217,7 +242,10 @@ def _(*parts):
     "reshaped-both-ways",
     caught_by="merge",
     loses=5.5,
-    misconception="You reshape to (B, H, T, D) and back, and never transpose: each head gets some of the tokens whole, in place of some columns of all of them.",
+    misconception=(
+        "You reshape to (B, H, T, D) and back, and never transpose: each head gets some of the"
+        " tokens whole, in place of some columns of all of them."
+    ),
 )
 def _(*parts):
     return _heads(
@@ -232,7 +260,9 @@ def _(*parts):
     "heads-of-every-hth-column",
     caught_by="split",
     loses=4.5,
-    misconception="Your head h has the columns h, h + H, h + 2H and so on. It has D neighbouring ones.",
+    misconception=(
+        "Your head h has the columns h, h + H, h + 2H and so on. It has D neighbouring ones."
+    ),
 )
 def _(*parts):
     return _heads(
@@ -247,7 +277,10 @@ def _(*parts):
     "merged-column-by-column",
     caught_by="merge",
     loses=5.5,
-    misconception="You put the first columns of all heads side by side, then the second ones. All columns of head 0 come first.",
+    misconception=(
+        "You put the first columns of all heads side by side, then the second ones. All columns of"
+        " head 0 come first."
+    ),
 )
 def _(*parts):
     return _heads(*parts, merge=lambda x: x.permute(0, 2, 3, 1).reshape(x.shape[0], x.shape[2], -1))
@@ -302,7 +335,10 @@ def _(*parts):
     "weights-of-the-first-head",
     caught_by="split",
     loses=4.5,
-    misconception="You weight the values of all heads as the first head does. Each head has weights of its own.",
+    misconception=(
+        "You weight the values of all heads as the first head does. Each head has weights of its"
+        " own."
+    ),
 )
 def _(*parts):
     return _heads(*parts, weigh=lambda scores: scores[:, :1].softmax(-1))
@@ -313,7 +349,10 @@ def _(*parts):
     "split-before-projecting",
     caught_by="merge",
     loses=5.5,
-    misconception="You cut x into heads before it is projected, so that a head sees some columns of the token only. Every head is made of all C columns.",
+    misconception=(
+        "You cut x into heads before it is projected, so that a head sees some columns of the token"
+        " only. Every head is made of all C columns."
+    ),
 )
 def _(x, w_q, w_k, w_v, w_o, num_heads):
     def project(x, weight):
@@ -336,7 +375,9 @@ def _(*parts):
     "last-matrix-not-transposed",
     caught_by="mix",
     loses=2.5,
-    misconception="You multiply the heads by w_o itself. It is its transpose, as with the other three.",
+    misconception=(
+        "You multiply the heads by w_o itself. It is its transpose, as with the other three."
+    ),
 )
 def _(*parts):
     return _heads(*parts, mix=lambda merged, w_o: merged @ w_o)
@@ -347,7 +388,10 @@ def _(*parts):
     "values-mixed-first-to-last",
     caught_by="mix",
     loses=2.5,
-    misconception="You multiply the values of each head by its own block of w_o and put the results side by side: the heads are never mixed.",
+    misconception=(
+        "You multiply the values of each head by its own block of w_o and put the results side by"
+        " side: the heads are never mixed."
+    ),
 )
 def _(x, w_q, w_k, w_v, w_o, num_heads):
     def mix(merged, w_o):
@@ -363,7 +407,10 @@ def _(x, w_q, w_k, w_v, w_o, num_heads):
     "overflow",
     caught_by="sizes",
     loses=1,
-    misconception="You take e to the score as it is: e to the 89 is infinite. Take the largest score of the query away first, or use softmax.",
+    misconception=(
+        "You take e to the score as it is: e to the 89 is infinite. Take the largest score of the"
+        " query away first, or use softmax."
+    ),
 )
 def _(*parts):
     return _heads(*parts, weigh=lambda scores: scores.exp() / scores.exp().sum(-1, keepdim=True))

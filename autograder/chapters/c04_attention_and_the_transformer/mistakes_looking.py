@@ -38,7 +38,9 @@ def _attend(
     "softmax-over-queries",
     caught_by="one-key",
     loses=9,
-    misconception="Your softmax goes over the queries. The weights of one query add up to 1 over the keys.",
+    misconception=(
+        "Your softmax goes over the queries. The weights of one query add up to 1 over the keys."
+    ),
 )
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, weigh=lambda scores: scores.softmax(-2).nan_to_num(0))
@@ -49,7 +51,10 @@ def _(q, k, v, mask):
     "softmax-over-heads",
     caught_by="one-key",
     loses=9,
-    misconception="Your softmax goes over the heads. Each head is for itself; the weights add up to 1 over the keys.",
+    misconception=(
+        "Your softmax goes over the heads. Each head is for itself; the weights add up to 1 over"
+        " the keys."
+    ),
 )
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, weigh=lambda scores: scores.softmax(1).nan_to_num(0))
@@ -60,7 +65,9 @@ def _(q, k, v, mask):
     "no-softmax",
     caught_by="one-key",
     loses=9,
-    misconception="You multiply the values by the scores themselves. A softmax makes weights of them first.",
+    misconception=(
+        "You multiply the values by the scores themselves. A softmax makes weights of them first."
+    ),
 )
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, weigh=lambda scores: scores, fill=0.0)
@@ -84,7 +91,9 @@ def _(q, k, v, mask):
     "best-key-only",
     caught_by="axis",
     loses=8.5,
-    misconception="You take the value of the best key alone. Every key that is seen has its weight.",
+    misconception=(
+        "You take the value of the best key alone. Every key that is seen has its weight."
+    ),
 )
 def _(q, k, v, mask):
     return _attend(
@@ -114,7 +123,10 @@ def _(q, k, v, mask):
     "cosines",
     caught_by="axis",
     loses=8.5,
-    misconception="You divide queries and keys by their lengths. A score is the plain product, divided by the root of D.",
+    misconception=(
+        "You divide queries and keys by their lengths. A score is the plain product, divided by the"
+        " root of D."
+    ),
 )
 def _(q, k, v, mask):
     return _attend(
@@ -144,7 +156,10 @@ def _(q, k, v, mask):
     "keys-for-values",
     caught_by="one-key",
     loses=9,
-    misconception="You take the mean of the keys. The keys decide the weights; what is averaged are the values.",
+    misconception=(
+        "You take the mean of the keys. The keys decide the weights; what is averaged are the"
+        " values."
+    ),
 )
 def _(q, k, v, mask):
     return _attend(q, k, k, mask)
@@ -155,7 +170,10 @@ def _(q, k, v, mask):
     "keys-for-queries",
     caught_by="one-key",
     loses=9,
-    misconception="You compare the keys with the queries, not the queries with the keys: your answers belong to the keys.",
+    misconception=(
+        "You compare the keys with the queries, not the queries with the keys: your answers belong"
+        " to the keys."
+    ),
 )
 def _(q, k, v, mask):
     return (k @ q.transpose(-2, -1) / math.sqrt(q.shape[-1])).softmax(-1) @ v
@@ -166,7 +184,10 @@ def _(q, k, v, mask):
     "values-turned-round",
     caught_by="axis",
     loses=8.5,
-    misconception="You give the weight of the first key to the last value. A key and its value have the same number.",
+    misconception=(
+        "You give the weight of the first key to the last value. A key and its value have the same"
+        " number."
+    ),
 )
 def _(q, k, v, mask):
     return _attend(q, k, v.flip(2), mask)
@@ -177,7 +198,10 @@ def _(q, k, v, mask):
     "as-many-keys-as-queries",
     caught_by="one-key",
     loses=9,
-    misconception="You take as many keys as there are queries. Their number is S, which may be larger or smaller.",
+    misconception=(
+        "You take as many keys as there are queries. Their number is S, which may be larger or"
+        " smaller."
+    ),
 )
 def _(q, k, v, mask):
     number = range(q.shape[2])
@@ -200,7 +224,10 @@ def _(q, k, v, mask):
     "keys-of-the-first-head",
     caught_by="axis",
     loses=7.5,
-    misconception="You compare the queries of all heads with the keys of the first head. Each head has its own.",
+    misconception=(
+        "You compare the queries of all heads with the keys of the first head. Each head has its"
+        " own."
+    ),
 )
 def _(q, k, v, mask):
     return _attend(q, k[:, :1], v, mask)
@@ -244,7 +271,10 @@ def _(q, k, v, mask):
     "root-of-all-heads",
     caught_by="axis",
     loses=8.5,
-    misconception="You divide by the root of H times D, the width of all heads together. It is the root of D, the width of one.",
+    misconception=(
+        "You divide by the root of H times D, the width of all heads together. It is the root of D,"
+        " the width of one."
+    ),
 )
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, scale=lambda q, k: (q.shape[1] * q.shape[-1]) ** -0.5)
@@ -255,7 +285,9 @@ def _(q, k, v, mask):
     "root-of-the-keys",
     caught_by="axis",
     loses=8.5,
-    misconception="You divide by the root of S, the number of keys. It is the root of D, the width of a head.",
+    misconception=(
+        "You divide by the root of S, the number of keys. It is the root of D, the width of a head."
+    ),
 )
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, scale=lambda q, k: k.shape[-2] ** -0.5)
@@ -266,7 +298,10 @@ def _(q, k, v, mask):
     "root-of-the-queries",
     caught_by="axis",
     loses=8.5,
-    misconception="You divide by the root of T, the number of queries. It is the root of D, the width of a head.",
+    misconception=(
+        "You divide by the root of T, the number of queries. It is the root of D, the width of a"
+        " head."
+    ),
 )
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, scale=lambda q, k: q.shape[-2] ** -0.5)
@@ -277,7 +312,10 @@ def _(q, k, v, mask):
     "scaled-after-the-softmax",
     caught_by="one-key",
     loses=4,
-    misconception="You divide the weights by the root of D, after the softmax. The scores are divided, before it.",
+    misconception=(
+        "You divide the weights by the root of D, after the softmax. The scores are divided,"
+        " before it."
+    ),
 )
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, scale=lambda q, k: 1.0) / math.sqrt(q.shape[-1])
@@ -299,7 +337,9 @@ def _(q, k, v, mask):
     "masked-after-the-softmax",
     caught_by="mask",
     loses=5,
-    misconception="You set the weights of hidden keys to 0 after the softmax: the others do not add up to 1.",
+    misconception=(
+        "You set the weights of hidden keys to 0 after the softmax: the others do not add up to 1."
+    ),
 )
 def _(q, k, v, mask):
     weights = (q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])).softmax(-1)
@@ -311,7 +351,9 @@ def _(q, k, v, mask):
     "filled-with-0",
     caught_by="mask",
     loses=5,
-    misconception="You give hidden keys the score 0, or one next to it. e to the 0 is 1: that hides nothing.",
+    misconception=(
+        "You give hidden keys the score 0, or one next to it. e to the 0 is 1: that hides nothing."
+    ),
 )
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, fill=0.0)
@@ -344,8 +386,10 @@ def _(q, k, v, mask):
     "minus-10000-added",
     caught_by="empty",
     loses=3,
-    misconception="You add -10,000 to the scores of hidden keys. A query that sees nothing then gets a mean of what it may not see, and a hidden score of "
-    "10,000 is back at 0.",
+    misconception=(
+        "You add -10,000 to the scores of hidden keys. A query that sees nothing then gets a mean"
+        " of what it may not see, and a hidden score of 10,000 is back at 0."
+    ),
 )
 def _(q, k, v, mask):
     hidden = 0 if mask is None else -1e4 * (~mask).to(q.dtype)
@@ -357,7 +401,9 @@ def _(q, k, v, mask):
     "true-means-hidden",
     caught_by="mask",
     loses=5,
-    misconception="You read the mask the other way round. True means that the query may see the key.",
+    misconception=(
+        "You read the mask the other way round. True means that the query may see the key."
+    ),
 )
 def _(q, k, v, mask):
     return _attend(q, k, v, None if mask is None else ~mask)
@@ -379,7 +425,9 @@ def _(q, k, v, mask):
     "mask-of-the-first-query",
     caught_by="mask",
     loses=5,
-    misconception="You use the first row of a mask for all queries. Each query has a row of its own.",
+    misconception=(
+        "You use the first row of a mask for all queries. Each query has a row of its own."
+    ),
 )
 def _(q, k, v, mask):
     return _attend(q, k, v, None if mask is None else mask[:, :, :1])
@@ -409,7 +457,10 @@ def _(q, k, v, mask):
     "empty-rows-nan",
     caught_by="empty",
     loses=2,
-    misconception="Where a query sees nothing, all its scores are minus infinity: the softmax is 0 divided by 0, NaN. Give it zeros.",
+    misconception=(
+        "Where a query sees nothing, all its scores are minus infinity: the softmax is 0 divided by"
+        " 0, NaN. Give it zeros."
+    ),
 )
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, empty=False)
@@ -420,8 +471,10 @@ def _(q, k, v, mask):
     "empty-rows-mean",
     caught_by="empty",
     loses=2,
-    misconception="Where a query sees nothing, all its scores are the same large negative number: the softmax gives every hidden key the same weight. Give "
-    "it zeros.",
+    misconception=(
+        "Where a query sees nothing, all its scores are the same large negative number: the softmax"
+        " gives every hidden key the same weight. Give it zeros."
+    ),
 )
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, fill=-1e9, empty=False)
@@ -432,7 +485,10 @@ def _(q, k, v, mask):
     "one-empty-row-empties-the-text",
     caught_by="empty",
     loses=2,
-    misconception="You set a whole text to zeros where one of its queries sees nothing. The other queries keep their answers.",
+    misconception=(
+        "You set a whole text to zeros where one of its queries sees nothing. The other queries"
+        " keep their answers."
+    ),
 )
 def _(q, k, v, mask):
     out = _attend(q, k, v, mask)
@@ -444,7 +500,10 @@ def _(q, k, v, mask):
     "overflow",
     caught_by="large",
     loses=1,
-    misconception="You take e to the score as it is: e to the 89 is infinite. Take the largest score of the query away first, or use softmax.",
+    misconception=(
+        "You take e to the score as it is: e to the 89 is infinite. Take the largest score of the"
+        " query away first, or use softmax."
+    ),
 )
 def _(q, k, v, mask):
     return _attend(
@@ -457,7 +516,10 @@ def _(q, k, v, mask):
     "largest-of-all",
     caught_by="large",
     loses=1,
-    misconception="You take the largest score of the whole table away. Each query needs the largest of its own row, or all its powers may be 0.",
+    misconception=(
+        "You take the largest score of the whole table away. Each query needs the largest of its"
+        " own row, or all its powers may be 0."
+    ),
 )
 def _(q, k, v, mask):
     def weigh(scores):
@@ -472,8 +534,10 @@ def _(q, k, v, mask):
     "divided-again",
     caught_by="large",
     loses=1,
-    misconception="You divide the weights by their sum after the hidden ones were set to 0. Where a hidden key had nearly all of the weight, nothing is left "
-    "of the others.",
+    misconception=(
+        "You divide the weights by their sum after the hidden ones were set to 0. Where a hidden"
+        " key had nearly all of the weight, nothing is left of the others."
+    ),
 )
 def _(q, k, v, mask):
     weights = (q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])).softmax(-1)
@@ -488,8 +552,10 @@ def _(q, k, v, mask):
     "small-number-added",
     caught_by="large",
     loses=1,
-    misconception="You add 1e-12 to the sum of the weights that are left after masking. Where a hidden key had nearly all of the weight, the sum is not much "
-    "larger itself.",
+    misconception=(
+        "You add 1e-12 to the sum of the weights that are left after masking. Where a hidden key"
+        " had nearly all of the weight, the sum is not much larger itself."
+    ),
 )
 def _(q, k, v, mask):
     weights = (q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])).softmax(-1)

@@ -45,7 +45,10 @@ def _(lengths, queries, keys):
     "triangle-at-the-left",
     caught_by="last",
     loses=4,
-    misconception="Your triangle begins at the first key, as if query 0 stood at place 0. The queries are the last T of the S places.",
+    misconception=(
+        "Your triangle begins at the first key, as if query 0 stood at place 0. The queries are the"
+        " last T of the S places."
+    ),
 )
 def _(lengths, queries, keys):
     return _mask(lengths, queries, keys, place=torch.arange(queries))
@@ -114,7 +117,10 @@ def _(lengths, queries, keys):
     "padding-sees-nothing",
     caught_by="padding",
     loses=2.5,
-    misconception="You hide everything from a query whose own place is padding. Its row is like any other; nobody reads it.",
+    misconception=(
+        "You hide everything from a query whose own place is padding. Its row is like any other;"
+        " nobody reads it."
+    ),
 )
 def _(lengths, queries, keys):
     own = torch.arange(keys - queries, keys)[:, None] < lengths[:, None, None, None]
@@ -126,7 +132,10 @@ def _(lengths, queries, keys):
     "padding-in-front",
     caught_by="padding",
     loses=2.5,
-    misconception="You take the padding to stand before the words. It stands behind them: the first lengths[b] places are words.",
+    misconception=(
+        "You take the padding to stand before the words. It stands behind them: the first"
+        " lengths[b] places are words."
+    ),
 )
 def _(lengths, queries, keys):
     return _mask(lengths, queries, keys, length=torch.full_like(lengths, keys)) & (
@@ -139,7 +148,10 @@ def _(lengths, queries, keys):
     "one-word-too-many",
     caught_by="padding",
     loses=2.5,
-    misconception="You count one place of the padding as a word: places are numbered from 0, so the last word stands at lengths[b] - 1.",
+    misconception=(
+        "You count one place of the padding as a word: places are numbered from 0, so the last word"
+        " stands at lengths[b] - 1."
+    ),
 )
 def _(lengths, queries, keys):
     return _mask(lengths, queries, keys, length=lengths + 1)
@@ -183,7 +195,10 @@ def _(lengths, queries, keys):
     "words-moved-to-the-queries",
     caught_by="last",
     loses=4,
-    misconception="You take away the keys before the first query from the lengths, as if the words began there.",
+    misconception=(
+        "You take away the keys before the first query from the lengths, as if the words began"
+        " there."
+    ),
 )
 def _(lengths, queries, keys):
     return _mask(lengths, queries, keys, length=lengths - (keys - queries))
@@ -194,7 +209,10 @@ def _(lengths, queries, keys):
     "never-an-empty-row",
     caught_by="joined",
     loses=1.5,
-    misconception="You let a query see its own place in any case, so that no row is empty. Padding stays hidden, and a row may be False everywhere.",
+    misconception=(
+        "You let a query see its own place in any case, so that no row is empty. Padding stays"
+        " hidden, and a row may be False everywhere."
+    ),
 )
 def _(lengths, queries, keys):
     own = torch.arange(keys) == torch.arange(keys - queries, keys)[:, None]
@@ -217,7 +235,10 @@ def _(lengths, queries, keys):
     "numbers-to-add",
     caught_by="causal",
     loses=5,
-    misconception="You return numbers to be added to the scores, 0 and minus infinity. A bool was asked for, True where a key is seen.",
+    misconception=(
+        "You return numbers to be added to the scores, 0 and minus infinity. A bool was asked for,"
+        " True where a key is seen."
+    ),
 )
 def _(lengths, queries, keys):
     return torch.where(_mask(lengths, queries, keys), 0.0, -torch.inf)

@@ -27,7 +27,10 @@ def _norm(
     "unbiased",
     caught_by="deviation",
     loses=4,
-    misconception="You divide the sum of the squares by C - 1, as torch's std and var do unless told otherwise. Here it is C.",
+    misconception=(
+        "You divide the sum of the squares by C - 1, as torch's std and var do unless told"
+        " otherwise. Here it is C."
+    ),
 )
 def _(*parts):
     return _norm(
@@ -43,7 +46,10 @@ def _(*parts):
     "unbiased-and-eps-outside",
     caught_by="deviation",
     loses=4,
-    misconception="You add eps to torch's std: that divides by C - 1 where it should be C, and eps belongs to the variance, inside the root.",
+    misconception=(
+        "You add eps to torch's std: that divides by C - 1 where it should be C, and eps belongs to"
+        " the variance, inside the root."
+    ),
 )
 def _(*parts):
     return _norm(
@@ -60,7 +66,9 @@ def _(*parts):
     "no-mean",
     caught_by="deviation",
     loses=4,
-    misconception="You do not take the mean away, as RMSNorm does. LayerNorm centres the token first.",
+    misconception=(
+        "You do not take the mean away, as RMSNorm does. LayerNorm centres the token first."
+    ),
 )
 def _(*parts):
     return _norm(*parts, mean=lambda x: torch.zeros_like(x[..., :1]))
@@ -104,7 +112,9 @@ def _(*parts):
     "mean-distance",
     caught_by="deviation",
     loses=4,
-    misconception="You divide by the mean distance from the mean. It is the root of the mean of the squares.",
+    misconception=(
+        "You divide by the mean distance from the mean. It is the root of the mean of the squares."
+    ),
 )
 def _(*parts):
     return _norm(*parts, variance=lambda x, mean: (x - mean).abs().mean(-1, keepdim=True).square())
@@ -115,7 +125,10 @@ def _(*parts):
     "length-one",
     caught_by="deviation",
     loses=4,
-    misconception="You divide by the length of the token, the root of the sum of the squares. It is the root of their mean.",
+    misconception=(
+        "You divide by the length of the token, the root of the sum of the squares. It is the root"
+        " of their mean."
+    ),
 )
 def _(*parts):
     return _norm(*parts, variance=lambda x, mean: (x - mean).square().sum(-1, keepdim=True))
@@ -196,7 +209,9 @@ def _(*parts):
     "bias-first",
     caught_by="weight",
     loses=2,
-    misconception="You add the bias before you multiply by the weight. First the weight, then the bias.",
+    misconception=(
+        "You add the bias before you multiply by the weight. First the weight, then the bias."
+    ),
 )
 def _(*parts):
     return _norm(*parts, end=lambda normed, weight, bias: (normed + bias) * weight)
@@ -229,7 +244,9 @@ def _(*parts):
     "one-norm-for-all-tokens",
     caught_by="tokens",
     loses=2,
-    misconception="You take one mean and one deviation of all tokens together. Each token has its own.",
+    misconception=(
+        "You take one mean and one deviation of all tokens together. Each token has its own."
+    ),
 )
 def _(*parts):
     return _norm(
@@ -242,7 +259,10 @@ def _(*parts):
     "over-the-tokens",
     caught_by="deviation",
     loses=4,
-    misconception="You take mean and deviation of each column over the tokens, as batch norm does. They are of each token over its columns.",
+    misconception=(
+        "You take mean and deviation of each column over the tokens, as batch norm does. They are"
+        " of each token over its columns."
+    ),
 )
 def _(*parts):
     return _norm(
@@ -257,7 +277,9 @@ def _(*parts):
     "over-the-text",
     caught_by="tokens",
     loses=2,
-    misconception="You take one mean and one deviation of all tokens of a text. Each token has its own.",
+    misconception=(
+        "You take one mean and one deviation of all tokens of a text. Each token has its own."
+    ),
 )
 def _(*parts):
     axes = {"dim": (-2, -1), "keepdim": True}
@@ -273,7 +295,10 @@ def _(*parts):
     "second-axis",
     caught_by="tokens",
     loses=2,
-    misconception="You take mean and deviation over axis 1. The numbers of a token stand on the last axis, whichever that is.",
+    misconception=(
+        "You take mean and deviation over axis 1. The numbers of a token stand on the last axis,"
+        " whichever that is."
+    ),
 )
 def _(*parts):
     return _norm(
@@ -288,7 +313,9 @@ def _(*parts):
     "axis-not-kept",
     caught_by="tokens",
     loses=2,
-    misconception="Your mean loses its axis, and is taken away from the wrong numbers: use keepdim=True.",
+    misconception=(
+        "Your mean loses its axis, and is taken away from the wrong numbers: use keepdim=True."
+    ),
 )
 def _(*parts):
     return _norm(
@@ -301,7 +328,10 @@ def _(*parts):
     "squares-less-square",
     caught_by="sizes",
     loses=0.5,
-    misconception="You take the square of the mean away from the mean of the squares: far from zero both are large and nearly the same, and no digit is left.",
+    misconception=(
+        "You take the square of the mean away from the mean of the squares: far from zero both are"
+        " large and nearly the same, and no digit is left."
+    ),
 )
 def _(*parts):
     return _norm(

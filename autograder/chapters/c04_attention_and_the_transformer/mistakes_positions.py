@@ -48,8 +48,10 @@ def _(positions, hidden):
     "exponent-of-the-column",
     caught_by="speeds",
     loses=2,
-    misconception="Each of your columns has an angle of its own, column / hidden. The two columns of a pair share one, so that they are sine and "
-    "cosine of the same number.",
+    misconception=(
+        "Each of your columns has an angle of its own, column / hidden. The two columns of a pair"
+        " share one, so that they are sine and cosine of the same number."
+    ),
 )
 def _(positions, hidden):
     columns = torch.arange(hidden, dtype=torch.float64)
@@ -66,7 +68,10 @@ def _(positions, hidden):
     "exponent-doubled",
     caught_by="speeds",
     loses=2,
-    misconception="You double the exponent twice: with columns 0, 2, 4, ... it is column / hidden, and 2i / hidden for pair i.",
+    misconception=(
+        "You double the exponent twice: with columns 0, 2, 4, ... it is column / hidden, and 2i /"
+        " hidden for pair i."
+    ),
 )
 def _(positions, hidden):
     return _waves(positions, hidden, lambda pair, hidden: 4 * pair / hidden)
@@ -77,7 +82,10 @@ def _(positions, hidden):
     "last-exponent-one",
     caught_by="speeds",
     loses=2,
-    misconception="Your last pair has the exponent 1, as in the released program. The paper's formula, asked for here, ends at (hidden - 2) / hidden.",
+    misconception=(
+        "Your last pair has the exponent 1, as in the released program. The paper's formula, asked"
+        " for here, ends at (hidden - 2) / hidden."
+    ),
 )
 def _(positions, hidden):
     return _waves(positions, hidden, lambda pair, hidden: pair / max(hidden // 2 - 1, 1))
@@ -88,7 +96,9 @@ def _(positions, hidden):
     "first-pair-slower",
     caught_by="one-pair",
     loses=4,
-    misconception="You count pairs from 1. The first has the exponent 0: its angle is the position itself.",
+    misconception=(
+        "You count pairs from 1. The first has the exponent 0: its angle is the position itself."
+    ),
 )
 def _(positions, hidden):
     return _waves(positions, hidden, lambda pair, hidden: 2 * (pair + 1) / hidden)
@@ -132,7 +142,9 @@ def _(positions, hidden):
     "speeds-in-equal-steps",
     caught_by="speeds",
     loses=2,
-    misconception="Your speeds go down in equal steps. They go down by equal factors: a power of 10,000.",
+    misconception=(
+        "Your speeds go down in equal steps. They go down by equal factors: a power of 10,000."
+    ),
 )
 def _(positions, hidden):
     pairs = torch.arange(hidden // 2, dtype=torch.float64)
@@ -196,7 +208,9 @@ def _(positions, hidden):
     "half-the-width",
     caught_by="one-pair",
     loses=4,
-    misconception="Your rows have hidden / 2 numbers. There are hidden / 2 pairs, so `hidden` numbers.",
+    misconception=(
+        "Your rows have hidden / 2 numbers. There are hidden / 2 pairs, so `hidden` numbers."
+    ),
 )
 def _(positions, hidden):
     return _waves(positions, hidden)[:, : hidden // 2]
@@ -207,7 +221,10 @@ def _(positions, hidden):
     "twice-the-width",
     caught_by="one-pair",
     loses=4,
-    misconception="Your rows have twice `hidden` numbers: a pair for each of them. There are hidden / 2 pairs.",
+    misconception=(
+        "Your rows have twice `hidden` numbers: a pair for each of them. There are hidden / 2"
+        " pairs."
+    ),
 )
 def _(positions, hidden):
     return _waves(positions, 2 * hidden)
@@ -229,7 +246,9 @@ def _(positions, hidden):
     "turns",
     caught_by="one-pair",
     loses=4,
-    misconception="You multiply the position by 2 pi. The first pair's angle is the position itself.",
+    misconception=(
+        "You multiply the position by 2 pi. The first pair's angle is the position itself."
+    ),
 )
 def _(positions, hidden):
     return _waves(positions.double() * 2 * math.pi, hidden)
@@ -262,7 +281,9 @@ def _(positions, hidden):
     "positions-sorted",
     caught_by="given",
     loses=1,
-    misconception="You sort the positions. Each row belongs to the number that stands at its place.",
+    misconception=(
+        "You sort the positions. Each row belongs to the number that stands at its place."
+    ),
 )
 def _(positions, hidden):
     return _waves(positions, hidden, places=lambda positions: positions.sort().values)
@@ -284,7 +305,10 @@ def _(positions, hidden):
     "positions-shared-out",
     caught_by="one-pair",
     loses=4,
-    misconception="You divide the positions by their number. A position has the same row in a long text as in a short one.",
+    misconception=(
+        "You divide the positions by their number. A position has the same row in a long text as in"
+        " a short one."
+    ),
 )
 def _(positions, hidden):
     return _waves(positions.double() / len(positions), hidden)
@@ -306,7 +330,10 @@ def _(positions, hidden):
     "angles-in-float32",
     caught_by="far",
     loses=0.5,
-    misconception="You make the angles in float32: 100,000 times a rounded number is off in the second digit after the point. Make them in float64.",
+    misconception=(
+        "You make the angles in float32: 100,000 times a rounded number is off in the second digit"
+        " after the point. Make them in float64."
+    ),
 )
 def _(positions, hidden):
     return _waves(positions, hidden, dtype=torch.float32)
@@ -372,7 +399,10 @@ def _powers(base, exponent):
     "neighbours",
     caught_by="halves",
     loses=4,
-    misconception="You pair number 2i with number 2i + 1, the other layout. Here number i goes with number i + D/2.",
+    misconception=(
+        "You pair number 2i with number 2i + 1, the other layout. Here number i goes with number i"
+        " + D/2."
+    ),
 )
 def _(x, positions, base):
     return _turned(x, positions, base, layout="pairs")
@@ -383,8 +413,10 @@ def _(x, positions, base):
     "mixed-layouts",
     caught_by="halves",
     loses=4,
-    misconception="Your pairs are i and i + D/2, but your angles are laid out for neighbours: each angle stands twice in a row, so that the two numbers "
-    "of a pair are turned by different ones.",
+    misconception=(
+        "Your pairs are i and i + D/2, but your angles are laid out for neighbours: each angle"
+        " stands twice in a row, so that the two numbers of a pair are turned by different ones."
+    ),
 )
 def _(x, positions, base):
     half = x.shape[-1] // 2
@@ -399,7 +431,10 @@ def _(x, positions, base):
     "turned-and-not-put-back",
     caught_by="halves",
     loses=4,
-    misconception="You take neighbours for pairs and lay the results out in halves: the numbers come back in another order.",
+    misconception=(
+        "You take neighbours for pairs and lay the results out in halves: the numbers come back in"
+        " another order."
+    ),
 )
 def _(x, positions, base):
     return torch.cat(
@@ -439,7 +474,9 @@ def _(x, positions, base):
     "mirrored",
     caught_by="turn",
     loses=5,
-    misconception="Your second number is a sin - b cos: that mirrors the pair. It is a sin + b cos.",
+    misconception=(
+        "Your second number is a sin - b cos: that mirrors the pair. It is a sin + b cos."
+    ),
 )
 def _(x, positions, base):
     return _turned(
@@ -452,7 +489,9 @@ def _(x, positions, base):
     "both-plus",
     caught_by="turn",
     loses=5,
-    misconception="Both of your sums have a plus. The first is a cos - b sin, so that the length stays.",
+    misconception=(
+        "Both of your sums have a plus. The first is a cos - b sin, so that the length stays."
+    ),
 )
 def _(x, positions, base):
     return _turned(
@@ -478,7 +517,10 @@ def _(x, positions, base):
     "overwritten",
     caught_by="turn",
     loses=5,
-    misconception="You write the first number of a pair back before the second is made: that one is made of the new a, not of the old.",
+    misconception=(
+        "You write the first number of a pair back before the second is made: that one is made of"
+        " the new a, not of the old."
+    ),
 )
 def _(x, positions, base):
     def pair(a, b, cos, sin):
@@ -515,7 +557,10 @@ def _(x, positions, base):
     "added",
     caught_by="turn",
     loses=5,
-    misconception="You add sine and cosine to the vector, as sinusoidal positions do. Rotary positions turn it.",
+    misconception=(
+        "You add sine and cosine to the vector, as sinusoidal positions do. Rotary positions"
+        " turn it."
+    ),
 )
 def _(x, positions, base):
     return _turned(x, positions, base, pair=lambda a, b, cos, sin: (a + sin, b + cos))
@@ -548,7 +593,10 @@ def _(x, positions, base):
     "place-of-the-head",
     caught_by="turn",
     loses=5,
-    misconception="You count along the axis of the heads. The tokens are on the axis before the last, one position for each.",
+    misconception=(
+        "You count along the axis of the heads. The tokens are on the axis before the last, one"
+        " position for each."
+    ),
 )
 def _(x, positions, base):
     return _turned(x.transpose(1, 2), torch.arange(x.shape[1]), base).transpose(1, 2)
@@ -559,7 +607,9 @@ def _(x, positions, base):
     "one-angle",
     caught_by="speeds",
     loses=3,
-    misconception="You turn all pairs by the same angle. Pair i turns by position · base^(-2i / D).",
+    misconception=(
+        "You turn all pairs by the same angle. Pair i turns by position · base^(-2i / D)."
+    ),
 )
 def _(x, positions, base):
     return _turned(x, positions, base, torch.ones)
@@ -603,7 +653,9 @@ def _(x, positions, base):
     "base-inverse",
     caught_by="speeds",
     loses=3,
-    misconception="You raise the base to 2i / D without the minus: later pairs turn slower, not faster.",
+    misconception=(
+        "You raise the base to 2i / D without the minus: later pairs turn slower, not faster."
+    ),
 )
 def _(x, positions, base):
     return _turned(x, positions, base, _powers(base, lambda pair, half: -pair / half))
@@ -671,7 +723,10 @@ def _(x, positions, base):
     "from-the-first-position",
     caught_by="given",
     loses=2,
-    misconception="You count from the first position given: the scores of this batch stay, but a key that was turned earlier no longer fits.",
+    misconception=(
+        "You count from the first position given: the scores of this batch stay, but a key that was"
+        " turned earlier no longer fits."
+    ),
 )
 def _(x, positions, base):
     return _turned(x, positions - positions[0], base)
@@ -706,7 +761,10 @@ def _(x, positions, base):
     "angles-in-float32",
     caught_by="far",
     loses=1,
-    misconception="You make the angles in float32: 100,000 times a rounded number is off in the second digit after the point. Make them in float64.",
+    misconception=(
+        "You make the angles in float32: 100,000 times a rounded number is off in the second digit"
+        " after the point. Make them in float64."
+    ),
 )
 def _(x, positions, base):
     return _turned(x, positions, base, dtype=torch.float32)
@@ -717,7 +775,10 @@ def _(x, positions, base):
     "angles-in-bfloat16",
     caught_by="speeds",
     loses=3,
-    misconception="You make the angles in bfloat16, which keeps two digits and cannot tell position 257 from 256.",
+    misconception=(
+        "You make the angles in bfloat16, which keeps two digits and cannot tell position 257 from"
+        " 256."
+    ),
 )
 def _(x, positions, base):
     half = x.shape[-1] // 2

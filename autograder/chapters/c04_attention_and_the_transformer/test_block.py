@@ -27,8 +27,10 @@ block = exercise(
 def test_the_wrong_line_is_named(student):
     line = expect(student.wrong_line()).is_a(int)
     expect(line == 3).is_true(
-        cause="That line does what the statement says. Follow the case by hand through the code, line by line, and compare "
-        "what each name holds with the two formulas."
+        cause=(
+            "That line does what the statement says. Follow the case by hand through the code, line"
+            " by line, and compare what each name holds with the two formulas."
+        )
     )
 
 
@@ -100,8 +102,9 @@ SIZES = (
 @block.stage("residual", points=1)
 def test_the_input_goes_past_both_sublayers_as_it_is(student, rng):
     rule = (
-        "Attention and feed-forward give a constant here, whatever they are fed. So the result is x plus both constants: what goes past a "
-        "sublayer is never normed, and the sum is not either."
+        "Attention and feed-forward give a constant here, whatever they are fed. So the result is x"
+        " plus both constants: what goes past a sublayer is never normed, and the sum is not"
+        " either."
     )
     for size in (*SIZES, (2, whole(rng, 4, 6), 3)):
         ask_block(
@@ -122,8 +125,8 @@ def test_the_input_goes_past_both_sublayers_as_it_is(student, rng):
 @block.stage("fed", points=1)
 def test_attention_is_fed_the_first_norm_of_the_input(student, rng):
     rule = (
-        "The feed-forward gives zeros here, so that the result is x + attend(norm_1(x)): attention is fed the norm of x, by the first of the "
-        "two norms, for the whole batch at once."
+        "The feed-forward gives zeros here, so that the result is x + attend(norm_1(x)): attention"
+        " is fed the norm of x, by the first of the two norms, for the whole batch at once."
     )
     for size in (*SIZES, (2, whole(rng, 4, 6), 3)):
         ask_block(student, normal(rng, *size) + 0.5, rule, attend, constant(0.0), norm_1, norm_2)
@@ -142,7 +145,10 @@ def test_attention_is_fed_the_first_norm_of_the_input(student, rng):
 
 @block.stage("both", points=1.5)
 def test_the_feed_forward_is_fed_the_second_norm_of_the_sum(student, rng):
-    rule = "The feed-forward is fed norm_2 of the sum of x and what attention gave, and its result is added to that same sum."
+    rule = (
+        "The feed-forward is fed norm_2 of the sum of x and what attention gave, and its result is"
+        " added to that same sum."
+    )
     for size in (*SIZES, (2, whole(rng, 4, 6), 3)):
         x = normal(rng, *size) + 0.5
         ask_block(student, x, rule, constant(0.0), think, norm_1, norm_2)
@@ -207,7 +213,10 @@ def test_each_part_is_asked_once(student, rng):
         )
         for name, one in zip(("attend", "think", "norm_1", "norm_2"), parts):
             expect(one.calls == 1).is_true(
-                cause=f"`{name}` is to be called once, with the whole batch: keep what it gave under a name."
+                cause=(
+                    f"`{name}` is to be called once, with the whole batch: keep what it gave under"
+                    " a name."
+                )
             )
             given = (
                 [one.asked[0][0].shape]
@@ -226,57 +235,80 @@ short_answer(
     rubric={
         "families": (
             1,
-            "names all three: A is an encoder, B a decoder, C an encoder and a decoder (half for two of them), each with a published model that is one",
+            (
+                "names all three: A is an encoder, B a decoder, C an encoder and a decoder (half"
+                " for two of them), each with a published model that is one"
+            ),
         ),
         "masks": (
             1,
-            "says which attention is causal and which is not: none in A; the one in B; in C the decoder's attention to itself only, while the encoder's "
-            "own and the decoder's to the encoder's output see everything (half if C's three are not told apart)",
+            (
+                "says which attention is causal and which is not: none in A; the one in B; in C the"
+                " decoder's attention to itself only, while the encoder's own and the decoder's to"
+                " the encoder's output see everything (half if C's three are not told apart)"
+            ),
         ),
         "jobs": (
             1,
-            "gives each job to a model with a reason that comes from what a place sees: all of the review at every place; nothing of the future where "
-            "the story goes on; all of the source and the translation so far (half without the reasons)",
+            (
+                "gives each job to a model with a reason that comes from what a place sees: all of"
+                " the review at every place; nothing of the future where the story goes on; all of"
+                " the source and the translation so far (half without the reasons)"
+            ),
         ),
         "why not A": (
             1,
-            "says why A does not simply go on writing: its places were trained with the words on their right in view, so it never learned to "
-            "foretell an end that is open; or, that a word at the end changes the output at every place before, so nothing of the step before "
-            "can be used again",
+            (
+                "says why A does not simply go on writing: its places were trained with the words"
+                " on their right in view, so it never learned to foretell an end that is open; or,"
+                " that a word at the end changes the output at every place before, so nothing of"
+                " the step before can be used again"
+            ),
         ),
     },
     samples=[
         Sample(
             "Weak",
-            "A is BERT because it is bidirectional and BERT understands language. B and C are GPT models because they generate text, C is larger. "
-            "I would use GPT for everything, since it is the newest.",
+            "A is BERT because it is bidirectional and BERT understands language. B and C are GPT"
+            " models because they generate text, C is larger. I would use GPT for everything, since"
+            " it is the newest.",
             {},
-            "One family of three is named, and C's wrongly. No mask is described, no job has a reason, and why A does not write is not touched.",
+            "One family of three is named, and C's wrongly. No mask is described, no job has a"
+            " reason, and why A does not write is not touched.",
         ),
         Sample(
             "Half",
-            "A = encoder (BERT), B = decoder (GPT-2), C = encoder-decoder (T5). The review goes to A, the story to B and the translation to C. "
-            "A cannot generate because it has no decoder.",
+            "A = encoder (BERT), B = decoder (GPT-2), C = encoder-decoder (T5). The review goes to"
+            " A, the story to B and the translation to C. A cannot generate because it has no"
+            " decoder.",
             {"families": 1, "jobs": 0.5},
-            'Row 1 in full. Jobs without a reason are half of row 3. No attention is said to be causal or not, and "it has no decoder" '
-            "names the thing and not the cause.",
+            "Row 1 in full. Jobs without a reason are half of row 3. No attention is said to be"
+            ' causal or not, and "it has no decoder" names the thing and not the cause.',
         ),
         Sample(
             "Good",
-            "A is an encoder like BERT: no causal mask anywhere, every position sees every position. B is a decoder like GPT: its self-attention is causal. "
-            "C is an encoder-decoder like T5. The encoder is not masked, the decoder's self-attention is causal, and cross-attention sees the whole source. "
-            "A for the reviews, because each place can use the whole text; B for the story, because while writing only the past exists; C for translation, "
-            "because the source is known as a whole and the target grows from left to right. A cannot write since it is only made for understanding.",
+            "A is an encoder like BERT: no causal mask anywhere, every position sees every"
+            " position. B is a decoder like GPT: its self-attention is causal. C is an"
+            " encoder-decoder like T5. The encoder is not masked, the decoder's self-attention is"
+            " causal, and cross-attention sees the whole source. A for the reviews, because each"
+            " place can use the whole text; B for the story, because while writing only the past"
+            " exists; C for translation, because the source is known as a whole and the target"
+            " grows from left to right. A cannot write since it is only made for understanding.",
             {"families": 1, "masks": 1, "jobs": 1},
-            "Rows 1 to 3 in full, C's three attentions told apart. The last sentence gives a label and no reason, so row 4 has nothing.",
+            "Rows 1 to 3 in full, C's three attentions told apart. The last sentence gives a label"
+            " and no reason, so row 4 has nothing.",
         ),
         Sample(
             "Strong",
-            "A: encoder (BERT, ModernBERT), attention open both ways. B: decoder (GPT, LLaMA), causal self-attention. C: both (the first Transformer, T5): open "
-            "in the encoder, causal in the decoder's self-attention, open from the decoder to the encoder's output. Review: A, every place has read all of it. "
-            "Story: B, because a place was trained to foretell its next word from the left alone, which is all there is. Translation: C, because the source may be "
-            "read from both sides while the target may not look ahead. A was trained with words on both sides of the hidden one, so at an open end it has half of "
-            "what it leans on; and each new word would change all the vectors before it, so everything has to be computed again.",
+            "A: encoder (BERT, ModernBERT), attention open both ways. B: decoder (GPT, LLaMA),"
+            " causal self-attention. C: both (the first Transformer, T5): open in the encoder,"
+            " causal in the decoder's self-attention, open from the decoder to the encoder's"
+            " output. Review: A, every place has read all of it. Story: B, because a place was"
+            " trained to foretell its next word from the left alone, which is all there is."
+            " Translation: C, because the source may be read from both sides while the target may"
+            " not look ahead. A was trained with words on both sides of the hidden one, so at an"
+            " open end it has half of what it leans on; and each new word would change all the"
+            " vectors before it, so everything has to be computed again.",
             {"families": 1, "masks": 1, "jobs": 1, "why not A": 1},
             "All four rows. Row 4 even has both reasons; one is enough.",
         ),

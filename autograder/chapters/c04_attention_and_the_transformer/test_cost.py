@@ -30,11 +30,13 @@ def counted(tokens: int, hidden: int, heads: int, inner: int) -> dict[str, int]:
         (tokens, tokens, hidden // heads),
     ]  # scores, and means of the values
     return {
-        "parameters": sum(rows * columns for rows, columns in shapes)
-        + sum(biases)
-        + 2 * (hidden + hidden),
-        "operations": sum(2 * n * k * m for n, k, m in products)
-        + heads * sum(2 * n * k * m for n, k, m in in_each),
+        "parameters": (
+            sum(rows * columns for rows, columns in shapes) + sum(biases) + 2 * (hidden + hidden)
+        ),
+        "operations": (
+            sum(2 * n * k * m for n, k, m in products)
+            + heads * sum(2 * n * k * m for n, k, m in in_each)
+        ),
         "score_bytes": heads * tokens * tokens * 4,
     }
 
@@ -94,8 +96,9 @@ def test_the_parameters_of_a_block(student, rng):
             student,
             "parameters",
             case,
-            "Six matrices: four of C by C for queries, keys, values and output, and two of C by F. Each has a bias for each number that comes "
-            "out. Two norms have a weight and a bias for each of the C columns. Neither tokens nor heads play a part.",
+            "Six matrices: four of C by C for queries, keys, values and output, and two of C by F."
+            " Each has a bias for each number that comes out. Two norms have a weight and a bias"
+            " for each of the C columns. Neither tokens nor heads play a part.",
         )
 
 
@@ -106,8 +109,9 @@ def test_the_operations_of_a_forward_pass(student, rng):
             student,
             "operations",
             case,
-            "A product of (n, k) and (k, m) is 2 n k m operations. Each token goes through the six matrices; and in each head there are two "
-            "products more, of (T, D) and (D, T) for the scores, and of (T, T) and (T, D) for the means.",
+            "A product of (n, k) and (k, m) is 2 n k m operations. Each token goes through the six"
+            " matrices; and in each head there are two products more, of (T, D) and (D, T) for the"
+            " scores, and of (T, T) and (T, D) for the means.",
         )
 
 

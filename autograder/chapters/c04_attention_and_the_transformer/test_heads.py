@@ -46,7 +46,10 @@ def ask(student, parts: tuple, cause: str) -> None:
         asked.close(
             mixed(*parts),
             **DOUBLE,
-            cause="float64 comes in and float64 goes out, with all its digits: nothing on the way is float32.",
+            cause=(
+                "float64 comes in and float64 goes out, with all its digits: nothing on the way is"
+                " float32."
+            ),
         )
 
 
@@ -65,8 +68,8 @@ def drawn(
 @multi_head.stage("one-head", points=1.5)
 def test_one_head_attends_with_its_projected_queries_keys_and_values(student, rng):
     rule = (
-        "With one head and the identity for w_o: project x to queries, keys and values, by x times the transpose of each matrix, and attend; each token sees "
-        "all tokens of its own text."
+        "With one head and the identity for w_o: project x to queries, keys and values, by x times"
+        " the transpose of each matrix, and attend; each token sees all tokens of its own text."
     )
     ask(
         student,
@@ -86,8 +89,9 @@ def test_one_head_attends_with_its_projected_queries_keys_and_values(student, rn
 @multi_head.stage("merge", points=1)
 def test_the_heads_stand_side_by_side_again_in_every_token(student, rng):
     rule = (
-        "Here the queries are all zeros, so that every head of every token gets the mean of its values: the answer is the mean of the projected tokens of a "
-        "text, column by column, whatever the heads. Head h has the columns h D to (h + 1) D - 1, before and after."
+        "Here the queries are all zeros, so that every head of every token gets the mean of its"
+        " values: the answer is the mean of the projected tokens of a text, column by column,"
+        " whatever the heads. Head h has the columns h D to (h + 1) D - 1, before and after."
     )
     for sizes in (
         (1, 2, 4, 2),
@@ -102,8 +106,9 @@ def test_the_heads_stand_side_by_side_again_in_every_token(student, rng):
 
 
 SPLIT = (
-    "Each head has D = C / H neighbouring columns of the projected queries, keys and values, and no others: its scores are the products over those D, "
-    "divided by the square root of D, and it has weights of its own."
+    "Each head has D = C / H neighbouring columns of the projected queries, keys and values, and no"
+    " others: its scores are the products over those D, divided by the square root of D, and it has"
+    " weights of its own."
 )
 
 
@@ -125,7 +130,10 @@ def test_each_head_looks_with_its_own_columns(student, rng):
 
 @multi_head.stage("mix", points=1.5)
 def test_the_last_matrix_mixes_the_heads(student, rng):
-    rule = "The heads of a token, side by side, are multiplied by the transpose of w_o: that is the last step."
+    rule = (
+        "The heads of a token, side by side, are multiplied by the transpose of w_o: that is the"
+        " last step."
+    )
     for sizes in (
         (1, 3, 3, 1),
         (1, 3, 4, 2),
@@ -174,7 +182,8 @@ def test_every_size_may_be_one_or_large_and_the_numbers_float64(student, rng):
         ask(
             student,
             (normal(rng, *sizes), *[torch.eye(sizes[2])] * 4, num_heads),
-            "One token alone sees itself, and the identity changes nothing: a new tensor with x's numbers.",
+            "One token alone sees itself, and the identity changes nothing: a new tensor with x's"
+            " numbers.",
         )
     two = torch.tensor([[2.0, 1.0], [-1.0, 2.0]])
     ask(
@@ -187,7 +196,8 @@ def test_every_size_may_be_one_or_large_and_the_numbers_float64(student, rng):
             two,
             2,
         ),
-        "The scores may be several hundred, and the weights are right all the same: take the largest score of a row away, or use softmax.",
+        "The scores may be several hundred, and the weights are right all the same: take the"
+        " largest score of a row away, or use softmax.",
     )
     x, *matrices = drawn(rng, 2, 3, 6, 2)
     ask(

@@ -101,13 +101,14 @@ def test_a_single_key_is_all_that_there_is_to_see(student, rng):
         ask(
             student,
             (*heads(rng, *sizes), None),
-            "With one key the weight is 1, whatever the score: each query gets that key's value as it is.",
+            "With one key the weight is 1, whatever the score: each query gets that key's value as"
+            " it is.",
         )
 
 
 AXIS = (
-    "The weights of a query are e to its scores, divided by their sum over the keys; then each value is multiplied by the weight of its own key. Here "
-    "D is 1, and the scale too."
+    "The weights of a query are e to its scores, divided by their sum over the keys; then each"
+    " value is multiplied by the weight of its own key. Here D is 1, and the scale too."
 )
 
 
@@ -138,7 +139,10 @@ BANK = (
 
 @attention.stage("scale", points=1.5)
 def test_the_scores_are_divided_by_the_root_of_the_width(student, rng):
-    rule = "A score is the product of query and key, summed over their D numbers and divided by the square root of D, the width of one head."
+    rule = (
+        "A score is the product of query and key, summed over their D numbers and divided by the"
+        " square root of D, the width of one head."
+    )
     ask(
         student,
         (*(one[None, None] for one in BANK), None),
@@ -162,8 +166,9 @@ def test_the_scores_are_divided_by_the_root_of_the_width(student, rng):
 @attention.stage("mask", points=2)
 def test_a_hidden_key_has_no_part_in_the_answer(student, rng):
     rule = (
-        "Where the mask is False the key is left out for that query, and the weights of the others add up to 1. True means seen; each text and each "
-        "query has a row of its own in the mask, which all heads share. Here D is 1, and the scale too."
+        "Where the mask is False the key is left out for that query, and the weights of the others"
+        " add up to 1. True means seen; each text and each query has a row of its own in the mask,"
+        " which all heads share. Here D is 1, and the scale too."
     )
     for sizes in (
         (1, 1, 2, 3, 1),
@@ -190,7 +195,8 @@ def test_a_hidden_key_has_no_part_in_the_answer(student, rng):
     ask(
         student,
         (torch.zeros_like(q), k, v, mask),
-        "A query of zeros gets the mean of the values that it may see: a score of 0 is a score like any other.",
+        "A query of zeros gets the mean of the values that it may see: a score of 0 is a score like"
+        " any other.",
     )
     ask(student, (q, k, 1000 * v, mask), f"{rule} Values may be large.")
     ask(
@@ -204,7 +210,10 @@ def test_a_hidden_key_has_no_part_in_the_answer(student, rng):
 
 @attention.stage("empty", points=1)
 def test_a_query_that_may_see_nothing_gets_zeros(student, rng):
-    rule = "A query that may see no key gets zeros: no NaN, and no mean of the values that it may not see. The other queries are as before."
+    rule = (
+        "A query that may see no key gets zeros: no NaN, and no mean of the values that it may not"
+        " see. The other queries are as before."
+    )
     for sizes, empty in (
         ((1, 1, 3, 2, 1), [1]),
         ((1, 2, 4, 5, 1), [0, 3]),
@@ -236,16 +245,20 @@ def scored(scores: list[list[float]], width: int = 4) -> tuple[torch.Tensor, tor
     """
     wanted = torch.tensor(scores)  # (T, S)
     q = math.isqrt(width) * torch.eye(len(scores), width)
-    return q[None, None], torch.cat([wanted, torch.zeros(width - len(scores), wanted.shape[1])]).T[
-        None, None
-    ].clone()
+    return (
+        q[None, None],
+        torch.cat([wanted, torch.zeros(width - len(scores), wanted.shape[1])])
+        .T[None, None]
+        .clone(),
+    )
 
 
 @attention.stage("large", points=1)
 def test_scores_of_ten_thousand_give_finite_weights(student, rng):
     rule = (
-        "Scores go up to 10,000, above 0 and below. e to the 89 is infinite in float32 and e to the -104 is 0, so only how far the scores of a query are "
-        "from the largest one that it may see can go into the exponential."
+        "Scores go up to 10,000, above 0 and below. e to the 89 is infinite in float32 and e to the"
+        " -104 is 0, so only how far the scores of a query are from the largest one that it may see"
+        " can go into the exponential."
     )
     near = [10_000.0, 9_999.0, 9_998.0, 9_990.0]
     for rows in (
@@ -266,7 +279,10 @@ def test_scores_of_ten_thousand_give_finite_weights(student, rng):
         (torch.cat([q, q.flip(2)], 1), k.expand(1, 2, 4, 4).clone(), normal(rng, 1, 2, 4, 4), None),
         rule,
     )
-    hidden = "A hidden key is left out however large its score: the largest score that counts is that of a key which the query may see."
+    hidden = (
+        "A hidden key is left out however large its score: the largest score that counts is that of"
+        " a key which the query may see."
+    )
     for gap in (14.0, 60.0, 300.0, 10_000.0):
         for seen in ([0.0, 1.0, 2.0], [-1.0, -2.0, 0.0], [-gap, -gap + 1, -gap - 1]):
             q, k = scored([[*seen, gap], [gap, *seen]])
@@ -302,7 +318,8 @@ def test_scores_of_ten_thousand_give_finite_weights(student, rng):
                 torch.tensor([[0.0, 0, 0, 1], [1e5, -9e4, 0, 0], [2e4, 0, 7e4, 0]])[None, None],
                 None,
             ),
-            "A key with a low score has a small weight, and not none: the value that it gives may be large.",
+            "A key with a low score has a small weight, and not none: the value that it gives may"
+            " be large.",
             size=1.0,
         )
 
@@ -391,14 +408,20 @@ def ask_mask(student, lengths: list[int], queries: int, keys: int, cause: str) -
 
 @masks.stage("causal", points=1)
 def test_no_query_sees_a_later_key(student, rng):
-    rule = "A query sees its own place and those before it, and none after: a triangle with its diagonal. Here there is no padding, and as many queries as keys."
+    rule = (
+        "A query sees its own place and those before it, and none after: a triangle with its"
+        " diagonal. Here there is no padding, and as many queries as keys."
+    )
     for number, keys in ((1, 2), (1, 4), (2, 3), (3, 5), (2, whole(rng, 6, 9))):
         ask_mask(student, [keys] * number, keys, keys, rule)
 
 
 @masks.stage("last", points=1.5)
 def test_the_queries_are_the_last_of_the_keys(student, rng):
-    rule = "The queries are the last T of the S places: query t stands at place S - T + t, and the last query sees every key."
+    rule = (
+        "The queries are the last T of the S places: query t stands at place S - T + t, and the"
+        " last query sees every key."
+    )
     for number, queries, keys in (
         (1, 2, 3),
         (1, 2, 5),
@@ -412,7 +435,10 @@ def test_the_queries_are_the_last_of_the_keys(student, rng):
 
 @masks.stage("padding", points=1)
 def test_the_padding_is_hidden(student, rng):
-    rule = "Key s of text b is hidden from lengths[b] on: there the padding begins. Here the only query is the last, and all keys are before it."
+    rule = (
+        "Key s of text b is hidden from lengths[b] on: there the padding begins. Here the only"
+        " query is the last, and all keys are before it."
+    )
     for lengths, keys in (
         ([2], 3),
         ([3, 1], 4),
@@ -426,8 +452,8 @@ def test_the_padding_is_hidden(student, rng):
 @masks.stage("joined", points=1)
 def test_a_key_is_seen_where_both_rules_allow_it(student, rng):
     rule = (
-        "A key is seen where it is a word and not later than the query. A query whose own place is padding has a row like any other: it sees the words "
-        "before it."
+        "A key is seen where it is a word and not later than the query. A query whose own place is"
+        " padding has a row like any other: it sees the words before it."
     )
     for lengths, queries, keys in (
         ([3, 2], 2, 3),

@@ -33,7 +33,10 @@ def ask(student, x, weight, bias, eps: float, cause: str) -> None:
         asked.close(
             right,
             **DOUBLE,
-            cause="float64 comes in and float64 goes out, with all its digits: nothing on the way is float32.",
+            cause=(
+                "float64 comes in and float64 goes out, with all its digits: nothing on the way is"
+                " float32."
+            ),
         )
 
 
@@ -54,8 +57,9 @@ def spread(rng: torch.Generator, *shape: int) -> torch.Tensor:
 @layer_norm.stage("deviation", points=1)
 def test_the_mean_is_taken_away_and_the_deviation_divided_by(student, rng):
     rule = (
-        "Take the mean of the token away and divide by the standard deviation, the root of the mean of the squares: divided by C, not by C - 1. Here weight is "
-        "1, bias 0 and eps next to nothing."
+        "Take the mean of the token away and divide by the standard deviation, the root of the mean"
+        " of the squares: divided by C, not by C - 1. Here weight is 1, bias 0 and eps next to"
+        " nothing."
     )
     ask(
         student,
@@ -71,7 +75,10 @@ def test_the_mean_is_taken_away_and_the_deviation_divided_by(student, rng):
 
 @layer_norm.stage("eps", points=1)
 def test_eps_is_added_to_the_variance_inside_the_root(student, rng):
-    rule = "eps is added to the variance, the mean of the squares, before the root is taken: the divisor is the root of both together."
+    rule = (
+        "eps is added to the variance, the mean of the squares, before the root is taken: the"
+        " divisor is the root of both together."
+    )
     for width in (2, 4, whole(rng, 5, 9)):
         for eps in (0.25, 1.0, 9.0, float(uniform(rng, 2, 5)), 100.0, 1e-3, 1e-5):
             ask(student, spread(rng, 1, width) * 1.5 + 1, *plain(width), eps, rule)
@@ -108,7 +115,10 @@ def test_eps_is_added_to_the_variance_inside_the_root(student, rng):
 
 @layer_norm.stage("weight", points=0.5)
 def test_weight_multiplies_and_then_bias_is_added(student, rng):
-    rule = "At the end each column is multiplied by its own weight, and then its own bias is added; neither plays a part in mean or deviation."
+    rule = (
+        "At the end each column is multiplied by its own weight, and then its own bias is added;"
+        " neither plays a part in mean or deviation."
+    )
     for width in (2, 3, 6, whole(rng, 7, 12)):
         for eps in (1e-5, 0.5):
             ask(
@@ -135,7 +145,10 @@ def test_weight_multiplies_and_then_bias_is_added(student, rng):
 
 @layer_norm.stage("tokens", points=1, at_most=0.5)
 def test_each_token_is_for_itself_whatever_stands_in_front_of_the_last_axis(student, rng):
-    rule = "Mean and deviation are those of one token: over the last axis alone, however many axes stand before it."
+    rule = (
+        "Mean and deviation are those of one token: over the last axis alone, however many axes"
+        " stand before it."
+    )
     for shape in (
         (3, 4),
         (2, 3, 5),
@@ -200,8 +213,8 @@ def test_a_token_may_be_short_or_long_and_far_from_zero(student, rng):
             far + middle,
             *plain(4),
             1e-5,
-            "The mean may be thousands of times the deviation: take it away before you square. The mean of the squares less "
-            "the square of the mean loses all digits there.",
+            "The mean may be thousands of times the deviation: take it away before you square. The"
+            " mean of the squares less the square of the mean loses all digits there.",
         )
     ask(
         student,

@@ -35,7 +35,10 @@ def ask_sinusoids(
 ) -> None:
     """Compare the rows of these positions."""
     positions = torch.as_tensor(positions)
-    given = f"T = {len(positions)}, positions from {positions.min()} to {positions.max()}, hidden {hidden}"
+    given = (
+        f"T = {len(positions)}, positions from {positions.min()} to {positions.max()}, hidden"
+        f" {hidden}"
+    )
     came = student.sinusoids(positions, hidden)
     expect(came, given=given).close(
         right_sinusoids(positions, hidden), **{**NEAR, **close}, cause=cause
@@ -49,8 +52,9 @@ def test_one_pair_is_the_sine_and_the_cosine_of_the_position(student, rng):
             student,
             torch.arange(places),
             2,
-            "With hidden 2 there is one pair, whose angle is the position itself, in radians: "
-            "first its sine, then its cosine. Position 0 gives (0, 1), and position 1 gives (0.841, 0.540).",
+            "With hidden 2 there is one pair, whose angle is the position itself, in radians: first"
+            " its sine, then its cosine. Position 0 gives (0, 1), and position 1 gives (0.841,"
+            " 0.540).",
         )
 
 
@@ -61,8 +65,8 @@ def test_sines_and_cosines_take_turns(student, rng):
             student,
             [0],
             hidden,
-            "At position 0 every sine is 0 and every cosine 1, and they take turns: 0, 1, 0, 1, ... There are "
-            "`hidden` numbers in a row, half of them sines.",
+            "At position 0 every sine is 0 and every cosine 1, and they take turns: 0, 1, 0, 1, ..."
+            " There are `hidden` numbers in a row, half of them sines.",
         )
 
 
@@ -94,7 +98,10 @@ def test_each_pair_is_slower_than_the_one_before(student, rng):
 
 @sinusoids.stage("given", points=0.5)
 def test_the_positions_are_those_that_are_given(student, rng):
-    rule = "Each row belongs to the number that stands in `positions` there. They need not begin at 0, nor go up by 1, and may come twice."
+    rule = (
+        "Each row belongs to the number that stands in `positions` there. They need not begin at 0,"
+        " nor go up by 1, and may come twice."
+    )
     for positions in (
         [5],
         [1],
@@ -126,8 +133,9 @@ def test_the_positions_are_those_that_are_given(student, rng):
 @sinusoids.stage("far", points=0.5)
 def test_far_positions_have_four_right_digits_too(student, rng):
     rule = (
-        "Positions may be as far as 100,000. An angle that large has no four right digits after the point in float32, and fewer in half "
-        "precision: make the angles in float64, and the result float32."
+        "Positions may be as far as 100,000. An angle that large has no four right digits after the"
+        " point in float32, and fewer in half precision: make the angles in float64, and the result"
+        " float32."
     )
     for hidden in (2, 6, 64, 2 * whole(rng, 5, 20)):
         drawn = torch.randint(20_000, FARTHEST, (5,), generator=rng)
@@ -182,8 +190,9 @@ def ask_rotate(
 @rotate.stage("turn", points=1)
 def test_two_numbers_are_turned_by_the_position(student, rng):
     rule = (
-        "With D = 2 there is one pair (a, b), and the token at position p has it turned by p radians, against the clock: "
-        "(a cos p - b sin p, a sin p + b cos p), with the same a and b in both."
+        "With D = 2 there is one pair (a, b), and the token at position p has it turned by p"
+        " radians, against the clock: (a cos p - b sin p, a sin p + b cos p), with the same a and b"
+        " in both."
     )
     for size in (
         (1, 1, 2, 2),
@@ -222,14 +231,18 @@ def test_number_i_makes_a_pair_with_the_one_half_a_vector_on(student, rng):
             x,
             torch.arange(size[2]),
             10_000.0,
-            "Only the first pair is not 0 here: numbers 0 and D/2, counted from 0, which turn by the "
-            "position. The two numbers of a pair stand half a vector apart, before and after, and both turn by the pair's angle.",
+            "Only the first pair is not 0 here: numbers 0 and D/2, counted from 0, which turn by"
+            " the position. The two numbers of a pair stand half a vector apart, before and after,"
+            " and both turn by the pair's angle.",
         )
 
 
 @rotate.stage("speeds", points=1)
 def test_each_pair_has_its_own_angle(student, rng):
-    rule = "Pair i, of numbers i and i + D/2, turns by position · base^(-2i / D) radians, with the base that is given."
+    rule = (
+        "Pair i, of numbers i and i + D/2, turns by position · base^(-2i / D) radians, with the"
+        " base that is given."
+    )
     for size in (
         (1, 1, 2, 4),
         (2, 3, 5, 4),
@@ -264,8 +277,8 @@ def test_each_pair_has_its_own_angle(student, rng):
 @rotate.stage("given", points=1)
 def test_the_positions_of_the_tokens_are_given(student, rng):
     rule = (
-        "Token t stands at positions[t], in every sequence and every head. Positions need not begin at 0, nor go up by 1, "
-        "and may come twice."
+        "Token t stands at positions[t], in every sequence and every head. Positions need not begin"
+        " at 0, nor go up by 1, and may come twice."
     )
     for positions in (
         [5],
@@ -309,8 +322,9 @@ def test_the_positions_of_the_tokens_are_given(student, rng):
 @rotate.stage("far", points=0.5)
 def test_far_tokens_have_four_right_digits_too(student, rng):
     rule = (
-        "Positions may be as far as 100,000. An angle that large has no four right digits after the point in float32, and fewer in half "
-        "precision: make the angles in float64, and cosine and sine of x's dtype."
+        "Positions may be as far as 100,000. An angle that large has no four right digits after the"
+        " point in float32, and fewer in half precision: make the angles in float64, and cosine and"
+        " sine of x's dtype."
     )
     for size in (2, 6, 64, 2 * whole(rng, 5, 20)):
         positions = torch.cat(
@@ -323,7 +337,10 @@ def test_far_tokens_have_four_right_digits_too(student, rng):
 
 @rotate.stage("double", points=0.5)
 def test_double_precision_comes_back_in_double_precision(student, rng):
-    rule = "x may be float64, and then so is the answer, to nine digits: nothing on the way may be float32."
+    rule = (
+        "x may be float64, and then so is the answer, to nine digits: nothing on the way may be"
+        " float32."
+    )
     for size in ((1, 1, 2, 2), (2, 3, 4, 6), (1, 2, whole(rng, 3, 6), 8)):
         ask_rotate(
             student, normal(rng, *size).double(), torch.arange(size[2]), 10_000.0, rule, 1e-9, 1e-9
@@ -380,8 +397,11 @@ def test_each_head_has_its_slope(student):
         ).close(
             -right_bias(heads, 2, 2)[:, 1, 0],
             **BIAS,
-            cause="The bias should fall by the head's slope when a key is one place further before the query. With H heads, H a power of two, head "
-            "h = 1 ... H has the slope 2^(-8h / H): the last of them always 1/256.",
+            cause=(
+                "The bias should fall by the head's slope when a key is one place further before"
+                " the query. With H heads, H a power of two, head h = 1 ... H has the slope 2^(-8h"
+                " / H): the last of them always 1/256."
+            ),
         )
 
 
@@ -404,8 +424,9 @@ def test_the_price_grows_with_the_distance_on_both_sides(student, rng):
             heads,
             tokens,
             tokens,
-            "The bias is minus the slope times the distance: 0 on the diagonal, the same for a key two places "
-            "before the query as for one two places after it (hiding that one is the mask's work), and further from 0 in equal steps.",
+            "The bias is minus the slope times the distance: 0 on the diagonal, the same for a key"
+            " two places before the query as for one two places after it (hiding that one is the"
+            " mask's work), and further from 0 in equal steps.",
         )
 
 
@@ -436,8 +457,9 @@ def test_fewer_queries_are_the_last_of_the_keys(student, rng):
             heads,
             queries,
             keys,
-            "With fewer queries than keys, the queries are the last of the tokens: query t stands at the place "
-            "keys - queries + t, so the last query and the last key are the same token, at distance 0.",
+            "With fewer queries than keys, the queries are the last of the tokens: query t stands"
+            " at the place keys - queries + t, so the last query and the last key are the same"
+            " token, at distance 0.",
         )
 
 
@@ -469,8 +491,8 @@ def test_heads_that_are_no_power_of_two(student, rng):
             heads,
             2,
             2,
-            "With P the largest power of two below H, the first P heads have the slopes of P heads, in their order, and the "
-            "others follow: 2^(-8(j - 1/2) / P) for j = 1 ... H - P.",
+            "With P the largest power of two below H, the first P heads have the slopes of P heads,"
+            " in their order, and the others follow: 2^(-8(j - 1/2) / P) for j = 1 ... H - P.",
         )
     for heads, queries, keys in ((3, 2, 4), (12, 5, 7), (3, 20, 130), (5, 5, 5), (100, 2, 300)):
         ask_bias(

@@ -30,7 +30,10 @@ def _answer(ids, chosen, fate, others, mask_id):
     "a-coin-for-each-token",
     caught_by="count",
     loses=8,
-    misconception="You choose every token whose `order` is below 0.15. So a row gets more or fewer than 15 %, sometimes none.",
+    misconception=(
+        "You choose every token whose `order` is below 0.15. So a row gets more or fewer than 15 %,"
+        " sometimes none."
+    ),
 )
 def _(ids, special, order, fate, others, mask_id):
     return _answer(ids, (order < 0.15) & ~special, fate, others, mask_id)
@@ -41,7 +44,9 @@ def _(ids, special, order, fate, others, mask_id):
     "rounded-down",
     caught_by="count",
     loses=2,
-    misconception="You round the number of chosen tokens down. It goes to the nearest whole number.",
+    misconception=(
+        "You round the number of chosen tokens down. It goes to the nearest whole number."
+    ),
 )
 def _(ids, special, order, fate, others, mask_id):
     free = (~special).sum(1)
@@ -90,7 +95,10 @@ def _(ids, special, order, fate, others, mask_id):
     "in-single-precision",
     caught_by="count",
     loses=2,
-    misconception="You compute 0.15 times n in float32, where 0.15 is a hair too large: 190 tokens give 29 in place of 28. 15 * n / 100 is exact.",
+    misconception=(
+        "You compute 0.15 times n in float32, where 0.15 is a hair too large: 190 tokens give 29 in"
+        " place of 28. 15 * n / 100 is exact."
+    ),
 )
 def _(ids, special, order, fate, others, mask_id):
     free = (~special).sum(1)
@@ -110,7 +118,9 @@ def _(ids, special, order, fate, others, mask_id):
     "none-in-short-rows",
     caught_by="count",
     loses=2,
-    misconception="In a short row you choose nothing. At least one token is chosen, if one is free.",
+    misconception=(
+        "In a short row you choose nothing. At least one token is chosen, if one is free."
+    ),
 )
 def _(ids, special, order, fate, others, mask_id):
     return _answer(
@@ -135,7 +145,9 @@ def _(ids, special, order, fate, others, mask_id):
     "labels-turned-round",
     caught_by="count",
     loses=6,
-    misconception="Your labels are -100 at the chosen places and ids elsewhere: the other way round.",
+    misconception=(
+        "Your labels are -100 at the chosen places and ids elsewhere: the other way round."
+    ),
 )
 def _(ids, special, order, fate, others, mask_id):
     chosen = _chosen(special, order)
@@ -147,7 +159,10 @@ def _(ids, special, order, fate, others, mask_id):
     "every-place-labelled",
     caught_by="count",
     loses=6,
-    misconception="You label every place with its id. Only the chosen tokens have a label; everywhere else it is -100, which the loss leaves out.",
+    misconception=(
+        "You label every place with its id. Only the chosen tokens have a label; everywhere else it"
+        " is -100, which the loss leaves out."
+    ),
 )
 def _(ids, special, order, fate, others, mask_id):
     return _changed(ids, _chosen(special, order), fate, others, mask_id), ids.clone()
@@ -158,7 +173,10 @@ def _(ids, special, order, fate, others, mask_id):
     "every-free-place-labelled",
     caught_by="count",
     loses=6,
-    misconception="You label every token that is not special. Only the chosen ones have a label; everywhere else it is -100, which the loss leaves out.",
+    misconception=(
+        "You label every token that is not special. Only the chosen ones have a label; everywhere"
+        " else it is -100, which the loss leaves out."
+    ),
 )
 def _(ids, special, order, fate, others, mask_id):
     return _changed(ids, _chosen(special, order), fate, others, mask_id), torch.where(
@@ -171,7 +189,9 @@ def _(ids, special, order, fate, others, mask_id):
     "kept-ones-have-no-label",
     caught_by="count",
     loses=6,
-    misconception="A chosen token that stays as it is has no label with you. It is asked for like the others.",
+    misconception=(
+        "A chosen token that stays as it is has no label with you. It is asked for like the others."
+    ),
 )
 def _(ids, special, order, fate, others, mask_id):
     chosen = _chosen(special, order)
@@ -196,7 +216,9 @@ def _(ids, special, order, fate, others, mask_id):
     "the-largest",
     caught_by="labels",
     loses=6,
-    misconception="You choose the places with the largest numbers of `order`. The smallest are chosen.",
+    misconception=(
+        "You choose the places with the largest numbers of `order`. The smallest are chosen."
+    ),
 )
 def _(ids, special, order, fate, others, mask_id):
     return _answer(ids, _chosen(special, 1 - order), fate, others, mask_id)
@@ -207,7 +229,10 @@ def _(ids, special, order, fate, others, mask_id):
     "argsort-once",
     caught_by="labels",
     loses=6,
-    misconception="You compare `argsort` itself with the number. It says which place comes first, not which rank a place has: take `argsort` of it once more.",
+    misconception=(
+        "You compare `argsort` itself with the number. It says which place comes first, not which"
+        " rank a place has: take `argsort` of it once more."
+    ),
 )
 def _(ids, special, order, fate, others, mask_id):
     chosen = (order.masked_fill(special, 2.0).argsort(1) < _number(special)[:, None]) & ~special
@@ -262,7 +287,10 @@ def _(ids, special, order, fate, others, mask_id):
     "chosen-then-dropped",
     caught_by="specials",
     loses=1.5,
-    misconception="You choose among all places and drop the special ones then: a row with special tokens gets too few.",
+    misconception=(
+        "You choose among all places and drop the special ones then: a row with special tokens gets"
+        " too few."
+    ),
 )
 def _(ids, special, order, fate, others, mask_id):
     return _answer(
@@ -279,7 +307,10 @@ def _(ids, special, order, fate, others, mask_id):
     "one-in-every-row",
     caught_by="specials",
     loses=1.5,
-    misconception="You choose one token also in a row that has nothing but special ones. There is nothing to choose in it.",
+    misconception=(
+        "You choose one token also in a row that has nothing but special ones. There is nothing to"
+        " choose in it."
+    ),
 )
 def _(ids, special, order, fate, others, mask_id):
     return _answer(
@@ -328,7 +359,9 @@ def _(ids, special, order, fate, others, mask_id):
     "swapped-outside",
     caught_by="covered",
     loses=3,
-    misconception="You swap every token with a throw of 8, chosen or not. What is not chosen stays as it is.",
+    misconception=(
+        "You swap every token with a throw of 8, chosen or not. What is not chosen stays as it is."
+    ),
 )
 def _(ids, special, order, fate, others, mask_id):
     chosen = _chosen(special, order)
@@ -385,7 +418,9 @@ def _(logits, labels):
     "unasked-places-cost-too",
     caught_by="one",
     loses=5,
-    misconception="You price token 0 at every place without a label. Places with -100 play no part.",
+    misconception=(
+        "You price token 0 at every place without a label. Places with -100 play no part."
+    ),
 )
 def _(logits, labels):
     return _prices(logits, labels).mean()
@@ -396,7 +431,10 @@ def _(logits, labels):
     "shifted",
     caught_by="one",
     loses=5,
-    misconception="You compare each place with the label of the next, as GPT does. Here a label belongs to its own place.",
+    misconception=(
+        "You compare each place with the label of the next, as GPT does. Here a label belongs to"
+        " its own place."
+    ),
 )
 def _(logits, labels):
     labels = torch.cat([labels[:, 1:], torch.full((len(labels), 1), -100)], 1)
@@ -409,7 +447,10 @@ def _(logits, labels):
     "softmax-twice",
     caught_by="one",
     loses=5,
-    misconception="You take the softmax twice: `cross_entropy` and `log_softmax` want logits, not probabilities.",
+    misconception=(
+        "You take the softmax twice: `cross_entropy` and `log_softmax` want logits, not"
+        " probabilities."
+    ),
 )
 def _(logits, labels):
     chosen = labels != -100
@@ -435,7 +476,9 @@ def _(logits, labels):
     "no-logarithm",
     caught_by="one",
     loses=5,
-    misconception="You return 1 minus the share of the right token. The loss is minus its logarithm.",
+    misconception=(
+        "You return 1 minus the share of the right token. The loss is minus its logarithm."
+    ),
 )
 def _(logits, labels):
     chosen = labels != -100
@@ -458,7 +501,10 @@ def _(logits, labels):
     "mean-of-row-means",
     caught_by="mean",
     loses=2.5,
-    misconception="You take the mean of each row, and then the mean of these. Every labelled place weighs the same.",
+    misconception=(
+        "You take the mean of each row, and then the mean of these. Every labelled place weighs the"
+        " same."
+    ),
 )
 def _(logits, labels):
     chosen = labels != -100
@@ -500,7 +546,9 @@ def _(logits, labels):
     "logarithm-of-a-softmax",
     caught_by="borders",
     loses=1,
-    misconception="You take the logarithm of a softmax that may be 0. `log_softmax` does both in one step.",
+    misconception=(
+        "You take the logarithm of a softmax that may be 0. `log_softmax` does both in one step."
+    ),
 )
 def _(logits, labels):
     chosen = labels != -100
@@ -513,7 +561,10 @@ def _(logits, labels):
     "epsilon",
     caught_by="borders",
     loses=2,
-    misconception="You add a small number to the shares before the logarithm: a very unlikely token costs too little.",
+    misconception=(
+        "You add a small number to the shares before the logarithm: a very unlikely token costs too"
+        " little."
+    ),
 )
 def _(logits, labels):
     chosen = labels != -100
@@ -526,7 +577,9 @@ def _(logits, labels):
     "nan-without-labels",
     caught_by="borders",
     loses=1,
-    misconception="Without a label you return the mean of no numbers, which is NaN. The loss is 0.0 then.",
+    misconception=(
+        "Without a label you return the mean of no numbers, which is NaN. The loss is 0.0 then."
+    ),
 )
 def _(logits, labels):
     return torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
@@ -537,7 +590,9 @@ def _(logits, labels):
     "detached",
     caught_by="gradient",
     loses=1,
-    misconception="Your loss is a new tensor that knows nothing of the logits, so no gradient reaches them.",
+    misconception=(
+        "Your loss is a new tensor that knows nothing of the logits, so no gradient reaches them."
+    ),
 )
 def _(logits, labels):
     chosen = labels != -100

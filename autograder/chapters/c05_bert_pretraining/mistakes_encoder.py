@@ -138,7 +138,10 @@ def _(*parts):
     "positions-from-one",
     caught_by="embeddings",
     loses=9,
-    misconception="Your positions begin with row 1 of the table, as RoBERTa's do later on. BERT's begin with row 0.",
+    misconception=(
+        "Your positions begin with row 1 of the table, as RoBERTa's do later on. BERT's begin with"
+        " row 0."
+    ),
 )
 def _(*parts):
     return _encode(
@@ -174,7 +177,10 @@ def _(weights, *rest):
     "usual-epsilon",
     caught_by="embeddings",
     loses=1.5,
-    misconception="You take torch's epsilon of 0.00001 in the norm. BERT has 1e-12: with small numbers it shows.",
+    misconception=(
+        "You take torch's epsilon of 0.00001 in the norm. BERT has 1e-12: with small numbers it"
+        " shows."
+    ),
 )
 def _(*parts):
     return _encode(*parts, eps=1e-5)
@@ -200,7 +206,9 @@ def _(*parts):
     "norm-before",
     caught_by="post-norm",
     loses=7.5,
-    misconception="You norm what goes into a sublayer, as later models do. BERT norms the sum that comes out.",
+    misconception=(
+        "You norm what goes into a sublayer, as later models do. BERT norms the sum that comes out."
+    ),
 )
 def _(*parts):
     return _encode(*parts, order="pre")
@@ -222,7 +230,9 @@ def _(*parts):
     "no-attention-residual",
     caught_by="post-norm",
     loses=7.5,
-    misconception="You leave out the residual connection around attention: x is added to what it gives.",
+    misconception=(
+        "You leave out the residual connection around attention: x is added to what it gives."
+    ),
 )
 def _(*parts):
     return _encode(*parts, order="no-attention-residual")
@@ -233,7 +243,10 @@ def _(*parts):
     "no-feed-forward-residual",
     caught_by="post-norm",
     loses=7.5,
-    misconception="You leave out the residual connection around the feed-forward: x is added to what it gives.",
+    misconception=(
+        "You leave out the residual connection around the feed-forward: x is added to what it"
+        " gives."
+    ),
 )
 def _(*parts):
     return _encode(*parts, order="no-feed-forward-residual")
@@ -255,7 +268,10 @@ def _(*parts):
     "residual-of-the-sum",
     caught_by="post-norm",
     loses=7.5,
-    misconception="You add what the feed-forward gives to the sum before its norm. What goes past the feed-forward is the normed vector.",
+    misconception=(
+        "You add what the feed-forward gives to the sum before its norm. What goes past the"
+        " feed-forward is the normed vector."
+    ),
 )
 def _(*parts):
     return _encode(*parts, order="late")
@@ -293,7 +309,10 @@ def _(weights, ids, segments, mask, num_heads):
     "matrices-not-turned",
     caught_by="attention",
     loses=6,
-    misconception="You multiply with W in the place of its transpose. A square matrix gives the right shape either way.",
+    misconception=(
+        "You multiply with W in the place of its transpose. A square matrix gives the right shape"
+        " either way."
+    ),
 )
 def _(*parts):
     def linear(x, weight, bias):
@@ -318,7 +337,9 @@ def _(*parts):
     "one-head",
     caught_by="heads",
     loses=4.5,
-    misconception="You attend once with all columns. Each head has its own columns and its own weights.",
+    misconception=(
+        "You attend once with all columns. Each head has its own columns and its own weights."
+    ),
 )
 def _(weights, ids, segments, mask, num_heads):
     return _encode(weights, ids, segments, mask, 1)
@@ -329,7 +350,10 @@ def _(weights, ids, segments, mask, num_heads):
     "heads-cut-by-rows",
     caught_by="heads",
     loses=4.5,
-    misconception="You reshape to heads without exchanging axes: a head gets some tokens whole, in place of some columns of all.",
+    misconception=(
+        "You reshape to heads without exchanging axes: a head gets some tokens whole, in place of"
+        " some columns of all."
+    ),
 )
 def _(*parts):
     return _encode(*parts, split=lambda x, heads: x.reshape(len(x), heads, x.shape[1], -1))
@@ -340,7 +364,9 @@ def _(*parts):
     "every-so-manieth-column",
     caught_by="heads",
     loses=4.5,
-    misconception="You give head h every H-th column. Its columns are neighbours, h D to (h + 1) D - 1.",
+    misconception=(
+        "You give head h every H-th column. Its columns are neighbours, h D to (h + 1) D - 1."
+    ),
 )
 def _(*parts):
     return _encode(*parts, split=lambda x, heads: x.unflatten(2, (-1, heads)).permute(0, 3, 1, 2))
@@ -362,7 +388,10 @@ def _(*parts):
     "padding-scores-nought",
     caught_by="padding",
     loses=2,
-    misconception="You give padding the score 0. A score of 0 has a weight like any other: leave it out, by minus infinity.",
+    misconception=(
+        "You give padding the score 0. A score of 0 has a weight like any other: leave it out, by"
+        " minus infinity."
+    ),
 )
 def _(*parts):
     return _encode(*parts, hidden=0.0)
@@ -373,7 +402,10 @@ def _(*parts):
     "positions-without-padding",
     caught_by="padding",
     loses=2,
-    misconception="You count positions from the first token that is not padding. BERT counts from the left end of the row.",
+    misconception=(
+        "You count positions from the first token that is not padding. BERT counts from the left"
+        " end of the row."
+    ),
 )
 def _(*parts):
     def start(rows, ids, segments, mask):
@@ -399,7 +431,9 @@ def _(*parts):
     "gelu-by-tanh",
     caught_by="feed-forward",
     loses=2,
-    misconception="You use the approximation of GELU by tanh, as GPT-2 does. BERT's file wants the exact one.",
+    misconception=(
+        "You use the approximation of GELU by tanh, as GPT-2 does. BERT's file wants the exact one."
+    ),
 )
 def _(*parts):
     return _encode(*parts, gelu=lambda x: functional.gelu(x, approximate="tanh"))

@@ -64,7 +64,10 @@ def _(a, b, cls, sep, max_length):
     "segments-by-search",
     caught_by="pair",
     loses=1.5,
-    misconception="You look for `sep` to know where the first text ends. Its id may stand in a text as well: count the tokens.",
+    misconception=(
+        "You look for `sep` to know where the first text ends. Its id may stand in a text as well:"
+        " count the tokens."
+    ),
 )
 def _(a, b, cls, sep, max_length):
     first, second = _lengths(a, b, max_length - (3 if b else 2))
@@ -78,7 +81,10 @@ def _(a, b, cls, sep, max_length):
     "cut-after-joining",
     caught_by="cut",
     loses=2.5,
-    misconception="You join first and cut then: the last `sep` is cut off. Cut the texts, before they are joined.",
+    misconception=(
+        "You join first and cut then: the last `sep` is cut off. Cut the texts, before they are"
+        " joined."
+    ),
 )
 def _(a, b, cls, sep, max_length):
     ids, segments = _made(a, b, cls, sep, bool(b), 0)
@@ -115,7 +121,10 @@ def _(a, b, cls, sep, max_length):
     "tie-cuts-a",
     caught_by="cut",
     loses=2.5,
-    misconception="Where both texts are equally long you take a token off a. It goes off b, as in BERT's first release; newer libraries do as you did.",
+    misconception=(
+        "Where both texts are equally long you take a token off a. It goes off b, as in BERT's"
+        " first release; newer libraries do as you did."
+    ),
 )
 def _(a, b, cls, sep, max_length):
     first, second = _lengths(a, b, max_length - (3 if b else 2), ties=True)
@@ -139,7 +148,9 @@ def _(a, b, cls, sep, max_length):
     "halves",
     caught_by="cut",
     loses=2.5,
-    misconception="You give each text half of the room. A short text leaves the rest to the long one.",
+    misconception=(
+        "You give each text half of the room. A short text leaves the rest to the long one."
+    ),
 )
 def _(a, b, cls, sep, max_length):
     room = max_length - (3 if b else 2)
@@ -155,7 +166,10 @@ def _(a, b, cls, sep, max_length):
     "lost-b-loses-its-end",
     caught_by="borders",
     loses=1,
-    misconception="Where b loses all its tokens you leave its `sep` away. Whether there is a second text is decided before anything is cut.",
+    misconception=(
+        "Where b loses all its tokens you leave its `sep` away. Whether there is a second text is"
+        " decided before anything is cut."
+    ),
 )
 def _(a, b, cls, sep, max_length):
     first, second = _lengths(a, b, max_length - (3 if b else 2))
@@ -167,7 +181,9 @@ def _(a, b, cls, sep, max_length):
     "three-places-always",
     caught_by="borders",
     loses=1,
-    misconception="You keep three places for `cls` and `sep` also where there is one text, which needs two.",
+    misconception=(
+        "You keep three places for `cls` and `sep` also where there is one text, which needs two."
+    ),
 )
 def _(a, b, cls, sep, max_length):
     first, second = _lengths(a, b, max_length - 3)
@@ -231,7 +247,10 @@ def _(docs, coin, other, place):
     "across-documents",
     caught_by="follows",
     loses=5,
-    misconception="You pair the last sentence of a document with the first of the next. A pair that follows stays within its document.",
+    misconception=(
+        "You pair the last sentence of a document with the first of the next. A pair that follows"
+        " stays within its document."
+    ),
 )
 def _(docs, coin, other, place):
     sentences = [(own, one) for own, doc in enumerate(docs) for one in doc]
@@ -251,7 +270,10 @@ def _(docs, coin, other, place):
     "every-other-sentence",
     caught_by="follows",
     loses=5,
-    misconception="You use each sentence in one pair only. Every sentence that has one after it begins a pair.",
+    misconception=(
+        "You use each sentence in one pair only. Every sentence that has one after it begins a"
+        " pair."
+    ),
 )
 def _(docs, coin, other, place):
     found = []
@@ -269,7 +291,9 @@ def _(docs, coin, other, place):
     "own-document",
     caught_by="elsewhere",
     loses=3.5,
-    misconception="You number all documents, the own one too. A pair from elsewhere never draws from its own.",
+    misconception=(
+        "You number all documents, the own one too. A pair from elsewhere never draws from its own."
+    ),
 )
 def _(docs, coin, other, place):
     def elsewhere(docs, own, other, place):
@@ -284,7 +308,10 @@ def _(docs, coin, other, place):
     "own-document-skipped-by-one",
     caught_by="elsewhere",
     loses=3.5,
-    misconception="Where the drawn number is the own document's you take the next. The others are numbered without it, so that each has the same chance.",
+    misconception=(
+        "Where the drawn number is the own document's you take the next. The others are numbered"
+        " without it, so that each has the same chance."
+    ),
 )
 def _(docs, coin, other, place):
     def elsewhere(docs, own, other, place):
@@ -300,7 +327,10 @@ def _(docs, coin, other, place):
     "place-in-the-own-length",
     caught_by="elsewhere",
     loses=3.5,
-    misconception="You take `place` modulo the sentences of the own document, in place of those of the drawn one.",
+    misconception=(
+        "You take `place` modulo the sentences of the own document, in place of those of the drawn"
+        " one."
+    ),
 )
 def _(docs, coin, other, place):
     def elsewhere(docs, own, other, place):
@@ -356,7 +386,10 @@ def _(docs, coin, other, place):
     "documents-by-their-text",
     caught_by="ends",
     loses=1.5,
-    misconception="You leave out every document that reads like the own one. Documents are known by their number: two may be equal.",
+    misconception=(
+        "You leave out every document that reads like the own one. Documents are known by their"
+        " number: two may be equal."
+    ),
 )
 def _(docs, coin, other, place):
     found = []
@@ -374,7 +407,10 @@ def _(docs, coin, other, place):
     "place-by-search",
     caught_by="ends",
     loses=1.5,
-    misconception="You look up where a sentence stands with `index`, which finds the first of two that are equal.",
+    misconception=(
+        "You look up where a sentence stands with `index`, which finds the first of two that are"
+        " equal."
+    ),
 )
 def _(docs, coin, other, place):
     found = []
@@ -398,7 +434,10 @@ def _(docs, coin, other, place):
     "drawn-from-single-sentences-never",
     caught_by="ends",
     loses=1.5,
-    misconception="You leave documents of one sentence out when you draw. They begin no pair, and others may draw from them.",
+    misconception=(
+        "You leave documents of one sentence out when you draw. They begin no pair, and others may"
+        " draw from them."
+    ),
 )
 def _(docs, coin, other, place):
     found = []

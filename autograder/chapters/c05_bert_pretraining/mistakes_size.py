@@ -48,7 +48,10 @@ def _sizes(
     "segments-or-norm-missing",
     caught_by="embeddings",
     loses=1.5,
-    misconception="Your embeddings lack 2 C numbers: the two rows of the segments, or the weights and biases of the norm.",
+    misconception=(
+        "Your embeddings lack 2 C numbers: the two rows of the segments, or the weights and biases"
+        " of the norm."
+    ),
 )
 def _(*sizes):
     return _sizes(*sizes, rows=sizes[0] + sizes[1])
@@ -118,7 +121,8 @@ def _(*sizes):
     caught_by="blocks",
     loses=2,
     misconception=(
-        "2 C parameters are missing in each block: either one of its two norms, or the biases of both."
+        "2 C parameters are missing in each block: either one of its two norms, or the biases of"
+        " both."
     ),
 )
 def _(*sizes):
@@ -148,7 +152,9 @@ def _(vocab_size, positions, hidden, num_layers, num_heads, inner):
     "inner-is-four-times",
     caught_by="blocks",
     loses=2,
-    misconception="You take four times C for the width inside the feed-forward. It is given: `inner`.",
+    misconception=(
+        "You take four times C for the width inside the feed-forward. It is given: `inner`."
+    ),
 )
 def _(vocab_size, positions, hidden, num_layers, num_heads, inner):
     return _sizes(vocab_size, positions, hidden, num_layers, num_heads, 4 * hidden)
@@ -170,7 +176,9 @@ def _(*sizes):
     "decoder-again",
     caught_by="heads",
     loses=2,
-    misconception="You count the table of tokens once more in the masked head. It is the same table: tied.",
+    misconception=(
+        "You count the table of tokens once more in the masked head. It is the same table: tied."
+    ),
 )
 def _(*sizes):
     return _sizes(*sizes, head=sizes[2] ** 2 + 3 * sizes[2] + sizes[0] * sizes[2] + sizes[0])
@@ -203,7 +211,9 @@ def _(*sizes):
     "one-number-for-the-pair",
     caught_by="heads",
     loses=2,
-    misconception='You give the pair head one number. It has two, for "follows" and "from elsewhere".',
+    misconception=(
+        'You give the pair head one number. It has two, for "follows" and "from elsewhere".'
+    ),
 )
 def _(*sizes):
     return _sizes(*sizes, pairs=sizes[2] + 1)
@@ -243,7 +253,9 @@ def _head(
     "as-printed",
     caught_by="activation",
     loses=3,
-    misconception="This is the code of the statement: it norms what comes before GELU, and GELU is lost.",
+    misconception=(
+        "This is the code of the statement: it norms what comes before GELU, and GELU is lost."
+    ),
 )
 def _(x, weights):
     return _head(x, weights, activation=lambda x: x)

@@ -94,7 +94,10 @@ def _(implementation):
     "share-in-the-mean",
     caught_by="share",
     loses=1.5,
-    misconception="The share is taken over the whole batch. A coin for each token has the right share in the mean.",
+    misconception=(
+        "The share is taken over the whole batch. A coin for each token has the right share in the"
+        " mean."
+    ),
 )
 def _(implementation):
     ids = _ids()
@@ -192,7 +195,10 @@ def _(implementation):
     "only-covered-counted",
     caught_by="fates",
     loses=1.5,
-    misconception="Only the share of covered tokens is counted: nothing kept, or nothing swapped, gets through.",
+    misconception=(
+        "Only the share of covered tokens is counted: nothing kept, or nothing swapped, gets"
+        " through."
+    ),
 )
 def _(implementation):
     ids = _ids()
@@ -252,7 +258,9 @@ def _(implementation):
     "a-half-rounds-down",
     caught_by="share",
     loses=6,
-    misconception="The test asks about ten free tokens, where right implementations may round either way.",
+    misconception=(
+        "The test asks about ten free tokens, where right implementations may round either way."
+    ),
 )
 def _(implementation):
     ids = _ids(free=30)

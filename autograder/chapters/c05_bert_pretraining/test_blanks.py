@@ -93,8 +93,8 @@ def ask_ids(student, cause: str, parts: tuple) -> None:
 @mask_tokens.stage("count", points=2)
 def test_fifteen_percent_of_a_row_are_chosen_and_at_least_one(student, rng):
     rule = (
-        "How many labels differ from -100? Of n free tokens it should be 15 n / 100, rounded, an exact half to the even number, and at least one. Each row has "
-        "just that number."
+        "How many labels differ from -100? Of n free tokens it should be 15 n / 100, rounded, an"
+        " exact half to the even number, and at least one. Each row has just that number."
     )
     for rows, places in (
         (1, 1),
@@ -138,8 +138,9 @@ SIZES = ((1, 20), (2, 40), (3, 20), (1, 120), (20, 20))
 @mask_tokens.stage("labels", points=1.5)
 def test_the_smallest_numbers_are_chosen_and_labelled_with_what_stood_there(student, rng):
     rule = (
-        "Without special tokens: chosen are the places with the smallest numbers of `order` in their row. Their label is the id as you were given it, whatever "
-        "becomes of it; everywhere else it is -100."
+        "Without special tokens: chosen are the places with the smallest numbers of `order` in"
+        " their row. Their label is the id as you were given it, whatever becomes of it; everywhere"
+        " else it is -100."
     )
     for rows, places in (*SIZES, (whole(rng, 3, 6), 20 * whole(rng, 1, 3))):
         ask_labels(student, rule, drawn(rng, rows, places))
@@ -164,7 +165,10 @@ def test_the_smallest_numbers_are_chosen_and_labelled_with_what_stood_there(stud
 
 @mask_tokens.stage("specials", points=1.5)
 def test_special_tokens_are_neither_chosen_nor_counted(student, rng):
-    rule = "A special token is never chosen, however small its number in `order`, and does not count: 15 % of the free tokens, row by row."
+    rule = (
+        "A special token is never chosen, however small its number in `order`, and does not count:"
+        " 15 % of the free tokens, row by row."
+    )
     for rows, free, special in (
         (1, 20, 1),
         (3, 20, 2),
@@ -194,7 +198,10 @@ def test_special_tokens_are_neither_chosen_nor_counted(student, rng):
 
 @mask_tokens.stage("covered", points=1)
 def test_a_throw_of_0_to_7_covers(student, rng):
-    rule = "Every chosen token has a throw of 0 to 7 here: it becomes `mask_id`. All other tokens stay as they are."
+    rule = (
+        "Every chosen token has a throw of 0 to 7 here: it becomes `mask_id`. All other tokens stay"
+        " as they are."
+    )
     for fates in ((0,), (7,), tuple(range(8))):
         for size in (*SIZES, (2, 20 * whole(rng, 1, 4))):
             ask_ids(student, rule, drawn(rng, *size, fates=fates, mask_id=whole(rng, 1, 1500)))
@@ -208,7 +215,10 @@ def test_a_throw_of_0_to_7_covers(student, rng):
 
 @mask_tokens.stage("swapped", points=1)
 def test_a_throw_of_8_swaps(student, rng):
-    rule = "Every chosen token has a throw of 8 here: it becomes what `others` has at its place. All other tokens stay as they are."
+    rule = (
+        "Every chosen token has a throw of 8 here: it becomes what `others` has at its place. All"
+        " other tokens stay as they are."
+    )
     for size in (*SIZES, (2, 20 * whole(rng, 1, 4))):
         ask_ids(student, rule, drawn(rng, *size, fates=(8,)))
     parts = drawn(rng, 2, 40, fates=(8,))
@@ -227,14 +237,18 @@ def test_a_throw_of_8_swaps(student, rng):
 
 @mask_tokens.stage("kept", points=1)
 def test_a_throw_of_9_keeps_and_its_label_stays(student, rng):
-    rule = "A chosen token with a throw of 9 stays as it is, and still has its label. Of the others 0 to 7 are covered and 8 are swapped."
+    rule = (
+        "A chosen token with a throw of 9 stays as it is, and still has its label. Of the others 0"
+        " to 7 are covered and 8 are swapped."
+    )
     for fates in ((7, 9), (8, 9), tuple(range(10))):
         for rows, places in ((3, 20), (2, 60), (8, 20), (2, 20 * whole(rng, 1, 4))):
             ask_ids(student, rule, drawn(rng, rows, places, fates=fates))
     parts = drawn(rng, 3, 40, fates=(8, 9))
     ask_labels(
         student,
-        "`others` holds the very tokens that stood there, and some stay: a chosen token has its label all the same.",
+        "`others` holds the very tokens that stood there, and some stay: a chosen token has its"
+        " label all the same.",
         (*parts[:4], parts[0].clone(), 4),
     )
     large = drawn(rng, 2, 40)
@@ -296,8 +310,8 @@ def ask_loss(student, cause: str, logits, labels) -> None:
 @mlm_loss.stage("one", points=1)
 def test_one_label_costs_minus_the_log_of_its_share(student, rng):
     rule = (
-        "Exactly one place has a label here: the loss is minus the natural logarithm of the share that the softmax of that place's logits gives to it. No other "
-        "place, and no shift."
+        "Exactly one place has a label here: the loss is minus the natural logarithm of the share"
+        " that the softmax of that place's logits gives to it. No other place, and no shift."
     )
     for rows, places, entries in (
         (1, 1, 2),
@@ -316,7 +330,10 @@ def test_one_label_costs_minus_the_log_of_its_share(student, rng):
 
 @mlm_loss.stage("mean", points=1.5)
 def test_all_labelled_places_of_the_batch_weigh_the_same(student, rng):
-    rule = "The mean goes over all places with a label, of all rows together: sum their prices and divide by their number, neither by all places nor row by row."
+    rule = (
+        "The mean goes over all places with a label, of all rows together: sum their prices and"
+        " divide by their number, neither by all places nor row by row."
+    )
     for rows, places, entries in (
         (1, 4, 3),
         (2, 3, 4),
@@ -349,7 +366,10 @@ def test_label_zero_is_a_token(student, rng):
 
 @mlm_loss.stage("borders", points=1)
 def test_logits_may_be_huge_and_there_may_be_no_label(student, rng):
-    huge = "Logits may be as large as 10,000: take the logarithm of the softmax in one step, with `log_softmax` or `cross_entropy`, and not of a softmax that is 0."
+    huge = (
+        "Logits may be as large as 10,000: take the logarithm of the softmax in one step, with"
+        " `log_softmax` or `cross_entropy`, and not of a softmax that is 0."
+    )
     for middle in (100.0, 10_000.0, -10_000.0):
         for label in (1, 2):
             ask_loss(
@@ -377,8 +397,9 @@ def test_logits_may_be_huge_and_there_may_be_no_label(student, rng):
 @mlm_loss.stage("gradient", points=1, after="one")
 def test_the_gradient_reaches_the_logits_of_labelled_places(student, rng):
     rule = (
-        "The gradient at a labelled place is the softmax less 1 at the label, divided by the number of labels, and 0 at all other places. `.item()`, `.detach()`, "
-        "`no_grad` and a tensor that is made anew cut it off."
+        "The gradient at a labelled place is the softmax less 1 at the label, divided by the number"
+        " of labels, and 0 at all other places. `.item()`, `.detach()`, `no_grad` and a tensor that"
+        " is made anew cut it off."
     )
     cases = [
         asked(rng, *size, share)

@@ -148,8 +148,8 @@ def ask(student, parts: tuple, cause: str) -> None:
 @bert_encode.stage("embeddings", points=1.5)
 def test_three_rows_are_added_and_normed(student, rng):
     rule = (
-        "There is no layer here: the rows of token, place and segment are added, and the sum is normed over the last axis, with `embeddings.LayerNorm` and 1e-12 "
-        "under the root."
+        "There is no layer here: the rows of token, place and segment are added, and the sum is"
+        " normed over the last axis, with `embeddings.LayerNorm` and 1e-12 under the root."
     )
     for sizes in (
         (1, 1, 7, 1),
@@ -209,8 +209,10 @@ def test_three_rows_are_added_and_normed(student, rng):
 @bert_encode.stage("post-norm", points=1.5)
 def test_each_half_is_added_and_the_sum_is_normed(student, rng):
     rule = (
-        "Attention and feed-forward add the same vector to every token here: the weights of `attention.output.dense` and `output.dense` are 0, and only their "
-        "biases are left. After each of the two the sum is normed: first with `attention.output.LayerNorm`, then with `output.LayerNorm`."
+        "Attention and feed-forward add the same vector to every token here: the weights of"
+        " `attention.output.dense` and `output.dense` are 0, and only their biases are left. After"
+        " each of the two the sum is normed: first with `attention.output.LayerNorm`, then with"
+        " `output.LayerNorm`."
     )
     for sizes in (
         (1, 1, 9, 1),
@@ -225,8 +227,9 @@ def test_each_half_is_added_and_the_sum_is_normed(student, rng):
 @bert_encode.stage("attention", points=1.5)
 def test_one_head_looks_to_both_sides(student, rng):
     rule = (
-        "One head, no padding, and a feed-forward that adds a constant: queries, keys and values with their biases, scores divided by the root of D, a softmax over the "
-        "keys, and `attention.output.dense`. Every token sees all tokens of its own text."
+        "One head, no padding, and a feed-forward that adds a constant: queries, keys and values"
+        " with their biases, scores divided by the root of D, a softmax over the keys, and"
+        " `attention.output.dense`. Every token sees all tokens of its own text."
     )
     for sizes in (
         (1, 2, 8, 1),
@@ -243,8 +246,9 @@ def test_one_head_looks_to_both_sides(student, rng):
 @bert_encode.stage("heads", points=1.5)
 def test_each_head_has_its_own_columns(student, rng):
     rule = (
-        "Several heads: head h has the columns h D to (h + 1) D - 1 of queries, keys and values, its own softmax, and scores divided by the root of D = C / H. Side by "
-        "side again they go through `attention.output.dense`."
+        "Several heads: head h has the columns h D to (h + 1) D - 1 of queries, keys and values,"
+        " its own softmax, and scores divided by the root of D = C / H. Side by side again they go"
+        " through `attention.output.dense`."
     )
     for sizes in (
         (1, 2, 8, 2),
@@ -261,7 +265,10 @@ def test_each_head_has_its_own_columns(student, rng):
 
 @bert_encode.stage("padding", points=1)
 def test_no_token_sees_padding(student, rng):
-    rule = "Some places are padding: no query gives them any weight, in any head, and places still count from the left end of the row. Each text keeps its own mask."
+    rule = (
+        "Some places are padding: no query gives them any weight, in any head, and places still"
+        " count from the left end of the row. Each text keeps its own mask."
+    )
     for sizes in ((2, 4, 8, 1), (4, 4, 8, 4), (2, 120, 8, 2), (3, whole(rng, 4, 9), 9, 3)):
         weights, ids, segments, mask, heads = drawn(rng, *sizes, 1, thinks=False)
         lengths = counts(rng, 1, sizes[1], sizes[0], 1)
@@ -284,7 +291,10 @@ def test_no_token_sees_padding(student, rng):
 
 @bert_encode.stage("feed-forward", points=1)
 def test_the_feed_forward_uses_the_exact_gelu(student, rng):
-    rule = "`intermediate.dense`, GELU, `output.dense`: the exact GELU, z times the normal distribution's Phi(z). Its approximation by tanh differs in the fourth digit."
+    rule = (
+        "`intermediate.dense`, GELU, `output.dense`: the exact GELU, z times the normal"
+        " distribution's Phi(z). Its approximation by tanh differs in the fourth digit."
+    )
     for sizes, inner in (
         ((1, 1, 8, 1), 6),
         ((1, 3, 8, 1), 5),
@@ -303,7 +313,10 @@ def test_the_feed_forward_uses_the_exact_gelu(student, rng):
 
 @bert_encode.stage("layers", points=1)
 def test_there_may_be_many_layers_and_other_names(student, rng):
-    rule = "Layer after layer, by their numbers 0, 1, 2, ...: as text, 10 comes before 2. Names that the statement does not mention are left aside."
+    rule = (
+        "Layer after layer, by their numbers 0, 1, 2, ...: as text, 10 comes before 2. Names that"
+        " the statement does not mention are left aside."
+    )
     for sizes, layers in (
         ((2, 3, 8, 2), 2),
         ((2, 3, 8, 1), 12),

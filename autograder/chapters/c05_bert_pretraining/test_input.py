@@ -49,7 +49,10 @@ def text(rng, number: int) -> list[int]:
 
 @pair_input.stage("one", points=1)
 def test_one_text_has_one_end(student, rng):
-    rule = "Where b is empty there is one text only: `cls`, the tokens of a, one `sep`, and nothing after it. All segments are 0."
+    rule = (
+        "Where b is empty there is one text only: `cls`, the tokens of a, one `sep`, and nothing"
+        " after it. All segments are 0."
+    )
     for number in (1, 2, 7, whole(rng, 8, 20), 120, 300):
         ask_pair(student, rule, text(rng, number), [], 2, 3, 512)
     ask_pair(student, rule, [5, 6], [], 0, 1, 5)
@@ -78,7 +81,10 @@ def test_two_texts_have_an_end_each(student, rng):
             whole(rng, 300, 400),
             first + second + 3,
         )
-    held = "A text may hold any ids, those of `cls` and `sep` too: count the places, and don't look for `sep`."
+    held = (
+        "A text may hold any ids, those of `cls` and `sep` too: count the places, and don't look"
+        " for `sep`."
+    )
     for a, b in (([3, 8, 3], [9, 3]), ([2, 2], [2]), ([3], [3])):
         ask_pair(student, f"{rule} {held}", a, b, 2, 3, 40)
     ask_pair(student, f"{rule} `cls` and `sep` may be the same id.", [7, 8, 7], [7], 7, 7, 9)
@@ -99,8 +105,8 @@ def test_two_texts_have_an_end_each(student, rng):
 @pair_input.stage("cut", points=1.5)
 def test_the_longer_text_loses_its_last_tokens_first(student, rng):
     rule = (
-        "At most `max_length` ids fit, `cls` and `sep` included. While there are more, the last token of the longer text goes, and of b where both are "
-        "equally long at that moment."
+        "At most `max_length` ids fit, `cls` and `sep` included. While there are more, the last"
+        " token of the longer text goes, and of b where both are equally long at that moment."
     )
     ask_pair(student, rule, [11, 12, 13, 14, 15], [21, 22, 23], 2, 3, 8)
     for first, second, most in (
@@ -132,7 +138,10 @@ def test_ends_are_never_cut_and_texts_may_be_empty(student, rng):
     rule = "`cls` and `sep` are never cut off, and take three of the places with a b, two without."
     for first, most in ((5, 4), (5, 3), (1, 3), (40, 41), (40, 42)):
         ask_pair(student, rule, text(rng, first), [], 2, 3, most)
-    lost = "Whether there is a second text is decided before anything is cut: a b that loses all its tokens keeps its `sep`, in segment 1."
+    lost = (
+        "Whether there is a second text is decided before anything is cut: a b that loses all its"
+        " tokens keeps its `sep`, in segment 1."
+    )
     for first, second, most in (
         (1, 1, 4),
         (4, 3, 4),
@@ -199,7 +208,10 @@ def chance(rng, docs: list, coins: str = "both", large: int = 40) -> tuple[list,
 
 @sentence_pairs.stage("follows", points=1.5)
 def test_every_sentence_but_the_last_is_paired_with_the_next(student, rng):
-    rule = "All coins are 0 here: every sentence with another after it in its own document makes a pair with that one, labelled 0, in the order of the text."
+    rule = (
+        "All coins are 0 here: every sentence with another after it in its own document makes a"
+        " pair with that one, labelled 0, in the order of the text."
+    )
     for sizes in (
         (2, 2),
         (3, 2),
@@ -216,8 +228,9 @@ def test_every_sentence_but_the_last_is_paired_with_the_next(student, rng):
 @sentence_pairs.stage("elsewhere", points=2)
 def test_a_coin_of_one_draws_from_another_document(student, rng):
     rule = (
-        "Where the coin is 1 the second sentence comes from another document, and the label is 1: number the others in order without the own one, take "
-        "`other[i]` modulo how many there are, and in that document `place[i]` modulo its sentences."
+        "Where the coin is 1 the second sentence comes from another document, and the label is 1:"
+        " number the others in order without the own one, take `other[i]` modulo how many there"
+        " are, and in that document `place[i]` modulo its sentences."
     )
     for sizes in (
         (2, 2),
@@ -234,7 +247,8 @@ def test_a_coin_of_one_draws_from_another_document(student, rng):
         ask_pairs(student, rule, docs, *chance(rng, docs, "elsewhere", 3))
         ask_pairs(
             student,
-            f"{rule} Coins may differ from pair to pair: each of the three lists has a number for each pair.",
+            f"{rule} Coins may differ from pair to pair: each of the three lists has a number for"
+            " each pair.",
             docs,
             *chance(rng, docs),
         )
@@ -259,7 +273,10 @@ def test_a_coin_of_one_draws_from_another_document(student, rng):
 
 @sentence_pairs.stage("ends", points=1.5)
 def test_short_documents_repeated_sentences_and_large_numbers(student, rng):
-    rule = "The last sentence of a document begins no pair; one of a single sentence begins none, and may be drawn from."
+    rule = (
+        "The last sentence of a document begins no pair; one of a single sentence begins none, and"
+        " may be drawn from."
+    )
     ask_pairs(
         student, rule, [["a0", "a1", "a2"], ["b0"], ["c0", "c1"]], [0, 1, 1], [5, 3, 2], [0, 3, 4]
     )
@@ -276,7 +293,10 @@ def test_short_documents_repeated_sentences_and_large_numbers(student, rng):
             [],
             [],
         )
-    same = "Sentences and documents are known by where they stand, not by what they say: go by numbers, and don't search for a text."
+    same = (
+        "Sentences and documents are known by where they stand, not by what they say: go by"
+        " numbers, and don't search for a text."
+    )
     twice = ["x", "y", "z"]
     for docs in (
         [["x", "x", "y"], ["x", "y"]],

@@ -94,7 +94,8 @@ def test_the_embeddings(student, rng):
         student,
         rng,
         "embeddings",
-        "Three tables with rows of C numbers, for V tokens, P positions and 2 segments, and one norm with a weight and a bias for each of the C columns.",
+        "Three tables with rows of C numbers, for V tokens, P positions and 2 segments, and one"
+        " norm with a weight and a bias for each of the C columns.",
     )
 
 
@@ -104,8 +105,8 @@ def test_all_blocks(student, rng):
         student,
         rng,
         "blocks",
-        "A block has six matrices with their biases, four of C by C and two of C by I, and two norms. All L blocks are asked for; the heads share the "
-        "columns and play no part.",
+        "A block has six matrices with their biases, four of C by C and two of C by I, and two"
+        " norms. All L blocks are asked for; the heads share the columns and play no part.",
     )
 
 
@@ -120,8 +121,8 @@ def test_the_two_heads(student, rng):
         student,
         rng,
         "masked_head",
-        "The masked head has a matrix of C by C with its bias, a norm, and a bias for each of the V tokens. The matrix of its scores is the table of "
-        "tokens, counted with the embeddings.",
+        "The masked head has a matrix of C by C with its bias, a norm, and a bias for each of the V"
+        " tokens. The matrix of its scores is the table of tokens, counted with the embeddings.",
     )
     ask(student, rng, "pair_head", "The pair head is a matrix from C to 2 with its bias.")
     came = expect(student.predict_parameters(10, 4, 4, 1, 2, 8)).is_a(dict)
@@ -145,8 +146,10 @@ repair_head = exercise(
 def test_the_wrong_line_is_named(student):
     line = expect(student.wrong_line()).is_a(int)
     expect(line == 4).is_true(
-        cause="That line does what the formula says. Follow the case by hand through the code, line by line, and compare what each name holds "
-        "with the formula."
+        cause=(
+            "That line does what the formula says. Follow the case by hand through the code, line"
+            " by line, and compare what each name holds with the formula."
+        )
     )
 
 
@@ -212,7 +215,10 @@ def ask_head(student, x, weights: dict, cause: str) -> None:
 
 @repair_head.stage("activation", points=1.5)
 def test_gelu_comes_between_the_matrix_and_the_norm(student, rng):
-    rule = "`words` is the identity here and `bias` is 0, so that the scores are h itself: x goes through the dense matrix with its bias, then GELU, and what GELU gives is normed."
+    rule = (
+        "`words` is the identity here and `bias` is 0, so that the scores are h itself: x goes"
+        " through the dense matrix with its bias, then GELU, and what GELU gives is normed."
+    )
     eye, zeros = torch.eye(3), torch.zeros(3)
     by_hand = {
         "dense.weight": eye,
@@ -245,7 +251,10 @@ def test_gelu_comes_between_the_matrix_and_the_norm(student, rng):
 
 @repair_head.stage("scores", points=1.5)
 def test_scores_are_products_with_the_word_rows_plus_a_bias_each(student, rng):
-    rule = "The score of a token is the product of h with the token's row in `words`, plus its own bias."
+    rule = (
+        "The score of a token is the product of h with the token's row in `words`, plus its own"
+        " bias."
+    )
     for rows, width, entries in (
         (1, 7, 3),
         (1, 8, 2),

@@ -29,7 +29,10 @@ def _best(sums):
     "two-argmaxes",
     caught_by="order",
     loses=4.5,
-    misconception="You take the best start and the best end by themselves. They may not make a span: compare sums of pairs.",
+    misconception=(
+        "You take the best start and the best end by themselves. They may not make a span: compare"
+        " sums of pairs."
+    ),
 )
 def _(start, end, allowed, max_tokens):
     start, end = start.masked_fill(~allowed, -torch.inf), end.masked_fill(~allowed, -torch.inf)
@@ -41,7 +44,10 @@ def _(start, end, allowed, max_tokens):
     "exchanged-if-crossed",
     caught_by="order",
     loses=4.5,
-    misconception="You exchange the best start and the best end where they cross. The other way round they have other scores: compare sums of pairs.",
+    misconception=(
+        "You exchange the best start and the best end where they cross. The other way round they"
+        " have other scores: compare sums of pairs."
+    ),
 )
 def _(start, end, allowed, max_tokens):
     start, end = start.masked_fill(~allowed, -torch.inf), end.masked_fill(~allowed, -torch.inf)
@@ -53,7 +59,10 @@ def _(start, end, allowed, max_tokens):
     "best-end-after-best-start",
     caught_by="order",
     loses=4.5,
-    misconception="You take the best start first, and then the best end behind it. A worse start may have a better end.",
+    misconception=(
+        "You take the best start first, and then the best end behind it. A worse start may have a"
+        " better end."
+    ),
 )
 def _(start, end, allowed, max_tokens):
     i = int(start.masked_fill(~allowed, -torch.inf).argmax())
@@ -79,7 +88,9 @@ def _(start, end, allowed, max_tokens):
     "one-token-too-long",
     caught_by="length",
     loses=3,
-    misconception="You let a span have one token more than `max_tokens`: from i to j it has j - i + 1.",
+    misconception=(
+        "You let a span have one token more than `max_tokens`: from i to j it has j - i + 1."
+    ),
 )
 def _(start, end, allowed, max_tokens):
     return _best(_table(start, end, allowed, max_tokens + 1))
@@ -90,7 +101,9 @@ def _(start, end, allowed, max_tokens):
     "one-token-too-short",
     caught_by="length",
     loses=3,
-    misconception="You let a span have one token less than `max_tokens`: from i to j it has j - i + 1.",
+    misconception=(
+        "You let a span have one token less than `max_tokens`: from i to j it has j - i + 1."
+    ),
 )
 def _(start, end, allowed, max_tokens):
     return _best(_table(start, end, allowed, max(1, max_tokens - 1)))
@@ -112,7 +125,10 @@ def _(start, end, allowed, max_tokens):
     "no-single-tokens",
     caught_by="sum",
     loses=6,
-    misconception="You ask for an end behind the start. A single token is a span: start and end may be the same.",
+    misconception=(
+        "You ask for an end behind the start. A single token is a span: start and end may be the"
+        " same."
+    ),
 )
 def _(start, end, allowed, max_tokens):
     sums = _table(start, end, allowed, max_tokens).fill_diagonal_(-torch.inf)
@@ -124,7 +140,10 @@ def _(start, end, allowed, max_tokens):
     "best-from-zero",
     caught_by="negative",
     loses=0.5,
-    misconception="You begin with a best sum of 0, or of a number that is not small enough. All sums may be far below 0: begin with minus infinity.",
+    misconception=(
+        "You begin with a best sum of 0, or of a number that is not small enough. All sums may be"
+        " far below 0: begin with minus infinity."
+    ),
 )
 def _(start, end, allowed, max_tokens):
     sums = _table(start, end, allowed, max_tokens)
@@ -175,7 +194,10 @@ def _(start, end, allowed, max_tokens):
     "zeros-outside",
     caught_by="passage",
     loses=2.5,
-    misconception="You set the scores of what is not allowed to 0. Where the others are negative, 0 is the largest: it must be minus infinity.",
+    misconception=(
+        "You set the scores of what is not allowed to 0. Where the others are negative, 0 is the"
+        " largest: it must be minus infinity."
+    ),
 )
 def _(start, end, allowed, max_tokens):
     return _best(_table(start * allowed, end * allowed, torch.ones_like(allowed), max_tokens))
@@ -186,7 +208,10 @@ def _(start, end, allowed, max_tokens):
     "all-between-allowed",
     caught_by="passage",
     loses=1,
-    misconception="You ask that every token between start and end be allowed. Only the first and the last must be.",
+    misconception=(
+        "You ask that every token between start and end be allowed. Only the first and the last"
+        " must be."
+    ),
 )
 def _(start, end, allowed, max_tokens):
     barred = (~allowed).long().cumsum(0)
@@ -200,7 +225,10 @@ def _(start, end, allowed, max_tokens):
     "last-of-equals",
     caught_by="ties",
     loses=1,
-    misconception="Of equal sums you take the last. The span that starts first counts, and of those the one that ends first.",
+    misconception=(
+        "Of equal sums you take the last. The span that starts first counts, and of those the one"
+        " that ends first."
+    ),
 )
 def _(start, end, allowed, max_tokens):
     sums = _table(start, end, allowed, max_tokens)
@@ -212,7 +240,10 @@ def _(start, end, allowed, max_tokens):
     "longest-of-equals",
     caught_by="ties",
     loses=1,
-    misconception="Of equal sums with the same start you take the longest span. The one that ends first counts.",
+    misconception=(
+        "Of equal sums with the same start you take the longest span. The one that ends first"
+        " counts."
+    ),
 )
 def _(start, end, allowed, max_tokens):
     sums = _table(start, end, allowed, max_tokens)
@@ -266,7 +297,10 @@ def _mean(numbers):
     "sets",
     caught_by="count",
     loses=1,
-    misconception="You count each word once. A word is shared as often as both texts have it, and both are counted with repetitions.",
+    misconception=(
+        "You count each word once. A word is shared as often as both texts have it, and both are"
+        " counted with repetitions."
+    ),
 )
 def _(answer, truths):
     return _scores(answer, truths, f1=lambda said, true: _f1([*set(said)], [*set(true)]))
@@ -277,7 +311,10 @@ def _(answer, truths):
     "shared-too-often",
     caught_by="count",
     loses=1,
-    misconception="You count every word of the answer that the truth has somewhere. It is shared only as often as the truth has it.",
+    misconception=(
+        "You count every word of the answer that the truth has somewhere. It is shared only as"
+        " often as the truth has it."
+    ),
 )
 def _(answer, truths):
     def f1(said, true):
@@ -295,7 +332,10 @@ def _(answer, truths):
     "articles-inside-words",
     caught_by="plain",
     loses=4,
-    misconception="You take the letters a, an and the out of other words as well. Only whole words are articles.",
+    misconception=(
+        "You take the letters a, an and the out of other words as well. Only whole words are"
+        " articles."
+    ),
 )
 def _(answer, truths):
     def words(text):
@@ -323,7 +363,10 @@ def _(answer, truths):
     "articles-before-punctuation",
     caught_by="plain",
     loses=2,
-    misconception="You take the articles away before the punctuation: `A.` is left over. Punctuation goes first.",
+    misconception=(
+        "You take the articles away before the punctuation: `A.` is left over. Punctuation goes"
+        " first."
+    ),
 )
 def _(answer, truths):
     def words(text):
@@ -338,7 +381,10 @@ def _(answer, truths):
     "punctuation-becomes-space",
     caught_by="plain",
     loses=1,
-    misconception="You put a space where punctuation was: `well-known` becomes two words. Nothing comes in its place.",
+    misconception=(
+        "You put a space where punctuation was: `well-known` becomes two words. Nothing comes in"
+        " its place."
+    ),
 )
 def _(answer, truths):
     return _scores(
@@ -357,7 +403,9 @@ def _(answer, truths):
     "underscore-kept",
     caught_by="plain",
     loses=1,
-    misconception="You keep the underscore, which `\\w` takes for a letter. It is in `string.punctuation`.",
+    misconception=(
+        "You keep the underscore, which `\\w` takes for a letter. It is in `string.punctuation`."
+    ),
 )
 def _(answer, truths):
     return _scores(
@@ -387,7 +435,10 @@ def _(answer, truths):
     "split-at-spaces",
     caught_by="plain",
     loses=2,
-    misconception="You split at single spaces: two in a row, or a tab, make words that are none. `split()` without an argument splits at any white space.",
+    misconception=(
+        "You split at single spaces: two in a row, or a tab, make words that are none. `split()`"
+        " without an argument splits at any white space."
+    ),
 )
 def _(answer, truths):
     return _scores(
@@ -441,7 +492,10 @@ def _(answer, truths):
     "order-does-not-count",
     caught_by="count",
     loses=1,
-    misconception="Your exact match does not look at the order of the words. It asks for the same words in the same order.",
+    misconception=(
+        "Your exact match does not look at the order of the words. It asks for the same words in"
+        " the same order."
+    ),
 )
 def _(answer, truths):
     return _scores(answer, truths, exact=lambda said, true: float(Counter(said) == Counter(true)))
@@ -452,7 +506,9 @@ def _(answer, truths):
     "within-the-truth",
     caught_by="plain",
     loses=4,
-    misconception="Your exact match is content with a part. The whole answer must be the whole truth.",
+    misconception=(
+        "Your exact match is content with a part. The whole answer must be the whole truth."
+    ),
 )
 def _(answer, truths):
     return _scores(
@@ -514,7 +570,9 @@ def _(answer, truths):
     "no-truths-zero",
     caught_by="nothing-left",
     loses=1,
-    misconception="You give 0 wherever there are no truths. They count as one truth of which nothing is left.",
+    misconception=(
+        "You give 0 wherever there are no truths. They count as one truth of which nothing is left."
+    ),
 )
 def _(answer, truths):
     return _scores(answer, truths) if truths else (0.0, 0.0)

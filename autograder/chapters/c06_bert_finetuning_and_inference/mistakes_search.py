@@ -35,7 +35,10 @@ def _ndcg(
     "ideal-from-the-ranking",
     caught_by="ideal",
     loses=3,
-    misconception="Your ideal sorts what the search found. What it did not find counts there as well: take all of `grades`.",
+    misconception=(
+        "Your ideal sorts what the search found. What it did not find counts there as well: take"
+        " all of `grades`."
+    ),
 )
 def _(ranking, grades, k):
     return _ndcg(ranking, grades, k, ideal=[grades.get(document, 0) for document in ranking])
@@ -57,7 +60,9 @@ def _(ranking, grades, k):
     "ideal-as-found",
     caught_by="discount",
     loses=2,
-    misconception="Your ideal keeps the order in which `grades` was written. The largest grade comes first.",
+    misconception=(
+        "Your ideal keeps the order in which `grades` was written. The largest grade comes first."
+    ),
 )
 def _(ranking, grades, k):
     whole = sum(grade / math.log2(rank + 1) for rank, grade in enumerate([*grades.values()][:k], 1))
@@ -74,7 +79,10 @@ def _(ranking, grades, k):
     "log-of-the-rank",
     caught_by="discount",
     loses=4,
-    misconception="You divide by log2(rank), with nothing taken off the first: an older form. Here it is log2(rank + 1).",
+    misconception=(
+        "You divide by log2(rank), with nothing taken off the first: an older form. Here it is"
+        " log2(rank + 1)."
+    ),
 )
 def _(ranking, grades, k):
     return _ndcg(ranking, grades, k, discount=lambda rank: max(1.0, math.log2(rank)))
@@ -85,7 +93,9 @@ def _(ranking, grades, k):
     "ranks-from-zero",
     caught_by="discount",
     loses=4,
-    misconception="You add 2 to ranks that count from 1. The first is divided by log2(2), which is 1.",
+    misconception=(
+        "You add 2 to ranks that count from 1. The first is divided by log2(2), which is 1."
+    ),
 )
 def _(ranking, grades, k):
     row = [grades.get(one, 0) / math.log2(rank + 2) for rank, one in enumerate(ranking[:k], 1)]
@@ -101,7 +111,10 @@ def _(ranking, grades, k):
     "natural-in-one-sum",
     caught_by="discount",
     loses=4,
-    misconception="You take the natural logarithm in one of the two sums. Both have that of base 2; any base would do, were it the same in both.",
+    misconception=(
+        "You take the natural logarithm in one of the two sums. Both have that of base 2; any base"
+        " would do, were it the same in both."
+    ),
 )
 def _(ranking, grades, k):
     return _ndcg(ranking, grades, k) / math.log(2)
@@ -169,7 +182,10 @@ def _(ranking, grades, k):
     "ideal-as-long-as-the-ranking",
     caught_by="ideal",
     loses=3,
-    misconception="Your ideal is cut to the length of the ranking. It has the k largest grades, also where the search found fewer documents.",
+    misconception=(
+        "Your ideal is cut to the length of the ranking. It has the k largest grades, also where"
+        " the search found fewer documents."
+    ),
 )
 def _(ranking, grades, k):
     return _ndcg(ranking, grades, k, ideal_cut=min(k, len(ranking)))

@@ -14,7 +14,9 @@ def _first(word_ids, place):
     "later-pieces-have-the-tag",
     caught_by="later-pieces",
     loses=3.5,
-    misconception="You give every piece the tag of its word. The first piece has it, later ones have -100.",
+    misconception=(
+        "You give every piece the tag of its word. The first piece has it, later ones have -100."
+    ),
 )
 def _(word_ids, tags):
     return [-100 if word is None else tags[word] for word in word_ids]
@@ -25,7 +27,9 @@ def _(word_ids, tags):
     "later-pieces-have-another-tag",
     caught_by="later-pieces",
     loses=3.5,
-    misconception="You give later pieces the tag after the word's, as if it were its `I-`. They have -100.",
+    misconception=(
+        "You give later pieces the tag after the word's, as if it were its `I-`. They have -100."
+    ),
 )
 def _(word_ids, tags):
     return [
@@ -39,7 +43,9 @@ def _(word_ids, tags):
     "number-of-the-piece",
     caught_by="later-pieces",
     loses=3.5,
-    misconception="You go on to the next tag with every piece. The number of the word says which tag it is.",
+    misconception=(
+        "You go on to the next tag with every piece. The number of the word says which tag it is."
+    ),
 )
 def _(word_ids, tags):
     labels, number = [], 0
@@ -78,9 +84,11 @@ def _(word_ids, tags):
 )
 def _(word_ids, tags):
     return [
-        -100
-        if word is None or place + 1 < len(word_ids) and word_ids[place + 1] == word
-        else tags[word]
+        (
+            -100
+            if word is None or place + 1 < len(word_ids) and word_ids[place + 1] == word
+            else tags[word]
+        )
         for place, word in enumerate(word_ids)
     ]
 
@@ -90,7 +98,9 @@ def _(word_ids, tags):
     "same-tag-is-same-word",
     caught_by="first-piece",
     loses=5,
-    misconception="You leave a word out whose tag is that of the word before. Two words have two numbers.",
+    misconception=(
+        "You leave a word out whose tag is that of the word before. Two words have two numbers."
+    ),
 )
 def _(word_ids, tags):
     labels, before = [], None
@@ -154,7 +164,9 @@ def _(word_ids, tags):
     "words-counted",
     caught_by="cut",
     loses=1,
-    misconception="You count words as you meet them. Numbers may be missing: the tag of word 7 is `tags[7]`.",
+    misconception=(
+        "You count words as you meet them. Numbers may be missing: the tag of word 7 is `tags[7]`."
+    ),
 )
 def _(word_ids, tags):
     labels, number = [], -1
@@ -348,7 +360,9 @@ def _without_kind(said, true):
     "overlap-counts",
     caught_by="exact",
     loses=5,
-    misconception="You count an entity as right that overlaps a true one. Start and end must be the same.",
+    misconception=(
+        "You count an entity as right that overlaps a true one. Start and end must be the same."
+    ),
 )
 def _(said, true):
     return _numbers(*_sums(said, true, _overlap))
@@ -359,7 +373,9 @@ def _(said, true):
     "kind-does-not-count",
     caught_by="exact",
     loses=5,
-    misconception="You count an entity as right that has another kind. The kind must be the same, too.",
+    misconception=(
+        "You count an entity as right that has another kind. The kind must be the same, too."
+    ),
 )
 def _(said, true):
     return _numbers(*_sums(said, true, _without_kind))
@@ -399,7 +415,9 @@ def _(said, true):
     "mean-of-sentences",
     caught_by="together",
     loses=2,
-    misconception="You take the mean of the sentences' numbers. Count over all sentences, and divide once.",
+    misconception=(
+        "You take the mean of the sentences' numbers. Count over all sentences, and divide once."
+    ),
 )
 def _(said, true):
     several = [_numbers(*_counts(*pair)) for pair in zip(said, true)] or [_numbers(0, 0, 0)]
@@ -411,7 +429,10 @@ def _(said, true):
     "one-set-for-all-sentences",
     caught_by="together",
     loses=2,
-    misconception="You put the entities of all sentences into one set: equal ones of two sentences become one, and match each other. Keep the number of the sentence with each.",
+    misconception=(
+        "You put the entities of all sentences into one set: equal ones of two sentences become"
+        " one, and match each other. Keep the number of the sentence with each."
+    ),
 )
 def _(said, true):
     one, other = (
@@ -438,7 +459,9 @@ def _(said, true):
     "divides-by-nothing",
     caught_by="none",
     loses=1.5,
-    misconception="You divide by 0 where nothing was said, or nothing is true. A share of nothing is 0.0.",
+    misconception=(
+        "You divide by 0 where nothing was said, or nothing is true. A share of nothing is 0.0."
+    ),
 )
 def _(said, true):
     right, found, real = _sums(said, true)
@@ -450,7 +473,9 @@ def _(said, true):
     "one-for-nothing",
     caught_by="none",
     loses=1.5,
-    misconception="You give 1.0 where nothing was said and nothing is true. A share of nothing is 0.0.",
+    misconception=(
+        "You give 1.0 where nothing was said and nothing is true. A share of nothing is 0.0."
+    ),
 )
 def _(said, true):
     counts = _sums(said, true)

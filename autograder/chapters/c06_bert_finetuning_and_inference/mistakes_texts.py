@@ -123,7 +123,10 @@ def _(x, mask):
     "the-first-so-many",
     caught_by="anywhere",
     loses=1,
-    misconception="You take as many places from the front as there are tokens. Padding may stand in front, or between them.",
+    misconception=(
+        "You take as many places from the front as there are tokens. Padding may stand in front, or"
+        " between them."
+    ),
 )
 def _(x, mask):
     counts = mask.sum(1, keepdim=True)
@@ -136,7 +139,9 @@ def _(x, mask):
     "from-first-to-last-token",
     caught_by="anywhere",
     loses=1,
-    misconception="You take all places from the first token to the last. Padding may stand between them.",
+    misconception=(
+        "You take all places from the first token to the last. Padding may stand between them."
+    ),
 )
 def _(x, mask):
     seen = mask.long().cumsum(1)
@@ -161,7 +166,9 @@ def _(x, mask):
     "one-more-token",
     caught_by="mean",
     loses=4,
-    misconception="You add 1 to the number of tokens. Only a row without tokens needs a number that is not 0.",
+    misconception=(
+        "You add 1 to the number of tokens. Only a row without tokens needs a number that is not 0."
+    ),
 )
 def _(x, mask):
     weights = _weights(x, mask)
@@ -194,7 +201,10 @@ def _named(shares, least, values=None):
     "as-printed",
     caught_by="one",
     loses=3,
-    misconception="This is the code of the statement: the shares add up over the texts of the batch, and not over the labels of a text.",
+    misconception=(
+        "This is the code of the statement: the shares add up over the texts of the batch, and not"
+        " over the labels of a text."
+    ),
 )
 def _(logits, least):
     weights = (logits - logits.max(1, keepdim=True).values).exp()
@@ -206,7 +216,9 @@ def _(logits, least):
     "softmax-over-the-batch",
     caught_by="one",
     loses=3,
-    misconception="Your softmax goes over the texts of the batch. It goes over the labels of a text.",
+    misconception=(
+        "Your softmax goes over the texts of the batch. It goes over the labels of a text."
+    ),
 )
 def _(logits, least):
     return _named(logits.softmax(0), least)
@@ -228,7 +240,9 @@ def _(logits, least):
     "softmax-over-everything",
     caught_by="batch",
     loses=2,
-    misconception="Your shares add up to 1 over the whole batch. They add up over the labels of one text.",
+    misconception=(
+        "Your shares add up to 1 over the whole batch. They add up over the labels of one text."
+    ),
 )
 def _(logits, least):
     return _named(logits.flatten().softmax(0).reshape(logits.shape), least)
@@ -239,7 +253,9 @@ def _(logits, least):
     "sigmoid",
     caught_by="one",
     loses=3,
-    misconception="You take a sigmoid of each logit. Shares of a text add up to 1: that is a softmax.",
+    misconception=(
+        "You take a sigmoid of each logit. Shares of a text add up to 1: that is a softmax."
+    ),
 )
 def _(logits, least):
     return _named(logits, least, logits.sigmoid())
@@ -289,7 +305,10 @@ def _(logits, least):
     "one-shift-for-the-batch",
     caught_by="large",
     loses=1,
-    misconception="You take the largest logit of the whole batch away. In a text with far smaller ones all weights become 0: each text has its own largest.",
+    misconception=(
+        "You take the largest logit of the whole batch away. In a text with far smaller ones all"
+        " weights become 0: each text has its own largest."
+    ),
 )
 def _(logits, least):
     weights = (logits - logits.max()).exp()

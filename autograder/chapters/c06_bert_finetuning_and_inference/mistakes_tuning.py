@@ -22,7 +22,9 @@ def _by_layer(rate, layers, decay):
     "first-step-learns",
     caught_by="climb",
     loses=3.5,
-    misconception="Your first step has a rate above 0. Steps count from 0, and the climb begins at 0.",
+    misconception=(
+        "Your first step has a rate above 0. Steps count from 0, and the climb begins at 0."
+    ),
 )
 def _(step, steps, warmup, peak, layers, decay):
     return _by_layer(
@@ -48,7 +50,10 @@ def _(step, steps, warmup, peak, layers, decay):
     "falls-from-step-0",
     caught_by="climb",
     loses=5,
-    misconception="Your fall is measured from step 0: after the warm-up the rate jumps. It falls from `peak` at step `warmup`, in `steps` - `warmup` steps.",
+    misconception=(
+        "Your fall is measured from step 0: after the warm-up the rate jumps. It falls from `peak`"
+        " at step `warmup`, in `steps` - `warmup` steps."
+    ),
 )
 def _(step, steps, warmup, peak, layers, decay):
     return _by_layer(
@@ -88,7 +93,9 @@ def _(step, steps, warmup, peak, layers, decay):
     "zero-one-step-early",
     caught_by="climb",
     loses=5,
-    misconception="Your rate reaches 0 one step before `steps`, or starts to fall one step before the peak.",
+    misconception=(
+        "Your rate reaches 0 one step before `steps`, or starts to fall one step before the peak."
+    ),
 )
 def _(step, steps, warmup, peak, layers, decay):
     share = (
@@ -102,7 +109,10 @@ def _(step, steps, warmup, peak, layers, decay):
     "decay-upside-down",
     caught_by="layers",
     loses=2,
-    misconception="Your embeddings learn fastest. The top layer and the head have the whole rate, and what lies lower has less.",
+    misconception=(
+        "Your embeddings learn fastest. The top layer and the head have the whole rate, and what"
+        " lies lower has less."
+    ),
 )
 def _(step, steps, warmup, peak, layers, decay):
     found = _by_layer(peak * _share(step, steps, warmup), layers, decay)
@@ -125,7 +135,10 @@ def _(step, steps, warmup, peak, layers, decay):
     "embeddings-as-the-lowest-layer",
     caught_by="layers",
     loses=2,
-    misconception="Your embeddings learn as the lowest layer does. They lie below it: once more times `decay`.",
+    misconception=(
+        "Your embeddings learn as the lowest layer does. They lie below it: once more times"
+        " `decay`."
+    ),
 )
 def _(step, steps, warmup, peak, layers, decay):
     found = _by_layer(peak * _share(step, steps, warmup), layers, decay)
@@ -149,7 +162,10 @@ def _(step, steps, warmup, peak, layers, decay):
     "steps-in-place-of-powers",
     caught_by="layers",
     loses=2,
-    misconception="You take the same amount off for each layer. Each layer below has `decay` times the rate of the one above it.",
+    misconception=(
+        "You take the same amount off for each layer. Each layer below has `decay` times the rate"
+        " of the one above it."
+    ),
 )
 def _(step, steps, warmup, peak, layers, decay):
     rate = peak * _share(step, steps, warmup)
@@ -196,7 +212,9 @@ def _(step, steps, warmup, peak, layers, decay):
     "divides-by-no-warm-up",
     caught_by="fall",
     loses=1.5,
-    misconception="Where `warmup` is 0 you divide by it, or start at 0. The first rate is `peak` then.",
+    misconception=(
+        "Where `warmup` is 0 you divide by it, or start at 0. The first rate is `peak` then."
+    ),
 )
 def _(step, steps, warmup, peak, layers, decay):
     return _by_layer(
@@ -218,7 +236,9 @@ def _root(tp, fp, fn, tn):
     "accuracy",
     caught_by="value",
     loses=4,
-    misconception="This is the share of right answers. It is high for who says the frequent thing always.",
+    misconception=(
+        "This is the share of right answers. It is high for who says the frequent thing always."
+    ),
 )
 def _(tp, fp, fn, tn):
     return (tp + tn) / (tp + fp + fn + tn) if tp + fp + fn + tn else 0.0
@@ -288,7 +308,10 @@ def _(tp, fp, fn, tn):
     "pairs-mixed-up",
     caught_by="value",
     loses=4,
-    misconception="You multiply `tp` with `fp` and `fn` with `tn`. What is right belongs together, and what is wrong.",
+    misconception=(
+        "You multiply `tp` with `fp` and `fn` with `tn`. What is right belongs together, and what"
+        " is wrong."
+    ),
 )
 def _(tp, fp, fn, tn):
     root = _root(tp, fp, fn, tn)
@@ -300,7 +323,10 @@ def _(tp, fp, fn, tn):
     "zero-divided",
     caught_by="one-class",
     loses=1,
-    misconception="You divide by 0 where only one thing was said, or only one is true. The answer is 0.0 then.",
+    misconception=(
+        "You divide by 0 where only one thing was said, or only one is true. The answer is 0.0"
+        " then."
+    ),
 )
 def _(tp, fp, fn, tn):
     return (tp * tn - fp * fn) / _root(tp, fp, fn, tn)
@@ -323,7 +349,10 @@ def _(tp, fp, fn, tn):
     "zero-without-yes",
     caught_by="one-class",
     loses=1,
-    misconception="Only where nobody said yes do you return 0.0. The root is 0 in other cases as well: everybody said yes, all is true, nothing is.",
+    misconception=(
+        "Only where nobody said yes do you return 0.0. The root is 0 in other cases as well:"
+        " everybody said yes, all is true, nothing is."
+    ),
 )
 def _(tp, fp, fn, tn):
     return (tp * tn - fp * fn) / _root(tp, fp, fn, tn) if tp + fp else 0.0
@@ -334,7 +363,10 @@ def _(tp, fp, fn, tn):
     "safety",
     caught_by="value",
     loses=3.5,
-    misconception="You add 1 under the root, so as not to divide by 0. It changes small counts: ask whether the root is 0.",
+    misconception=(
+        "You add 1 under the root, so as not to divide by 0. It changes small counts: ask whether"
+        " the root is 0."
+    ),
 )
 def _(tp, fp, fn, tn):
     return (tp * tn - fp * fn) / math.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn) + 1)
@@ -345,7 +377,10 @@ def _(tp, fp, fn, tn):
     "in-64-bits",
     caught_by="large",
     loses=0.5,
-    misconception="You count in whole numbers of 64 bits, which run over without a word. Python's ints have no end.",
+    misconception=(
+        "You count in whole numbers of 64 bits, which run over without a word. Python's ints have"
+        " no end."
+    ),
 )
 def _(tp, fp, fn, tn):
     tp, fp, fn, tn = (np.int64(one) for one in (tp, fp, fn, tn))

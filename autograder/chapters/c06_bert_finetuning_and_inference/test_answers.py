@@ -61,7 +61,10 @@ def ordered(rng, places: int) -> tuple[Tensor, Tensor]:
 
 @best_span.stage("sum", points=1.5)
 def test_the_largest_start_and_end_where_they_make_a_span(student, rng):
-    rule = "The largest start stands before the largest end here, or on the same token, everything is allowed and any length: these two make the span."
+    rule = (
+        "The largest start stands before the largest end here, or on the same token, everything is"
+        " allowed and any length: these two make the span."
+    )
     for places in (1, 2, 3, 5, whole(rng, 6, 20), 120, 300):
         for _ in range(2):
             ask_span(student, rule, *ordered(rng, places))
@@ -80,7 +83,10 @@ def test_the_largest_start_and_end_where_they_make_a_span(student, rng):
 
 @best_span.stage("order", points=1)
 def test_a_span_does_not_end_before_it_starts(student, rng):
-    rule = "The best start and the best end by themselves need not make a span: compare the sums of all pairs in which the end is not before the start."
+    rule = (
+        "The best start and the best end by themselves need not make a span: compare the sums of"
+        " all pairs in which the end is not before the start."
+    )
     ask_span(
         student,
         f"{rule} This is the case by hand.",
@@ -107,7 +113,10 @@ def test_a_span_does_not_end_before_it_starts(student, rng):
 
 @best_span.stage("length", points=1)
 def test_a_span_has_at_most_so_many_tokens(student, rng):
-    rule = "A span from i to j has j - i + 1 tokens, and at most `max_tokens`; `max_tokens` may be larger than T."
+    rule = (
+        "A span from i to j has j - i + 1 tokens, and at most `max_tokens`; `max_tokens` may be"
+        " larger than T."
+    )
     for places in (2, 3, 5, 9, whole(rng, 6, 20)):
         for most in (1, 2, 3, places - 1, places, places + 1, 1_000_000_000):
             ask_span(student, rule, *ordered(rng, places), max_tokens=max(1, most))
@@ -121,7 +130,10 @@ def test_a_span_has_at_most_so_many_tokens(student, rng):
 
 @best_span.stage("passage", points=1)
 def test_first_and_last_token_are_allowed(student, rng):
-    rule = "First and last token of the span are both allowed; those between them play no part. A question, `[SEP]` and padding are not allowed."
+    rule = (
+        "First and last token of the span are both allowed; those between them play no part. A"
+        " question, `[SEP]` and padding are not allowed."
+    )
     for places in (3, 5, 8, whole(rng, 9, 20), 150):
         start, end = ordered(rng, places)
         passage = torch.arange(places) >= places // 2
@@ -151,7 +163,10 @@ def test_first_and_last_token_are_allowed(student, rng):
 
 @best_span.stage("negative", points=0.5)
 def test_all_scores_may_be_negative_or_large(student, rng):
-    rule = "Scores may all be negative, and as large as 10,000 in size: begin with minus infinity, not with 0, and add them as they are."
+    rule = (
+        "Scores may all be negative, and as large as 10,000 in size: begin with minus infinity, not"
+        " with 0, and add them as they are."
+    )
     for places in (2, 4, 9):
         start, end = scores(rng, places)
         for shift in (-300.0, -9_800.0, 9_800.0):
@@ -183,7 +198,10 @@ def test_all_scores_may_be_negative_or_large(student, rng):
 
 @best_span.stage("ties", points=1)
 def test_of_equal_spans_the_first_counts(student, rng):
-    rule = "Of spans with the same sum the one that starts first counts, and of those the one that ends first."
+    rule = (
+        "Of spans with the same sum the one that starts first counts, and of those the one that"
+        " ends first."
+    )
     ask_span(
         student,
         f"{rule} This is the case by hand, with single tokens.",
@@ -250,7 +268,10 @@ def ask_squad(student, cause: str, answer: str, truths: list[str]) -> None:
 
 @squad_scores.stage("plain", points=1)
 def test_texts_are_made_plain(student):
-    rule = "Make both texts plain: lower case, then no punctuation and nothing in its place, then none of the words a, an, the, then words between white space."
+    rule = (
+        "Make both texts plain: lower case, then no punctuation and nothing in its place, then none"
+        " of the words a, an, the, then words between white space."
+    )
     for answer, truth in (
         ("Bern", "bern"),
         ("the river", "River"),
@@ -286,7 +307,10 @@ def test_texts_are_made_plain(student):
 
 @squad_scores.stage("count", points=1)
 def test_words_are_shared_as_often_as_both_have_them(student, rng):
-    rule = "F1 is twice the shared words over the words of both, repeated ones included: a word is shared as often as both have it. Exact match asks for the same words in the same order."
+    rule = (
+        "F1 is twice the shared words over the words of both, repeated ones included: a word is"
+        " shared as often as both have it. Exact match asks for the same words in the same order."
+    )
     ask_squad(
         student,
         f"{rule} This is the case by hand.",
@@ -324,7 +348,7 @@ def test_words_are_shared_as_often_as_both_have_them(student, rng):
             student,
             rule,
             *[
-                (" ".join(words[one] for one in counts(rng, 0, 5, first).tolist())),
+                " ".join(words[one] for one in counts(rng, 0, 5, first).tolist()),
                 [" ".join(words[one] for one in counts(rng, 0, 5, second).tolist())],
             ],
         )
@@ -332,7 +356,10 @@ def test_words_are_shared_as_often_as_both_have_them(student, rng):
 
 @squad_scores.stage("best", points=1)
 def test_the_best_of_several_truths_counts(student):
-    rule = "Each number is the best over the truths, by itself: neither their mean, nor the first one's, nor the last one's."
+    rule = (
+        "Each number is the best over the truths, by itself: neither their mean, nor the first"
+        " one's, nor the last one's."
+    )
     for answer, truths in (
         ("river bank", ["money", "river bank", "lends"]),
         ("river bank", ["river bank", "money"]),
@@ -361,7 +388,10 @@ def test_the_best_of_several_truths_counts(student):
 
 @squad_scores.stage("nothing-left", points=1)
 def test_nothing_may_be_left_of_a_text(student):
-    rule = "Where nothing is left of a text, both numbers are 1.0 if nothing is left of the other, else 0.0. No truths count as one of which nothing is left."
+    rule = (
+        "Where nothing is left of a text, both numbers are 1.0 if nothing is left of the other,"
+        " else 0.0. No truths count as one of which nothing is left."
+    )
     for answer, truths in (
         ("", ["bank"]),
         ("the", ["bank"]),

@@ -50,7 +50,10 @@ def names(rng, number: int, below: int = 900) -> list[str]:
 
 @ndcg_at.stage("discount", points=1)
 def test_one_right_document_is_worth_less_further_down(student, rng):
-    rule = "One document has grade 1 here, so the ideal is 1: the answer is 1 / log2(rank + 1), and the first has rank 1."
+    rule = (
+        "One document has grade 1 here, so the ideal is 1: the answer is 1 / log2(rank + 1), and"
+        " the first has rank 1."
+    )
     for rank in (1, 2, 3, 4, 7, 10, whole(rng, 5, 9)):
         ranking = names(rng, 10)
         ask_ndcg(student, rule, ranking, {ranking[rank - 1]: 1})
@@ -66,7 +69,10 @@ def test_one_right_document_is_worth_less_further_down(student, rng):
 
 @ndcg_at.stage("ideal", points=1)
 def test_the_ideal_is_the_best_order_of_all_grades(student, rng):
-    rule = "All grades are 0 or 1 here. The ideal puts all right documents first, those that the search did not find as well; it is not made of the ranking."
+    rule = (
+        "All grades are 0 or 1 here. The ideal puts all right documents first, those that the"
+        " search did not find as well; it is not made of the ranking."
+    )
     ask_ndcg(student, f"{rule} This is the case by hand.", ["a", "b", "c", "d"], {"a": 1, "c": 1})
     ask_ndcg(student, rule, ["a", "b"], {"a": 1, "x": 1, "y": 1})
     ask_ndcg(student, rule, ["b", "a", "c"], {"x": 1, "a": 1, "b": 0, "c": 0})
@@ -85,7 +91,10 @@ def test_the_ideal_is_the_best_order_of_all_grades(student, rng):
 
 @ndcg_at.stage("k", points=1)
 def test_only_the_first_k_count_in_both_sums(student, rng):
-    rule = "Only the first k documents count for the gain, and only the k largest grades for the ideal; lists may be shorter than k."
+    rule = (
+        "Only the first k documents count for the gain, and only the k largest grades for the"
+        " ideal; lists may be shorter than k."
+    )
     for number, right in ((10, 4), (6, 6), (30, 12), (whole(rng, 8, 20), 5), (300, 290)):
         ranking = names(rng, number)
         grades = {ranking[place]: 1 for place in distinct(rng, right, number)}
@@ -126,7 +135,10 @@ def test_grades_weigh_and_there_may_be_none(student, rng):
         {"a": 2, "b": 1, "AB": 1},
         3,
     )
-    nothing = "Where the ideal is 0, because no document has a grade above 0, the answer is 0.0; so it is where nothing was found."
+    nothing = (
+        "Where the ideal is 0, because no document has a grade above 0, the answer is 0.0; so it is"
+        " where nothing was found."
+    )
     for ranking, grades, k in (
         (["a", "b"], {}, 10),
         (["a"], {"a": 0}, 1),
@@ -145,45 +157,68 @@ short_answer(
     rubric={
         "what each counts": (
             1,
-            "says that the higher number may be the share of words (or tokens) whose tag is right, and that the paper's is the F1 of whole entities, which count only if kind and both "
-            "ends are right (half if only one of the two is said)",
+            (
+                "says that the higher number may be the share of words (or tokens) whose tag is"
+                " right, and that the paper's is the F1 of whole entities, which count only if kind"
+                " and both ends are right (half if only one of the two is said)"
+            ),
         ),
         "why words are easier": (
             1,
-            "says that most words are `O` and easily right, so that the share of right tags is high before any name is found",
+            (
+                "says that most words are `O` and easily right, so that the share of right tags is"
+                " high before any name is found"
+            ),
         ),
         "shown with numbers": (
             1,
-            "works a case out in numbers that are right, in which the share of words is far above the entity F1, such as 19 of 20 words and F1 .50: one wrong word spoils a whole entity",
+            (
+                "works a case out in numbers that are right, in which the share of words is far"
+                " above the entity F1, such as 19 of 20 words and F1 .50: one wrong word spoils a"
+                " whole entity"
+            ),
         ),
         "all O": (
             1,
-            "says that a program that writes `O` everywhere gets the share of `O` words by the one, a high number, and an F1 of 0 by the other, as it found nothing",
+            (
+                "says that a program that writes `O` everywhere gets the share of `O` words by the"
+                " one, a high number, and an F1 of 0 by the other, as it found nothing"
+            ),
         ),
         "what may be compared": (
             1,
-            "says that the entity F1 is the one to compare, and that beside a number must stand at least two of: the measure, the data set and its part (test or development), which "
-            "model, how entities are matched or averaged",
+            (
+                "says that the entity F1 is the one to compare, and that beside a number must stand"
+                " at least two of: the measure, the data set and its part (test or development),"
+                " which model, how entities are matched or averaged"
+            ),
         ),
     },
     samples=[
         Sample(
             "Weak",
-            "97 % is accuracy and 92.8 is F1. Accuracy is always higher than F1 because F1 is stricter. The paper used the more scientific metric, so she should believe the paper.",
+            "97 % is accuracy and 92.8 is F1. Accuracy is always higher than F1 because F1 is"
+            " stricter. The paper used the more scientific metric, so she should believe the"
+            " paper.",
             {"what each counts": 0.5},
-            "Names the two measures and does not say what they count: half of row 1. That one is always higher is no reason, and not true in general; no numbers, nothing of `O`.",
+            "Names the two measures and does not say what they count: half of row 1. That one is"
+            " always higher is no reason, and not true in general; no numbers, nothing of `O`.",
         ),
         Sample(
             "Half",
-            "97 % probably counts every word: is its tag right? Most words in news are not names, so they have O and are easy. 92.8 counts names, and a name is only right if it is found completely. "
-            "So both can be correct.",
+            "97 % probably counts every word: is its tag right? Most words in news are not names,"
+            " so they have O and are easy. 92.8 counts names, and a name is only right if it is"
+            " found completely. So both can be correct.",
             {"what each counts": 1, "why words are easier": 1},
             "Rows 1 and 2 in full. No numbers, no program of `O`, nothing on comparing.",
         ),
         Sample(
             "Good",
-            "The 97 % is per token, the 92.8 is F1 over entities with exact boundaries and type. Take 20 words with two names, and one word of one name missed: 19/20 = 95 % of the tokens are right, but only "
-            "one of two names, so precision and recall are 0.5. All O gives 75 % of the tokens, since 15 of 20 are O, and F1 0, because no name was found. So 97 % hardly says anything. She should use F1.",
+            "The 97 % is per token, the 92.8 is F1 over entities with exact boundaries and type."
+            " Take 20 words with two names, and one word of one name missed: 19/20 = 95 % of the"
+            " tokens are right, but only one of two names, so precision and recall are 0.5. All O"
+            " gives 75 % of the tokens, since 15 of 20 are O, and F1 0, because no name was found."
+            " So 97 % hardly says anything. She should use F1.",
             {
                 "what each counts": 1,
                 "why words are easier": 1,
@@ -191,14 +226,19 @@ short_answer(
                 "all O": 1,
                 "what may be compared": 0.5,
             },
-            "Rows 1 to 4 in full: that most words are `O` is said with the 15 of 20. Row 5 half: which to compare, but not what must stand beside it.",
+            "Rows 1 to 4 in full: that most words are `O` is said with the 15 of 20. Row 5 half:"
+            " which to compare, but not what must stand beside it.",
         ),
         Sample(
             "Strong",
-            "A share of what? 97 % is likely the share of words whose tag is right; 92.8 is F1 of whole names, each right only with its kind, first and last word. In 20 words with an ORG of two and a PER of "
-            "three, a model that loses one word of the PER has 19 of 20 words, 95 %, and one of two names: F1 .50. One that writes O everywhere has 15 of 20, 75 %, without finding anything; its F1 is 0. "
-            "Most words are O, so the first number starts high and has little room. Only entity F1 can be laid beside other papers, and only if it is said: CoNLL-2003, English, the test part, BERT "
-            "large, exact matches, counted over all sentences together.",
+            "A share of what? 97 % is likely the share of words whose tag is right; 92.8 is F1 of"
+            " whole names, each right only with its kind, first and last word. In 20 words with an"
+            " ORG of two and a PER of three, a model that loses one word of the PER has 19 of 20"
+            " words, 95 %, and one of two names: F1 .50. One that writes O everywhere has 15 of 20,"
+            " 75 %, without finding anything; its F1 is 0. Most words are O, so the first number"
+            " starts high and has little room. Only entity F1 can be laid beside other papers, and"
+            " only if it is said: CoNLL-2003, English, the test part, BERT large, exact matches,"
+            " counted over all sentences together.",
             {
                 "what each counts": 1,
                 "why words are easier": 1,

@@ -53,7 +53,10 @@ def pieces(rng, words: int, most: int, missing: bool = False) -> list[int]:
 
 @align_tags.stage("first-piece", points=1.5)
 def test_words_of_one_piece_have_their_tags(student, rng):
-    rule = "Every word has one piece here: its label is the word's tag, and that of `[CLS]` and `[SEP]` at the ends is -100."
+    rule = (
+        "Every word has one piece here: its label is the word's tag, and that of `[CLS]` and"
+        " `[SEP]` at the ends is -100."
+    )
     for words in (1, 2, 3, 7, whole(rng, 4, 20), 130, 298):
         ask_align(student, rule, [None, *range(words), None], tags_for(rng, words))
     ask_align(
@@ -112,7 +115,10 @@ def test_added_tokens_may_stand_anywhere(student, rng):
 
 @align_tags.stage("cut", points=1)
 def test_words_may_be_cut_off_or_missing(student, rng):
-    rule = "The tag of a word is the one with its number: numbers may be missing, and tags at the end may belong to words that were cut off."
+    rule = (
+        "The tag of a word is the one with its number: numbers may be missing, and tags at the end"
+        " may belong to words that were cut off."
+    )
     for word_ids, words in (
         ([None, 0, 0, 1, None], 6),
         ([None, 0, 2, 2, 3, None], 4),
@@ -232,7 +238,10 @@ def drawn_tags(rng, number: int, kinds: tuple[str, ...] = ("PER", "LOC")) -> lis
 
 @entity_f1.stage("one", points=1)
 def test_an_entity_between_other_words(student, rng):
-    rule = "Entities stand apart here: kind, the number of the first word, and that of the word after the last. The kind is what follows `B-`."
+    rule = (
+        "Entities stand apart here: kind, the number of the first word, and that of the word after"
+        " the last. The kind is what follows `B-`."
+    )
     ask_entities(
         student,
         f"{rule} This is the case by hand.",
@@ -270,7 +279,10 @@ def test_a_b_begins_another_entity(student, rng):
 
 @entity_f1.stage("kind-changes", points=1)
 def test_an_i_of_another_kind_begins_an_entity(student):
-    rule = "`I-X` goes on with an entity of the kind X only. After one of another kind it begins its own, and the kind is all that follows `I-`, dashes included."
+    rule = (
+        "`I-X` goes on with an entity of the kind X only. After one of another kind it begins its"
+        " own, and the kind is all that follows `I-`, dashes included."
+    )
     for tags in (
         ["B-PER", "I-LOC", "O"],
         ["O", "B-PER", "I-PER", "I-LOC", "I-LOC", "I-PER", "O"],
@@ -290,7 +302,10 @@ def test_an_i_of_another_kind_begins_an_entity(student):
 
 @entity_f1.stage("i-first", points=1)
 def test_an_i_after_o_begins_an_entity(student, rng):
-    rule = "`I-X` begins an entity after `O` and at the start of the sentence: no person tags so, but models do, and it counts."
+    rule = (
+        "`I-X` begins an entity after `O` and at the start of the sentence: no person tags so, but"
+        " models do, and it counts."
+    )
     for tags in (
         ["O", "I-PER", "O"],
         ["I-PER", "O"],
@@ -310,7 +325,10 @@ def test_an_i_after_o_begins_an_entity(student, rng):
 
 @entity_f1.stage("end", points=1)
 def test_an_entity_may_end_with_the_sentence(student, rng):
-    rule = "An entity that is open at the end of the sentence is one as well; a sentence may be all entity, all `O`, or empty."
+    rule = (
+        "An entity that is open at the end of the sentence is one as well; a sentence may be all"
+        " entity, all `O`, or empty."
+    )
     for tags in (
         ["B-PER"],
         ["B-PER", "I-PER"],
@@ -370,7 +388,10 @@ READ = (
 
 def ask_f1(student, cause: str, said: list[list[str]], true: list[list[str]]) -> None:
     """Compare the three numbers."""
-    given = f"{len(said)} sentences, {sum(len(spans(tags)) for tags in said)} entities said, {sum(len(spans(tags)) for tags in true)} true"
+    given = (
+        f"{len(said)} sentences, {sum(len(spans(tags)) for tags in said)} entities said,"
+        f" {sum(len(spans(tags)) for tags in true)} true"
+    )
     came = student.entity_f1(said, true)
     for key, right in measured(said, true).items():
         ask_number(
@@ -387,7 +408,10 @@ HAND = tagged(("O", 2), ("ORG", 2), ("O", 6), ("PER", 3), ("O", 7))
 
 @entity_f1.stage("exact", points=1.5)
 def test_kind_start_and_end_must_be_the_same(student):
-    rule = "There is one sentence here. An entity is right if kind, start and end are those of a true one: precision is right / said, recall right / true."
+    rule = (
+        "There is one sentence here. An entity is right if kind, start and end are those of a true"
+        " one: precision is right / said, recall right / true."
+    )
     ask_f1(student, f"{rule} This is the case by hand.", [[*HAND[:12], "O", *HAND[13:]]], [HAND])
     true, half = (
         tagged(("O", 1), ("PER", 2), ("O", 1), ("LOC", 1), ("O", 1), ("ORG", 3), ("O", 1)),
@@ -439,7 +463,10 @@ def drawn_pair(rng, number: int) -> tuple[list[str], list[str]]:
 
 @entity_f1.stage("together", points=2, after="exact")
 def test_all_sentences_are_counted_together(student, rng):
-    rule = "Count what was said, what is true and what is right over all sentences together, and divide once. An entity is right only in its own sentence."
+    rule = (
+        "Count what was said, what is true and what is right over all sentences together, and"
+        " divide once. An entity is right only in its own sentence."
+    )
     one, other, none = (
         tagged(("PER", 1), ("O", 5)),
         tagged(("O", 1), ("LOC", 2), ("O", 1), ("PER", 1), ("O", 1)),
@@ -503,7 +530,10 @@ def test_all_sentences_are_counted_together(student, rng):
 
 @entity_f1.stage("none", points=1.5, after="exact")
 def test_a_share_of_nothing_is_zero(student):
-    rule = "0 / 0 is 0.0: nothing said, nothing true, or neither; sentences may be empty, and there may be none."
+    rule = (
+        "0 / 0 is 0.0: nothing said, nothing true, or neither; sentences may be empty, and there"
+        " may be none."
+    )
     one, none = tagged(("PER", 1), ("O", 2)), ["O"] * 3
     for said, true in (
         ([none], [one]),

@@ -45,7 +45,10 @@ def behind(rng, batch: int, places: int) -> Tensor:
 
 @mean_pool.stage("mean", points=1)
 def test_without_padding_it_is_the_mean_of_the_places(student, rng):
-    rule = "There is no padding here: every number of a text's vector is the mean of that number over all T places of the text, the first one too."
+    rule = (
+        "There is no padding here: every number of a text's vector is the mean of that number over"
+        " all T places of the text, the first one too."
+    )
     for sizes in (
         (1, 1, 1),
         (1, 3, 2),
@@ -78,7 +81,10 @@ def test_without_padding_it_is_the_mean_of_the_places(student, rng):
 
 @mean_pool.stage("padding", points=1.5)
 def test_padding_behind_the_tokens_counts_neither_above_nor_below(student, rng):
-    rule = "Padding stands behind the tokens here. It is neither in the sum nor in the number to divide by, which is the number of tokens in the row, one by one."
+    rule = (
+        "Padding stands behind the tokens here. It is neither in the sum nor in the number to"
+        " divide by, which is the number of tokens in the row, one by one."
+    )
     ask_pool(
         student,
         f"{rule} This is the case by hand.",
@@ -115,7 +121,10 @@ def test_padding_behind_the_tokens_counts_neither_above_nor_below(student, rng):
 
 @mean_pool.stage("anywhere", points=1)
 def test_padding_may_stand_anywhere(student, rng):
-    rule = "Padding may stand in front of the tokens, or between them: take the places where the mask is True, not the first so many."
+    rule = (
+        "Padding may stand in front of the tokens, or between them: take the places where the mask"
+        " is True, not the first so many."
+    )
     for sizes in (
         (1, 2, 2),
         (2, 4, 3),
@@ -168,7 +177,10 @@ repair_inference = exercise(
 def test_the_wrong_line_is_named(student):
     line = expect(student.wrong_line()).is_a(int)
     expect(line == 3).is_true(
-        cause="That line does what the statement says. Run the lines one by one on two texts, and look at what each name holds."
+        cause=(
+            "That line does what the statement says. Run the lines one by one on two texts, and"
+            " look at what each name holds."
+        )
     )
 
 
@@ -206,8 +218,8 @@ def scores(rng, batch: int, labels: int, size: float = 2.0) -> Tensor:
 @repair_inference.stage("one", points=1)
 def test_one_text_by_itself(student, rng):
     rule = (
-        "There is one text here. Its shares are the softmax of its own logits, and add up to 1: the label of the largest share, from 0, or -1 where that share is below "
-        "`least`."
+        "There is one text here. Its shares are the softmax of its own logits, and add up to 1: the"
+        " label of the largest share, from 0, or -1 where that share is below `least`."
     )
     for labels in (2, 2, 3, 5, whole(rng, 3, 9), 120, 300):
         for size in (0.5, 3.0):
@@ -280,7 +292,10 @@ def test_the_other_texts_of_the_batch_say_nothing(student, rng):
 
 @repair_inference.stage("large", points=1)
 def test_logits_may_be_large_and_equal(student, rng):
-    large = "Logits may be as large as 10,000: take the largest of the text away before `exp`, or use softmax."
+    large = (
+        "Logits may be as large as 10,000: take the largest of the text away before `exp`, or use"
+        " softmax."
+    )
     for middle in (-9990.0, 9990.0, 300.0, -300.0):
         for batch, labels in ((1, 2), (3, 3), (2, 5)):
             for least in (0.4, 0.9):

@@ -39,7 +39,10 @@ def ask_rates(student, cause: str, *case) -> None:
 
 @rates.stage("climb", points=1.5)
 def test_the_rate_climbs_from_zero_to_the_peak(student, rng):
-    rule = "All parts learn at the same rate here, since `decay` is 1. During the warm-up the rate is `peak` times `step` / `warmup`: 0 at step 0, all of it at step `warmup`."
+    rule = (
+        "All parts learn at the same rate here, since `decay` is 1. During the warm-up the rate is"
+        " `peak` times `step` / `warmup`: 0 at step 0, all of it at step `warmup`."
+    )
     for steps, warmup in (
         (40, 4),
         (10, 9),
@@ -56,8 +59,9 @@ def test_the_rate_climbs_from_zero_to_the_peak(student, rng):
 @rates.stage("fall", points=1.5)
 def test_the_rate_falls_to_zero_at_the_last_step(student, rng):
     rule = (
-        "All parts learn at the same rate here, since `decay` is 1. After the warm-up the rate falls in a straight line from `peak` at step `warmup` to 0 at step `steps`: "
-        "the fall has `steps` - `warmup` steps."
+        "All parts learn at the same rate here, since `decay` is 1. After the warm-up the rate"
+        " falls in a straight line from `peak` at step `warmup` to 0 at step `steps`: the fall has"
+        " `steps` - `warmup` steps."
     )
     for steps, warmup in (
         (40, 4),
@@ -79,8 +83,9 @@ def test_the_rate_falls_to_zero_at_the_last_step(student, rng):
 @rates.stage("layers", points=2)
 def test_each_layer_learns_at_a_share_of_the_one_above(student, rng):
     rule = (
-        "From below to above: embeddings, lowest layer, ..., top layer, head. The last two learn at the whole rate, each layer below at `decay` times the one above it, and "
-        "the embeddings at `decay` times the lowest layer."
+        "From below to above: embeddings, lowest layer, ..., top layer, head. The last two learn at"
+        " the whole rate, each layer below at `decay` times the one above it, and the embeddings at"
+        " `decay` times the lowest layer."
     )
     ask_rates(student, f"{rule} This is the case by hand.", 4, 40, 4, 1.0, 3, 0.5)
     for layers in (1, 2, 3, 12, 24, 48, whole(rng, 4, 9)):
@@ -120,7 +125,10 @@ def ask_matthews(student, cause: str, *case: int) -> None:
 
 @matthews.stage("value", points=1.5)
 def test_better_than_chance_is_above_zero(student, rng):
-    rule = "tp times tn less fp times fn, divided by the root of the product of the four sums. All four counts play a part."
+    rule = (
+        "tp times tn less fp times fn, divided by the root of the product of the four sums. All"
+        " four counts play a part."
+    )
     ask_matthews(student, rule, 6, 2, 2, 6)
     for case in (
         (1, 0, 0, 1),
@@ -163,7 +171,10 @@ def test_worse_than_chance_is_below_zero(student, rng):
 
 @matthews.stage("one-class", points=1, after="value")
 def test_one_class_only_is_zero(student):
-    rule = "Where only one thing was said, or only one thing is true, or nothing was asked, the root is 0, and the answer 0.0."
+    rule = (
+        "Where only one thing was said, or only one thing is true, or nothing was asked, the root"
+        " is 0, and the answer 0.0."
+    )
     for case in (
         (70, 30, 0, 0),
         (0, 0, 30, 70),
@@ -181,7 +192,10 @@ def test_one_class_only_is_zero(student):
 
 @matthews.stage("large", points=0.5)
 def test_counts_may_be_a_million(student, rng):
-    rule = "Counts may be a million: the product of the four sums is beyond 64 bits. Python's ints have no end; or multiply four roots."
+    rule = (
+        "Counts may be a million: the product of the four sums is beyond 64 bits. Python's ints"
+        " have no end; or multiply four roots."
+    )
     for case in (
         (1_000_000, 1_000_000, 1_000_000, 999_999),
         (1_000_000, 10, 20, 1_000_000),

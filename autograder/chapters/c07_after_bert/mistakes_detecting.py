@@ -28,7 +28,9 @@ def _filled(ids, labels, guesses):
     "argmax",
     caught_by="drawn",
     loses=6,
-    misconception="You take the likeliest token at each blank. The generator's guess is drawn, by the chance.",
+    misconception=(
+        "You take the likeliest token at each blank. The generator's guess is drawn, by the chance."
+    ),
 )
 def _(ids, labels, probs, chances):
     return _filled(ids, labels, probs.argmax(2))
@@ -39,7 +41,9 @@ def _(ids, labels, probs, chances):
     "truth-put-back",
     caught_by="drawn",
     loses=6,
-    misconception="You put the right token back at each blank. The guess belongs there, right or wrong.",
+    misconception=(
+        "You put the right token back at each blank. The guess belongs there, right or wrong."
+    ),
 )
 def _(ids, labels, probs, chances):
     return torch.where(labels != -100, labels, ids), torch.zeros_like(ids, dtype=torch.bool)
@@ -50,7 +54,9 @@ def _(ids, labels, probs, chances):
     "one-too-early",
     caught_by="drawn",
     loses=6,
-    misconception="You take the last token whose sum is not greater than the chance. It is the one after it.",
+    misconception=(
+        "You take the last token whose sum is not greater than the chance. It is the one after it."
+    ),
 )
 def _(ids, labels, probs, chances):
     return _filled(ids, labels, (_guesses(probs, chances) - 1).clamp(min=0))
@@ -95,7 +101,10 @@ def _(ids, labels, probs, chances):
     "minus-100-as-id",
     caught_by="kept",
     loses=3,
-    misconception="You take the labels for the original text. Where there is no blank they hold -100, which is no id.",
+    misconception=(
+        "You take the labels for the original text. Where there is no blank they hold -100, which"
+        " is no id."
+    ),
 )
 def _(ids, labels, probs, chances):
     filled = torch.where(labels != -100, _guesses(probs, chances), labels)
@@ -118,7 +127,10 @@ def _(ids, labels, probs, chances):
     "compared-with-the-blanked-text",
     caught_by="lucky",
     loses=3,
-    misconception="You compare with `ids`, in which the blanks stand. Compare with the original text, which has the labels there.",
+    misconception=(
+        "You compare with `ids`, in which the blanks stand. Compare with the original text, which"
+        " has the labels there."
+    ),
 )
 def _(ids, labels, probs, chances):
     filled = _filled(ids, labels, _guesses(probs, chances))[0]
@@ -130,7 +142,10 @@ def _(ids, labels, probs, chances):
     "compared-with-the-labels",
     caught_by="lucky",
     loses=2,
-    misconception="You compare with `labels` at every place: where there is no blank they hold -100, and every token counts as replaced.",
+    misconception=(
+        "You compare with `labels` at every place: where there is no blank they hold -100, and"
+        " every token counts as replaced."
+    ),
 )
 def _(ids, labels, probs, chances):
     filled = _filled(ids, labels, _guesses(probs, chances))[0]
@@ -142,7 +157,9 @@ def _(ids, labels, probs, chances):
     "turned-round",
     caught_by="lucky",
     loses=3,
-    misconception="Your second tensor is True where the token is the original one. True means replaced.",
+    misconception=(
+        "Your second tensor is True where the token is the original one. True means replaced."
+    ),
 )
 def _(ids, labels, probs, chances):
     filled, replaced = _filled(ids, labels, _guesses(probs, chances))
@@ -176,7 +193,10 @@ def _(ids, labels, probs, chances):
     "beyond-the-last-token",
     caught_by="borders",
     loses=1,
-    misconception="Where the sums end below the chance you return V, which is no token. It is the last one, V - 1.",
+    misconception=(
+        "Where the sums end below the chance you return V, which is no token. It is the last one, V"
+        " - 1."
+    ),
 )
 def _(ids, labels, probs, chances):
     return _filled(ids, labels, (probs.cumsum(2) <= chances[..., None]).sum(2))
@@ -187,7 +207,10 @@ def _(ids, labels, probs, chances):
     "token-0-without-a-sum",
     caught_by="borders",
     loses=1,
-    misconception="Where no sum is greater than the chance you return token 0: `argmax` of nothing but False. It is the last token.",
+    misconception=(
+        "Where no sum is greater than the chance you return token 0: `argmax` of nothing but False."
+        " It is the last token."
+    ),
 )
 def _(ids, labels, probs, chances):
     return _filled(ids, labels, (probs.cumsum(2) > chances[..., None]).int().argmax(2))
@@ -227,7 +250,10 @@ def _(gen, truth, *rest):
     "generator-over-all-tokens",
     caught_by="blanks",
     loses=2.5,
-    misconception="You divide the generator's prices by the number of tokens. It answered at the N blanks only.",
+    misconception=(
+        "You divide the generator's prices by the number of tokens. It answered at the N blanks"
+        " only."
+    ),
 )
 def _(gen, truth, disc, replaced, mask, weight):
     return _joint(
@@ -246,7 +272,10 @@ def _(gen, truth, disc, replaced, mask, weight):
     "replaced-tokens-only",
     caught_by="tokens",
     loses=3,
-    misconception="Your discriminator pays at the replaced tokens only. It pays at every token: that is what ELECTRA gains by.",
+    misconception=(
+        "Your discriminator pays at the replaced tokens only. It pays at every token: that is what"
+        " ELECTRA gains by."
+    ),
 )
 def _(gen, truth, disc, replaced, mask, weight):
     at = replaced & mask
@@ -319,7 +348,9 @@ def _(gen, truth, disc, replaced, mask, weight):
     "divided-by-all-places",
     caught_by="padding",
     loses=0.5,
-    misconception="You leave padding out of the sum and divide by all places. Divide by the number of tokens.",
+    misconception=(
+        "You leave padding out of the sum and divide by all places. Divide by the number of tokens."
+    ),
 )
 def _(gen, truth, disc, replaced, mask, weight):
     judging = (
@@ -361,7 +392,9 @@ def _(gen, truth, disc, replaced, mask, weight):
     "weight-on-the-generator",
     caught_by="blanks",
     loses=2.5,
-    misconception="You multiply the generator's part with the weight. It belongs to the discriminator.",
+    misconception=(
+        "You multiply the generator's part with the weight. It belongs to the discriminator."
+    ),
 )
 def _(gen, truth, disc, replaced, mask, weight):
     return weight * _joint(gen, truth, disc, replaced, mask, 1.0, judging=0.0) + _joint(
@@ -385,7 +418,10 @@ def _(gen, truth, disc, replaced, mask, weight):
     "no-blank-is-nan",
     caught_by="borders",
     loses=0.5,
-    misconception="Without a blank you return the mean of no numbers, which is NaN. The generator's part is 0 then.",
+    misconception=(
+        "Without a blank you return the mean of no numbers, which is NaN. The generator's part is 0"
+        " then."
+    ),
 )
 def _(gen, truth, disc, replaced, mask, weight):
     return _joint(gen, truth, disc, replaced, mask, weight, guessing=cross_entropy(gen, truth))
@@ -396,7 +432,10 @@ def _(gen, truth, disc, replaced, mask, weight):
     "logarithm-of-a-sigmoid",
     caught_by="borders",
     loses=0.5,
-    misconception="You take the sigmoid first and its logarithm then: where it is exactly 0 or 1, the price is cut off or infinite.",
+    misconception=(
+        "You take the sigmoid first and its logarithm then: where it is exactly 0 or 1, the price"
+        " is cut off or infinite."
+    ),
 )
 def _(gen, truth, disc, replaced, mask, weight):
     return _joint(
@@ -415,7 +454,10 @@ def _(gen, truth, disc, replaced, mask, weight):
     "detached",
     caught_by="borders",
     loses=0.5,
-    misconception="Your loss is a new tensor that knows nothing of the logits, so no gradient reaches either model.",
+    misconception=(
+        "Your loss is a new tensor that knows nothing of the logits, so no gradient reaches either"
+        " model."
+    ),
 )
 def _(gen, truth, disc, replaced, mask, weight):
     return torch.tensor(_joint(gen, truth, disc, replaced, mask, weight).item())

@@ -15,7 +15,10 @@ SHARE = "07.asked_share"
     "product",
     caught_by="ever",
     loses=3,
-    misconception="You multiply the share by the number of maskings. Two maskings cover some tokens both: take what all of them miss.",
+    misconception=(
+        "You multiply the share by the number of maskings. Two maskings cover some tokens both:"
+        " take what all of them miss."
+    ),
 )
 def _(share, maskings, epochs):
     return min(1.0, share * min(maskings, epochs))
@@ -37,7 +40,10 @@ def _(share, maskings, epochs):
     "wrong-base",
     caught_by="ever",
     loses=3,
-    misconception="You raise the share itself to a power: that is how often every masking covers the same token. Raise 1 - share.",
+    misconception=(
+        "You raise the share itself to a power: that is how often every masking covers the same"
+        " token. Raise 1 - share."
+    ),
 )
 def _(share, maskings, epochs):
     return 1 - share ** min(maskings, epochs)
@@ -48,7 +54,9 @@ def _(share, maskings, epochs):
     "one-masking",
     caught_by="ever",
     loses=3,
-    misconception="You count one masking. Each further one covers some tokens that were missed before.",
+    misconception=(
+        "You count one masking. Each further one covers some tokens that were missed before."
+    ),
 )
 def _(share, maskings, epochs):
     return float(share)
@@ -92,7 +100,10 @@ def _(share, maskings, epochs):
     "epochs-times-maskings",
     caught_by="ever",
     loses=3,
-    misconception="You take epochs times maskings for the number of draws. Each epoch uses one masking of a text.",
+    misconception=(
+        "You take epochs times maskings for the number of draws. Each epoch uses one masking of a"
+        " text."
+    ),
 )
 def _(share, maskings, epochs):
     return 1 - (1 - share) ** (epochs * maskings)
@@ -116,7 +127,10 @@ def _sizes(V, E, C, L, I, embedding=None, block=None, products=None):
     "full-rows",
     caught_by="embedding",
     loses=1.5,
-    misconception="You give each token a row of C numbers, as BERT does. ALBERT's rows have E, and one matrix widens them.",
+    misconception=(
+        "You give each token a row of C numbers, as BERT does. ALBERT's rows have E, and one matrix"
+        " widens them."
+    ),
 )
 def _(V, E, C, L, I):
     return _sizes(V, E, C, L, I, embedding=V * C)
@@ -171,7 +185,10 @@ def _(V, E, C, L, I):
     "no-norms",
     caught_by="block",
     loses=1.5,
-    misconception="4 C parameters are missing: either the block's two norms, 2 C numbers each, or the biases of the four matrices of attention.",
+    misconception=(
+        "4 C parameters are missing: either the block's two norms, 2 C numbers each, or the biases"
+        " of the four matrices of attention."
+    ),
 )
 def _(V, E, C, L, I):
     return _sizes(V, E, C, L, I, block=4 * C * C + 2 * C * I + 5 * C + I)
@@ -182,7 +199,10 @@ def _(V, E, C, L, I):
     "one-layer-of-work",
     caught_by="products",
     loses=2,
-    misconception="You count the products of one layer. The block is stored once and used L times: sharing saves memory, no work.",
+    misconception=(
+        "You count the products of one layer. The block is stored once and used L times: sharing"
+        " saves memory, no work."
+    ),
 )
 def _(V, E, C, L, I):
     return _sizes(V, E, C, L, I, products=E * C + 4 * C * C + 2 * C * I)
@@ -204,7 +224,10 @@ def _(V, E, C, L, I):
     "biases-multiply",
     caught_by="products",
     loses=2,
-    misconception="You count stored numbers for products. Biases are added, and those of norms are not counted here.",
+    misconception=(
+        "You count stored numbers for products. Biases are added, and those of norms are not"
+        " counted here."
+    ),
 )
 def _(V, E, C, L, I):
     return _sizes(V, E, C, L, I, products=E * C + C + L * (4 * C * C + 2 * C * I + 9 * C + I))
@@ -237,7 +260,9 @@ def _soft(student, teacher, T, before=None, factor=None, over=None):
     "turned-round",
     caught_by="direction",
     loses=6,
-    misconception="You exchange the two: your weights are the student's probabilities. The teacher's weigh.",
+    misconception=(
+        "You exchange the two: your weights are the student's probabilities. The teacher's weigh."
+    ),
 )
 def _(student, teacher, T):
     return _soft(teacher, student, T)
@@ -248,7 +273,9 @@ def _(student, teacher, T):
     "teacher-twice",
     caught_by="direction",
     loses=6,
-    misconception="You use the teacher's logits twice, so that the loss is always 0 and nothing is learned.",
+    misconception=(
+        "You use the teacher's logits twice, so that the loss is always 0 and nothing is learned."
+    ),
 )
 def _(student, teacher, T):
     return _soft(teacher, teacher, T)
@@ -259,7 +286,10 @@ def _(student, teacher, T):
     "mean-over-V",
     caught_by="direction",
     loses=6,
-    misconception='You take the mean over all N times V numbers, as `reduction="mean"` does. Sum over the V tokens; the mean goes over the N predictions.',
+    misconception=(
+        'You take the mean over all N times V numbers, as `reduction="mean"` does. Sum over the V'
+        " tokens; the mean goes over the N predictions."
+    ),
 )
 def _(student, teacher, T):
     return _soft(student, teacher, T, over=student.numel())
@@ -270,7 +300,10 @@ def _(student, teacher, T):
     "cross-entropy",
     caught_by="direction",
     loses=6,
-    misconception="You return the cross-entropy: the teacher's own entropy is missing, so a student that agrees does not get 0.",
+    misconception=(
+        "You return the cross-entropy: the teacher's own entropy is missing, so a student that"
+        " agrees does not get 0."
+    ),
 )
 def _(student, teacher, T):
     return T * T * cross_entropy(student / T, (teacher / T).softmax(1))
@@ -281,7 +314,9 @@ def _(student, teacher, T):
     "hard-labels",
     caught_by="direction",
     loses=6,
-    misconception="You ask for the teacher's likeliest token only. All of its probabilities are asked for.",
+    misconception=(
+        "You ask for the teacher's likeliest token only. All of its probabilities are asked for."
+    ),
 )
 def _(student, teacher, T):
     return T * T * cross_entropy(student / T, teacher.argmax(1))
@@ -303,7 +338,10 @@ def _(student, teacher, T):
     "squares",
     caught_by="direction",
     loses=6,
-    misconception="You compare logits by their squared differences. Here probabilities are compared, by the Kullback-Leibler divergence.",
+    misconception=(
+        "You compare logits by their squared differences. Here probabilities are compared, by the"
+        " Kullback-Leibler divergence."
+    ),
 )
 def _(student, teacher, T):
     return (student - teacher).square().mean()
@@ -380,7 +418,9 @@ def _(student, teacher, T):
     "logarithm-of-a-softmax",
     caught_by="borders",
     loses=1.5,
-    misconception="You take the logarithm of a softmax that may be 0. `log_softmax` does both in one step.",
+    misconception=(
+        "You take the logarithm of a softmax that may be 0. `log_softmax` does both in one step."
+    ),
 )
 def _(student, teacher, T):
     q, p = (student / T).softmax(1), (teacher / T).softmax(1)
@@ -392,7 +432,10 @@ def _(student, teacher, T):
     "epsilon",
     caught_by="borders",
     loses=1.5,
-    misconception="You add a small number before the logarithm: what the student holds for impossible costs too little.",
+    misconception=(
+        "You add a small number before the logarithm: what the student holds for impossible costs"
+        " too little."
+    ),
 )
 def _(student, teacher, T):
     q, p = (student / T).softmax(1), (teacher / T).softmax(1)
@@ -404,7 +447,10 @@ def _(student, teacher, T):
     "detached",
     caught_by="gradient",
     loses=0.5,
-    misconception="Your loss is a new tensor that knows nothing of the logits, so no gradient reaches the student.",
+    misconception=(
+        "Your loss is a new tensor that knows nothing of the logits, so no gradient reaches the"
+        " student."
+    ),
 )
 def _(student, teacher, T):
     return torch.tensor(_soft(student, teacher, T).item())

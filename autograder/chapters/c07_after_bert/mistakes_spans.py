@@ -41,7 +41,10 @@ def _corrupt(ids, lost, top, end, sentinel=None, last=(True, True), closing=Fals
     "sentinel-for-each-token",
     caught_by="one",
     loses=7,
-    misconception="You put a sentinel for each lost token. Lost tokens side by side are one span with one sentinel.",
+    misconception=(
+        "You put a sentinel for each lost token. Lost tokens side by side are one span with one"
+        " sentinel."
+    ),
 )
 def _(ids, lost, top, end):
     source, target = [], []
@@ -60,7 +63,9 @@ def _(ids, lost, top, end):
     "tokens-before-the-sentinel",
     caught_by="one",
     loses=7,
-    misconception="In your target the tokens stand before their sentinel. The sentinel comes first.",
+    misconception=(
+        "In your target the tokens stand before their sentinel. The sentinel comes first."
+    ),
 )
 def _(ids, lost, top, end):
     return _corrupt(ids, lost, top, end, pair=lambda name, tokens: [*tokens, name])
@@ -148,7 +153,10 @@ def _(ids, lost, top, end):
     "by-value",
     caught_by="several",
     loses=2.5,
-    misconception="You decide by the token whether it is lost. The same token may be lost at one place and kept at another.",
+    misconception=(
+        "You decide by the token whether it is lost. The same token may be lost at one place and"
+        " kept at another."
+    ),
 )
 def _(ids, lost, top, end):
     gone = {token for token, out in zip(ids, lost) if out}
@@ -160,7 +168,9 @@ def _(ids, lost, top, end):
     "first-token-always-kept",
     caught_by="start",
     loses=2,
-    misconception="You begin at the second token, so that a span at the very start has no beginning.",
+    misconception=(
+        "You begin at the second token, so that a span at the very start has no beginning."
+    ),
 )
 def _(ids, lost, top, end):
     source, target = _corrupt(ids[1:], lost[1:], top, end)
@@ -172,7 +182,9 @@ def _(ids, lost, top, end):
     "last-span-forgotten",
     caught_by="end",
     loses=2,
-    misconception="You close a span when a kept token follows: a span at the end of the text is forgotten.",
+    misconception=(
+        "You close a span when a kept token follows: a span at the end of the text is forgotten."
+    ),
 )
 def _(ids, lost, top, end):
     while lost and lost[-1]:
@@ -185,7 +197,10 @@ def _(ids, lost, top, end):
     "closing-sentinel",
     caught_by="ends",
     loses=1,
-    misconception="You put a closing sentinel at the end of the target. The paper's figure has one; the released program, and this exercise, have none.",
+    misconception=(
+        "You put a closing sentinel at the end of the target. The paper's figure has one; the"
+        " released program, and this exercise, have none."
+    ),
 )
 def _(ids, lost, top, end):
     return _corrupt(ids, lost, top, end, closing=True)
@@ -218,7 +233,10 @@ def _(ids, lost, top, end):
     "looks-before-the-first",
     caught_by="borders",
     loses=1,
-    misconception="At place 0 you look at `lost[-1]`, which is the last token: where both ends are lost, the first span gets no sentinel.",
+    misconception=(
+        "At place 0 you look at `lost[-1]`, which is the last token: where both ends are lost, the"
+        " first span gets no sentinel."
+    ),
 )
 def _(ids, lost, top, end):
     source, target = [], []
@@ -239,7 +257,9 @@ def _(ids, lost, top, end):
     "stops-at-end",
     caught_by="ends",
     loses=2,
-    misconception="You take a token of the text that is equal to `end` for the end. A text may hold any ids.",
+    misconception=(
+        "You take a token of the text that is equal to `end` for the end. A text may hold any ids."
+    ),
 )
 def _(ids, lost, top, end):
     stop = ids.index(end) if end in ids else len(ids)
@@ -279,7 +299,10 @@ def _(order):
     "order-read-as-turns",
     caught_by="turns",
     loses=4,
-    misconception="You read `order` as the turn of each place. It lists the places by their turn: `argsort` turns one into the other.",
+    misconception=(
+        "You read `order` as the turn of each place. It lists the places by their turn: `argsort`"
+        " turns one into the other."
+    ),
 )
 def _(order):
     return order[None, :] < order[:, None]
@@ -301,7 +324,10 @@ def _(order):
     "rows-in-the-order",
     caught_by="turns",
     loses=4,
-    misconception="Your rows and columns stand in the order in which places are said. Row i is place i of the text.",
+    misconception=(
+        "Your rows and columns stand in the order in which places are said. Row i is place i of the"
+        " text."
+    ),
 )
 def _(order):
     return torch.ones(len(order), len(order), dtype=torch.bool).tril(-1)[order]

@@ -35,7 +35,10 @@ def _mixed(
     "mask-on-dense-scores",
     caught_by="memory",
     loses=1.5,
-    misconception="Your call holds more than all T x T scores of a head take, as a mask over the whole table does: that saves nothing.",
+    misconception=(
+        "Your call holds more than all T x T scores of a head take, as a mask over the whole table"
+        " does: that saves nothing."
+    ),
 )
 def _(q, k, v, side, is_global):
     places = torch.arange(q.shape[1])
@@ -59,7 +62,10 @@ def _(q, k, v, side, is_global):
     "side-is-the-whole-window",
     caught_by="window",
     loses=7.5,
-    misconception="You take `side` for the width of the whole window, half of it to each side. It is `side` to each side.",
+    misconception=(
+        "You take `side` for the width of the whole window, half of it to each side. It is `side`"
+        " to each side."
+    ),
 )
 def _(q, k, v, side, is_global):
     return _mixed(q, k, v, is_global, _near(side // 2))
@@ -70,7 +76,9 @@ def _(q, k, v, side, is_global):
     "twice-as-wide",
     caught_by="window",
     loses=7.5,
-    misconception="Your window is 2 times `side` wide to each side. Chunks see too far without a mask inside.",
+    misconception=(
+        "Your window is 2 times `side` wide to each side. Chunks see too far without a mask inside."
+    ),
 )
 def _(q, k, v, side, is_global):
     return _mixed(q, k, v, is_global, _near(2 * side))
@@ -81,7 +89,9 @@ def _(q, k, v, side, is_global):
     "border-left-out",
     caught_by="window",
     loses=7.5,
-    misconception="The token exactly `side` away is not seen with you. It is: at most `side`, not less.",
+    misconception=(
+        "The token exactly `side` away is not seen with you. It is: at most `side`, not less."
+    ),
 )
 def _(q, k, v, side, is_global):
     return _mixed(q, k, v, is_global, lambda gap, rows: (gap.abs() < side) | (gap == 0))
@@ -103,7 +113,10 @@ def _(q, k, v, side, is_global):
     "chunks-apart",
     caught_by="window",
     loses=7.5,
-    misconception="Each of your chunks sees itself only. A token near the edge of a chunk has neighbours in the next one.",
+    misconception=(
+        "Each of your chunks sees itself only. A token near the edge of a chunk has neighbours in"
+        " the next one."
+    ),
 )
 def _(q, k, v, side, is_global):
     chunk = torch.arange(q.shape[1]) // (side + 1)
@@ -165,7 +178,9 @@ def _(q, k, v, side, is_global):
     "no-global-columns",
     caught_by="columns",
     loses=4,
-    misconception="Global tokens see everybody with you, but nobody sees them unless they are near.",
+    misconception=(
+        "Global tokens see everybody with you, but nobody sees them unless they are near."
+    ),
 )
 def _(q, k, v, side, is_global):
     return _mixed(q, k, v, is_global, _near(side), columns=False)
@@ -203,7 +218,10 @@ def _by_chunks(q, k, v, side, is_global, join):
     "global-counted-twice",
     caught_by="columns",
     loses=4,
-    misconception="A global token that is near counts twice with you: once in the window, once among the global ones.",
+    misconception=(
+        "A global token that is near counts twice with you: once in the window, once among the"
+        " global ones."
+    ),
 )
 def _(q, k, v, side, is_global):
     return _by_chunks(
@@ -221,7 +239,10 @@ def _(q, k, v, side, is_global):
     "two-softmaxes",
     caught_by="columns",
     loses=4,
-    misconception="You take a softmax over the window and another over the global tokens, and add what they give. One softmax goes over both.",
+    misconception=(
+        "You take a softmax over the window and another over the global tokens, and add what they"
+        " give. One softmax goes over both."
+    ),
 )
 def _(q, k, v, side, is_global):
     return _by_chunks(
@@ -247,7 +268,10 @@ def _(q, k, v, side, is_global):
     "exponentials-overflow",
     caught_by="borders",
     loses=1,
-    misconception="You take `exp` of the scores as they are, which overflows. Take the largest off first, or use `softmax`.",
+    misconception=(
+        "You take `exp` of the scores as they are, which overflows. Take the largest off first, or"
+        " use `softmax`."
+    ),
 )
 def _(q, k, v, side, is_global):
     return _mixed(

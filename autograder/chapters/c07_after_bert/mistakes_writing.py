@@ -66,7 +66,9 @@ def _judge(
     "round-trip-alone",
     caught_by="order",
     loses=5,
-    misconception="Your test only puts the text back: sentinels in any order, and split spans, pass it.",
+    misconception=(
+        "Your test only puts the text back: sentinels in any order, and split spans, pass it."
+    ),
 )
 def _(implementation):
     _judge(implementation, order=False, pairs=False, ends=False, share=False)
@@ -134,9 +136,11 @@ def _(implementation):
 def _(implementation):
     def opened(ids, seed):
         source, target = implementation(ids, seed)
-        return source, target[:-2] + target[-1:] if target[-1:] == [END] and target[
-            -2
-        ] == TOP - len(_sentinels(source)) else target
+        return source, (
+            target[:-2] + target[-1:]
+            if target[-1:] == [END] and target[-2] == TOP - len(_sentinels(source))
+            else target
+        )
 
     _judge(opened)
 

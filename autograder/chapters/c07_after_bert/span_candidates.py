@@ -260,9 +260,7 @@ def last_span_cut(turns: Spans, chance: Random) -> tuple[Spans, Spans]:
 
 def kept_token_lost(turns: Spans, chance: Random) -> tuple[Spans, Spans]:
     """The token before the first lost span of some length is in neither list."""
-    place = max(
-        (place for place, (gone, tokens) in enumerate(turns) if not gone and len(tokens) > 1)
-    )
+    place = max(place for place, (gone, tokens) in enumerate(turns) if not gone and len(tokens) > 1)
     return [*turns[:place], (False, turns[place][1][:-1]), *turns[place + 1 :]], turns
 
 
@@ -312,12 +310,24 @@ RIGHT: list[Implementation] = [
 ]
 # What a test asks for that accepts another right implementation and rejects this one.
 POOR: dict[str, Implementation] = {
-    "It rejects an implementation that cuts one long span: how many spans there are is left to the implementation.": single,
-    "It rejects an implementation that loses the first token and keeps the last: either may be lost, or not.": first_lost,
-    "It rejects an implementation that draws anew in each call. The same seed need not give the same answer: judge each call by itself.": unseeded,
-    "It rejects an implementation that cuts the same places whatever the seed: judge each call by itself.": fixed,
-    "It rejects an implementation that rounds an exact half up, as it may: ask about other lengths.": rounds_up,
-    "It rejects an implementation that rounds an exact half down, as it may: ask about other lengths.": rounds_down,
+    "It rejects an implementation that cuts one long span: how many spans there are is left to the implementation.": (
+        single
+    ),
+    "It rejects an implementation that loses the first token and keeps the last: either may be lost, or not.": (
+        first_lost
+    ),
+    "It rejects an implementation that draws anew in each call. The same seed need not give the same answer: judge each call by itself.": (
+        unseeded
+    ),
+    "It rejects an implementation that cuts the same places whatever the seed: judge each call by itself.": (
+        fixed
+    ),
+    "It rejects an implementation that rounds an exact half up, as it may: ask about other lengths.": (
+        rounds_up
+    ),
+    "It rejects an implementation that rounds an exact half down, as it may: ask about other lengths.": (
+        rounds_down
+    ),
 }
 WRONG: dict[str, list[Implementation]] = {
     "order": [
@@ -373,8 +383,9 @@ WRONG: dict[str, list[Implementation]] = {
 }
 # What a test lacks that lets such a function through, the most absurd first.
 PROBES: dict[str, Implementation] = {
-    "Your test accepts numbers that have nothing to do with the ids: it never complains. Is there an `assert` that is reached, outside of `try`, without parentheses round "
-    "condition and text?": noise,
+    "Your test accepts numbers that have nothing to do with the ids: it never complains. Is there an `assert` that is reached, outside of `try`, without parentheses round condition and text?": (
+        noise
+    ),
     "Your test accepts an implementation that cuts nothing out: count the lost tokens.": nothing,
 }
 # What a test takes for right that rejects every right implementation.

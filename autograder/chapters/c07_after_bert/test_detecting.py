@@ -104,8 +104,9 @@ SIZES = (
 @replace.stage("drawn", points=2)
 def test_a_blank_gets_the_first_token_whose_sum_passes_the_chance(student, rng):
     rule = (
-        "Nothing but blanks here. At each, add up the probabilities from token 0 on: the guess is the first token at which the sum is greater than the chance, "
-        "neither the likeliest nor what stood there."
+        "Nothing but blanks here. At each, add up the probabilities from token 0 on: the guess is"
+        " the first token at which the sum is greater than the chance, neither the likeliest nor"
+        " what stood there."
     )
     for size in (*SIZES, (whole(rng, 2, 6), whole(rng, 2, 9), whole(rng, 2, 20))):
         ask_filled(student, rule, blanked(rng, *size, blanks=1.0))
@@ -130,7 +131,10 @@ def test_a_blank_gets_the_first_token_whose_sum_passes_the_chance(student, rng):
 
 @replace.stage("kept", points=1, after="drawn")
 def test_all_other_tokens_stay(student, rng):
-    rule = "Where the label is -100 there is no blank, and the id stays as it was, whatever `probs` and `chances` say there. Blanks are known by their label, not by an id."
+    rule = (
+        "Where the label is -100 there is no blank, and the id stays as it was, whatever `probs`"
+        " and `chances` say there. Blanks are known by their label, not by an id."
+    )
     for size in (*SIZES, (whole(rng, 2, 6), whole(rng, 2, 9), whole(rng, 2, 20))):
         ask_filled(student, rule, blanked(rng, *size, blanks=0.3))
     ids, labels, probs, chances = blanked(rng, 3, 6, 4, 0.4)
@@ -161,8 +165,9 @@ def test_all_other_tokens_stay(student, rng):
 @replace.stage("lucky", points=2)
 def test_a_lucky_guess_is_not_replaced(student, rng):
     rule = (
-        "True where the filled text differs from the original, which has the label at a blank and the id elsewhere. A guess that is right is False, and so is every "
-        "token that was no blank."
+        "True where the filled text differs from the original, which has the label at a blank and"
+        " the id elsewhere. A guess that is right is False, and so is every token that was no"
+        " blank."
     )
     for blanks in (1.0, 0.4):
         for size in (*SIZES, (whole(rng, 2, 6), whole(rng, 2, 9), whole(rng, 2, 20))):
@@ -191,7 +196,10 @@ def test_a_lucky_guess_is_not_replaced(student, rng):
 
 @replace.stage("borders", points=1)
 def test_chances_on_a_border_and_sums_below_one(student, rng):
-    rule = "The sum has to be greater than the chance: where they are equal, the next token that has a probability is drawn. One with the probability 0 never is."
+    rule = (
+        "The sum has to be greater than the chance: where they are equal, the next token that has a"
+        " probability is drawn. One with the probability 0 never is."
+    )
     probs = torch.tensor(
         [
             [0.5, 0.5, 0.0, 0.0],
@@ -289,7 +297,10 @@ def ask_joint(student, cause: str, case: tuple) -> None:
 
 @electra_loss.stage("blanks", points=1)
 def test_the_generator_pays_at_the_blanks(student, rng):
-    rule = "The weight is 0 here, so the generator's part is alone: the mean over the N blanks of minus the logarithm of what the softmax gives the truth."
+    rule = (
+        "The weight is 0 here, so the generator's part is alone: the mean over the N blanks of"
+        " minus the logarithm of what the softmax gives the truth."
+    )
     for size in (
         (1, 2),
         (2, 3),
@@ -306,8 +317,9 @@ def test_the_generator_pays_at_the_blanks(student, rng):
 @electra_loss.stage("tokens", points=1)
 def test_the_discriminator_pays_at_every_token(student, rng):
     rule = (
-        "A vocabulary of one token costs the generator nothing, and the weight is 1, so the discriminator's part is alone: the mean over all tokens of minus the logarithm "
-        "of the probability that it gives the right answer, replaced or not."
+        "A vocabulary of one token costs the generator nothing, and the weight is 1, so the"
+        " discriminator's part is alone: the mean over all tokens of minus the logarithm of the"
+        " probability that it gives the right answer, replaced or not."
     )
     for size in (
         (1, 1),
@@ -331,7 +343,10 @@ def test_the_discriminator_pays_at_every_token(student, rng):
 
 @electra_loss.stage("padding", points=0.5)
 def test_padding_plays_no_part(student, rng):
-    rule = "Padding has no price and is not counted, wherever it stands, and whatever `replaced` says there: the mean goes over the tokens of `mask` alone, of all rows together."
+    rule = (
+        "Padding has no price and is not counted, wherever it stands, and whatever `replaced` says"
+        " there: the mean goes over the tokens of `mask` alone, of all rows together."
+    )
     for size in ((1, 3), (3, 3), (4, 9), (2, 5), (whole(rng, 2, 6), whole(rng, 4, 9))):
         for padding in (0.3, 0.9):
             ask_joint(student, rule, batch(rng, 2, 1, *size, padding))
@@ -357,7 +372,10 @@ def test_padding_plays_no_part(student, rng):
 
 @electra_loss.stage("joint", points=1)
 def test_the_weight_is_the_discriminators(student, rng):
-    rule = "The generator's mean plus the weight times the discriminator's mean: the weight belongs to the discriminator alone."
+    rule = (
+        "The generator's mean plus the weight times the discriminator's mean: the weight belongs to"
+        " the discriminator alone."
+    )
     by_hand = (
         torch.tensor([[0.5, 0.5], [1 / 8, 7 / 8]]).log(),
         torch.tensor([0, 0]),
@@ -389,17 +407,24 @@ def test_the_weight_is_the_discriminators(student, rng):
 
 @electra_loss.stage("borders", points=0.5, after="joint")
 def test_logits_may_be_huge_there_may_be_no_blank_and_both_learn(student, rng):
-    huge = "Logits may be as large as 10,000: the logarithm of a softmax or of a sigmoid is taken in one step, by the functions that take logits."
+    huge = (
+        "Logits may be as large as 10,000: the logarithm of a softmax or of a sigmoid is taken in"
+        " one step, by the functions that take logits."
+    )
     gen, truth, disc, replaced, mask, weight = batch(rng, 3, 4, 2, 5)
     for size in (300.0, 5000.0):
         ask_joint(student, huge, (size * gen.clamp(-2, 2), truth, disc, replaced, mask, weight))
         ask_joint(student, huge, (gen, truth, size * disc.clamp(-2, 2), replaced, mask, weight))
     ask_joint(
         student,
-        "There is no blank here: the generator's part is 0. The mean of no numbers is NaN in torch.",
+        "There is no blank here: the generator's part is 0. The mean of no numbers is NaN in"
+        " torch.",
         batch(rng, 0, 4, 2, 5, weight=50.0),
     )
-    rule = "The gradient reaches both the generator's and the discriminator's logits. `.item()`, `.detach()`, `no_grad` and a tensor that is made anew cut it off."
+    rule = (
+        "The gradient reaches both the generator's and the discriminator's logits. `.item()`,"
+        " `.detach()`, `no_grad` and a tensor that is made anew cut it off."
+    )
     for weight in (1.0, 50.0):
         right = {
             0: (gen.softmax(1) - torch.nn.functional.one_hot(truth, 4)) / 3,

@@ -43,7 +43,10 @@ def share(rng, low: float = 0.02, high: float = 0.4) -> float:
 
 @asked_share.stage("ever", points=2)
 def test_a_token_is_missed_when_every_masking_misses_it(student, rng):
-    rule = "As many epochs as maskings here, so each masking is used once. A token is never asked if each of them misses it: the power of one number, taken from 1."
+    rule = (
+        "As many epochs as maskings here, so each masking is used once. A token is never asked if"
+        " each of them misses it: the power of one number, taken from 1."
+    )
     for number in (1, 2, 3, 10, 40, 300, whole(rng, 4, 60)):
         for size in (0.001, 0.05, 0.15, 0.5, 0.9, share(rng)):
             ask_share(student, rule, size, number, number)
@@ -54,7 +57,10 @@ def test_a_token_is_missed_when_every_masking_misses_it(student, rng):
 
 @asked_share.stage("again", points=1, after="ever")
 def test_a_masking_that_comes_again_covers_nothing_new(student, rng):
-    rule = "Which maskings has the training used at its end? With more epochs than maskings all, each several times; with fewer epochs only so many as there are epochs."
+    rule = (
+        "Which maskings has the training used at its end? With more epochs than maskings all, each"
+        " several times; with fewer epochs only so many as there are epochs."
+    )
     for maskings, epochs in (
         (2, 3),
         (10, 40),
@@ -143,7 +149,8 @@ def test_the_table_and_the_matrix_that_widens(student, rng):
         student,
         rng,
         "embedding",
-        "A table of V rows of E numbers, a matrix that makes C numbers of E, and a bias for each of the C.",
+        "A table of V rows of E numbers, a matrix that makes C numbers of E, and a bias for each of"
+        " the C.",
     )
 
 
@@ -153,7 +160,8 @@ def test_one_block_is_stored(student, rng):
         student,
         rng,
         "block",
-        "Six matrices with a bias each, four of C by C and two of C by I, and two norms with 2 C numbers each. It is one block, however many layers use it.",
+        "Six matrices with a bias each, four of C by C and two of C by I, and two norms with 2 C"
+        " numbers each. It is one block, however many layers use it.",
     )
 
 
@@ -163,8 +171,8 @@ def test_every_layer_makes_its_products(student, rng):
         student,
         rng,
         "products",
-        "Each use of a matrix makes as many products as it has numbers: the widening once, the six matrices of the block in each of the L layers. "
-        "Biases and norms make none.",
+        "Each use of a matrix makes as many products as it has numbers: the widening once, the six"
+        " matrices of the block in each of the L layers. Biases and norms make none.",
     )
     came = expect(student.albert_sizes(10, 2, 8, 3, 16)).is_a(dict)
     expect(set(came) == set(KEYS)).is_true(
@@ -204,8 +212,9 @@ def ask_soft(student, cause: str, found, wanted, T: float) -> None:
 @soft_loss.stage("direction", points=2)
 def test_the_teachers_probabilities_weigh_the_differences_of_logarithms(student, rng):
     rule = (
-        "One prediction at temperature 1: sum over all V tokens the teacher's probability times what its logarithm is above the student's. The two are not "
-        "exchanged, and nothing is divided by V."
+        "One prediction at temperature 1: sum over all V tokens the teacher's probability times"
+        " what its logarithm is above the student's. The two are not exchanged, and nothing is"
+        " divided by V."
     )
     for entries in (2, 3, 5, 30, 300, whole(rng, 6, 40)):
         ask_soft(student, rule, *logits(rng, 1, entries), 1.0)
@@ -216,7 +225,10 @@ def test_the_teachers_probabilities_weigh_the_differences_of_logarithms(student,
 
 @soft_loss.stage("temperature", points=1.5)
 def test_both_are_softened_and_the_price_grows_by_the_square(student, rng):
-    rule = "Both logits are divided by the temperature before the softmax, and the sum is multiplied by the temperature twice."
+    rule = (
+        "Both logits are divided by the temperature before the softmax, and the sum is multiplied"
+        " by the temperature twice."
+    )
     half = 2 * math.log(2)
     ask_soft(
         student,
@@ -234,7 +246,10 @@ def test_both_are_softened_and_the_price_grows_by_the_square(student, rng):
 
 @soft_loss.stage("batch", points=1)
 def test_it_is_the_mean_over_the_predictions(student, rng):
-    rule = "Several predictions at temperature 1: the sum over the V tokens of each, and then the mean over the N predictions. Not over N times V."
+    rule = (
+        "Several predictions at temperature 1: the sum over the V tokens of each, and then the mean"
+        " over the N predictions. Not over N times V."
+    )
     for rows, entries in (
         (2, 3),
         (3, 2),
@@ -251,7 +266,10 @@ def test_it_is_the_mean_over_the_predictions(student, rng):
 
 @soft_loss.stage("borders", points=1, after="direction")
 def test_logits_may_be_huge_equal_or_alone(student, rng):
-    huge = "Logits may be as large as 10,000, and then a softmax holds exact zeros: take the logarithm of the softmax in one step, with `log_softmax`, and add nothing."
+    huge = (
+        "Logits may be as large as 10,000, and then a softmax holds exact zeros: take the logarithm"
+        " of the softmax in one step, with `log_softmax`, and add nothing."
+    )
     for teacher in (
         (10_000.0, -10_000.0, 0.0),
         (0.0, 200.0, -300.0),
@@ -268,7 +286,8 @@ def test_logits_may_be_huge_equal_or_alone(student, rng):
         ask_soft(student, "Student and teacher agree here: the loss is 0.", same, same.clone(), 1.0)
         ask_soft(
             student,
-            "Student and teacher differ by the same number at every token, which a softmax cannot see: the loss is 0.",
+            "Student and teacher differ by the same number at every token, which a softmax cannot"
+            " see: the loss is 0.",
             (64 * same).round() / 64 + 2,
             (64 * same).round() / 64,
             1.0,
@@ -285,8 +304,9 @@ def test_logits_may_be_huge_equal_or_alone(student, rng):
 @soft_loss.stage("gradient", points=0.5, after="direction")
 def test_the_gradient_reaches_the_student(student, rng):
     rule = (
-        "The gradient at the student's logits is the student's softmax less the teacher's, divided by the number of predictions. `.item()`, `.detach()`, `no_grad` and a tensor "
-        "that is made anew cut it off."
+        "The gradient at the student's logits is the student's softmax less the teacher's, divided"
+        " by the number of predictions. `.item()`, `.detach()`, `no_grad` and a tensor that is made"
+        " anew cut it off."
     )
     for rows, entries in ((1, 2), (1, 7), (3, 4)):
         found, wanted = logits(rng, rows, entries)

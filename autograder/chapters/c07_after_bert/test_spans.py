@@ -84,7 +84,10 @@ def gone(*spans: int) -> list[bool]:
 
 @corrupt.stage("one", points=1.5)
 def test_one_span_gives_way_to_one_sentinel(student, rng):
-    rule = "One span inside the text: in the source one sentinel, `top`, stands for all of its tokens; the target has the sentinel first, and then these tokens in their order."
+    rule = (
+        "One span inside the text: in the source one sentinel, `top`, stands for all of its tokens;"
+        " the target has the sentinel first, and then these tokens in their order."
+    )
     for spans in (
         (1, 1, 1),
         (1, 2, 1),
@@ -109,7 +112,10 @@ def test_one_span_gives_way_to_one_sentinel(student, rng):
 
 @corrupt.stage("several", points=1.5)
 def test_sentinels_count_downwards(student, rng):
-    rule = "Several spans, with kept tokens between them: the first has the sentinel `top`, the next `top` - 1, and so on, in source and target alike."
+    rule = (
+        "Several spans, with kept tokens between them: the first has the sentinel `top`, the next"
+        " `top` - 1, and so on, in source and target alike."
+    )
     ask_cut(
         student,
         f"{rule} This is the case by hand.",
@@ -154,14 +160,20 @@ def test_the_first_token_may_be_lost(student, rng):
 
 @corrupt.stage("end", points=1)
 def test_the_last_token_may_be_lost(student, rng):
-    rule = "The text ends with a lost span, which must not be forgotten: its sentinel is the last one of the source, and its tokens are the last of the target."
+    rule = (
+        "The text ends with a lost span, which must not be forgotten: its sentinel is the last one"
+        " of the source, and its tokens are the last of the target."
+    )
     for spans in ((1, 1), (2, 3), (1, 5), (40, 1), (whole(rng, 1, 9), whole(rng, 1, 5))):
         ask_cut(student, rule, text(rng, sum(spans)), gone(*spans))
 
 
 @corrupt.stage("ends", points=1, after="one")
 def test_both_end_with_end_and_nothing_else(student, rng):
-    rule = "Source and target both end with `end`, once. There is no closing sentinel before it: the paper's figure has one, the released program has none."
+    rule = (
+        "Source and target both end with `end`, once. There is no closing sentinel before it: the"
+        " paper's figure has one, the released program has none."
+    )
     for spans in (
         (2, 2, 2),
         (1, 1, 1),
@@ -176,7 +188,8 @@ def test_both_end_with_end_and_nothing_else(student, rng):
     for ids in ([5, 6], []):
         ask_cut(
             student,
-            f"{rule} Nothing is lost here: the source is the text and `end`, the target is `end` alone.",
+            f"{rule} Nothing is lost here: the source is the text and `end`, the target is `end`"
+            " alone.",
             ids,
             gone(len(ids)),
             ends=True,
@@ -188,13 +201,15 @@ def test_all_none_and_any_ids(student, rng):
     for number in (1, 2, 9, 300):
         ask_cut(
             student,
-            "All tokens are lost: the source is one sentinel, the target that sentinel and the whole text.",
+            "All tokens are lost: the source is one sentinel, the target that sentinel and the"
+            " whole text.",
             text(rng, number),
             [True] * number,
         )
         ask_cut(
             student,
-            "Nothing is lost: the source is the text, and the target holds no token and no sentinel.",
+            "Nothing is lost: the source is the text, and the target holds no token and no"
+            " sentinel.",
             text(rng, number),
             [False] * number,
         )
@@ -273,8 +288,9 @@ def orders(rng, number: int) -> torch.Tensor:
 @who_sees.stage("turns", points=2.5)
 def test_a_place_sees_those_that_were_said_before(student, rng):
     rule = (
-        "Row i, column j is True where place j is said before place i. `order` lists places by their turn: look up when the turn of each place is, and compare turns. "
-        "The diagonal is not asked for here."
+        "Row i, column j is True where place j is said before place i. `order` lists places by"
+        " their turn: look up when the turn of each place is, and compare turns. The diagonal is"
+        " not asked for here."
     )
     ask_table(student, f"{rule} This is the case by hand.", torch.tensor([2, 0, 3, 1]))
     for number in (3, 3, 4, 5, 8, 40, whole(rng, 6, 30)):
@@ -288,7 +304,8 @@ def test_no_place_sees_itself(student, rng):
     for number in (1, 2, 3, 9, whole(rng, 4, 30)):
         ask_table(
             student,
-            "A place never sees itself: its own token is what it is asked for. The diagonal is False.",
+            "A place never sees itself: its own token is what it is asked for. The diagonal is"
+            " False.",
             torch.randperm(number, generator=rng),
             itself=True,
         )
@@ -296,7 +313,10 @@ def test_no_place_sees_itself(student, rng):
 
 @who_sees.stage("borders", points=1, after="turns")
 def test_one_place_a_long_text_and_orders_that_look_like_nothing(student, rng):
-    rule = "There may be one place or three hundred, and the order may be that of the text or the other way round."
+    rule = (
+        "There may be one place or three hundred, and the order may be that of the text or the"
+        " other way round."
+    )
     for order in (
         torch.arange(1),
         torch.arange(2),

@@ -91,8 +91,9 @@ def ask(student, cause: str, case: tuple, rows: Tensor | slice = slice(None)) ->
 @window_attention.stage("window", points=2.5)
 def test_a_token_sees_its_neighbours_to_both_sides(student, rng):
     rule = (
-        "No token is global, and only tokens whose window lies inside the text are looked at: each sees `side` tokens to the left, itself, and `side` to the right; scores are divided by "
-        "the root of D, one softmax goes over what is seen, and each head is for itself."
+        "No token is global, and only tokens whose window lies inside the text are looked at: each"
+        " sees `side` tokens to the left, itself, and `side` to the right; scores are divided by"
+        " the root of D, one softmax goes over what is seen, and each head is for itself."
     )
     for heads, places, width, side in (
         (1, 7, 2, 1),
@@ -113,7 +114,10 @@ def test_a_token_sees_its_neighbours_to_both_sides(student, rng):
 
 @window_attention.stage("ends", points=1)
 def test_at_the_ends_a_window_is_shorter(student, rng):
-    rule = "No token is global. Near the ends the window is cut off: nothing before the first token or after the last is seen, no zeros, and not the other end of the text."
+    rule = (
+        "No token is global. Near the ends the window is cut off: nothing before the first token or"
+        " after the last is seen, no zeros, and not the other end of the text."
+    )
     for heads, places, width, side in (
         (1, 5, 2, 1),
         (2, 9, 3, 3),
@@ -134,8 +138,9 @@ def test_at_the_ends_a_window_is_shorter(student, rng):
 @window_attention.stage("columns", points=1.5)
 def test_everybody_sees_a_global_token_once(student, rng):
     rule = (
-        "Some tokens are global. The rows of the others are looked at, inside the text: each sees its window and every global token, in one softmax, and a global token that lies in the window "
-        "is seen once."
+        "Some tokens are global. The rows of the others are looked at, inside the text: each sees"
+        " its window and every global token, in one softmax, and a global token that lies in the"
+        " window is seen once."
     )
     for heads, places, width, side, chosen in (
         (1, 9, 2, 1, (0,)),
@@ -153,7 +158,10 @@ def test_everybody_sees_a_global_token_once(student, rng):
 
 @window_attention.stage("rows", points=1.5)
 def test_a_global_token_sees_everybody(student, rng):
-    rule = "The rows of the global tokens alone: each of them sees every token of the text once, near and far."
+    rule = (
+        "The rows of the global tokens alone: each of them sees every token of the text once, near"
+        " and far."
+    )
     for heads, places, width, side, chosen in (
         (1, 9, 2, 1, (0,)),
         (2, 12, 3, 2, (0, 6)),
@@ -200,7 +208,8 @@ def test_no_side_a_large_side_one_token_and_huge_scores(student, rng):
     q, k = (counts(rng, -60, 60, 2, 12, 4).float() for _ in range(2))
     ask(
         student,
-        "Scores may be as large as 10,000: take the softmax in one step, without an `exp` of your own that overflows.",
+        "Scores may be as large as 10,000: take the softmax in one step, without an `exp` of your"
+        " own that overflows.",
         (q, k, normal(rng, 2, 12, 4), 2, torch.arange(12) == 7),
     )
     low = torch.full((1, 12, 1), 100.0)
@@ -225,8 +234,9 @@ def test_no_side_a_large_side_one_token_and_huge_scores(student, rng):
 @window_attention.stage("memory", points=1.5, after="window")
 def test_a_long_text_fits_into_little_memory(student, rng):
     rule = (
-        "2,000 tokens, and less memory than one table of 2,000 x 2,000 floats takes: make the scores of some queries at a time, with the keys that these can see. The rows of ordinary tokens "
-        "inside the text are looked at."
+        "2,000 tokens, and less memory than one table of 2,000 x 2,000 floats takes: make the"
+        " scores of some queries at a time, with the keys that these can see. The rows of ordinary"
+        " tokens inside the text are looked at."
     )
     case = drawn(rng, 1, 2000, 8, 16, (0, whole(rng, 100, 1900)))
     try:

@@ -8,8 +8,8 @@ from autograder.checks.registry import mistake
 
 MODEL = "08.GPT"
 NOT_IN_THE_TABLE = (
-    "Your `state_dict` has a tensor that the table does not list: an output matrix of its own (the output "
-    "is `tokens`), or a mask kept as a buffer (use `persistent=False`)."
+    "Your `state_dict` has a tensor that the table does not list: an output matrix of its own (the"
+    " output is `tokens`), or a mask kept as a buffer (use `persistent=False`)."
 )
 TOO_SMALL = (
     "Your mask of -100 is too small: where all visible scores are lower still, a hidden one wins. "
@@ -130,7 +130,10 @@ class _FromOne(Base):
     "scaled-by-the-root",
     caught_by="embeddings",
     loses=10,
-    misconception="You multiply the tokens' rows by the root of C, as the first Transformer does. GPT does not.",
+    misconception=(
+        "You multiply the tokens' rows by the root of C, as the first Transformer does. GPT does"
+        " not."
+    ),
 )
 class _Rooted(Base):
     def embed(self, ids):
@@ -188,7 +191,9 @@ class _DetachedTie(Base):
     "no-attention-residual",
     caught_by="attention",
     loses=6.5,
-    misconception="You leave out the residual connection around attention: x is added to what it gives.",
+    misconception=(
+        "You leave out the residual connection around attention: x is added to what it gives."
+    ),
 )
 class _NoAttentionResidual(Base):
     def step(self, block, x):
@@ -204,7 +209,10 @@ class _NoAttentionResidual(Base):
     "no-feed-forward-residual",
     caught_by="attention",
     loses=6.5,
-    misconception="You leave out the residual connection around the feed-forward: x is added to what it gives.",
+    misconception=(
+        "You leave out the residual connection around the feed-forward: x is added to what it"
+        " gives."
+    ),
 )
 class _NoFeedForwardResidual(Base):
     def step(self, block, x):
@@ -277,7 +285,10 @@ class _OneTooFar(Base):
     "zeros-for-minus-infinity",
     caught_by="attention",
     loses=5.5,
-    misconception="You set the scores ahead to 0 before the softmax. That is no mask: a score of 0 gets a share, too. It takes minus infinity.",
+    misconception=(
+        "You set the scores ahead to 0 before the softmax. That is no mask: a score of 0 gets a"
+        " share, too. It takes minus infinity."
+    ),
 )
 class _Zeros(Base):
     def look(self, q, k):
@@ -320,7 +331,9 @@ class _MaskedAfter(Base):
     "other-order",
     caught_by="attention",
     loses=5.5,
-    misconception="You take keys first, then queries. The columns of `qkv` are queries, keys, values.",
+    misconception=(
+        "You take keys first, then queries. The columns of `qkv` are queries, keys, values."
+    ),
 )
 class _OtherOrder(Base):
     def parts(self, x):
@@ -383,7 +396,10 @@ class _RootOfC(Base):
     "view-without-transpose",
     caught_by="heads",
     loses=4,
-    misconception="You reshape to heads without transposing: your heads are pieces of the text in place of columns.",
+    misconception=(
+        "You reshape to heads without transposing: your heads are pieces of the text in place of"
+        " columns."
+    ),
 )
 class _View(Base):
     def split(self, x):
@@ -413,7 +429,9 @@ class _Interleaved(Base):
     "not-joined-back",
     caught_by="heads",
     loses=4,
-    misconception="You don't transpose back before the heads are joined, so that tokens and heads get mixed.",
+    misconception=(
+        "You don't transpose back before the heads are joined, so that tokens and heads get mixed."
+    ),
 )
 class _NotBack(Base):
     def join(self, x):
@@ -522,7 +540,10 @@ def _(V, P, C, L, H, norm_first):
     "bias-of-c",
     caught_by="block",
     loses=3,
-    misconception="2 C parameters are missing in each block: either `qkv` has a bias of 3 C numbers, and not of C, or one of the two norms is left out.",
+    misconception=(
+        "2 C parameters are missing in each block: either `qkv` has a bias of 3 C numbers, and not"
+        " of C, or one of the two norms is left out."
+    ),
 )
 def _(V, P, C, L, H, norm_first):
     return _sizes(V, P, C, L, norm_first, block=12 * C * C + 11 * C)
@@ -538,7 +559,10 @@ def _(V, P, C, L, H, norm_first):
     "no-norms",
     caught_by="block",
     loses=3,
-    misconception="4 C parameters are missing in each block: either the two norms, or the biases of `qkv` and `out`, or the bias of `up`.",
+    misconception=(
+        "4 C parameters are missing in each block: either the two norms, or the biases of `qkv` and"
+        " `out`, or the bias of `up`."
+    ),
 )
 def _(V, P, C, L, H, norm_first):
     return _sizes(V, P, C, L, norm_first, block=12 * C * C + 9 * C)

@@ -28,7 +28,10 @@ def _right(logits, ids, mask):
     "no-shift",
     caught_by="shift",
     loses=6,
-    misconception="You judge the logits at a place by the token at the same place, which the model has read. They bet on the one after it.",
+    misconception=(
+        "You judge the logits at a place by the token at the same place, which the model has read."
+        " They bet on the one after it."
+    ),
 )
 def _(logits, ids, mask):
     return _mean(_prices(logits, ids), mask)
@@ -39,7 +42,9 @@ def _(logits, ids, mask):
     "shifted-twice",
     caught_by="shift",
     loses=6,
-    misconception="You judge the logits at a place by the token two places on: the shift is made twice.",
+    misconception=(
+        "You judge the logits at a place by the token two places on: the shift is made twice."
+    ),
 )
 def _(logits, ids, mask):
     return (
@@ -54,7 +59,9 @@ def _(logits, ids, mask):
     "shifted-back",
     caught_by="shift",
     loses=6,
-    misconception="You judge the logits at a place by the token before it. They bet on the one after it.",
+    misconception=(
+        "You judge the logits at a place by the token before it. They bet on the one after it."
+    ),
 )
 def _(logits, ids, mask):
     return _mean(_prices(logits[:, 1:], ids[:, :-1]), mask[:, 1:])
@@ -98,7 +105,10 @@ def _(logits, ids, mask):
     "rolled-round",
     caught_by="shift",
     loses=6,
-    misconception="You roll the ids round, so that the last logits of a row are judged by its first token. They are judged by nothing.",
+    misconception=(
+        "You roll the ids round, so that the last logits of a row are judged by its first token."
+        " They are judged by nothing."
+    ),
 )
 def _(logits, ids, mask):
     return _mean(_prices(logits, ids.roll(-1, 1)), mask)
@@ -109,7 +119,10 @@ def _(logits, ids, mask):
     "flattened-first",
     caught_by="rows",
     loses=3,
-    misconception="You flatten the batch and shift then, so that each row bets on the first token of the next one.",
+    misconception=(
+        "You flatten the batch and shift then, so that each row bets on the first token of the next"
+        " one."
+    ),
 )
 def _(logits, ids, mask):
     return _mean(
@@ -133,7 +146,10 @@ def _(logits, ids, mask):
     "mask-not-shifted",
     caught_by="padding",
     loses=3,
-    misconception="Your mask says whether the token that bets is one. Asked is whether the one that is bet on is: the last token's bet on padding counts with you.",
+    misconception=(
+        "Your mask says whether the token that bets is one. Asked is whether the one that is bet on"
+        " is: the last token's bet on padding counts with you."
+    ),
 )
 def _(logits, ids, mask):
     return _mean(_prices(logits[:, :-1], ids[:, 1:]), mask[:, :-1])
@@ -144,7 +160,10 @@ def _(logits, ids, mask):
     "divided-by-all-places",
     caught_by="padding",
     loses=3,
-    misconception="You leave the prices at padding out of the sum and divide by all places. Divide by the number of bets.",
+    misconception=(
+        "You leave the prices at padding out of the sum and divide by all places. Divide by the"
+        " number of bets."
+    ),
 )
 def _(logits, ids, mask):
     asked = mask[:, 1:]
@@ -167,7 +186,9 @@ def _(logits, ids, mask):
     "mean-of-row-means",
     caught_by="mean",
     loses=2,
-    misconception="You take each row's mean, and the mean of these. All bets of the batch weigh the same.",
+    misconception=(
+        "You take each row's mean, and the mean of these. All bets of the batch weigh the same."
+    ),
 )
 def _(logits, ids, mask):
     prices, asked = _prices(logits[:, :-1], ids[:, 1:]), mask[:, 1:]
@@ -180,7 +201,10 @@ def _(logits, ids, mask):
     "logarithm-of-a-softmax",
     caught_by="borders",
     loses=1,
-    misconception="You take the softmax first and its logarithm then: where it is exactly 0, the price is infinite.",
+    misconception=(
+        "You take the softmax first and its logarithm then: where it is exactly 0, the price is"
+        " infinite."
+    ),
 )
 def _(logits, ids, mask):
     p = logits[:, :-1].softmax(2).gather(2, ids[:, 1:, None])[..., 0]
@@ -192,7 +216,10 @@ def _(logits, ids, mask):
     "nothing-is-nan",
     caught_by="borders",
     loses=1,
-    misconception="Where there is no bet you return the mean of no numbers, which is NaN. The loss is 0.0 then.",
+    misconception=(
+        "Where there is no bet you return the mean of no numbers, which is NaN. The loss is 0.0"
+        " then."
+    ),
 )
 def _(logits, ids, mask):
     return _prices(logits[:, :-1], ids[:, 1:])[mask[:, 1:]].mean()
@@ -203,7 +230,9 @@ def _(logits, ids, mask):
     "detached",
     caught_by="borders",
     loses=1,
-    misconception="Your loss is a new tensor that knows nothing of the logits, so no gradient reaches them.",
+    misconception=(
+        "Your loss is a new tensor that knows nothing of the logits, so no gradient reaches them."
+    ),
 )
 def _(logits, ids, mask):
     return torch.tensor(_right(logits, ids, mask).item())

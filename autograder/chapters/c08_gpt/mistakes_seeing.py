@@ -61,7 +61,9 @@ def _(model):
     "first-token-only",
     caught_by="ahead",
     loses=5,
-    misconception="You change the first token alone: nothing stands before it that could see it too early.",
+    misconception=(
+        "You change the first token alone: nothing stands before it that could see it too early."
+    ),
 )
 def _(model):
     _judge(model, changed=lambda T: [0])
@@ -94,7 +96,9 @@ def _(model):
     "exactly-equal",
     caught_by="ahead",
     loses=5,
-    misconception="You ask that numbers are equal to the last digit, which right models need not keep.",
+    misconception=(
+        "You ask that numbers are equal to the last digit, which right models need not keep."
+    ),
 )
 def _(model):
     _judge(model, limit=0.0)
@@ -146,7 +150,10 @@ def _(model):
     "nothing-blind",
     caught_by="blind",
     loses=1.5,
-    misconception="You ask that nothing moves too early, and not that anything moves: a model that sees nothing passes.",
+    misconception=(
+        "You ask that nothing moves too early, and not that anything moves: a model that sees"
+        " nothing passes."
+    ),
 )
 def _(model):
     _judge(model, blind=False)
@@ -185,7 +192,9 @@ def _(model):
     "itself-forbidden",
     caught_by="ahead",
     loses=5,
-    misconception="You forbid that a place sees its own token. It does: only later ones are hidden.",
+    misconception=(
+        "You forbid that a place sees its own token. It does: only later ones are hidden."
+    ),
 )
 def _(model):
     for T in range(2, PLACES + 1):
@@ -202,7 +211,9 @@ def _(model):
     "only-the-place-before",
     caught_by="some",
     loses=1,
-    misconception="You look at the place just before the change. What sees two tokens ahead passes.",
+    misconception=(
+        "You look at the place just before the change. What sees two tokens ahead passes."
+    ),
 )
 def _(model):
     _judge(model, only_next=True)
@@ -241,7 +252,10 @@ def _(model):
     "likeliest-token",
     caught_by="ahead",
     loses=4,
-    misconception="You compare the likeliest tokens. The numbers move long before another token is the likeliest.",
+    misconception=(
+        "You compare the likeliest tokens. The numbers move long before another token is the"
+        " likeliest."
+    ),
 )
 def _(model):
     for T in range(1, PLACES + 1):

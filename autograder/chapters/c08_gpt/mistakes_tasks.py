@@ -68,7 +68,10 @@ def _(task, texts, markers, pad):
     "end-between",
     caught_by="markers",
     loses=5,
-    misconception="You close each of the two texts with the end marker, as BERT does. There is one, at the end.",
+    misconception=(
+        "You close each of the two texts with the end marker, as BERT does. There is one, at the"
+        " end."
+    ),
 )
 def _(task, texts, markers, pad):
     start, between, end = markers
@@ -150,7 +153,10 @@ def _(task, texts, markers, pad):
     "letters-turned-round",
     caught_by="orders",
     loses=1.5,
-    misconception="You turn the whole row round, ids and all. The two texts change places, and each stays as it is.",
+    misconception=(
+        "You turn the whole row round, ids and all. The two texts change places, and each stays as"
+        " it is."
+    ),
 )
 def _(task, texts, markers, pad):
     start, between, end = markers
@@ -173,7 +179,10 @@ def _(task, texts, markers, pad):
     "answers-in-one-row",
     caught_by="choices",
     loses=2.5,
-    misconception="You write all answers into one row, where each sees those before it. Each answer has a row of its own.",
+    misconception=(
+        "You write all answers into one row, where each sees those before it. Each answer has a row"
+        " of its own."
+    ),
 )
 def _(task, texts, markers, pad):
     return _filled(
@@ -228,7 +237,9 @@ def _(task, texts, markers, pad):
     "end-after-padding",
     caught_by="padding",
     loses=1.5,
-    misconception="You fill up before you set the end marker, so that padding stands inside the row.",
+    misconception=(
+        "You fill up before you set the end marker, so that padding stands inside the row."
+    ),
 )
 def _(task, texts, markers, pad):
     rows = _rows(task, texts, markers)
@@ -266,7 +277,9 @@ def _(task, texts, markers, pad):
     "lengths",
     caught_by="last",
     loses=0.5,
-    misconception="Your `last` is each row's length. Places count from 0, so the end stands one before.",
+    misconception=(
+        "Your `last` is each row's length. Places count from 0, so the end stands one before."
+    ),
 )
 def _(task, texts, markers, pad):
     ids, last = _filled(_rows(task, texts, markers), pad)
@@ -278,7 +291,9 @@ def _(task, texts, markers, pad):
     "counted-by-pad",
     caught_by="last",
     loses=0.5,
-    misconception="You take each id equal to `pad` for padding. It may stand in a text, or be a marker.",
+    misconception=(
+        "You take each id equal to `pad` for padding. It may stand in a text, or be a marker."
+    ),
 )
 def _(task, texts, markers, pad):
     ids, _ = _filled(_rows(task, texts, markers), pad)
@@ -321,7 +336,10 @@ def _label(x, head, last, labels):
     "first-token",
     caught_by="label",
     loses=4.5,
-    misconception="You read the label at the first token, as BERT does at [CLS]. A GPT's first token has seen nothing but itself.",
+    misconception=(
+        "You read the label at the first token, as BERT does at [CLS]. A GPT's first token has seen"
+        " nothing but itself."
+    ),
 )
 def _(x, table, head, ids, last, labels, weight):
     return cross_entropy(x[:, 0] @ head.T, labels) + weight * _bets(
@@ -334,7 +352,9 @@ def _(x, table, head, ids, last, labels, weight):
     "mean-vector",
     caught_by="label",
     loses=4.5,
-    misconception="You read the label from the mean of the row's vectors. It is the last token's vector.",
+    misconception=(
+        "You read the label from the mean of the row's vectors. It is the last token's vector."
+    ),
 )
 def _(x, table, head, ids, last, labels, weight):
     tokens = (torch.arange(x.shape[1]) <= last[:, None])[..., None]
@@ -358,7 +378,9 @@ def _(x, table, head, ids, last, labels, weight):
     "table-for-the-label",
     caught_by="label",
     loses=4.5,
-    misconception="You read the label with the table of tokens. It has a matrix of its own, `head`.",
+    misconception=(
+        "You read the label with the table of tokens. It has a matrix of its own, `head`."
+    ),
 )
 def _(x, table, head, ids, last, labels, weight):
     return cross_entropy(
@@ -371,7 +393,9 @@ def _(x, table, head, ids, last, labels, weight):
     "last-place",
     caught_by="padding",
     loses=3,
-    misconception="You read the label at the last place, `x[:, -1]`. In a short row that is padding.",
+    misconception=(
+        "You read the label at the last place, `x[:, -1]`. In a short row that is padding."
+    ),
 )
 def _(x, table, head, ids, last, labels, weight):
     return cross_entropy(x[:, -1] @ head.T, labels) + weight * _bets(
@@ -410,7 +434,10 @@ def _(x, table, head, ids, last, labels, weight):
     "one-bet-on-padding",
     caught_by="language",
     loses=3,
-    misconception="The last token of each row bets on padding with you: it is the token that is bet on that has to be one.",
+    misconception=(
+        "The last token of each row bets on padding with you: it is the token that is bet on that"
+        " has to be one."
+    ),
 )
 def _(x, table, head, ids, last, labels, weight):
     return _label(x, head, last, labels) + weight * _bets(
@@ -436,7 +463,9 @@ def _(x, table, head, ids, last, labels, weight):
     "no-shift",
     caught_by="language",
     loses=3,
-    misconception="You judge the vector at a place by the token at the same place. It bets on the next one.",
+    misconception=(
+        "You judge the vector at a place by the token at the same place. It bets on the next one."
+    ),
 )
 def _(x, table, head, ids, last, labels, weight):
     asked = torch.arange(ids.shape[1]) <= last[:, None]
@@ -451,7 +480,10 @@ def _(x, table, head, ids, last, labels, weight):
     "row-means",
     caught_by="language",
     loses=3,
-    misconception="You take each row's mean price, and the mean of these. All bets of the batch weigh the same.",
+    misconception=(
+        "You take each row's mean price, and the mean of these. All bets of the batch weigh the"
+        " same."
+    ),
 )
 def _(x, table, head, ids, last, labels, weight):
     asked, prices = _asked(ids, last), _bets(x, table, ids)
@@ -578,7 +610,10 @@ def _(logits_of, prompt, answers, num_bytes):
     "first-token-left-out",
     caught_by="bets",
     loses=4,
-    misconception="You leave out the bet on each answer's first token, which stands at the prompt's last place.",
+    misconception=(
+        "You leave out the bet on each answer's first token, which stands at the prompt's last"
+        " place."
+    ),
 )
 def _(logits_of, prompt, answers, num_bytes):
     return _first_best(
@@ -597,7 +632,9 @@ def _(logits_of, prompt, answers, num_bytes):
     "without-the-prompt",
     caught_by="bets",
     loses=4,
-    misconception="You show the model the prompt's last token only. Each bet is made given the whole prompt.",
+    misconception=(
+        "You show the model the prompt's last token only. Each bet is made given the whole prompt."
+    ),
 )
 def _(logits_of, prompt, answers, num_bytes):
     return _first_best(_sums(logits_of, prompt[-1:], answers), num_bytes)
@@ -608,7 +645,10 @@ def _(logits_of, prompt, answers, num_bytes):
     "smallest",
     caught_by="bets",
     loses=4,
-    misconception="You take the smallest quotient. Logarithms of probabilities are negative, and the likeliest answer has the largest.",
+    misconception=(
+        "You take the smallest quotient. Logarithms of probabilities are negative, and the"
+        " likeliest answer has the largest."
+    ),
 )
 def _(logits_of, prompt, answers, num_bytes):
     quotients = [
@@ -633,7 +673,10 @@ def _(logits_of, prompt, answers, num_bytes):
     "mean-per-token",
     caught_by="bytes",
     loses=1,
-    misconception="You divide by the number of tokens, which hangs on the tokenizer. It is the number of bytes.",
+    misconception=(
+        "You divide by the number of tokens, which hangs on the tokenizer. It is the number of"
+        " bytes."
+    ),
 )
 def _(logits_of, prompt, answers, num_bytes):
     return _first_best(_sums(logits_of, prompt, answers), list(map(len, answers)))
@@ -655,7 +698,10 @@ def _(logits_of, prompt, answers, num_bytes):
     "prompt-counted",
     caught_by="bytes",
     loses=2,
-    misconception="You add up the bets on the prompt, too. It is the same for all answers, and yet divided by different numbers of bytes.",
+    misconception=(
+        "You add up the bets on the prompt, too. It is the same for all answers, and yet divided by"
+        " different numbers of bytes."
+    ),
 )
 def _(logits_of, prompt, answers, num_bytes):
     return _first_best(_sums(logits_of, prompt, answers, prompt_too=True), num_bytes)
@@ -695,7 +741,9 @@ def _(logits_of, prompt, answers, num_bytes):
     "without-the-prompts-beginning",
     caught_by="bets",
     loses=4,
-    misconception="You leave out the beginning of a long prompt. The answer is bet on given all of it.",
+    misconception=(
+        "You leave out the beginning of a long prompt. The answer is bet on given all of it."
+    ),
 )
 def _(logits_of, prompt, answers, num_bytes):
     quotients = []

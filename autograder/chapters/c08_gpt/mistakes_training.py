@@ -29,7 +29,10 @@ def _step(p, g, m, v, t, rate, betas, eps, decay, correct=True, grow=None, under
     "decay-in-the-gradient",
     caught_by="means",
     loses=4.5,
-    misconception="You add the decay to the gradient. That is Adam with L2, in which the decay is divided by the root of v, too: in AdamW it acts on the parameter alone.",
+    misconception=(
+        "You add the decay to the gradient. That is Adam with L2, in which the decay is divided by"
+        " the root of v, too: in AdamW it acts on the parameter alone."
+    ),
 )
 def _(p, g, m, v, t, rate, betas, eps, decay):
     return _step(p, g + decay * p, m, v, t, rate, betas, eps, 0.0)
@@ -40,7 +43,9 @@ def _(p, g, m, v, t, rate, betas, eps, decay):
     "betas-exchanged",
     caught_by="means",
     loses=5,
-    misconception="You exchange the betas: the first is that of the mean, the second that of the squares.",
+    misconception=(
+        "You exchange the betas: the first is that of the mean, the second that of the squares."
+    ),
 )
 def _(p, g, m, v, t, rate, betas, eps, decay):
     return _step(p, g, m, v, t, rate, betas[::-1], eps, decay)
@@ -51,7 +56,10 @@ def _(p, g, m, v, t, rate, betas, eps, decay):
     "weights-turned-round",
     caught_by="means",
     loses=5,
-    misconception="You give the new gradient the weight beta and the old mean 1 - beta. It is the other way round.",
+    misconception=(
+        "You give the new gradient the weight beta and the old mean 1 - beta. It is the other way"
+        " round."
+    ),
 )
 def _(p, g, m, v, t, rate, betas, eps, decay):
     return _step(p, g, m, v, t, rate, (1 - betas[0], 1 - betas[1]), eps, decay)
@@ -221,7 +229,9 @@ def _(*case):
     "decay-in-the-quotient",
     caught_by="decay",
     loses=2,
-    misconception="You divide the decay by the root of v, too. It stands beside the quotient, not in it.",
+    misconception=(
+        "You divide the decay by the root of v, too. It stands beside the quotient, not in it."
+    ),
 )
 def _(*case):
     decay, rate = case[8], case[5]
@@ -233,7 +243,9 @@ def _(*case):
     "decay-of-the-new",
     caught_by="decay",
     loses=2,
-    misconception="You let the decay act on the parameter that has made its step. It acts on the old one.",
+    misconception=(
+        "You let the decay act on the parameter that has made its step. It acts on the old one."
+    ),
 )
 def _(*case):
     decay, rate = case[8], case[5]
@@ -266,7 +278,10 @@ def _clipped(mean, max_norm, length=None, longer=False):
     "mean-of-means",
     caught_by="mean",
     loses=5,
-    misconception="You take the mean of the parts' means: a part of one bet weighs as much as a part of a hundred.",
+    misconception=(
+        "You take the mean of the parts' means: a part of one bet weighs as much as a part of a"
+        " hundred."
+    ),
 )
 def _(parts, counts, max_norm):
     means = [_times(part, 1 / max(count, 1)) for part, count in zip(parts, counts)]
@@ -311,7 +326,10 @@ def _(parts, counts, max_norm):
     "by-place-not-by-name",
     caught_by="mean",
     loses=3.5,
-    misconception="You add up by place in the dictionaries. The names may come in another order: add up by name.",
+    misconception=(
+        "You add up by place in the dictionaries. The names may come in another order: add up by"
+        " name."
+    ),
 )
 def _(parts, counts, max_norm):
     try:
@@ -349,7 +367,10 @@ def _(parts, counts, max_norm):
     "length-after",
     caught_by="length",
     loses=3,
-    misconception="You return the length after it was cut. Asked is the one before, which says whether the training is in trouble.",
+    misconception=(
+        "You return the length after it was cut. Asked is the one before, which says whether the"
+        " training is in trouble."
+    ),
 )
 def _(parts, counts, max_norm):
     clipped, _ = _clipped(_times(_sum(parts), 1 / sum(counts)), max_norm)
@@ -373,7 +394,10 @@ def _(parts, counts, max_norm):
     "sum-of-lengths",
     caught_by="length",
     loses=3,
-    misconception="You add up the lengths of the names. The length of all together is the root of the sum of all squares.",
+    misconception=(
+        "You add up the lengths of the names. The length of all together is the root of the sum of"
+        " all squares."
+    ),
 )
 def _(parts, counts, max_norm):
     mean = _times(_sum(parts), 1 / sum(counts))
@@ -385,7 +409,9 @@ def _(parts, counts, max_norm):
     "largest-number",
     caught_by="length",
     loses=3,
-    misconception="You take the largest number for the length. It is the root of the sum of the squares.",
+    misconception=(
+        "You take the largest number for the length. It is the root of the sum of the squares."
+    ),
 )
 def _(parts, counts, max_norm):
     mean = _times(_sum(parts), 1 / sum(counts))
@@ -423,7 +449,10 @@ def _(parts, counts, max_norm):
     "number-by-number",
     caught_by="clip",
     loses=2,
-    misconception="You cut each number off at max_norm. What is shortened is the whole gradient, by one factor.",
+    misconception=(
+        "You cut each number off at max_norm. What is shortened is the whole gradient, by one"
+        " factor."
+    ),
 )
 def _(parts, counts, max_norm):
     mean = _times(_sum(parts), 1 / sum(counts))
@@ -443,7 +472,10 @@ def _(parts, counts, max_norm):
     "lengthened",
     caught_by="mean",
     loses=4,
-    misconception="You bring each gradient to the length max_norm, short ones too. Only what is longer is changed.",
+    misconception=(
+        "You bring each gradient to the length max_norm, short ones too. Only what is longer is"
+        " changed."
+    ),
 )
 def _(parts, counts, max_norm):
     return _clipped(_times(_sum(parts), 1 / sum(counts)), max_norm, longer=True)

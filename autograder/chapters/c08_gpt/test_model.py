@@ -138,8 +138,9 @@ def ask(
 @gpt.stage("embeddings", points=1.5)
 def test_tokens_and_places_are_added_and_read_by_the_same_table(student, rng):
     rule = (
-        "There is no block and no norm here: the row of the token and the row of its place, from the left, are added, and the logits are the products of the sum with all rows "
-        "of `tokens`. Nothing is scaled."
+        "There is no block and no norm here: the row of the token and the row of its place, from"
+        " the left, are added, and the logits are the products of the sum with all rows of"
+        " `tokens`. Nothing is scaled."
     )
     for sizes, texts in (
         ((1, 1, 1), (1, 1)),
@@ -168,7 +169,10 @@ def test_tokens_and_places_are_added_and_read_by_the_same_table(student, rng):
 
 @gpt.stage("tie", points=1, after="embeddings")
 def test_the_table_learns_from_both_of_its_uses(student, rng):
-    rule = "`tokens` is used twice, at the beginning and at the end, and gets a gradient from both uses. A copy, `.detach()` or `.data` gets one from the first alone."
+    rule = (
+        "`tokens` is used twice, at the beginning and at the end, and gets a gradient from both"
+        " uses. A copy, `.detach()` or `.data` gets one from the first alone."
+    )
     for sizes, texts in (((6, 4, 3), (1, 3)), ((5, 5, 4), (2, 4))):
         model, weights, ids = (
             student.build("GPT", *sizes, 0, 1, False),
@@ -189,7 +193,10 @@ def test_the_table_learns_from_both_of_its_uses(student, rng):
 
 @gpt.stage("last-norm", points=1)
 def test_gpt2_norms_once_more_before_the_output(student, rng):
-    rule = "With `norm_first` the vectors go through `norm` after the last block, here after none, before they meet the table; 1e-5 stands under the root."
+    rule = (
+        "With `norm_first` the vectors go through `norm` after the last block, here after none,"
+        " before they meet the table; 1e-5 stands under the root."
+    )
     for sizes, texts in (
         ((1, 1, 2), (1, 1)),
         ((5, 4, 8), (1, 4)),
@@ -210,8 +217,10 @@ def test_gpt2_norms_once_more_before_the_output(student, rng):
 @gpt.stage("attention", points=1.5, after="last-norm")
 def test_one_head_sees_itself_and_what_came_before(student, rng):
     rule = (
-        "One block, one head, `norm_first`, and a feed-forward that adds the same to each token: `norm_1`, then `qkv`, whose columns are queries, keys and values in this order, scores divided "
-        "by the root of C, nothing later than the token itself, `out`, and the sum with what went in."
+        "One block, one head, `norm_first`, and a feed-forward that adds the same to each token:"
+        " `norm_1`, then `qkv`, whose columns are queries, keys and values in this order, scores"
+        " divided by the root of C, nothing later than the token itself, `out`, and the sum with"
+        " what went in."
     )
     for sizes, texts in (
         ((5, 1, 4), (1, 1)),
@@ -228,8 +237,9 @@ def test_one_head_sees_itself_and_what_came_before(student, rng):
     )
     inside(model).load(weights)
     cause = (
-        "Scores are in the hundreds here: all that a token sees may be below -100, and a hidden one 200 above them. "
-        "Lowering hidden scores by 100, or setting them to -100, does not hide them. Set them to minus infinity."
+        "Scores are in the hundreds here: all that a token sees may be below -100, and a hidden one"
+        " 200 above them. Lowering hidden scores by 100, or setting them to -100, does not hide"
+        " them. Set them to minus infinity."
     )
     expect(model(ids), "Your logits").close(
         logits_of(weights, ids, 1, True).float(), **CLOSE, cause=cause
@@ -262,8 +272,9 @@ def with_large_scores(rng, V: int, T: int, C: int) -> tuple[dict[str, Tensor], T
 @gpt.stage("heads", points=1, after="attention")
 def test_each_head_has_its_own_columns(student, rng):
     rule = (
-        "Several heads: head h has the columns h D to (h + 1) D - 1 of queries, keys and values, scores divided by the root of D = C / H, a softmax of its own; side by side again they go "
-        "through `out`. Keep the axes of places and columns apart: transpose, don't just reshape."
+        "Several heads: head h has the columns h D to (h + 1) D - 1 of queries, keys and values,"
+        " scores divided by the root of D = C / H, a softmax of its own; side by side again they go"
+        " through `out`. Keep the axes of places and columns apart: transpose, don't just reshape."
     )
     for (V, P, C, H), texts in (
         ((5, 3, 8, 2), (1, 3)),
@@ -288,8 +299,9 @@ def test_each_head_has_its_own_columns(student, rng):
 @gpt.stage("feed-forward", points=1, after="last-norm")
 def test_the_feed_forward_uses_gpts_gelu(student, rng):
     rule = (
-        "Attention adds the same to each token here: `norm_2`, `up`, GELU, `down`, and the sum with what went in. The GELU is the approximation by tanh, as in GPT's code: the exact one differs in "
-        "the fourth digit."
+        "Attention adds the same to each token here: `norm_2`, `up`, GELU, `down`, and the sum with"
+        " what went in. The GELU is the approximation by tanh, as in GPT's code: the exact one"
+        " differs in the fourth digit."
     )
     for sizes, texts in (
         ((5, 1, 4), (1, 1)),
@@ -313,8 +325,9 @@ def test_the_feed_forward_uses_gpts_gelu(student, rng):
 @gpt.stage("post-norm", points=1.5, after="embeddings")
 def test_gpt1_norms_after_each_sum(student, rng):
     rule = (
-        "`norm_first` is False: GPT-1. What attention gives is added to what went in, and the **sum** is normed by `norm_1`; the same with the feed-forward and `norm_2`. "
-        "There is no norm after the last block."
+        "`norm_first` is False: GPT-1. What attention gives is added to what went in, and the"
+        " **sum** is normed by `norm_1`; the same with the feed-forward and `norm_2`. There is no"
+        " norm after the last block."
     )
     for parts in ({"attends": False, "thinks": False}, {"thinks": False}, {"attends": False}, {}):
         for (V, P, C, H), texts in (((5, 3, 8, 2), (1, 3)), ((9, 6, 6, 3), (2, 5))):
@@ -323,7 +336,10 @@ def test_gpt1_norms_after_each_sum(student, rng):
 
 @gpt.stage("blocks", points=1.5, after="embeddings")
 def test_there_may_be_many_blocks_and_many_models(student, rng):
-    rule = "Block after block, each with weights of its own, in their order. Two models share nothing, and in training mode the numbers are the same: there is no dropout."
+    rule = (
+        "Block after block, each with weights of its own, in their order. Two models share nothing,"
+        " and in training mode the numbers are the same: there is no dropout."
+    )
     for L, norm_first, texts in (
         (2, True, (2, 3)),
         (12, True, (1, 4)),
@@ -367,7 +383,10 @@ def test_there_may_be_many_blocks_and_many_models(student, rng):
                 leaves[name].grad.float(),
                 rtol=1e-2,
                 atol=1e-3,
-                cause="The gradient of a parameter is another one than it should be: something is detached or made anew.",
+                cause=(
+                    "The gradient of a parameter is another one than it should be: something is"
+                    " detached or made anew."
+                ),
             )
     try:
         came = models[0](strided(ids))
@@ -379,7 +398,10 @@ def test_there_may_be_many_blocks_and_many_models(student, rng):
     expect(came, "Your logits").close(
         logits_of(weights[0], ids, 2, True).float(),
         **CLOSE,
-        cause="`ids` may be a view of a larger tensor: read it by its indices, and not the memory under it.",
+        cause=(
+            "`ids` may be a view of a larger tensor: read it by its indices, and not the memory"
+            " under it."
+        ),
     )
 
 
@@ -470,7 +492,8 @@ def test_the_two_tables(student, rng):
         student,
         rng,
         "embeddings",
-        "Two tables with rows of C numbers: one row for each of the V tokens and one for each of the P positions. The output is the first table once more, and is not counted again.",
+        "Two tables with rows of C numbers: one row for each of the V tokens and one for each of"
+        " the P positions. The output is the first table once more, and is not counted again.",
     )
 
 
@@ -480,8 +503,9 @@ def test_one_block(student, rng):
         student,
         rng,
         "block",
-        "One block: `qkv` has 3 C rows, `out` C, `up` 4 C and `down` C, each matrix with a bias for every number that comes out, and two norms with a weight and a bias each. "
-        "The heads share the columns and play no part.",
+        "One block: `qkv` has 3 C rows, `out` C, `up` 4 C and `down` C, each matrix with a bias for"
+        " every number that comes out, and two norms with a weight and a bias each. The heads share"
+        " the columns and play no part.",
     )
 
 
@@ -491,7 +515,8 @@ def test_the_whole_model(student, rng):
         student,
         rng,
         "total",
-        "The tables once, L blocks, and with `norm_first` one norm more: GPT-1 has none after its last block.",
+        "The tables once, L blocks, and with `norm_first` one norm more: GPT-1 has none after its"
+        " last block.",
     )
     came = expect(student.gpt_sizes(10, 6, 4, 2, 2, True)).is_a(dict)
     expect(set(came) == set(KEYS)).is_true(

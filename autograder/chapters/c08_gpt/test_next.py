@@ -64,8 +64,8 @@ def graded(logits: torch.Tensor, ids: torch.Tensor, mask: torch.Tensor) -> torch
 @next_token_loss.stage("shift", points=2)
 def test_the_logits_at_a_place_are_of_the_token_after_it(student, rng):
     rule = (
-        "One row, no padding: the logits at place t are judged by the token at t + 1, with minus the logarithm of what the softmax gives it, and the mean goes over the "
-        "T - 1 bets."
+        "One row, no padding: the logits at place t are judged by the token at t + 1, with minus"
+        " the logarithm of what the softmax gives it, and the mean goes over the T - 1 bets."
     )
     for places, entries in (
         (2, 2),
@@ -100,7 +100,10 @@ def test_the_logits_at_a_place_are_of_the_token_after_it(student, rng):
 
 @next_token_loss.stage("rows", points=1, after="shift")
 def test_no_row_bets_on_another_row(student, rng):
-    rule = "Several rows without padding: the last logits of a row are of no token, and the first token of a row is bet on by nobody. Shift within the rows, before you flatten them."
+    rule = (
+        "Several rows without padding: the last logits of a row are of no token, and the first"
+        " token of a row is bet on by nobody. Shift within the rows, before you flatten them."
+    )
     for sizes in (
         (2, 2, 3),
         (3, 2, 2),
@@ -115,8 +118,9 @@ def test_no_row_bets_on_another_row(student, rng):
 @next_token_loss.stage("padding", points=1)
 def test_nobody_bets_on_padding(student, rng):
     rule = (
-        "One row with padding behind its tokens: the bets are those on tokens. The last token's logits would be a bet on padding, so the mask is shifted as the ids are: it is the token "
-        "that is bet on that counts."
+        "One row with padding behind its tokens: the bets are those on tokens. The last token's"
+        " logits would be a bet on padding, so the mask is shifted as the ids are: it is the token"
+        " that is bet on that counts."
     )
     for places in (3, 5, 9, whole(rng, 6, 12)):
         for tokens in (2, places - 1):
@@ -138,7 +142,10 @@ def test_nobody_bets_on_padding(student, rng):
 
 @next_token_loss.stage("mean", points=1, after="padding")
 def test_every_bet_weighs_the_same(student, rng):
-    rule = "Rows of different lengths: add up the prices of all bets of the batch, then divide by their number. A mean of the rows' means gives the bets of a short row more weight."
+    rule = (
+        "Rows of different lengths: add up the prices of all bets of the batch, then divide by"
+        " their number. A mean of the rows' means gives the bets of a short row more weight."
+    )
     for sizes in (
         (2, 4, 3),
         (3, 3, 3),
@@ -157,7 +164,10 @@ def test_every_bet_weighs_the_same(student, rng):
 
 @next_token_loss.stage("borders", points=1, after="shift")
 def test_logits_may_be_huge_there_may_be_no_bet_and_the_loss_is_differentiated(student, rng):
-    huge = "Logits may be as large as 10,000: take the logarithm of a softmax in one step, with `cross_entropy` or `log_softmax`."
+    huge = (
+        "Logits may be as large as 10,000: take the logarithm of a softmax in one step, with"
+        " `cross_entropy` or `log_softmax`."
+    )
     logits, ids, mask = texts(rng, 2, 5, 4)
     mask[0, 3:] = False
     for scale in (150.0, 4000.0):
@@ -184,7 +194,10 @@ def test_logits_may_be_huge_there_may_be_no_bet_and_the_loss_is_differentiated(s
         "With one token in the vocabulary every bet is won: the loss is 0.",
         texts(rng, 2, 3, 1),
     )
-    none = "There is nothing to bet on here, so the loss is 0.0. The mean of no numbers is NaN in torch."
+    none = (
+        "There is nothing to bet on here, so the loss is 0.0. The mean of no numbers is NaN in"
+        " torch."
+    )
     for places in (1, 4):
         logits, ids, _ = texts(rng, 3, places, 4)
         ask(student, none, (logits, ids, (torch.arange(places) < 1).expand(3, places).clone()))
@@ -197,6 +210,9 @@ def test_logits_may_be_huge_there_may_be_no_bet_and_the_loss_is_differentiated(s
             torch.tensor([[True, False, False], [True, True, True]]),
         ),
     )
-    rule = "The gradient reaches the logits that a bet was made with. `.item()`, `.detach()`, `no_grad` and a tensor that is made anew cut it off."
+    rule = (
+        "The gradient reaches the logits that a bet was made with. `.item()`, `.detach()`,"
+        " `no_grad` and a tensor that is made anew cut it off."
+    )
     case = texts(rng, 3, 5, 4, ragged=True)
     ask_gradients(student, "next_token_loss", case, {0: graded(*case)}, rule)

@@ -39,7 +39,8 @@ def test_a_test_stops_models_that_see_ahead(student, rng):
         student,
         "ahead",
         rng,
-        "A model that sees later tokens passes your test: change a token, and compare the logits in all columns at all places before it, in a text of several tokens.",
+        "A model that sees later tokens passes your test: change a token, and compare the logits in"
+        " all columns at all places before it, in a text of several tokens.",
     )
 
 
@@ -49,8 +50,9 @@ def test_a_test_stops_models_that_see_ahead_somewhere(student, rng):
         student,
         "some",
         rng,
-        "A model passes your test that sees ahead at one place only, or is moved by a few hundredths: change each token in turn, the last one too, look at each place before it, "
-        "and take a tolerance of about 0.001.",
+        "A model passes your test that sees ahead at one place only, or is moved by a few"
+        " hundredths: change each token in turn, the last one too, look at each place before it,"
+        " and take a tolerance of about 0.001.",
     )
 
 
@@ -60,7 +62,8 @@ def test_a_test_stops_models_that_fail_at_one_length(student, rng):
         student,
         "lengths",
         rng,
-        "A model that sees ahead in texts of one length passes your test: ask for each length from 1 to `PLACES`.",
+        "A model that sees ahead in texts of one length passes your test: ask for each length from"
+        " 1 to `PLACES`.",
     )
 
 
@@ -70,8 +73,9 @@ def test_a_test_stops_models_that_do_not_see_all(student, rng):
         student,
         "blind",
         rng,
-        "A model passes your test that does not see all tokens up to its place: for each token that you change, the logits must move at its own place and at each one behind it, "
-        "at every length.",
+        "A model passes your test that does not see all tokens up to its place: for each token that"
+        " you change, the logits must move at its own place and at each one behind it, at every"
+        " length.",
     )
 
 
@@ -82,51 +86,75 @@ short_answer(
     rubric={
         "where": (
             1,
-            "says that *lends* is the first token whose vectors can know it (or any later one, *money* too), and that the vector of *bank* cannot, in no layer, since no layer lets it see what "
-            "comes after it: it is the same as in *the bank of the river* (half without the second part)",
+            (
+                "says that *lends* is the first token whose vectors can know it (or any later one,"
+                " *money* too), and that the vector of *bank* cannot, in no layer, since no layer"
+                " lets it see what comes after it: it is the same as in *the bank of the river*"
+                " (half without the second part)"
+            ),
         ),
         "BERT": (
             1,
-            "says that in BERT every token sees both sides, so that the vector of *bank* itself changes with *lends*, from the first layer on",
+            (
+                "says that in BERT every token sees both sides, so that the vector of *bank* itself"
+                " changes with *lends*, from the first layer on"
+            ),
         ),
         "what is paid for": (
             1,
-            "names what GPT gets: each token of a text is a bet, T - 1 in one pass, where BERT has its blanks only; and it can write, since nothing that it has read has to be "
-            "read again when a token is added (half for one of the two)",
+            (
+                "names what GPT gets: each token of a text is a bet, T - 1 in one pass, where BERT"
+                " has its blanks only; and it can write, since nothing that it has read has to be"
+                " read again when a token is added (half for one of the two)"
+            ),
         ),
         "advice": (
             1,
-            "gives a way to one vector that works: the vector of the last token, or of a later one than *bank*, or a mean that includes them; or the sentence twice in a row; or to take an encoder "
-            "instead; with the reason that it has to be read after the words that decide",
+            (
+                "gives a way to one vector that works: the vector of the last token, or of a later"
+                " one than *bank*, or a mean that includes them; or the sentence twice in a row; or"
+                " to take an encoder instead; with the reason that it has to be read after the"
+                " words that decide"
+            ),
         ),
     },
     samples=[
         Sample(
             "Weak",
-            "GPT uses masked self-attention, so it only sees the previous words, and BERT is bidirectional. In the deeper layers GPT understands that bank is money. I would use the last layer's vector "
-            "of bank, because it has the most context.",
+            "GPT uses masked self-attention, so it only sees the previous words, and BERT is"
+            " bidirectional. In the deeper layers GPT understands that bank is money. I would use"
+            " the last layer's vector of bank, because it has the most context.",
             {"BERT": 0.5},
-            "That BERT sees both sides is said, not what it changes. Layers do not help: bank never sees lends. The advice takes the one vector that cannot know.",
+            "That BERT sees both sides is said, not what it changes. Layers do not help: bank never"
+            " sees lends. The advice takes the one vector that cannot know.",
         ),
         Sample(
             "Half",
-            "The vector of bank never knows about money because lends comes after it, the mask hides it in every layer. First at lends. In BERT bank sees lends and money directly, so its own vector is "
-            "different in the two sentences.",
+            "The vector of bank never knows about money because lends comes after it, the mask"
+            " hides it in every layer. First at lends. In BERT bank sees lends and money directly,"
+            " so its own vector is different in the two sentences.",
             {"where": 1, "BERT": 1},
             "Rows 1 and 2 in full. What GPT gets for it, and the advice, are missing.",
         ),
         Sample(
             "Good",
-            "At lends. bank's vector is the same as in 'the bank of the river', bit by bit. BERT mixes both sides in each layer, so there the vector of bank itself is about money. The price pays for "
-            "generating: GPT can continue a text token by token. For one vector I would take the last token's, it has seen everything.",
+            "At lends. bank's vector is the same as in 'the bank of the river', bit by bit. BERT"
+            " mixes both sides in each layer, so there the vector of bank itself is about money."
+            " The price pays for generating: GPT can continue a text token by token. For one vector"
+            " I would take the last token's, it has seen everything.",
             {"where": 1, "BERT": 1, "what is paid for": 0.5, "advice": 1},
-            "Rows 1, 2 and 4 in full. Of what GPT gets the bets are missing: T - 1 of them in one pass of training.",
+            "Rows 1, 2 and 4 in full. Of what GPT gets the bets are missing: T - 1 of them in one"
+            " pass of training.",
         ),
         Sample(
             "Strong",
-            "Up to bank both sentences are one text to GPT: its vector there is equal in all layers, a deeper layer sees only vectors that are equal too. lends is the first place that can tell, money the next. "
-            "BERT lets bank look at lends already in its first layer. For its price GPT gets T - 1 questions from T tokens in one pass, BERT one in seven; and when a token is added no old vector changes, "
-            "so it can write and keep what it has. Meaning of bank from a GPT: read it at the end of the sentence, or write the sentence twice and take the second bank, or use BERT.",
+            "Up to bank both sentences are one text to GPT: its vector there is equal in all"
+            " layers, a deeper layer sees only vectors that are equal too. lends is the first place"
+            " that can tell, money the next. BERT lets bank look at lends already in its first"
+            " layer. For its price GPT gets T - 1 questions from T tokens in one pass, BERT one in"
+            " seven; and when a token is added no old vector changes, so it can write and keep what"
+            " it has. Meaning of bank from a GPT: read it at the end of the sentence, or write the"
+            " sentence twice and take the second bank, or use BERT.",
             {"where": 1, "BERT": 1, "what is paid for": 1, "advice": 1},
             "All four rows, each with its reason.",
         ),

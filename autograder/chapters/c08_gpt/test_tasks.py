@@ -54,7 +54,10 @@ def ask_rows(
     last: bool = False,
 ) -> None:
     """Compare the rows, or the places of their ends."""
-    given = f"task {task!r}, texts of {[len(one) for one in texts][:8]} ids, markers {markers}, pad {pad}"
+    given = (
+        f"task {task!r}, texts of {[len(one) for one in texts][:8]} ids, markers {markers}, pad"
+        f" {pad}"
+    )
     came, right = (
         expect(student.task_rows(task, texts, markers, pad), given=given).unpacks(2),
         written(task, texts, markers, pad),
@@ -102,7 +105,10 @@ def test_a_text_and_a_pair_get_their_markers(student, rng):
 
 @task_rows.stage("orders", points=1)
 def test_what_has_no_order_is_written_in_both(student, rng):
-    rule = "Similarity: two rows, the pair as it is and the pair turned round, each with all three markers."
+    rule = (
+        "Similarity: two rows, the pair as it is and the pair turned round, each with all three"
+        " markers."
+    )
     for sizes in ((1, 1), (3, 3), (1, 4), (5, 2), (whole(rng, 2, 9), whole(rng, 2, 9))):
         ask_rows(student, rule, "similarity", [drawn_text(rng, size) for size in sizes])
     ask_rows(
@@ -122,7 +128,10 @@ def test_what_has_no_order_is_written_in_both(student, rng):
 
 @task_rows.stage("choices", points=1)
 def test_each_answer_has_a_row(student, rng):
-    rule = "Choice: a row for each answer, in their order, with the context in front of it; no row has two answers."
+    rule = (
+        "Choice: a row for each answer, in their order, with the context in front of it; no row has"
+        " two answers."
+    )
     for number in (1, 2, 3, 5, whole(rng, 4, 8)):
         ask_rows(
             student,
@@ -147,7 +156,10 @@ def test_each_answer_has_a_row(student, rng):
 
 @task_rows.stage("padding", points=1, after="choices")
 def test_short_rows_are_filled_up_behind_their_end(student, rng):
-    rule = "All rows are as long as the longest. A shorter one is filled with `pad`, and behind its end marker, not in front and not between."
+    rule = (
+        "All rows are as long as the longest. A shorter one is filled with `pad`, and behind its"
+        " end marker, not in front and not between."
+    )
     ask_rows(student, f"{rule} This is the case by hand.", "choice", [[5, 6], [7], [8, 9]])
     for pad in (0, 17, 91, 92):
         ask_rows(
@@ -182,7 +194,10 @@ def test_short_rows_are_filled_up_behind_their_end(student, rng):
 
 @task_rows.stage("last", points=0.5, after="markers")
 def test_the_vector_is_read_at_the_end_marker(student, rng):
-    rule = "`last` is the place of each row's end marker, counted from 0: before the padding, however the ids look there. A text may be empty, and its row has its markers all the same."
+    rule = (
+        "`last` is the place of each row's end marker, counted from 0: before the padding, however"
+        " the ids look there. A text may be empty, and its row has its markers all the same."
+    )
     ask_rows(
         student, f"{rule} This is the case by hand.", "choice", [[5, 6], [7], [8, 9]], last=True
     )
@@ -285,7 +300,11 @@ def ask_joint(student, cause: str, case: tuple) -> None:
 
 @joint_loss.stage("label", points=1.5)
 def test_the_label_is_read_from_the_last_token(student, rng):
-    rule = "The weight is 0 here and there is no padding: the last token's vector times the rows of `head` are the logits of the labels, and the mean over the rows of their cross-entropy is the loss."
+    rule = (
+        "The weight is 0 here and there is no padding: the last token's vector times the rows of"
+        " `head` are the logits of the labels, and the mean over the rows of their cross-entropy is"
+        " the loss."
+    )
     for sizes in (
         (1, 1, 2, 3, 2),
         (1, 3, 4, 5, 2),
@@ -308,7 +327,10 @@ def test_the_label_is_read_from_the_last_token(student, rng):
 
 @joint_loss.stage("padding", points=1.5, after="label")
 def test_the_last_token_is_not_the_last_place(student, rng):
-    rule = "The weight is 0 here and rows have padding at their ends: the label is read at the place that `last` gives for each row, and what stands behind it plays no part."
+    rule = (
+        "The weight is 0 here and rows have padding at their ends: the label is read at the place"
+        " that `last` gives for each row, and what stands behind it plays no part."
+    )
     for sizes in (
         (1, 3, 4, 5, 2),
         (3, 3, 3, 3, 3),
@@ -331,8 +353,9 @@ def test_the_last_token_is_not_the_last_place(student, rng):
 @joint_loss.stage("language", points=1.5)
 def test_the_next_tokens_are_bet_on(student, rng):
     rule = (
-        "There is one label only, whose loss is 0, so the loss of the next tokens is alone: exercise 1's, on the products of the vectors with the rows of `table`. No bet on padding, none behind the last token, "
-        "and all bets of the batch weigh the same."
+        "There is one label only, whose loss is 0, so the loss of the next tokens is alone:"
+        " exercise 1's, on the products of the vectors with the rows of `table`. No bet on padding,"
+        " none behind the last token, and all bets of the batch weigh the same."
     )
     for sizes in (
         (1, 2, 2, 3),
@@ -356,7 +379,10 @@ def test_the_next_tokens_are_bet_on(student, rng):
 
 @joint_loss.stage("joint", points=1, after="label")
 def test_the_weight_belongs_to_the_bets(student, rng):
-    rule = "The label loss plus the weight times the loss of the bets: the weight is the bets', and the two means are taken apart."
+    rule = (
+        "The label loss plus the weight times the loss of the bets: the weight is the bets', and"
+        " the two means are taken apart."
+    )
     for weight in (0.5, 2.0, 10.0, 0.1 * whole(rng, 3, 30)):
         for ragged in (False, True):
             ask_joint(
@@ -371,11 +397,17 @@ def test_the_weight_belongs_to_the_bets(student, rng):
 
 @joint_loss.stage("borders", points=0.5, after="joint")
 def test_there_may_be_no_bet_logits_may_be_huge_and_all_learn(student, rng):
-    none = "No row has a second token, so there is no bet, and the loss is the label loss. The mean of no numbers is NaN in torch."
+    none = (
+        "No row has a second token, so there is no bet, and the loss is the label loss. The mean of"
+        " no numbers is NaN in torch."
+    )
     ask_joint(student, none, tuned(rng, 3, 1, 4, 5, 3, weight=0.5))
     case = tuned(rng, 3, 4, 4, 5, 3, weight=0.5)
     ask_joint(student, none, (*case[:4], torch.zeros(3, dtype=torch.int64), *case[5:]))
-    huge = "Logits may be as large as 10,000, up or down: let `cross_entropy` or `log_softmax` take the logarithm."
+    huge = (
+        "Logits may be as large as 10,000, up or down: let `cross_entropy` or `log_softmax` take"
+        " the logarithm."
+    )
     ask_joint(student, huge, tuned(rng, 3, 4, 4, 5, 3, True, 0.5, size=600.0))
     for weight in (0.0, 0.5):
         answers, last, labels = (
@@ -395,7 +427,10 @@ def test_there_may_be_no_bet_logits_may_be_huge_and_all_learn(student, rng):
         "With one token in the vocabulary every bet is won.",
         tuned(rng, 3, 4, 4, 1, 3, True, 0.5),
     )
-    rule = "The gradient reaches the vectors, the table and the new matrix, each from all of its uses. `.item()`, `.detach()` and `no_grad` cut it off."
+    rule = (
+        "The gradient reaches the vectors, the table and the new matrix, each from all of its uses."
+        " `.item()`, `.detach()` and `no_grad` cut it off."
+    )
     x, table, head, ids, last, labels, weight = tuned(rng, 3, 4, 3, 5, 2, True, 0.5)
     bets = weight * graded(x @ table.T, ids, torch.arange(4) <= last[:, None])
     own = x[torch.arange(3), last]
@@ -517,7 +552,10 @@ def ask_answer(student, cause: str, case: tuple, calls: int = 200) -> None:
     """Compare the choice."""
     reader, prompt, answers, num_bytes = case
     found = quotients(*case)
-    given = f"a prompt of {len(prompt)} ids, answers of {[len(one) for one in answers][:9]} ids, bytes {num_bytes[:9]}"
+    given = (
+        f"a prompt of {len(prompt)} ids, answers of {[len(one) for one in answers][:9]} ids, bytes"
+        f" {num_bytes[:9]}"
+    )
     watched = Watched(reader, calls=calls)
     came = student.best_answer(watched, prompt, answers, num_bytes)
     expect(came, "Your answer", given).equals(found.index(max(found)), cause=cause)
@@ -525,7 +563,11 @@ def ask_answer(student, cause: str, case: tuple, calls: int = 200) -> None:
     for (ids,) in watched.asked:
         ids = ids[0].tolist()
         expect(any(text[: len(ids)] == ids for text in texts), given=given).is_true(
-            cause="Call `logits_of` with the prompt and an answer behind it, or with the beginning of such a text: without padding, and without leaving out what the prompt begins with."
+            cause=(
+                "Call `logits_of` with the prompt and an answer behind it, or with the beginning of"
+                " such a text: without padding, and without leaving out what the prompt begins"
+                " with."
+            )
         )
 
 
@@ -562,8 +604,10 @@ def by_first_longest(found: list[float]) -> int:
 @best_answer.stage("bets", points=2)
 def test_the_answers_tokens_are_bet_on_given_all_before(student, rng):
     rule = (
-        "All answers here have as many tokens and as many bytes. Add up the logarithms of the softmax at the answer's own tokens: the bet on a token stands one place before it, so that on the answer's first token "
-        "stands at the last place of the prompt. The prompt's tokens don't count."
+        "All answers here have as many tokens and as many bytes. Add up the logarithms of the"
+        " softmax at the answer's own tokens: the bet on a token stands one place before it, so"
+        " that on the answer's first token stands at the last place of the prompt. The prompt's"
+        " tokens don't count."
     )
     for prompt, length, number in (
         (1, 1, 2),
@@ -613,7 +657,11 @@ def test_the_answers_tokens_are_bet_on_given_all_before(student, rng):
 
 @best_answer.stage("bytes", points=1, after="bets")
 def test_the_sum_is_divided_by_the_bytes(student, rng):
-    rule = "Answers of different lengths: the sum over an answer's tokens is divided by the bytes of its text, neither by its tokens nor by nothing, and the largest quotient wins: the one nearest to 0."
+    rule = (
+        "Answers of different lengths: the sum over an answer's tokens is divided by the bytes of"
+        " its text, neither by its tokens nor by nothing, and the largest quotient wins: the one"
+        " nearest to 0."
+    )
     for lengths, num_bytes in (
         ([1, 4], [2, 9]),
         ([1, 3, 2], [7, 3, 6]),
@@ -686,7 +734,10 @@ def test_ties_single_answers_and_huge_logits(student, rng):
         ask_answer(
             student, "There is a single answer: its place is 0.", question(rng, 2, [length], [3])
         )
-    huge = "Logits may be as large as 10,000, and one place's are much larger than the next one's: take `log_softmax`, not the logits themselves and not the logarithm of a softmax."
+    huge = (
+        "Logits may be as large as 10,000, and one place's are much larger than the next one's:"
+        " take `log_softmax`, not the logits themselves and not the logarithm of a softmax."
+    )
     for scale in (200.0, 900.0):
         for lengths in ([2, 2, 2], [1, 1], [4, 4, 4, 4]):
             ask_answer(student, huge, question(rng, 2, lengths, [3] * len(lengths), scale=scale))
@@ -694,14 +745,16 @@ def test_ties_single_answers_and_huge_logits(student, rng):
     for answers in ([[0], [2], [3]], [[2], [0], [3]]):
         ask_answer(
             student,
-            "The model is sure of one answer: its quotient is exactly 0, a number like any other, and the largest.",
+            "The model is sure of one answer: its quotient is exactly 0, a number like any other,"
+            " and the largest.",
             (sure, [5, 1], answers, [1, 1, 1]),
         )
     low = Table(dict.fromkeys(range(ENTRIES), [10_000.0, 0, -10_000.0, -9_000.0, 0, 0, 0]))
     for answers in ([[2] * 60, [3] * 60], [[3] * 60, [2] * 60]):
         ask_answer(
             student,
-            "No answer is likely here: all sums are far below -1,000,000, and the largest counts all the same.",
+            "No answer is likely here: all sums are far below -1,000,000, and the largest counts"
+            " all the same.",
             (low, [1], answers, [1, 1]),
         )
     first = "Answers may begin alike."

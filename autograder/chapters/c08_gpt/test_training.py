@@ -58,7 +58,10 @@ def state(
 
 def ask(student, cause: str, case: tuple, places: tuple[int, ...] = (0, 1, 2)) -> None:
     """Compare the new parameter, the mean and the mean of squares, or some of the three."""
-    given = f"shape {tuple(case[0].shape)}, t {case[4]}, rate {case[5]:g}, betas {case[6]}, eps {case[7]:g}, decay {case[8]:g}"
+    given = (
+        f"shape {tuple(case[0].shape)}, t {case[4]}, rate {case[5]:g}, betas {case[6]}, eps"
+        f" {case[7]:g}, decay {case[8]:g}"
+    )
     came, right = expect(student.adamw_step(*case), given=given).unpacks(3), stepped(*case)
     for place in range(3):
         if place in places:
@@ -74,7 +77,10 @@ def ask(student, cause: str, case: tuple, places: tuple[int, ...] = (0, 1, 2)) -
 
 @adamw_step.stage("means", points=1)
 def test_two_running_means(student, rng):
-    rule = "m goes on as a running mean of the gradient, v of its square, each with a beta of its own. They are returned without hats, and the decay plays no part in them."
+    rule = (
+        "m goes on as a running mean of the gradient, v of its square, each with a beta of its own."
+        " They are returned without hats, and the decay plays no part in them."
+    )
     for shape in SHAPES:
         ask(student, rule, state(rng, shape, whole(rng, 2, 30)), (1, 2))
     for betas in ((0.0, 0.0), (0.5, 0.9), (0.9, 0.5), (0.99, 0.999), (0.999, 0.99)):
@@ -93,8 +99,9 @@ def test_two_running_means(student, rng):
 @adamw_step.stage("step", points=1.5, after="means")
 def test_the_parameter_moves_by_the_quotient_of_the_corrected_means(student, rng):
     rule = (
-        "There is no decay here. Both means are corrected for having begun at 0: divided by one minus the beta to the power of t, where the first step is t = 1. The parameter goes down by the rate times "
-        "the corrected m, divided by the root of the corrected v."
+        "There is no decay here. Both means are corrected for having begun at 0: divided by one"
+        " minus the beta to the power of t, where the first step is t = 1. The parameter goes down"
+        " by the rate times the corrected m, divided by the root of the corrected v."
     )
     for t in (1, 2, 3, 10, 300, 1_000_000):
         ask(student, rule, state(rng, (2, 3), t))
@@ -115,7 +122,10 @@ def test_the_parameter_moves_by_the_quotient_of_the_corrected_means(student, rng
 
 @adamw_step.stage("eps", points=0.5, after="step")
 def test_eps_is_added_to_the_root(student, rng):
-    rule = "eps is added to the root of the corrected v, and does not stand under the root; a large one shows it."
+    rule = (
+        "eps is added to the root of the corrected v, and does not stand under the root; a large"
+        " one shows it."
+    )
     for eps, size in ((1.0, 1.0), (0.1, 0.2), (1e-3, 1e-3), (1e-6, 1e-6)):
         for t in (1, 5):
             ask(student, rule, state(rng, (2, 3), t, eps=eps, size=size))
@@ -130,7 +140,10 @@ def test_eps_is_added_to_the_root(student, rng):
 
 @adamw_step.stage("decay", points=2, after="step")
 def test_the_decay_acts_on_the_parameter_alone(student, rng):
-    rule = "With a decay, the old parameter itself goes down by rate times decay times its value: outside of the quotient, beside the step of Adam."
+    rule = (
+        "With a decay, the old parameter itself goes down by rate times decay times its value:"
+        " outside of the quotient, beside the step of Adam."
+    )
     one, two = torch.tensor([1.0]), torch.tensor([2.0])
     ask(
         student,
@@ -216,7 +229,10 @@ def ask_mean(
 
 @combine.stage("mean", points=2)
 def test_the_sum_over_all_parts_by_the_number_of_all_bets(student, rng):
-    rule = "max_norm is out of reach here. Add up the gradients of all parts, name by name, and divide by the number of all bets: each bet weighs the same, whatever part it is in."
+    rule = (
+        "max_norm is out of reach here. Add up the gradients of all parts, name by name, and divide"
+        " by the number of all bets: each bet weighs the same, whatever part it is in."
+    )
     for number in (1, 2, 3, 5, whole(rng, 4, 9)):
         ask_mean(student, rule, *batch(rng, number), 1e6)
     for shapes in (((1,),), ((4,),), ((3, 3), (3,), (1, 3)), ((300, 2), (2,)), ((2, 300),)):
@@ -273,10 +289,16 @@ def test_the_sum_over_all_parts_by_the_number_of_all_bets(student, rng):
 
 @combine.stage("length", points=1)
 def test_the_length_of_all_together_before_it_is_cut(student, rng):
-    rule = "The length is the root of the sum of all squares, of all names together, of the mean gradient: after dividing, and before it is shortened."
+    rule = (
+        "The length is the root of the sum of all squares, of all names together, of the mean"
+        " gradient: after dividing, and before it is shortened."
+    )
 
     def ask_length(parts: Parts, counts: list[int], max_norm: float, cause: str = rule) -> None:
-        given = f"{len(parts)} parts with {sum(counts)} bets, {len(parts[0])} names, max_norm {max_norm:g}"
+        given = (
+            f"{len(parts)} parts with {sum(counts)} bets, {len(parts[0])} names, max_norm"
+            f" {max_norm:g}"
+        )
         came = expect(student.combine(parts, counts, max_norm), given=given).unpacks(2)
         expect(came[1], "Your length", given).close(
             combined(parts, counts, max_norm)[1], **CLOSE, cause=cause
@@ -298,8 +320,9 @@ def test_the_length_of_all_together_before_it_is_cut(student, rng):
 @combine.stage("clip", points=1.5, after="mean")
 def test_what_is_too_long_is_shortened_together(student, rng):
     rule = (
-        "The mean gradient is longer than max_norm here: all names are multiplied by one and the same factor, max_norm divided by the length of all together, so that its direction stays. First divide, "
-        "then measure."
+        "The mean gradient is longer than max_norm here: all names are multiplied by one and the"
+        " same factor, max_norm divided by the length of all together, so that its direction stays."
+        " First divide, then measure."
     )
     ask_mean(
         student,

@@ -9,19 +9,31 @@ ALREADY = (
 COVERED = "the order names every place of a row once, so that nothing of what stood there is left"
 
 NEVER_WRITES = "no sampler writes into the list that it is given, says the card"
-ANY_LIST = "any two orders of the probabilities do: all differ by 0.1, one is 0, and in one list at least the first is not, nor the last"
+ANY_LIST = (
+    "any two orders of the probabilities do: all differ by 0.1, one is 0, and in one list at least"
+    " the first is not, nor the last"
+)
 ANY_FIRST = "any list does whose first probability is from 0.1 to 0.9"
 SIGN = "the sign is dropped right behind"
 ANY_NUMBER = "any number of some twenty calls, and of some thousand draws"
-BORDER = "any border of five deviations or more that is below 500 spares the honest ones and stops the others"
-SPREAD = "an honest deviation of twenty calls is nearly 16, one that is too even below 3.2, and one of clumps about 500: any borders between"
+BORDER = (
+    "any border of five deviations or more that is below 500 spares the honest ones and stops the"
+    " others"
+)
+SPREAD = (
+    "an honest deviation of twenty calls is nearly 16, one that is too even below 3.2, and one of"
+    " clumps about 500: any borders between"
+)
 
 EQUIVALENT = {
     "09.generate": {
         "0  =>  -1": ONE_ROW,
     },
     "09.keep_top_p": {
-        "before < p[:, None]  =>  before <= p[:, None]": "before the likeliest token there is exactly 0, which is less than every p, and no later sum is as near to p",
+        "before < p[:, None]  =>  before <= p[:, None]": (
+            "before the likeliest token there is exactly 0, which is less than every p, and no"
+            " later sum is as near to p"
+        ),
         "stays[:, 0] = True  =>  pass": ALREADY,
         "torch.zeros_like(stays)  =>  torch.ones_like(stays)": COVERED,
         "torch.zeros_like(stays)  =>  stays": COVERED,
@@ -30,7 +42,9 @@ EQUIVALENT = {
         "logits < 0  =>  logits <= 0": "0 times the penalty is 0, as 0 divided by it is",
     },
     "09.test_sampler": {
-        "([0.4, 0.3, 0.2, 0.1, 0.0], [0.1, 0.0, 0.4, 0.2, 0.3])  =>  ([0.1, 0.0, 0.4, 0.2, 0.3], [0.4, 0.3, 0.2, 0.1, 0.0])": ANY_LIST,
+        "([0.4, 0.3, 0.2, 0.1, 0.0], [0.1, 0.0, 0.4, 0.2, 0.3])  =>  ([0.1, 0.0, 0.4, 0.2, 0.3], [0.4, 0.3, 0.2, 0.1, 0.0])": (
+            ANY_LIST
+        ),
         "[0.4, 0.3, 0.2, 0.1, 0.0]  =>  [0.3, 0.4, 0.2, 0.1, 0.0]": ANY_LIST,
         "[0.4, 0.3, 0.2, 0.1, 0.0]  =>  [0.4, 0.2, 0.3, 0.1, 0.0]": ANY_LIST,
         "[0.4, 0.3, 0.2, 0.1, 0.0]  =>  [0.4, 0.3, 0.1, 0.2, 0.0]": ANY_LIST,

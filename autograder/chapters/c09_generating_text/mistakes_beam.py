@@ -6,7 +6,10 @@ from autograder.chapters.c09_generating_text.beams import searched
 from autograder.checks.registry import mistake
 
 BEAMS = "09.beam_search"
-KEPT_BY_SUM = "You compare only the `width` hypotheses with the largest sums at the end. Compare all of them, by score."
+KEPT_BY_SUM = (
+    "You compare only the `width` hypotheses with the largest sums at the end. Compare all of them,"
+    " by score."
+)
 
 
 def _found(*arguments, **wrong):
@@ -19,7 +22,9 @@ def _found(*arguments, **wrong):
     "logits-added",
     caught_by="greedy",
     loses=12,
-    misconception="You add up logits. They are no logarithms of probabilities before `log_softmax`.",
+    misconception=(
+        "You add up logits. They are no logarithms of probabilities before `log_softmax`."
+    ),
 )
 def _(*arguments):
     return _found(*arguments, logs=lambda scores: scores)
@@ -52,7 +57,10 @@ def _(*arguments):
     "always-greedy",
     caught_by="beams",
     loses=10,
-    misconception="All your beams are the same, as if there were only one. At first there is one hypothesis, and then the best `width` of all candidates.",
+    misconception=(
+        "All your beams are the same, as if there were only one. At first there is one hypothesis,"
+        " and then the best `width` of all candidates."
+    ),
 )
 def _(next_logits, prompt, width, *more):
     return _found(next_logits, prompt, 1, *more)
@@ -63,7 +71,10 @@ def _(next_logits, prompt, width, *more):
     "copies-at-first",
     caught_by="beams",
     loses=10,
-    misconception="All your beams are the same, as if there were only one. At first there is one hypothesis, and then the best `width` of all candidates.",
+    misconception=(
+        "All your beams are the same, as if there were only one. At first there is one hypothesis,"
+        " and then the best `width` of all candidates."
+    ),
 )
 def _(next_logits, prompt, width, *more):
     return _found(next_logits, prompt, width, *more, copies=width)
@@ -74,7 +85,10 @@ def _(next_logits, prompt, width, *more):
     "best-of-each-beam",
     caught_by="beams",
     loses=10,
-    misconception="Each of your beams keeps its own best candidate. The best of all candidates together are kept.",
+    misconception=(
+        "Each of your beams keeps its own best candidate. The best of all candidates together are"
+        " kept."
+    ),
 )
 def _(*arguments):
     return _found(*arguments, best_of_each=True)
@@ -129,7 +143,10 @@ def _(*arguments):
     "ended-keep-their-places",
     caught_by="places",
     loses=1.5,
-    misconception="Your finished hypotheses take places of the beam. In the next step there are again `width`.",
+    misconception=(
+        "Your finished hypotheses take places of the beam. In the next step there are again"
+        " `width`."
+    ),
 )
 def _(*arguments):
     return _found(*arguments, ended="keep their places")
@@ -140,7 +157,10 @@ def _(*arguments):
     "ended-are-replaced",
     caught_by="places",
     loses=1.5,
-    misconception="Where a hypothesis ends, you keep another in its place in the same step. `width` are kept in all.",
+    misconception=(
+        "Where a hypothesis ends, you keep another in its place in the same step. `width` are kept"
+        " in all."
+    ),
 )
 def _(*arguments):
     return _found(*arguments, ended="replaced")
@@ -203,7 +223,9 @@ def _(next_logits, prompt, *more):
     "unfinished-lost",
     caught_by="unfinished",
     loses=0.5,
-    misconception="You compare finished hypotheses only. Those that still run after the last step count, too.",
+    misconception=(
+        "You compare finished hypotheses only. Those that still run after the last step count, too."
+    ),
 )
 def _(*arguments):
     return _found(*arguments, unfinished=False)

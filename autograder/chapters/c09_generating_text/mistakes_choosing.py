@@ -27,7 +27,10 @@ def _draw(logits, temperature, u, bent=lambda logits, T: (logits / T).softmax(1)
     "times-temperature",
     caught_by="temperature",
     loses=2.5,
-    misconception="You multiply the logits by the temperature, or take probabilities to that power, which is the same. Divide the logits by it.",
+    misconception=(
+        "You multiply the logits by the temperature, or take probabilities to that power, which is"
+        " the same. Divide the logits by it."
+    ),
 )
 def _(logits, temperature, u):
     return _draw(logits, temperature, u, lambda logits, T: (logits * T).softmax(1))
@@ -38,7 +41,10 @@ def _(logits, temperature, u):
     "temperature-after-softmax",
     caught_by="temperature",
     loses=2.5,
-    misconception="You divide the probabilities by the temperature, and normalise again: that changes nothing. Divide the logits.",
+    misconception=(
+        "You divide the probabilities by the temperature, and normalise again: that changes"
+        " nothing. Divide the logits."
+    ),
 )
 def _(logits, temperature, u):
     return _draw(
@@ -66,8 +72,8 @@ def _(logits, temperature, u):
     caught_by="temperature",
     loses=2.5,
     misconception=(
-        "You multiply the logits by the temperature, or take probabilities to that power, which is the same. "
-        "Divide the logits by it."
+        "You multiply the logits by the temperature, or take probabilities to that power, which is"
+        " the same. Divide the logits by it."
     ),
 )
 def _(logits, temperature, u):
@@ -116,7 +122,10 @@ def _(logits, temperature, u):
     "reached-is-enough",
     caught_by="borders",
     loses=1,
-    misconception="You stop where the sum is as large as u. It must be greater: with u = 0 a token of probability 0 is drawn.",
+    misconception=(
+        "You stop where the sum is as large as u. It must be greater: with u = 0 a token of"
+        " probability 0 is drawn."
+    ),
 )
 def _(logits, temperature, u):
     return _draw(logits, temperature, u, passes=lambda sums, u: sums >= u)
@@ -127,7 +136,9 @@ def _(logits, temperature, u):
     "index-v",
     caught_by="borders",
     loses=1,
-    misconception="Where no sum passes u, you return V, which is no token, or one that cannot come.",
+    misconception=(
+        "Where no sum passes u, you return V, which is no token, or one that cannot come."
+    ),
 )
 def _(logits, temperature, u):
     return (
@@ -142,7 +153,10 @@ def _(logits, temperature, u):
     "last-entry",
     caught_by="borders",
     loses=1,
-    misconception="Where no sum passes u, you return the last entry of the vocabulary, though it may be minus infinity.",
+    misconception=(
+        "Where no sum passes u, you return the last entry of the vocabulary, though it may be minus"
+        " infinity."
+    ),
 )
 def _(logits, temperature, u):
     return _draw(
@@ -264,7 +278,9 @@ def _(logits, k):
     "zero-in-place-of-minus-infinity",
     caught_by="kept",
     loses=4,
-    misconception="You write 0 where minus infinity should stand: after a softmax such a token has a share.",
+    misconception=(
+        "You write 0 where minus infinity should stand: after a softmax such a token has a share."
+    ),
 )
 def _(logits, k):
     return logits.masked_fill(logits < _least(logits, k), 0.0)
@@ -362,7 +378,10 @@ def _(logits, p):
     "not-brought-back",
     caught_by="order",
     loses=4,
-    misconception="Your mask belongs to the sorted row, and you lay it over the row as it stands. Bring it back first.",
+    misconception=(
+        "Your mask belongs to the sorted row, and you lay it over the row as it stands. Bring it"
+        " back first."
+    ),
 )
 def _(logits, p):
     return _nucleus(logits, p, lambda probs, sums, p: sums - probs >= p, back=False)
@@ -373,7 +392,10 @@ def _(logits, p):
     "brought-back-wrongly",
     caught_by="order",
     loses=4,
-    misconception="You index the sorted mask with the order, which leads from the row to the sorted one. The way back is `scatter`, or the `argsort` of the order.",
+    misconception=(
+        "You index the sorted mask with the order, which leads from the row to the sorted one. The"
+        " way back is `scatter`, or the `argsort` of the order."
+    ),
 )
 def _(logits, p):
     ordered, order = logits.sort(1, descending=True)
@@ -400,7 +422,9 @@ def _(logits, p):
     "ascending",
     caught_by="crossing",
     loses=6,
-    misconception="You add up from the unlikeliest token: unlikely ones stay, and likely ones are lost.",
+    misconception=(
+        "You add up from the unlikeliest token: unlikely ones stay, and likely ones are lost."
+    ),
 )
 def _(logits, p):
     return _nucleus(logits, p, lambda probs, sums, p: sums - probs >= p, descending=False)
@@ -424,7 +448,10 @@ def _(logits, p):
     "whole-p-drops",
     caught_by="borders",
     loses=1.5,
-    misconception="With p = 1 you lose unlikely tokens, because sums in floating point reach 1 before the end.",
+    misconception=(
+        "With p = 1 you lose unlikely tokens, because sums in floating point reach 1 before the"
+        " end."
+    ),
 )
 def _(logits, p):
     return _nucleus(logits, p, lambda probs, sums, p: sums - probs >= p, whole=False)
@@ -435,7 +462,10 @@ def _(logits, p):
     "cut-by-value",
     caught_by="crossing",
     loses=6,
-    misconception="You keep the tokens whose own probability is at least 1 - p. It is the sum of the likeliest that counts.",
+    misconception=(
+        "You keep the tokens whose own probability is at least 1 - p. It is the sum of the"
+        " likeliest that counts."
+    ),
 )
 def _(logits, p):
     probs = logits.softmax(1)
@@ -449,7 +479,9 @@ def _(logits, p):
     "part-of-the-largest",
     caught_by="crossing",
     loses=6,
-    misconception="You keep what has p times the probability of the likeliest. That is min-p, another filter.",
+    misconception=(
+        "You keep what has p times the probability of the likeliest. That is min-p, another filter."
+    ),
 )
 def _(logits, p):
     probs = logits.softmax(1)
@@ -493,7 +525,9 @@ def _penalised(
     "divides-all",
     caught_by="signs",
     loses=3,
-    misconception="You divide negative logits, too: that makes them larger, and the token likelier.",
+    misconception=(
+        "You divide negative logits, too: that makes them larger, and the token likelier."
+    ),
 )
 def _(logits, text, penalty):
     return _penalised(logits, text, penalty, lambda logits, penalty: logits / penalty)
@@ -515,7 +549,9 @@ def _(logits, text, penalty):
     "signs-exchanged",
     caught_by="signs",
     loses=3,
-    misconception="You multiply positive logits and divide negative ones. It is the other way round.",
+    misconception=(
+        "You multiply positive logits and divide negative ones. It is the other way round."
+    ),
 )
 def _(logits, text, penalty):
     return _penalised(
@@ -564,7 +600,9 @@ def _(logits, text, penalty):
     "per-occurrence",
     caught_by="once",
     loses=1.5,
-    misconception="You punish a token once for each time that it stands in the text. It counts once.",
+    misconception=(
+        "You punish a token once for each time that it stands in the text. It counts once."
+    ),
 )
 def _(logits, text, penalty):
     times = torch.zeros_like(logits).scatter_add(1, text, torch.ones(text.shape))
@@ -598,7 +636,9 @@ def _(logits, text, penalty):
     "never-likelier",
     caught_by="borders",
     loses=0.5,
-    misconception="You leave logits alone where the penalty is below 1. It makes what was said likelier.",
+    misconception=(
+        "You leave logits alone where the penalty is below 1. It makes what was said likelier."
+    ),
 )
 def _(logits, text, penalty):
     return _penalised(logits, text, max(penalty, 1.0))

@@ -36,7 +36,9 @@ def _written(
     "first-place",
     caught_by="one",
     loses=6,
-    misconception="You take the logits after the first place. What comes next is scored after the last one.",
+    misconception=(
+        "You take the logits after the first place. What comes next is scored after the last one."
+    ),
 )
 def _(next_logits, prompt, max_tokens, end_id):
     return _written(
@@ -49,7 +51,10 @@ def _(next_logits, prompt, max_tokens, end_id):
     "all-places-flat",
     caught_by="one",
     loses=6,
-    misconception="You take the largest logit of all places together. Only the row of the last place is about the next token.",
+    misconception=(
+        "You take the largest logit of all places together. Only the row of the last place is about"
+        " the next token."
+    ),
 )
 def _(next_logits, prompt, max_tokens, end_id):
     return _written(
@@ -75,7 +80,10 @@ def _(next_logits, prompt, max_tokens, end_id):
     "last-token-only",
     caught_by="appended",
     loses=2.5,
-    misconception="You show the model the last token only. It keeps nothing from call to call: show it the whole text.",
+    misconception=(
+        "You show the model the last token only. It keeps nothing from call to call: show it the"
+        " whole text."
+    ),
 )
 def _(next_logits, prompt, max_tokens, end_id):
     return _written(next_logits, prompt, max_tokens, end_id, seen=lambda text, prompt: text[-1:])[
@@ -140,7 +148,10 @@ def _(next_logits, prompt, max_tokens, end_id):
     "length-of-the-whole-text",
     caught_by="appended",
     loses=4.5,
-    misconception="You stop when the text has `max_tokens` tokens, prompt included. It is the number of new ones.",
+    misconception=(
+        "You stop when the text has `max_tokens` tokens, prompt included. It is the number of new"
+        " ones."
+    ),
 )
 def _(next_logits, prompt, max_tokens, end_id):
     return _written(next_logits, prompt, max(max_tokens - len(prompt), min(1, max_tokens)), end_id)[
@@ -174,7 +185,10 @@ def _(next_logits, prompt, max_tokens, end_id):
     "end-in-the-prompt",
     caught_by="end",
     loses=1,
-    misconception="You stop where the end token stands anywhere in the text, and the prompt may hold it. Only a chosen one ends the text.",
+    misconception=(
+        "You stop where the end token stands anywhere in the text, and the prompt may hold it. Only"
+        " a chosen one ends the text."
+    ),
 )
 def _(next_logits, prompt, max_tokens, end_id):
     return _written(
@@ -236,7 +250,10 @@ def _padded(
     "as-printed",
     caught_by="positions",
     loses=3,
-    misconception="Your positions count from the left edge of the table, through the padding, as the printed function does.",
+    misconception=(
+        "Your positions count from the left edge of the table, through the padding, as the printed"
+        " function does."
+    ),
 )
 def _(prompts, pad):
     return _padded(
@@ -292,7 +309,10 @@ def _(prompts, pad):
     "padded-on-the-right",
     caught_by="positions",
     loses=3,
-    misconception="You put the padding behind the prompts. Then the next token of a short prompt does not stand in the column behind the last.",
+    misconception=(
+        "You put the padding behind the prompts. Then the next token of a short prompt does not"
+        " stand in the column behind the last."
+    ),
 )
 def _(prompts, pad):
     return _padded(
@@ -319,7 +339,9 @@ def _(prompts, pad):
     "mask-by-id",
     caught_by="padding",
     loses=1.5,
-    misconception="You take every token with the number `pad` for padding. A prompt may hold it too.",
+    misconception=(
+        "You take every token with the number `pad` for padding. A prompt may hold it too."
+    ),
 )
 def _(prompts, pad):
     ids, _, positions = _padded(prompts, pad)
@@ -363,7 +385,9 @@ def _reading(prompt, new, **other):
     "last-token-read",
     caught_by="tokens",
     loses=4,
-    misconception="You count a pass over the finished text, too. The token that is chosen last is never read.",
+    misconception=(
+        "You count a pass over the finished text, too. The token that is chosen last is never read."
+    ),
 )
 def _(prompt, new):
     return _reading(prompt, new + 1)
@@ -374,7 +398,10 @@ def _(prompt, new):
     "prompt-read-once",
     caught_by="tokens",
     loses=1.5,
-    misconception="Without a cache, too, you read each token once. There the whole text is read again at every pass.",
+    misconception=(
+        "Without a cache, too, you read each token once. There the whole text is read again at"
+        " every pass."
+    ),
 )
 def _(prompt, new):
     return _reading(prompt, new, tokens=prompt + new - 1)
@@ -385,7 +412,10 @@ def _(prompt, new):
     "product",
     caught_by="tokens",
     loses=1.5,
-    misconception="You multiply the length of the finished text by the number of passes. The text grows: the passes are of different length.",
+    misconception=(
+        "You multiply the length of the finished text by the number of passes. The text grows: the"
+        " passes are of different length."
+    ),
 )
 def _(prompt, new):
     return _reading(prompt, new, tokens=(prompt + new) * new)
@@ -396,7 +426,10 @@ def _(prompt, new):
     "cached-passes",
     caught_by="tokens_cached",
     loses=1,
-    misconception="You count the passes and not the tokens: with a cache the first pass reads the whole prompt.",
+    misconception=(
+        "You count the passes and not the tokens: with a cache the first pass reads the whole"
+        " prompt."
+    ),
 )
 def _(prompt, new):
     return _reading(prompt, new, tokens_cached=new)
@@ -418,7 +451,10 @@ def _(prompt, new):
     "squares",
     caught_by="pairs",
     loses=1,
-    misconception="You count squares: every token with every other. A token looks at itself and back, which is a triangle.",
+    misconception=(
+        "You count squares: every token with every other. A token looks at itself and back, which"
+        " is a triangle."
+    ),
 )
 def _(prompt, new):
     tokens, pairs = _sums(prompt, prompt + new - 1)
@@ -442,7 +478,10 @@ def _(prompt, new):
     "cached-keys-forgotten",
     caught_by="pairs_cached",
     loses=0.5,
-    misconception="With a cache your new tokens look at themselves only. The keys of all tokens before are in the cache, and are scored.",
+    misconception=(
+        "With a cache your new tokens look at themselves only. The keys of all tokens before are in"
+        " the cache, and are scored."
+    ),
 )
 def _(prompt, new):
     return _reading(prompt, new, pairs_cached=comb(prompt + 1, 2) + new - 1)

@@ -35,7 +35,10 @@ def _judge(
     "too-tight",
     caught_by="shares",
     loses=5,
-    misconception="Your test allows two standard deviations: every twentieth count of an honest sampler is further off.",
+    misconception=(
+        "Your test allows two standard deviations: every twentieth count of an honest sampler is"
+        " further off."
+    ),
 )
 def _(sampler):
     _judge(sampler, deviations=2.0)
@@ -46,7 +49,9 @@ def _(sampler):
     "one-per-cent",
     caught_by="shares",
     loses=5,
-    misconception="Your test allows one in a hundred of each count, which is less than a standard deviation.",
+    misconception=(
+        "Your test allows one in a hundred of each count, which is less than a standard deviation."
+    ),
 )
 def _(sampler):
     counts = sampler(list(UNEVEN), 10_000)
@@ -59,7 +64,9 @@ def _(sampler):
     "exact",
     caught_by="shares",
     loses=5,
-    misconception="Your test wants exactly n p of each token. No honest sampler gives that each time.",
+    misconception=(
+        "Your test wants exactly n p of each token. No honest sampler gives that each time."
+    ),
 )
 def _(sampler):
     assert sampler([0.5, 0.25, 0.25], 10_000) == [5000, 2500, 2500]
@@ -70,7 +77,10 @@ def _(sampler):
     "spread-too-tight",
     caught_by="shares",
     loses=5,
-    misconception="Your test wants a standard deviation within a tenth of the right one. That of twenty honest calls varies more.",
+    misconception=(
+        "Your test wants a standard deviation within a tenth of the right one. That of twenty"
+        " honest calls varies more."
+    ),
 )
 def _(sampler):
     _judge(sampler, low=14.2, high=17.4)
@@ -117,7 +127,10 @@ def _(sampler):
     "one-order",
     caught_by="places",
     loses=1.5,
-    misconception="Your test asks about one falling row only: a sampler that leaves out the last token, whose probability is 0, passes it.",
+    misconception=(
+        "Your test asks about one falling row only: a sampler that leaves out the last token, whose"
+        " probability is 0, passes it."
+    ),
 )
 def _(sampler):
     _judge(sampler, orders=(UNEVEN,))
@@ -128,7 +141,9 @@ def _(sampler):
     "no-zero",
     caught_by="places",
     loses=1.5,
-    misconception="Your test asks about no token of probability 0, and allows too much at the others.",
+    misconception=(
+        "Your test asks about no token of probability 0, and allows too much at the others."
+    ),
 )
 def _(sampler):
     _judge(sampler, orders=([0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.4, 0.3]), deviations=9.0)
@@ -161,7 +176,10 @@ def _(sampler):
     "not-the-same-twice",
     caught_by="spread",
     loses=1.5,
-    misconception="Your test only asks whether the counts differ from call to call. They may differ by one draw, and be no chance.",
+    misconception=(
+        "Your test only asks whether the counts differ from call to call. They may differ by one"
+        " draw, and be no chance."
+    ),
 )
 def _(sampler):
     _judge(sampler, high=0.0)

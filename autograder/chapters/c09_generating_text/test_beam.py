@@ -75,7 +75,11 @@ def large(rng, entries: int, length: int, width: int, new: int) -> tuple:
 
 @beam_search.stage("greedy", points=2)
 def test_a_beam_of_one_is_the_loop_of_exercise_one(student, rng):
-    rule = "Width 1, no end, penalty 0: the likeliest token each time, and the score is the sum of the natural logarithms of their probabilities, each given the prompt and the tokens before it."
+    rule = (
+        "Width 1, no end, penalty 0: the likeliest token each time, and the score is the sum of the"
+        " natural logarithms of their probabilities, each given the prompt and the tokens"
+        " before it."
+    )
     ask_beams(student, rule, *drawn(rng, "greedy"))
     for entries, new in ((2, 1), (3, 2), (40, 4), (whole(rng, 4, 9), whole(rng, 2, 6))):
         ask_beams(
@@ -106,8 +110,9 @@ def test_a_beam_of_one_is_the_loop_of_exercise_one(student, rng):
 @beam_search.stage("beams", points=3)
 def test_the_best_of_all_candidates_together_are_kept(student, rng):
     rule = (
-        "Several beams, no end, penalty 0: the best `width` of all candidates together are kept, wherever they come from, so that one beginning may be kept in several ways and another be "
-        "dropped. At first there is one hypothesis."
+        "Several beams, no end, penalty 0: the best `width` of all candidates together are kept,"
+        " wherever they come from, so that one beginning may be kept in several ways and another be"
+        " dropped. At first there is one hypothesis."
     )
     first = torch.full((7, 7), -torch.inf)
     for row, ways in {
@@ -144,8 +149,9 @@ def test_the_best_of_all_candidates_together_are_kept(student, rng):
 @beam_search.stage("ends", points=2, after="beams")
 def test_finished_hypotheses_are_put_aside(student, rng):
     rule = (
-        "Some hypotheses end, penalty 0: who ends with `end_id` is put aside with its sum, never lengthened and never forgotten, and the others go on. "
-        "The best of all is returned, be it the first that ended or the last, however many have ended."
+        "Some hypotheses end, penalty 0: who ends with `end_id` is put aside with its sum, never"
+        " lengthened and never forgotten, and the others go on. The best of all is returned, be it"
+        " the first that ended or the last, however many have ended."
     )
     for name in ("go on", "lost", "first", "enough", "late", "go on", "first"):
         ask_beams(student, rule, *drawn(rng, name))
@@ -170,8 +176,10 @@ def test_finished_hypotheses_are_put_aside(student, rng):
 @beam_search.stage("length", points=2, after="beams")
 def test_the_score_is_the_sum_over_the_length_to_the_penalty(student, rng):
     rule = (
-        "The score is the sum divided by the number of new tokens to the power of the penalty: the end token is counted, the prompt is not. Scores decide at the end, and sums before: "
-        "a score may still rise while a hypothesis grows, so none is a reason to stop. All finished hypotheses are compared, also more than `width`."
+        "The score is the sum divided by the number of new tokens to the power of the penalty: the"
+        " end token is counted, the prompt is not. Scores decide at the end, and sums before: a"
+        " score may still rise while a hypothesis grows, so none is a reason to stop. All finished"
+        " hypotheses are compared, also more than `width`."
     )
     for name in ("half", "whole", "double", "patient", "patient", "many ended", "many ended"):
         ask_beams(student, rule, *drawn(rng, name))
@@ -184,7 +192,8 @@ def test_the_score_is_the_sum_over_the_length_to_the_penalty(student, rng):
     for new in (30, 200):
         ask_beams(
             student,
-            "A token with the logit minus infinity cannot come: no finite number may stand for it, since a long hypothesis is divided by a large number.",
+            "A token with the logit minus infinity cannot come: no finite number may stand for it,"
+            " since a long hypothesis is divided by a large number.",
             TableModel(late),
             [2],
             3,
@@ -198,7 +207,8 @@ def test_the_score_is_the_sum_over_the_length_to_the_penalty(student, rng):
     )  # the same, but 0 can come, and behind it 31 others before the end
     ask_beams(
         student,
-        "A logarithm may be -500, where a probability is 0 in floating point: take `log_softmax`, not the logarithm of a softmax.",
+        "A logarithm may be -500, where a probability is 0 in floating point: take `log_softmax`,"
+        " not the logarithm of a softmax.",
         TableModel(rare),
         [2],
         3,
@@ -214,8 +224,9 @@ def test_the_score_is_the_sum_over_the_length_to_the_penalty(student, rng):
 @beam_search.stage("places", points=1, after="length")
 def test_finished_hypotheses_take_no_place_and_are_not_replaced(student, rng):
     rule = (
-        "Of all candidates of a step `width` are kept, finished or not: who ends is not replaced by another in its own step. In the next step there are `width` places again: "
-        "who has ended takes none."
+        "Of all candidates of a step `width` are kept, finished or not: who ends is not replaced by"
+        " another in its own step. In the next step there are `width` places again: who has ended"
+        " takes none."
     )
     for name in ("places", "replaced"):
         for _ in range(3):
@@ -224,7 +235,10 @@ def test_finished_hypotheses_take_no_place_and_are_not_replaced(student, rng):
 
 @beam_search.stage("unfinished", points=0.5, after="beams")
 def test_what_has_not_ended_counts_too(student, rng):
-    rule = "After `max_tokens` steps some hypotheses have ended and some have not: all of them are compared, and here the best has not."
+    rule = (
+        "After `max_tokens` steps some hypotheses have ended and some have not: all of them are"
+        " compared, and here the best has not."
+    )
     for name in ("unfinished", "unfinished mean"):
         for _ in range(2):
             ask_beams(student, rule, *drawn(rng, name))
@@ -278,14 +292,16 @@ def test_small_and_large_sizes_minus_infinity_and_long_texts(student, rng):
     )
     ask_beams(
         student,
-        "Logits may be as large as a thousand, and differ from row to row by a number that a softmax cannot see: take `log_softmax` of each row.",
+        "Logits may be as large as a thousand, and differ from row to row by a number that a"
+        " softmax cannot see: take `log_softmax` of each row.",
         shifted,
         *rest,
     )
     for entries, length, width, new in ((4, 300, 2, 6), (300, 3, 4, 2), (3, 300, 2, 60)):
         ask_beams(
             student,
-            "Every axis may have 300 entries, and the model may look at each token of the text: ask with all of it.",
+            "Every axis may have 300 entries, and the model may look at each token of the text: ask"
+            " with all of it.",
             *large(rng, entries, length, width, new),
         )
     flat = 0.01 * normal(rng, 40, 40)
@@ -304,7 +320,10 @@ def test_small_and_large_sizes_minus_infinity_and_long_texts(student, rng):
 
 @beam_search.stage("work", points=0.5, after="beams")
 def test_one_call_for_each_step(student, rng):
-    rule = "Call the model once for each step, with all running hypotheses as rows of one tensor, never more than `width` of them, and not again when all have finished."
+    rule = (
+        "Call the model once for each step, with all running hypotheses as rows of one tensor,"
+        " never more than `width` of them, and not again when all have finished."
+    )
     for name in ("beams of 3", "all", "greedy", "largest"):
         model, *rest = drawn(rng, name)
         watched, ours = Watched(model, calls=300), Watched(model)

@@ -52,7 +52,10 @@ def aimed(rng, logits: Tensor, temperature: float, above: float | None = None) -
 
 @draw.stage("sums", points=2)
 def test_the_first_token_whose_sum_passes_u(student, rng):
-    rule = "One row at temperature 1: add up the probabilities from token 0 on. The draw is the first token whose sum is greater than u, neither the likeliest nor the last below u."
+    rule = (
+        "One row at temperature 1: add up the probabilities from token 0 on. The draw is the first"
+        " token whose sum is greater than u, neither the likeliest nor the last below u."
+    )
     for number in (0.1, 0.5, 0.6, 0.8, 0.9, 0.99):
         ask_draw(student, rule, BY_HAND, 1.0, torch.tensor([number]))
     for entries in (2, 3, 7, 40, 300, whole(rng, 4, 30)):
@@ -69,7 +72,10 @@ def test_the_first_token_whose_sum_passes_u(student, rng):
 
 @draw.stage("temperature", points=1.5)
 def test_logits_are_divided_before_the_softmax(student, rng):
-    rule = "One row: the logits are divided by the temperature, before the softmax. Above 1 the shares come nearer to each other, below 1 the likeliest takes more."
+    rule = (
+        "One row: the logits are divided by the temperature, before the softmax. Above 1 the shares"
+        " come nearer to each other, below 1 the likeliest takes more."
+    )
     for temperature, number in (
         (2.0, 0.6),
         (2.0, 0.75),
@@ -98,7 +104,10 @@ def test_logits_are_divided_before_the_softmax(student, rng):
 
 @draw.stage("greedy", points=0.5, after="sums")
 def test_temperature_zero_is_the_likeliest(student, rng):
-    rule = "At temperature 0 the draw is the token with the largest logit, whatever u is: nothing is divided."
+    rule = (
+        "At temperature 0 the draw is the token with the largest logit, whatever u is: nothing is"
+        " divided."
+    )
     for entries in (1, 2, 5, 300):
         for number in (0.0, 0.3, LAST):
             ask_draw(
@@ -186,15 +195,20 @@ def test_zeros_halves_ends_and_huge_logits(student, rng):
     for temperature in (1.0, 2.0, 0.5):
         ask_draw(student, greater, torch.tensor([[0.0, 0.0]]), temperature, torch.tensor([0.5]))
     ask_draw(student, greater, torch.tensor([[7.0, -torch.inf, 7.0]]), 1.0, torch.tensor([0.5]))
-    never = "A token with the logit minus infinity is never drawn, by u = 0 neither: then it is the first one that can come."
+    never = (
+        "A token with the logit minus infinity is never drawn, by u = 0 neither: then it is the"
+        " first one that can come."
+    )
     inf = torch.inf
     for row in ([-inf, 0.0, 1.0], [-inf, -inf, -inf, 2.0], [0.0, -inf, 1.0], [1.0, 0.0, -inf]):
         for number in (0.0, LAST):
             ask_draw(
                 student,
-                never
-                if number == 0
-                else f"{never} With u just below 1 it is the last one that can.",
+                (
+                    never
+                    if number == 0
+                    else f"{never} With u just below 1 it is the last one that can."
+                ),
                 torch.tensor([row]),
                 1.0,
                 torch.tensor([number]),
@@ -206,7 +220,10 @@ def test_zeros_halves_ends_and_huge_logits(student, rng):
         100.0,
         torch.tensor([0.0]),
     )
-    end = "With u just below 1 the draw is the last token that can come, also where sums in floating point end below 1: no number as large as V."
+    end = (
+        "With u just below 1 the draw is the last token that can come, also where sums in floating"
+        " point end below 1: no number as large as V."
+    )
     for entries in (1, 2, 3, 100, 300):
         for row in (
             torch.zeros(1, entries),
@@ -235,7 +252,10 @@ def test_zeros_halves_ends_and_huge_logits(student, rng):
     for temperature, above in ((1.0, 1.5e-4), (1.0, -1.5e-4), (0.5, 1.5e-4), (4.0, -1.5e-4)):
         logits = temperature * 1.5 * normal(rng, 100, 12)
         ask_draw(student, near, logits, temperature, aimed(rng, logits, temperature, above))
-    huge = "Logits may be a thousand, and a hundred times as large after the division: let `softmax` take the exponentials, it survives them."
+    huge = (
+        "Logits may be a thousand, and a hundred times as large after the division: let `softmax`"
+        " take the exponentials, it survives them."
+    )
     for row in (
         [1000.0, 998.0, -1000.0],
         [-1000.0, -998.0, -999.0],
@@ -276,8 +296,8 @@ def test_zeros_halves_ends_and_huge_logits(student, rng):
 def ask_kept(student, name: str, cause: str, right: Tensor, *arguments: Tensor) -> None:
     """Compare which logits stay, and then that they stay what they were."""
     given = (
-        "B = {}, V = {}, ".format(*right.shape)
-        + f"{'k' if name == 'keep_top_k' else 'p'} = {[round(one, 6) for one in arguments[1].tolist()[:6]]}"
+        "B = {}, V = {}, ".format(*right.shape) + f"{'k' if name == 'keep_top_k' else 'p'} ="
+        f" {[round(one, 6) for one in arguments[1].tolist()[:6]]}"
     )
     came = expect(getattr(student, name)(*arguments), given=given).is_tensor(
         shape=tuple(right.shape), dtype=torch.float32, cause=cause
@@ -321,7 +341,10 @@ def ask_k(student, cause: str, logits: Tensor, k: Tensor) -> None:
 
 @keep_top_k.stage("kept", points=1.5)
 def test_the_k_largest_stay(student, rng):
-    rule = "One row of different logits: the k largest stay what they are, and exactly the others are minus infinity."
+    rule = (
+        "One row of different logits: the k largest stay what they are, and exactly the others are"
+        " minus infinity."
+    )
     ask_k(
         student,
         f"{rule} This is the case by hand.",
@@ -352,7 +375,8 @@ def test_the_k_largest_stay(student, rng):
     for k in range(1, 8):
         ask_k(
             student,
-            f"{rule} The difference of two may be 2,000, so that a softmax makes both of two unlikely ones 0: compare logits.",
+            f"{rule} The difference of two may be 2,000, so that a softmax makes both of two"
+            " unlikely ones 0: compare logits.",
             torch.tensor([[-900.0, 1000.0, -1000.0, -999.0, 400.0, -899.0, 200.0, -1.0]]),
             torch.tensor([k]),
         )
@@ -457,7 +481,10 @@ def falling(rng, entries: int) -> Tensor:
 
 @keep_top_p.stage("crossing", points=2)
 def test_the_token_that_reaches_p_stays(student, rng):
-    rule = "One row, likeliest first: tokens stay until their probabilities add up to p or more, and the one with which they do stays too."
+    rule = (
+        "One row, likeliest first: tokens stay until their probabilities add up to p or more, and"
+        " the one with which they do stays too."
+    )
     for p in (0.2, 0.5, 0.6, 0.8, 0.84, 0.95, 0.98):
         ask_p(
             student,
@@ -490,7 +517,10 @@ def test_the_token_that_reaches_p_stays(student, rng):
 
 @keep_top_p.stage("order", points=1.5, after="crossing")
 def test_the_row_keeps_its_order(student, rng):
-    rule = "One row in any order: it is the likeliest tokens that stay, each at its own place of the row."
+    rule = (
+        "One row in any order: it is the likeliest tokens that stay, each at its own place of the"
+        " row."
+    )
     for turn in range(1, 4):
         for p in (0.3, 0.8, 0.9):
             ask_p(
@@ -538,7 +568,10 @@ def test_tiny_p_whole_p_and_minus_infinity(student, rng):
     for entries in (1, 2, 5, 300):
         for p in (1e-6, 0.001):
             ask_p(student, tiny, apart(rng, 1, entries), torch.tensor([p]))
-    everything = "With p = 1 the row stays as it is, and the unlikeliest token too, whatever rounding makes of the sums."
+    everything = (
+        "With p = 1 the row stays as it is, and the unlikeliest token too, whatever rounding makes"
+        " of the sums."
+    )
     for logits in (
         apart(rng, 1, 1),
         apart(rng, 1, 5),
@@ -597,7 +630,10 @@ def ask_penalty(student, cause: str, logits: Tensor, text: Tensor, penalty: floa
 
 @penalise.stage("signs", points=1.5)
 def test_the_sign_decides_between_division_and_product(student, rng):
-    rule = "One row, each token of the text once: a logit above 0 is divided by the penalty, one below 0 is multiplied with it. Tokens that are not in the text stay as they are."
+    rule = (
+        "One row, each token of the text once: a logit above 0 is divided by the penalty, one below"
+        " 0 is multiplied with it. Tokens that are not in the text stay as they are."
+    )
     ask_penalty(
         student,
         f"{rule} The logits are those of the case by hand.",
@@ -635,7 +671,10 @@ def test_the_sign_decides_between_division_and_product(student, rng):
 
 @penalise.stage("once", points=0.5, after="signs")
 def test_a_token_counts_once(student, rng):
-    rule = "A token counts once, however often it stands in the text, and wherever: first or last, in the prompt or in the output."
+    rule = (
+        "A token counts once, however often it stands in the text, and wherever: first or last, in"
+        " the prompt or in the output."
+    )
     ask_penalty(
         student,
         f"{rule} This is the case by hand.",
@@ -703,7 +742,8 @@ def test_zero_minus_infinity_and_other_penalties(student, rng):
     for penalty in (1.0, 0.5, 0.1, 2.0, 10.0):
         ask_penalty(
             student,
-            "0 and minus infinity stay what they are. A penalty of 1 changes nothing, and one below 1 makes what was said likelier.",
+            "0 and minus infinity stay what they are. A penalty of 1 changes nothing, and one below"
+            " 1 makes what was said likelier.",
             row,
             torch.tensor([[0, 1, 2, 3]]),
             penalty,

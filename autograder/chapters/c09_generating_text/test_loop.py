@@ -61,7 +61,10 @@ def prompts(rng, entries: int, *lengths: int) -> list[list[int]]:
 
 @generate.stage("one", points=1.5)
 def test_the_first_new_token_comes_after_the_last_place(student, rng):
-    rule = "The first new token: the one with the largest logit in the row of the last place of the prompt. What you return begins with it, and not with the prompt."
+    rule = (
+        "The first new token: the one with the largest logit in the row of the last place of the"
+        " prompt. What you return begins with it, and not with the prompt."
+    )
     for entries in (2, 3, 7, 40, 300, whole(rng, 4, 30)):
         model = TableModel(uneven(rng, entries, entries))
         for prompt in prompts(rng, entries, 1, 2, 5, whole(rng, 3, 9), 300):
@@ -98,7 +101,10 @@ def test_the_first_new_token_comes_after_the_last_place(student, rng):
 
 @generate.stage("appended", points=2)
 def test_each_new_token_is_put_behind_the_whole_text(student, rng):
-    rule = "Each new token is put behind the text, and the model is asked again with all of it, prompt and new tokens: it may look at every one of them."
+    rule = (
+        "Each new token is put behind the text, and the model is asked again with all of it, prompt"
+        " and new tokens: it may look at every one of them."
+    )
     for entries, length, new in (
         (3, 1, 4),
         (5, 3, 6),
@@ -140,7 +146,10 @@ def test_each_new_token_is_put_behind_the_whole_text(student, rng):
 
 @generate.stage("limit", points=1, after="one")
 def test_there_are_as_many_as_max_tokens(student, rng):
-    rule = "The end token never comes here, so there are exactly `max_tokens` new tokens: no prompt among them, none too many and none too few."
+    rule = (
+        "The end token never comes here, so there are exactly `max_tokens` new tokens: no prompt"
+        " among them, none too many and none too few."
+    )
     for length, new in (
         (1, 1),
         (1, 2),
@@ -203,7 +212,8 @@ def test_the_end_token_ends_the_text_and_belongs_to_it(student, rng):
     for prompt, end in (([1, 3], 2), ([5, 2, 4], 0), ([0, 3, 3, 1], 4), ([4, 4, 0], 5)):
         ask_list(
             student,
-            "The end token is the likeliest after an inner place of the prompt here, where nothing is chosen: that ends nothing.",
+            "The end token is the likeliest after an inner place of the prompt here, where nothing"
+            " is chosen: that ends nothing.",
             circle,
             prompt,
             9,
@@ -229,7 +239,10 @@ def test_the_end_token_ends_the_text_and_belongs_to_it(student, rng):
 
 @generate.stage("calls", points=0.5, after="appended")
 def test_the_model_is_asked_once_for_each_new_token(student, rng):
-    rule = "Ask the model once for each new token, with a text of shape (1, T), and not again after the last one."
+    rule = (
+        "Ask the model once for each new token, with a text of shape (1, T), and not again after"
+        " the last one."
+    )
     for prompt, new, end, right in (
         ([0], 4, NEVER, 4),
         ([0, 1], 6, 4, 3),
@@ -270,7 +283,10 @@ repair_padding = exercise(
 def test_the_wrong_line_is_named(student):
     line = expect(student.wrong_line()).is_a(int)
     expect(line == 5).is_true(
-        cause="That line does what the statement says. Run the lines one by one on two prompts of different length, and compare each name with the table by hand."
+        cause=(
+            "That line does what the statement says. Run the lines one by one on two prompts of"
+            " different length, and compare each name with the table by hand."
+        )
     )
 
 
@@ -325,7 +341,10 @@ def batch(rng, *lengths: int) -> list[list[int]]:
 
 @repair_padding.stage("positions", points=1.5)
 def test_each_prompt_counts_its_own_tokens(student, rng):
-    rule = "The first token of each prompt has position 0, the next 1, and so on, wherever the padding in front of it ends. Padding is not looked at here."
+    rule = (
+        "The first token of each prompt has position 0, the next 1, and so on, wherever the padding"
+        " in front of it ends. Padding is not looked at here."
+    )
     ask_positions(student, f"{rule} This is the case by hand.", [[5, 6, 7], [8]], 0)
     for lengths in (
         (1, 3),
@@ -352,7 +371,10 @@ def test_each_prompt_counts_its_own_tokens(student, rng):
 
 @repair_padding.stage("padding", points=1, after="positions")
 def test_ids_mask_and_padding_stay_as_they_were(student, rng):
-    rule = "All but the positions is right in the printed function: the prompts stand at the right end with `pad` in front, and the mask is True where a token of a prompt stands."
+    rule = (
+        "All but the positions is right in the printed function: the prompts stand at the right end"
+        " with `pad` in front, and the mask is True where a token of a prompt stands."
+    )
     for lengths in ((1, 3), (2, 5, 3), (4, 4, 2), (9, 1, 40), (300, 1)):
         prompts = batch(rng, *lengths)
         for pad in (0, 7, 400):
@@ -385,7 +407,10 @@ def test_ids_mask_and_padding_stay_as_they_were(student, rng):
 
 @repair_padding.stage("equal", points=0.5, after="positions")
 def test_without_padding_nothing_changes(student, rng):
-    rule = "All prompts are equally long here, so there is no padding: every token is seen, and each row counts from 0."
+    rule = (
+        "All prompts are equally long here, so there is no padding: every token is seen, and each"
+        " row counts from 0."
+    )
     for lengths in ((1,), (5,), (300,), (1, 1), (3, 3, 3), (2,) * 40):
         ask_ids(student, rule, prompts := batch(rng, *lengths), 0)
         ask_positions(student, rule, prompts, 0, everywhere=True)
@@ -449,7 +474,8 @@ def test_without_a_cache_each_pass_reads_the_whole_text(student, rng):
     ask_number(
         student,
         "tokens",
-        '"tokens": the passes are over `prompt`, `prompt` + 1, ... tokens, `new` passes in all, and the token that is chosen last is never read.',
+        '"tokens": the passes are over `prompt`, `prompt` + 1, ... tokens, `new` passes in all, and'
+        " the token that is chosen last is never read.",
         rng,
     )
 
@@ -459,7 +485,8 @@ def test_with_a_cache_each_token_is_read_once(student, rng):
     ask_number(
         student,
         "tokens_cached",
-        '"tokens_cached": the prompt once, and then each new token once, but for the one that is chosen last.',
+        '"tokens_cached": the prompt once, and then each new token once, but for the one that is'
+        " chosen last.",
         rng,
     )
 
@@ -469,7 +496,8 @@ def test_a_pass_scores_a_triangle(student, rng):
     ask_number(
         student,
         "pairs",
-        '"pairs": in a pass over n tokens the first looks at 1, the second at 2, and the last at n. Each pass scores its whole triangle.',
+        '"pairs": in a pass over n tokens the first looks at 1, the second at 2, and the last at n.'
+        " Each pass scores its whole triangle.",
         rng,
     )
 
@@ -479,7 +507,8 @@ def test_with_a_cache_each_token_looks_back_once(student, rng):
     ask_number(
         student,
         "pairs_cached",
-        '"pairs_cached": each token is a query once, and then looks at itself and at all before it, whose keys are in the cache.',
+        '"pairs_cached": each token is a query once, and then looks at itself and at all before it,'
+        " whose keys are in the cache.",
         rng,
     )
     came = student.predict_reading(3, 4)

@@ -2,12 +2,18 @@
 `autograder/authoring/mutants.py`.
 """
 
-ROLES = "two answers, questions and messages of the system are left in these chats, and a wrong maker shows itself wherever they stand"
+ROLES = (
+    "two answers, questions and messages of the system are left in these chats, and a wrong maker"
+    " shows itself wherever they stand"
+)
 ANY_SIZES = (
     "how many ids a content has is free; wrong makers show themselves in all other contents, too"
 )
 ORDER = "the order in which is asked, or compared, plays no part"
-ROW_BY_ROW = "each row of labels is compared with one as long as its row of ids below, so that the lengths of either tell those of both"
+ROW_BY_ROW = (
+    "each row of labels is compared with one as long as its row of ids below, so that the lengths"
+    " of either tell those of both"
+)
 TOO_LONG = "one try more, with a row that is too long to be equal"
 ONE_COLUMN = "there is one column, the first and the last"
 OVERWRITTEN = "each place is written before it is read"
@@ -21,14 +27,30 @@ EQUIVALENT = {
         "chat_example works for up to 100 of anything": "a chat has at most 40 messages"
     },
     "10.test_labels": {
-        "['system', 'user', 'assistant', 'user', 'assistant']  =>  ['user', 'system', 'assistant', 'user', 'assistant']": ROLES,
-        "['system', 'user', 'assistant', 'user', 'assistant']  =>  ['system', 'assistant', 'user', 'user', 'assistant']": ROLES,
-        "['system', 'user', 'assistant', 'user', 'assistant']  =>  ['system', 'user', 'user', 'assistant', 'assistant']": ROLES,
-        "['system', 'user', 'assistant', 'user', 'assistant']  =>  ['system', 'user', 'assistant', 'assistant', 'user']": ROLES,
-        "['system', 'user', 'assistant', 'user', 'assistant']  =>  ['system', 'assistant', 'user', 'assistant']": ROLES,
-        "['system', 'user', 'assistant', 'user', 'assistant']  =>  ['system', 'user', 'assistant', 'assistant']": ROLES,
-        "((3, 3, 3, 3, 4), (3, 4, 5, 3, 3), (4, 4, 4, 4, 4))  =>  ((3, 4, 5, 3, 3), (3, 3, 3, 3, 4), (4, 4, 4, 4, 4))": ANY_SIZES,
-        "((3, 3, 3, 3, 4), (3, 4, 5, 3, 3), (4, 4, 4, 4, 4))  =>  ((3, 3, 3, 3, 4), (4, 4, 4, 4, 4), (3, 4, 5, 3, 3))": ANY_SIZES,
+        "['system', 'user', 'assistant', 'user', 'assistant']  =>  ['user', 'system', 'assistant', 'user', 'assistant']": (
+            ROLES
+        ),
+        "['system', 'user', 'assistant', 'user', 'assistant']  =>  ['system', 'assistant', 'user', 'user', 'assistant']": (
+            ROLES
+        ),
+        "['system', 'user', 'assistant', 'user', 'assistant']  =>  ['system', 'user', 'user', 'assistant', 'assistant']": (
+            ROLES
+        ),
+        "['system', 'user', 'assistant', 'user', 'assistant']  =>  ['system', 'user', 'assistant', 'assistant', 'user']": (
+            ROLES
+        ),
+        "['system', 'user', 'assistant', 'user', 'assistant']  =>  ['system', 'assistant', 'user', 'assistant']": (
+            ROLES
+        ),
+        "['system', 'user', 'assistant', 'user', 'assistant']  =>  ['system', 'user', 'assistant', 'assistant']": (
+            ROLES
+        ),
+        "((3, 3, 3, 3, 4), (3, 4, 5, 3, 3), (4, 4, 4, 4, 4))  =>  ((3, 4, 5, 3, 3), (3, 3, 3, 3, 4), (4, 4, 4, 4, 4))": (
+            ANY_SIZES
+        ),
+        "((3, 3, 3, 3, 4), (3, 4, 5, 3, 3), (4, 4, 4, 4, 4))  =>  ((3, 3, 3, 3, 4), (4, 4, 4, 4, 4), (3, 4, 5, 3, 3))": (
+            ANY_SIZES
+        ),
         "(3, 3, 3, 3, 4)  =>  (3, 3, 3, 4, 3)": ANY_SIZES,
         "3  =>  4": ANY_SIZES,
         "3  =>  2": ANY_SIZES,
@@ -91,7 +113,9 @@ EQUIVALENT = {
         "0  =>  -1": ONLY_ITS_SHAPE,
     },
     "10.clipped_loss": {
-        "torch.minimum(ratio * weight, ratio.clamp(1 - clip, 1 + clip) * weight)  =>  torch.minimum(ratio.clamp(1 - clip, 1 + clip) * weight, ratio * weight)": EITHER_WAY,
+        "torch.minimum(ratio * weight, ratio.clamp(1 - clip, 1 + clip) * weight)  =>  torch.minimum(ratio.clamp(1 - clip, 1 + clip) * weight, ratio * weight)": (
+            EITHER_WAY
+        ),
     },
     "10.group_advantages": {
         "1.0  =>  1.01": "it stands where all rewards are alike, and there 0 is chosen",

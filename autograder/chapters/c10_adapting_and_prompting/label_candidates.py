@@ -354,8 +354,12 @@ left, eights, begun, left_eights = (
 RIGHT: list[Maker] = [right_maker, left, eights, begun, left_eights]
 # What a test asks for that accepts another right maker and rejects this one.
 POOR: dict[str, Maker] = {
-    "It rejects a maker that fills up on the left: padding may stand before a chat, or behind it.": left,
-    "It rejects a maker that fills up to a multiple of eight: rows may be longer than the longest chat.": eights,
+    "It rejects a maker that fills up on the left: padding may stand before a chat, or behind it.": (
+        left
+    ),
+    "It rejects a maker that fills up to a multiple of eight: rows may be longer than the longest chat.": (
+        eights
+    ),
     "It rejects a maker that has padding on both sides of a chat.": begun,
     "It rejects a maker that fills up on the left to a multiple of eight.": left_eights,
 }
@@ -419,27 +423,29 @@ WRONG: dict[str, list[Maker]] = {
         making(part_gets("end", lambda token: LINE)),
         making(part_gets("end", lambda token: 0)),
     ],
-    "others": [making(part_gets(part, itself)) for part in ("start", "role", "line", "line after")]
-    + [
-        making(question_learned),
-        making(part_gets("content", itself, ("user",))),
-        making(part_gets("content", itself, ("system",))),
-        making(part_gets("end", itself, ("user",))),
-        making(part_gets("end", itself, ("system",))),
-        making(end_at_padding=True),
-        making(end_at_padding=True, pads=on_the_left),
-        making(end_at_padding=True, when=with_end),
-        making(end_at_padding=True, when=with_zero),
-        last_of_padding_learned,
-        making(lambda token, chat, pad: token[0]),
-        making(question_learned, when=in_row(0)),
-        making(question_learned, when=in_row(2)),
-        making(question_learned, when=with_end),
-        making(question_learned, when=with_zero),
-        making(part_gets("line after", itself, which=last_answer)),
-        making(part_gets("role", itself, which=first_answer)),
-        making(part_gets("content", lambda token: 0, ("user", "system"))),
-    ],
+    "others": (
+        [making(part_gets(part, itself)) for part in ("start", "role", "line", "line after")]
+        + [
+            making(question_learned),
+            making(part_gets("content", itself, ("user",))),
+            making(part_gets("content", itself, ("system",))),
+            making(part_gets("end", itself, ("user",))),
+            making(part_gets("end", itself, ("system",))),
+            making(end_at_padding=True),
+            making(end_at_padding=True, pads=on_the_left),
+            making(end_at_padding=True, when=with_end),
+            making(end_at_padding=True, when=with_zero),
+            last_of_padding_learned,
+            making(lambda token, chat, pad: token[0]),
+            making(question_learned, when=in_row(0)),
+            making(question_learned, when=in_row(2)),
+            making(question_learned, when=with_end),
+            making(question_learned, when=with_zero),
+            making(part_gets("line after", itself, which=last_answer)),
+            making(part_gets("role", itself, which=first_answer)),
+            making(part_gets("content", lambda token: 0, ("user", "system"))),
+        ]
+    ),
     "rows": [
         noise,
         other_order,
@@ -466,8 +472,12 @@ WRONG: dict[str, list[Maker]] = {
 }
 # What a test lacks that lets such a maker through, the most absurd first.
 PROBES: dict[str, Maker] = {
-    "Your test accepts rows of one and the same number: it never complains. Is there an `assert` that is reached, outside of `try`, without parentheses round condition and text?": noise,
-    "Your test accepts a maker that learns nothing at all: it compares no label of an answer.": nothing_learned,
+    "Your test accepts rows of one and the same number: it never complains. Is there an `assert` that is reached, outside of `try`, without parentheses round condition and text?": (
+        noise
+    ),
+    "Your test accepts a maker that learns nothing at all: it compares no label of an answer.": (
+        nothing_learned
+    ),
     "Your test looks at the first row only.": making(
         lambda token, chat, pad: NONE, when=after_the_first
     ),

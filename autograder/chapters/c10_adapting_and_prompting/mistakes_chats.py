@@ -39,7 +39,10 @@ def _joined(pieces, other=-100):
     "header-learned",
     caught_by="answer",
     loses=4.5,
-    misconception="You learn the header of the answer, `start`, role and line end, with it. Nobody has to guess these: they are written before the model speaks.",
+    misconception=(
+        "You learn the header of the answer, `start`, role and line end, with it. Nobody has to"
+        " guess these: they are written before the model speaks."
+    ),
 )
 def _(messages, encode, start, end):
     return _joined(_pieces(messages, encode, start, end, header=True))
@@ -62,7 +65,10 @@ def _(messages, encode, start, end):
     "questions-learned",
     caught_by="answer",
     loses=4.5,
-    misconception="You learn what the user and the system say, as well as the answers. Only the assistant's messages are learned.",
+    misconception=(
+        "You learn what the user and the system say, as well as the answers. Only the assistant's"
+        " messages are learned."
+    ),
 )
 def _(messages, encode, start, end):
     return _joined(_pieces(messages, encode, start, end, whose=lambda place, messages: True))
@@ -73,7 +79,10 @@ def _(messages, encode, start, end):
     "shifted",
     caught_by="answer",
     loses=4.5,
-    misconception="You shift the labels: at each place stands the id of the next token. Who trains shifts them, so that they would be shifted twice.",
+    misconception=(
+        "You shift the labels: at each place stands the id of the next token. Who trains shifts"
+        " them, so that they would be shifted twice."
+    ),
 )
 def _(messages, encode, start, end):
     ids, labels = _joined(_pieces(messages, encode, start, end))
@@ -99,7 +108,9 @@ def _(messages, encode, start, end):
     "zero-for-nothing",
     caught_by="answer",
     loses=4.5,
-    misconception="You write 0 where nothing is learned. 0 is a token; -100 is what stands for none.",
+    misconception=(
+        "You write 0 where nothing is learned. 0 is a token; -100 is what stands for none."
+    ),
 )
 def _(messages, encode, start, end):
     return _joined(_pieces(messages, encode, start, end), other=0)
@@ -121,7 +132,10 @@ def _(messages, encode, start, end):
     "line-end-learned",
     caught_by="end",
     loses=3,
-    misconception="You learn the line end behind `end` too. After `end` the model says nothing more: whoever runs it stops there.",
+    misconception=(
+        "You learn the line end behind `end` too. After `end` the model says nothing more: whoever"
+        " runs it stops there."
+    ),
 )
 def _(messages, encode, start, end):
     return _joined(_pieces(messages, encode, start, end, line=True))
@@ -174,7 +188,10 @@ def _(messages, encode, start, end):
     "all-after-the-first-answer",
     caught_by="turns",
     loses=2,
-    misconception="From the first answer's content on you learn everything, or all but `start`: the questions that follow it too.",
+    misconception=(
+        "From the first answer's content on you learn everything, or all but `start`: the questions"
+        " that follow it too."
+    ),
 )
 def _(messages, encode, start, end):
     first = next(
@@ -190,7 +207,10 @@ def _(messages, encode, start, end):
     "role-and-line-in-one",
     caught_by="message",
     loses=6,
-    misconception="You encode the role and its line end in one call. Where pieces cross the border between them, that gives other ids.",
+    misconception=(
+        "You encode the role and its line end in one call. Where pieces cross the border between"
+        " them, that gives other ids."
+    ),
 )
 def _(messages, encode, start, end):
     ids, labels = [], []
@@ -237,7 +257,10 @@ def _(messages, encode, start, end):
     "marks-as-text",
     caught_by="message",
     loses=6,
-    misconception="You write the marks into one text and encode it. `encode` makes text of whatever it gets: the marks are put in as ids, `start` and `end`.",
+    misconception=(
+        "You write the marks into one text and encode it. `encode` makes text of whatever it gets:"
+        " the marks are put in as ids, `start` and `end`."
+    ),
 )
 def _(messages, encode, start, end):
     pieces = [
@@ -273,7 +296,10 @@ def _(messages, encode, start, end):
     "marks-in-a-text",
     caught_by="marks",
     loses=0.5,
-    misconception="You make `end` and `start` of marks that somebody wrote into a message: so a user can close a message and speak as the assistant.",
+    misconception=(
+        "You make `end` and `start` of marks that somebody wrote into a message: so a user can"
+        " close a message and speak as the assistant."
+    ),
 )
 def _(messages, encode, start, end):
     def marked(text):
@@ -310,7 +336,9 @@ def _(messages, encode, start, end):
     "any-case-of-the-role",
     caught_by="marks",
     loses=0.5,
-    misconception="You take any role that looks like the assistant's for it, in capitals or with a space too.",
+    misconception=(
+        "You take any role that looks like the assistant's for it, in capitals or with a space too."
+    ),
 )
 def _(messages, encode, start, end):
     return _joined(

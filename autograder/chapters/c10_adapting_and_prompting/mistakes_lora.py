@@ -123,7 +123,9 @@ def _(I, O, r, layers, bytes):
     "merged-is-more",
     caught_by="merged",
     loses=1,
-    misconception="You keep A and B beside the merged weight. They are in it: nothing else is stored.",
+    misconception=(
+        "You keep A and B beside the merged weight. They are in it: nothing else is stored."
+    ),
 )
 def _(I, O, r, layers, bytes):
     return _sizes(I, O, r, layers, bytes, merged=layers * (I * O + r * (I + O)))
@@ -134,7 +136,10 @@ def _(I, O, r, layers, bytes):
     "merged-is-the-update",
     caught_by="merged",
     loses=1,
-    misconception="You take the merged layer for as small as A and B. The product of the two has as many numbers as the weight.",
+    misconception=(
+        "You take the merged layer for as small as A and B. The product of the two has as many"
+        " numbers as the weight."
+    ),
 )
 def _(I, O, r, layers, bytes):
     return _sizes(I, O, r, layers, bytes, merged=layers * r * (I + O))
@@ -186,7 +191,10 @@ class Lora(nn.Module):
     "both-random",
     caught_by="start",
     loses=1.5,
-    misconception="Both of your matrices are drawn by chance: a fresh layer gives something else than the given one.",
+    misconception=(
+        "Both of your matrices are drawn by chance: a fresh layer gives something else than the"
+        " given one."
+    ),
 )
 class BothRandom(Lora):
     def begin(self, r, O, I):
@@ -198,7 +206,9 @@ class BothRandom(Lora):
     "both-zero",
     caught_by="start",
     loses=1.5,
-    misconception="Both of your matrices are 0, and so are both gradients: nothing is ever learned.",
+    misconception=(
+        "Both of your matrices are 0, and so are both gradients: nothing is ever learned."
+    ),
 )
 class BothZero(Lora):
     def begin(self, r, O, I):
@@ -317,7 +327,9 @@ class RootOfR(Lora):
     "base-trained",
     caught_by="frozen",
     loses=1.5,
-    misconception="Your `weight` and `bias` are trained as well. They should not ask for a gradient.",
+    misconception=(
+        "Your `weight` and `bias` are trained as well. They should not ask for a gradient."
+    ),
 )
 class BaseTrained(Lora):
     learns = True
@@ -328,7 +340,9 @@ class BaseTrained(Lora):
     "cut-off",
     caught_by="frozen",
     loses=1.5,
-    misconception="You run the given layer under `no_grad`: then no gradient reaches what lies below it.",
+    misconception=(
+        "You run the given layer under `no_grad`: then no gradient reaches what lies below it."
+    ),
 )
 class CutOff(Lora):
     def base(self, x):
@@ -424,7 +438,10 @@ class FirstUpdateKept(Lora):
     "first-weight-kept",
     caught_by="unmerge",
     loses=1,
-    misconception="`unmerge` puts back the weight that the layer was made with. Others may have been loaded since.",
+    misconception=(
+        "`unmerge` puts back the weight that the layer was made with. Others may have been loaded"
+        " since."
+    ),
 )
 class FirstWeightKept(Lora):
     def __init__(self, weight, bias, r, alpha):
@@ -442,7 +459,9 @@ class FirstWeightKept(Lora):
     "merged-twice",
     caught_by="twice",
     loses=0.5,
-    misconception="You merge a second time what is merged already, so that the update is added twice.",
+    misconception=(
+        "You merge a second time what is merged already, so that the update is added twice."
+    ),
 )
 class MergedTwice(Lora):
     def merge(self):

@@ -28,7 +28,9 @@ def _sums(logits, labels, shift=1, sign=1.0):
     "no-shift",
     caught_by="token",
     loses=4,
-    misconception="You read the logits at the token's own place. It is foretold at the place before.",
+    misconception=(
+        "You read the logits at the token's own place. It is foretold at the place before."
+    ),
 )
 def _(logits, labels):
     return _sums(logits, labels, shift=0)[0].sum(1)
@@ -52,7 +54,9 @@ def _(logits, labels):
     "raw-logits",
     caught_by="token",
     loses=4,
-    misconception="You add up logits. A logarithm of a probability is a logit less the log-sum-exp of all.",
+    misconception=(
+        "You add up logits. A logarithm of a probability is a logit less the log-sum-exp of all."
+    ),
 )
 def _(logits, labels):
     wanted = labels[:, 1:]
@@ -66,7 +70,9 @@ def _(logits, labels):
     "minus",
     caught_by="token",
     loses=4,
-    misconception="You return a loss: minus the sum. The logarithm of a probability is never above 0.",
+    misconception=(
+        "You return a loss: minus the sum. The logarithm of a probability is never above 0."
+    ),
 )
 def _(logits, labels):
     return _sums(logits, labels, sign=-1.0)[0].sum(1)
@@ -101,7 +107,10 @@ def _(logits, labels):
     "mean",
     caught_by="answer",
     loses=2.5,
-    misconception="You take the mean over an answer's tokens. Asked is the sum, the logarithm of the whole answer's probability.",
+    misconception=(
+        "You take the mean over an answer's tokens. Asked is the sum, the logarithm of the whole"
+        " answer's probability."
+    ),
 )
 def _(logits, labels):
     found, asked = _sums(logits, labels)
@@ -154,7 +163,9 @@ def _(logits, labels):
     "token-zero-never-counts",
     caught_by="others",
     loses=1,
-    misconception="You leave token 0 out as if it were no label. -100 is the only number that means none.",
+    misconception=(
+        "You leave token 0 out as if it were no label. -100 is the only number that means none."
+    ),
 )
 def _(logits, labels):
     found, _ = _sums(logits, labels)
@@ -166,7 +177,9 @@ def _(logits, labels):
     "all-after-the-first",
     caught_by="others",
     loses=1,
-    misconception="From the first label on you count every place, those without a label as token 0.",
+    misconception=(
+        "From the first label on you count every place, those without a label as token 0."
+    ),
 )
 def _(logits, labels):
     wanted = labels[:, 1:]
@@ -196,7 +209,10 @@ def _(logits, labels):
     "times-zero",
     caught_by="borders",
     loses=0.5,
-    misconception="You multiply by 0 what is not asked. Minus infinity times 0 is no number: choose with `torch.where`.",
+    misconception=(
+        "You multiply by 0 what is not asked. Minus infinity times 0 is no number: choose with"
+        " `torch.where`."
+    ),
 )
 def _(logits, labels):
     wanted = labels[:, 1:]
@@ -211,7 +227,9 @@ def _(logits, labels):
     "log-of-softmax",
     caught_by="borders",
     loses=0.5,
-    misconception="You take the softmax and then the logarithm: a probability that is 0 in float32 has none.",
+    misconception=(
+        "You take the softmax and then the logarithm: a probability that is 0 in float32 has none."
+    ),
 )
 def _(logits, labels):
     wanted = labels[:, 1:]
@@ -239,7 +257,9 @@ DPO = "10.dpo_loss"
     replaces="reward_loss",
     caught_by="reward",
     loses=3,
-    misconception="Your reward model learns to prefer the rejected answer: the two rewards are exchanged.",
+    misconception=(
+        "Your reward model learns to prefer the rejected answer: the two rewards are exchanged."
+    ),
 )
 def _(chosen, rejected):
     return -logsigmoid(rejected - chosen).mean()
@@ -275,7 +295,10 @@ def _(chosen, rejected):
     replaces="reward_loss",
     caught_by="reward",
     loses=3,
-    misconception="You return the probability that the rejected answer wins. The loss is minus the logarithm of the other one.",
+    misconception=(
+        "You return the probability that the rejected answer wins. The loss is minus the logarithm"
+        " of the other one."
+    ),
 )
 def _(chosen, rejected):
     return (rejected - chosen).sigmoid().mean()
@@ -311,7 +334,10 @@ def _(chosen, rejected):
     replaces="reward_loss",
     caught_by="sure",
     loses=1,
-    misconception="You take the sigmoid and then its logarithm: a sigmoid of 0 has none. `logsigmoid` does both in one step.",
+    misconception=(
+        "You take the sigmoid and then its logarithm: a sigmoid of 0 has none. `logsigmoid` does"
+        " both in one step."
+    ),
 )
 def _(chosen, rejected):
     return -(chosen - rejected).sigmoid().log().mean()
@@ -337,7 +363,10 @@ def _(*case):
     "no-reference",
     caught_by="ratios",
     loses=3,
-    misconception="You leave the reference out: what counts is how much likelier than before an answer became.",
+    misconception=(
+        "You leave the reference out: what counts is how much likelier than before an answer"
+        " became."
+    ),
 )
 def _(chosen, rejected, ref_chosen, ref_rejected, beta):
     return -logsigmoid(beta * (chosen - rejected)).mean()
@@ -381,7 +410,10 @@ def _(chosen, rejected, ref_chosen, ref_rejected, beta):
     "two-sigmoids",
     caught_by="ratios",
     loses=3,
-    misconception="You judge chosen and rejected each by a sigmoid of its own. It is one sigmoid of their difference.",
+    misconception=(
+        "You judge chosen and rejected each by a sigmoid of its own. It is one sigmoid of their"
+        " difference."
+    ),
 )
 def _(chosen, rejected, ref_chosen, ref_rejected, beta):
     return -(
@@ -432,7 +464,10 @@ def _(chosen, rejected, ref_chosen, ref_rejected, beta):
     "log-of-sigmoid",
     caught_by="borders",
     loses=1,
-    misconception="You take the sigmoid and then its logarithm: a sigmoid of 0 has none. `logsigmoid` does both in one step.",
+    misconception=(
+        "You take the sigmoid and then its logarithm: a sigmoid of 0 has none. `logsigmoid` does"
+        " both in one step."
+    ),
 )
 def _(chosen, rejected, ref_chosen, ref_rejected, beta):
     return -(beta * ((chosen - ref_chosen) - (rejected - ref_rejected))).sigmoid().log().mean()
@@ -443,7 +478,10 @@ def _(chosen, rejected, ref_chosen, ref_rejected, beta):
     "probabilities-divided",
     caught_by="borders",
     loses=1,
-    misconception="You divide probabilities. The probability of a long answer is 0 in float32: subtract logarithms.",
+    misconception=(
+        "You divide probabilities. The probability of a long answer is 0 in float32: subtract"
+        " logarithms."
+    ),
 )
 def _(chosen, rejected, ref_chosen, ref_rejected, beta):
     return -logsigmoid(

@@ -46,7 +46,10 @@ def _gae(
     "forwards",
     caught_by="ahead",
     loses=3,
-    misconception="You add up what came before a token. An action is praised for what came after it: go backwards.",
+    misconception=(
+        "You add up what came before a token. An action is praised for what came after it: go"
+        " backwards."
+    ),
 )
 def _(rewards, values, mask, discount, decay):
     found, before = torch.zeros_like(values), torch.zeros_like(values[:, 0])
@@ -64,7 +67,10 @@ def _(rewards, values, mask, discount, decay):
     "value-behind-the-answer",
     caught_by="outside",
     loses=1.5,
-    misconception="You take the value behind the answer's last token for what is still to come. The answer has ended: nothing is.",
+    misconception=(
+        "You take the value behind the answer's last token for what is still to come. The answer"
+        " has ended: nothing is."
+    ),
 )
 def _(rewards, values, mask, discount, decay):
     found, ahead = torch.zeros_like(values), torch.zeros_like(values[:, 0])
@@ -126,7 +132,9 @@ def _(*case):
     "decay-of-the-next-value",
     caught_by="error",
     loses=6,
-    misconception="You multiply the next token's value by decay too. Its factor is the discount alone.",
+    misconception=(
+        "You multiply the next token's value by decay too. Its factor is the discount alone."
+    ),
 )
 def _(rewards, values, mask, discount, decay):
     return _gae(rewards, values, mask, discount, decay, following=discount * decay)
@@ -172,7 +180,10 @@ def _(*case):
     "masked-after",
     caught_by="outside",
     loses=1.5,
-    misconception="You work over all places and put the mask on at the end: what stands behind the answer has flowed into it by then.",
+    misconception=(
+        "You work over all places and put the mask on at the end: what stands behind the answer has"
+        " flowed into it by then."
+    ),
 )
 def _(*case):
     return _gae(*case, masked=False)
@@ -206,7 +217,9 @@ def _(rewards, values, mask, discount, decay):
     "returns-are-advantages",
     caught_by="returns",
     loses=1.5,
-    misconception="Your returns are the advantages. The value is added: the critic is to foretell the whole.",
+    misconception=(
+        "Your returns are the advantages. The value is added: the critic is to foretell the whole."
+    ),
 )
 def _(*case):
     found, _ = _gae(*case)
@@ -218,7 +231,10 @@ def _(*case):
     "returns-of-rewards",
     caught_by="returns",
     loses=1.5,
-    misconception="Your returns are the discounted sums of rewards, as with a decay of 1. Asked is the advantage plus the value.",
+    misconception=(
+        "Your returns are the discounted sums of rewards, as with a decay of 1. Asked is the"
+        " advantage plus the value."
+    ),
 )
 def _(rewards, values, mask, discount, decay):
     found, _ = _gae(rewards, values, mask, discount, decay)
@@ -242,13 +258,21 @@ def _(*case):
     "normalised",
     caught_by="error",
     loses=6,
-    misconception="You bring the advantages to mean 0 and deviation 1. Some trainers do; here it was not asked.",
+    misconception=(
+        "You bring the advantages to mean 0 and deviation 1. Some trainers do; here it was not"
+        " asked."
+    ),
 )
 def _(*case):
     found, returns = _gae(*case)
-    return torch.where(
-        case[2], (found - found[case[2]].mean()) / (found[case[2]].std(correction=0) + 1e-8), 0.0
-    ), returns
+    return (
+        torch.where(
+            case[2],
+            (found - found[case[2]].mean()) / (found[case[2]].std(correction=0) + 1e-8),
+            0.0,
+        ),
+        returns,
+    )
 
 
 CLIP = "10.clipped_loss"
@@ -270,7 +294,8 @@ def _line(number, misconception):
 _line(1, "Line 1 is right: the ratio of the two probabilities, from their logarithms.")
 _line(
     2,
-    "Line 2 is right: an answer's advantage holds at each of its tokens, so it gets an axis of length 1.",
+    "Line 2 is right: an answer's advantage holds at each of its tokens, so it gets an axis of"
+    " length 1.",
 )
 _line(3, "Line 3 is right: the ratio times the advantage, with no border.")
 _line(4, "Line 4 is right: the ratio kept between 1 - clip and 1 + clip, times the advantage.")
@@ -287,7 +312,10 @@ def _parts(logprobs, old, advantages, clip):
     "as-printed",
     caught_by="gain",
     loses=3,
-    misconception="This is the function of the card with the wrong line as it was: it takes the larger of the two.",
+    misconception=(
+        "This is the function of the card with the wrong line as it was: it takes the larger of the"
+        " two."
+    ),
 )
 def _(*case):
     return -torch.maximum(*_parts(*case)).mean()
@@ -298,7 +326,10 @@ def _(*case):
     "always-clipped",
     caught_by="gain",
     loses=3,
-    misconception="You always take the clipped ratio. A good answer that became rarer, or a bad one that became likelier, is then never brought back.",
+    misconception=(
+        "You always take the clipped ratio. A good answer that became rarer, or a bad one that"
+        " became likelier, is then never brought back."
+    ),
 )
 def _(*case):
     return -_parts(*case)[1].mean()
@@ -342,7 +373,10 @@ def _(*case):
     "smaller-ratio",
     caught_by="harm",
     loses=2,
-    misconception="You take the smaller ratio and multiply it by the advantage afterwards. With a negative advantage that is the larger of the two.",
+    misconception=(
+        "You take the smaller ratio and multiply it by the advantage afterwards. With a negative"
+        " advantage that is the larger of the two."
+    ),
 )
 def _(logprobs, old, advantages, clip):
     ratio = (logprobs - old).exp()
@@ -378,7 +412,10 @@ def _standard(rewards, correction=0, centre=True, axis=1, below=None):
     "sample-deviation",
     caught_by="group",
     loses=2.5,
-    misconception="You divide by the sample's standard deviation, with G - 1 below, which is what torch gives by default. Asked is the population's.",
+    misconception=(
+        "You divide by the sample's standard deviation, with G - 1 below, which is what torch gives"
+        " by default. Asked is the population's."
+    ),
 )
 def _(rewards):
     return _standard(rewards, correction=1)
@@ -422,7 +459,10 @@ def _(rewards):
     "visible-epsilon",
     caught_by="group",
     loses=2.5,
-    misconception="You add 0.0001 to the deviation, as some trainers do. Where rewards lie close together that shows.",
+    misconception=(
+        "You add 0.0001 to the deviation, as some trainers do. Where rewards lie close together"
+        " that shows."
+    ),
 )
 def _(rewards):
     return (
@@ -437,7 +477,9 @@ def _(rewards):
     "clipped",
     caught_by="group",
     loses=2.5,
-    misconception="You clip the advantages. One answer of 300 that stands out is 17 deviations away.",
+    misconception=(
+        "You clip the advantages. One answer of 300 that stands out is 17 deviations away."
+    ),
 )
 def _(rewards):
     return _standard(rewards).clamp(-5, 5)
@@ -448,7 +490,10 @@ def _(rewards):
     "over-the-batch",
     caught_by="groups",
     loses=1.5,
-    misconception="You take mean and deviation over the whole batch. An answer is compared with those to the same question.",
+    misconception=(
+        "You take mean and deviation over the whole batch. An answer is compared with those to the"
+        " same question."
+    ),
 )
 def _(rewards):
     centred, spread = rewards - rewards.mean(), rewards.std(correction=0)
@@ -491,7 +536,10 @@ def _(rewards):
     "rounding-by-rounding",
     caught_by="alike",
     loses=1,
-    misconception="You ask whether the deviation is 0. By rounding it may be tiny and not 0, and tiny by tiny is about 1.",
+    misconception=(
+        "You ask whether the deviation is 0. By rounding it may be tiny and not 0, and tiny by tiny"
+        " is about 1."
+    ),
 )
 def _(rewards):
     spread = rewards.std(1, keepdim=True, correction=0)
@@ -507,7 +555,9 @@ def _(rewards):
     "one-for-alike",
     caught_by="alike",
     loses=1,
-    misconception="You give 1 where all rewards are the same. Nobody is better than the others: it is 0.",
+    misconception=(
+        "You give 1 where all rewards are the same. Nobody is better than the others: it is 0."
+    ),
 )
 def _(rewards):
     return torch.where(
@@ -533,7 +583,9 @@ def _(logprobs, reference):
     replaces="k3",
     caught_by="k3",
     loses=2.5,
-    misconception="You give log p - log q, which is right in the mean, and negative half of the time.",
+    misconception=(
+        "You give log p - log q, which is right in the mean, and negative half of the time."
+    ),
 )
 def _(logprobs, reference):
     return logprobs - reference
@@ -545,7 +597,9 @@ def _(logprobs, reference):
     replaces="k3",
     caught_by="k3",
     loses=2.5,
-    misconception="You give half the square of the difference. It is close to k3 near 0, and not the same.",
+    misconception=(
+        "You give half the square of the difference. It is close to k3 near 0, and not the same."
+    ),
 )
 def _(logprobs, reference):
     return (logprobs - reference).square() / 2

@@ -170,7 +170,10 @@ def _(make):
     "padding-of-zero",
     caught_by="answers",
     loses=5,
-    misconception="Your test asks with a padding of 0 only: the mistake that padding = end invites is never seen.",
+    misconception=(
+        "Your test asks with a padding of 0 only: the mistake that padding = end invites is never"
+        " seen."
+    ),
 )
 def _(make):
     _judge(make, pads=(0,))
@@ -266,7 +269,10 @@ def _(make):
     "labels-by-themselves",
     caught_by="answers",
     loses=1.5,
-    misconception="You look for the ids and for the labels one after the other, each with a padding of its own: then a label need not stand at its token.",
+    misconception=(
+        "You look for the ids and for the labels one after the other, each with a padding of its"
+        " own: then a label need not stand at its token."
+    ),
 )
 def _(make):
     for pad in (0, END):

@@ -64,7 +64,8 @@ def test_what_is_learned(student, rng):
         student,
         rng,
         "learned",
-        "Each layer gets two matrices: A has r rows of I numbers, B has O rows of r. The weight and its bias are not trained.",
+        "Each layer gets two matrices: A has r rows of I numbers, B has O rows of r. The weight and"
+        " its bias are not trained.",
     )
 
 
@@ -84,7 +85,8 @@ def test_what_a_merged_model_stores(student, rng):
         student,
         rng,
         "merged",
-        "B A has as many rows and columns as the weight that it is added to: a merged layer stores O rows of I numbers, as before, and nothing beside them.",
+        "B A has as many rows and columns as the weight that it is added to: a merged layer stores"
+        " O rows of I numbers, as before, and nothing beside them.",
     )
     came = expect(student.predict_lora(3, 2, 1, 1, 4)).is_a(dict)
     expect(set(came) == {"learned", "file", "merged"}).is_true(
@@ -130,8 +132,8 @@ def right(x, of: dict, alpha: float) -> torch.Tensor:
 
 
 NAMES = (
-    "Numbers cannot be loaded into your layer: it should be an nn.Module whose `state_dict` has `weight` (O, I), `bias` (O) if there is one, `a` (r, I) and `b` (O, r), "
-    "and nothing else."
+    "Numbers cannot be loaded into your layer: it should be an nn.Module whose `state_dict` has"
+    " `weight` (O, I), `bias` (O) if there is one, `a` (r, I) and `b` (O, r), and nothing else."
 )
 
 
@@ -189,7 +191,10 @@ BORDERS = (
 
 @lora.stage("start", points=1.5)
 def test_a_fresh_layer_is_the_layer_that_was_given(student, rng):
-    rule = "A fresh layer gives what the given one gives, x times the transpose of `weight`, plus `bias` if there is one: so B A is 0 at the start."
+    rule = (
+        "A fresh layer gives what the given one gives, x times the transpose of `weight`, plus"
+        " `bias` if there is one: so B A is 0 at the start."
+    )
     for place, (I, O, r) in enumerate(BORDERS):
         for with_bias in (True, False)[: 1 + (place < 3)]:
             of, x = parts(rng, I, O, r, with_bias, bias=1.0), normal(rng, 2, I)
@@ -214,11 +219,17 @@ def test_a_fresh_layer_is_the_layer_that_was_given(student, rng):
             )
             drawn = a if not b.any() else b
             expect(bool((drawn != 0).any())).is_true(
-                cause="Both `a` and `b` are 0: then the gradient of each is 0 as well, and nothing is ever learned. One of the two is drawn by chance."
+                cause=(
+                    "Both `a` and `b` are 0: then the gradient of each is 0 as well, and nothing is"
+                    " ever learned. One of the two is drawn by chance."
+                )
             )
             rows = drawn if drawn is a else drawn.T
             expect(len(rows.unique(dim=0)) == r).is_true(
-                cause="All r directions start alike, and so they stay alike: r times the same is rank 1. Draw the numbers of one of the two by chance."
+                cause=(
+                    "All r directions start alike, and so they stay alike: r times the same is rank"
+                    " 1. Draw the numbers of one of the two by chance."
+                )
             )
     of = parts(rng, 4, 3, 2)
     one, other = (student.build("LoRALinear", of["weight"], of["bias"], 2, 16.0) for _ in range(2))
@@ -233,13 +244,19 @@ def test_a_fresh_layer_is_the_layer_that_was_given(student, rng):
             for name in "ab"
         )
     ).is_true(
-        cause="Two fresh layers begin with the same numbers. One of `a` and `b` is drawn by chance, for each layer anew."
+        cause=(
+            "Two fresh layers begin with the same numbers. One of `a` and `b` is drawn by chance,"
+            " for each layer anew."
+        )
     )
 
 
 @lora.stage("update", points=1.5)
 def test_the_update_is_added(student, rng):
-    rule = "The output is x W' + s x A' B' + bias, where ' is the transpose and s is one and the same number; which number is asked in the next stage."
+    rule = (
+        "The output is x W' + s x A' B' + bias, where ' is the transpose and s is one and the same"
+        " number; which number is asked in the next stage."
+    )
     for I, O, r in BORDERS:
         own = own_scale(student, r, float(r))
         larger = min(
@@ -295,7 +312,10 @@ def test_the_update_is_added(student, rng):
 
 @lora.stage("scale", points=1.5)
 def test_the_update_is_scaled(student, rng):
-    rule = "The update is scaled by alpha / r: with twice the rank and the same alpha each direction counts half."
+    rule = (
+        "The update is scaled by alpha / r: with twice the rank and the same alpha each direction"
+        " counts half."
+    )
     by_hand = {
         "weight": torch.eye(3)[:2],
         "bias": torch.zeros(2),
@@ -334,7 +354,10 @@ def test_a_and_b_learn_and_nothing_else(student, rng):
         )
         layer = made(student, of, 3.0)
         expect(learning(layer) == {"a", "b"}).is_true(
-            cause="`a` and `b` ask for a gradient (`nn.Parameter`), `weight` and `bias` do not (`requires_grad=False`, or a buffer): they are not trained.",
+            cause=(
+                "`a` and `b` ask for a gradient (`nn.Parameter`), `weight` and `bias` do not"
+                " (`requires_grad=False`, or a buffer): they are not trained."
+            ),
             detail=f"These learn: {sorted(learning(layer))}",
         )
         leaves = {name: one.double().requires_grad_() for name, one in of.items()}
@@ -352,7 +375,10 @@ def test_a_and_b_learn_and_nothing_else(student, rng):
                 leaves[name].grad.float(),
                 rtol=1e-3,
                 atol=1e-4,
-                cause=f"The gradient of `{name}` is that of the formula: nothing on the way is detached or made anew.",
+                cause=(
+                    f"The gradient of `{name}` is that of the formula: nothing on the way is"
+                    " detached or made anew."
+                ),
             )
         expect(found.arguments[0] is not None).is_true(
             cause="No gradient reaches x: layers below could not learn."
@@ -361,7 +387,10 @@ def test_a_and_b_learn_and_nothing_else(student, rng):
             inputs.grad.float(),
             rtol=1e-3,
             atol=1e-4,
-            cause="The gradient of x goes through `weight` as well as through the update: not to train a weight is not to cut it off (`no_grad`, `detach`).",
+            cause=(
+                "The gradient of x goes through `weight` as well as through the update: not to"
+                " train a weight is not to cut it off (`no_grad`, `detach`)."
+            ),
         )
 
 
@@ -384,7 +413,10 @@ MERGED = (
 
 @lora.stage("merge", points=1.5)
 def test_merged_it_gives_the_same_by_one_matrix(student, rng):
-    rule = "`merge` adds alpha / r times B A to `weight`: the output stays what it was, and one matrix makes it."
+    rule = (
+        "`merge` adds alpha / r times B A to `weight`: the output stays what it was, and one matrix"
+        " makes it."
+    )
     for place, (I, O, r, alpha) in enumerate(MERGED):
         of, x, own = (
             parts(rng, I, O, r, with_bias=place % 2 == 0),
@@ -412,10 +444,16 @@ def test_merged_it_gives_the_same_by_one_matrix(student, rng):
             given,
         )
         expect(learning(layer) <= learned).is_true(
-            cause="`weight` and `bias` ask for no gradient, merged or not: after `merge` more is trained than before."
+            cause=(
+                "`weight` and `bias` ask for no gradient, merged or not: after `merge` more is"
+                " trained than before."
+            )
         )
         expect(set(inside(layer).state()) == set(of)).is_true(
-            cause="`state_dict` has the same names while the layer is merged: what is kept for `unmerge` is no part of it."
+            cause=(
+                "`state_dict` has the same names while the layer is merged: what is kept for"
+                " `unmerge` is no part of it."
+            )
         )
     of, other, own = parts(rng, 3, 2, 2), parts(rng, 3, 2, 2), own_scale(student, 2, 2.0)
     one, two = made(student, of, 2.0), made(student, other, 2.0)
@@ -432,7 +470,10 @@ def test_merged_it_gives_the_same_by_one_matrix(student, rng):
 
 @lora.stage("unmerge", points=1, after="merge")
 def test_unmerged_it_is_as_before(student, rng):
-    rule = "`unmerge` takes alpha / r times B A out of `weight` again: `weight` is what it was, and the update stands beside it and learns."
+    rule = (
+        "`unmerge` takes alpha / r times B A out of `weight` again: `weight` is what it was, and"
+        " the update stands beside it and learns."
+    )
     for I, O, r, alpha in MERGED[:4]:
         of, x, new, own = (
             parts(rng, I, O, r),
@@ -448,11 +489,17 @@ def test_unmerged_it_is_as_before(student, rng):
             ask_weight(layer, of["weight"], rule, given)
             expect(layer(x), given=given).close(right(x, of, own), **CLOSE, cause=rule)
         expect(learning(layer) == learned).is_true(
-            cause="After `unmerge` `a` and `b` ask for a gradient as before `merge`, and `weight` and `bias` for none."
+            cause=(
+                "After `unmerge` `a` and `b` ask for a gradient as before `merge`, and `weight` and"
+                " `bias` for none."
+            )
         )
         changed = of | {"a": new, "weight": normal(rng, O, I), "b": of["b"].flip(0)}
         inside(layer).load(changed)
-        later = f"{rule} Other numbers were loaded after that: what is merged, and what stays, is what the layer holds then."
+        later = (
+            f"{rule} Other numbers were loaded after that: what is merged, and what stays, is what"
+            " the layer holds then."
+        )
         expect(layer(x), given=given).close(right(x, changed, own), **CLOSE, cause=later)
         inside(layer).call("merge")
         ask_weight(layer, changed["weight"].double() + update(changed, own), later, given)
@@ -465,7 +512,10 @@ def test_unmerged_it_is_as_before(student, rng):
 
 @lora.stage("twice", points=0.5, after="merge")
 def test_merged_twice_is_merged_once(student, rng):
-    rule = "To merge what is merged changes nothing, and to unmerge what is not merged does not either."
+    rule = (
+        "To merge what is merged changes nothing, and to unmerge what is not merged does not"
+        " either."
+    )
     for I, O, r, alpha in MERGED[::2]:
         of, x, own = parts(rng, I, O, r), normal(rng, 3, I), own_scale(student, r, alpha)
         layer, given, both = (

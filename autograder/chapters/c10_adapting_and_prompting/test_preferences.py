@@ -61,7 +61,10 @@ def ask_sums(
 
 @logprobs.stage("token", points=1.5)
 def test_an_answer_of_one_token(student, rng):
-    rule = "The answer is one token here, of each row: the result is the logarithm of what the softmax gives it at the place before, since place t foretells the token at t + 1."
+    rule = (
+        "The answer is one token here, of each row: the result is the logarithm of what the softmax"
+        " gives it at the place before, since place t foretells the token at t + 1."
+    )
     for size in (
         (1, 2, 3),
         (2, 2, 2),
@@ -78,7 +81,10 @@ def test_an_answer_of_one_token(student, rng):
 
 @logprobs.stage("answer", points=1)
 def test_an_answer_of_several_tokens(student, rng):
-    rule = "The logarithm of a whole answer's probability is the sum over its tokens, not their mean: a longer answer is less likely."
+    rule = (
+        "The logarithm of a whole answer's probability is the sum over its tokens, not their mean:"
+        " a longer answer is less likely."
+    )
     ask_sums(
         student,
         f"{rule} This is the case by hand.",
@@ -102,7 +108,10 @@ def test_an_answer_of_several_tokens(student, rng):
 
 @logprobs.stage("others", points=1)
 def test_nothing_else_is_asked(student, rng):
-    rule = "Only tokens with a label count, in each row its own: neither the prompt nor padding, nor what stands between two answers. With no label the result of a row is 0."
+    rule = (
+        "Only tokens with a label count, in each row its own: neither the prompt nor padding, nor"
+        " what stands between two answers. With no label the result of a row is 0."
+    )
     for size in ((2, 4, 3), (3, 9, 3), (5, 6, 2), (30, 7, 4), (2, 120, 3)):
         logits, labels = asked(rng, *size)
         gone = torch.rand(size[:2], generator=rng) < 0.5
@@ -137,7 +146,11 @@ def test_nothing_else_is_asked(student, rng):
 
 @logprobs.stage("borders", points=0.5, after="answer")
 def test_large_and_impossible_logits_and_a_gradient(student, rng):
-    huge = "Logits may be as large as 10,000, and -infinity for a token that cannot come: the logarithm of the softmax is taken in one step, and what is not asked is left out, not multiplied by 0."
+    huge = (
+        "Logits may be as large as 10,000, and -infinity for a token that cannot come: the"
+        " logarithm of the softmax is taken in one step, and what is not asked is left out, not"
+        " multiplied by 0."
+    )
     logits, labels = asked(rng, 3, 6, 4, begin=2, end=5)
     ask_sums(student, huge, 2500 * logits.clamp(-4, 4), labels)
     impossible = logits.clone()
@@ -164,7 +177,10 @@ def test_large_and_impossible_logits_and_a_gradient(student, rng):
         leaf = given.clone().requires_grad_()
         right = leaf.log_softmax(2)[:, :-1].gather(2, labels[:, 1:, None].clamp(min=0))[..., 0]
         (torch.where(kept, right, 0.0).sum(1) * upstream).sum().backward()
-        rule = "The gradient reaches the logits: nothing is detached, or made a Python number, on the way."
+        rule = (
+            "The gradient reaches the logits: nothing is detached, or made a Python number, on the"
+            " way."
+        )
         ask_gradients(
             student, "sequence_logprobs", (given, labels), {0: leaf.grad}, rule, upstream=upstream
         )
@@ -220,7 +236,10 @@ NUMBERS = (1, 2, 3, 5, 40, 300)
 
 @preferences.stage("reward", points=2)
 def test_the_loss_of_a_reward_model(student, rng):
-    rule = "The loss of a pair is minus the logarithm of the probability that the chosen answer wins, sigmoid(chosen - rejected); the loss is the mean over the pairs."
+    rule = (
+        "The loss of a pair is minus the logarithm of the probability that the chosen answer wins,"
+        " sigmoid(chosen - rejected); the loss is the mean over the pairs."
+    )
     three = torch.tensor(3.0).log()[None]
     ask_reward(student, f"{rule} This is the case by hand.", three, torch.zeros(1))
     for number in (*NUMBERS, whole(rng, 4, 30)):
@@ -235,7 +254,10 @@ def test_the_loss_of_a_reward_model(student, rng):
 
 @preferences.stage("sure", points=1, after="reward")
 def test_rewards_far_apart_and_a_gradient(student, rng):
-    rule = "Rewards may be thousands apart: the logarithm of a sigmoid is taken in one step (`logsigmoid`), since the sigmoid of -1000 is 0 and has none."
+    rule = (
+        "Rewards may be thousands apart: the logarithm of a sigmoid is taken in one step"
+        " (`logsigmoid`), since the sigmoid of -1000 is 0 and has none."
+    )
     for size in (100.0, 5000.0):
         for _ in range(3):
             ask_reward(
@@ -263,13 +285,18 @@ def test_rewards_far_apart_and_a_gradient(student, rng):
             "reward_loss",
             tuple(one.detach().float() for one in rewards),
             {place: one.grad.float() for place, one in enumerate(rewards)},
-            "The gradient raises the chosen answer's reward and lowers the other's. Nothing is detached on the way.",
+            "The gradient raises the chosen answer's reward and lowers the other's. Nothing is"
+            " detached on the way.",
         )
 
 
 @preferences.stage("ratios", points=1)
 def test_policy_against_reference(student, rng):
-    rule = "beta is 1 here. What counts is how much likelier the policy finds the chosen answer than the reference does, less the same of the rejected one; the loss is the mean of -log sigmoid of that."
+    rule = (
+        "beta is 1 here. What counts is how much likelier the policy finds the chosen answer than"
+        " the reference does, less the same of the rejected one; the loss is the mean of -log"
+        " sigmoid of that."
+    )
     for number in (*NUMBERS, whole(rng, 4, 30)):
         ask_dpo(student, rule, *sums(rng, number))
     chosen, rejected, ref_chosen, ref_rejected, beta = sums(rng, 4)
@@ -307,7 +334,10 @@ def test_beta_is_inside(student, rng):
 
 @preferences.stage("borders", points=0.5, after="ratios")
 def test_policies_far_away(student, rng):
-    rule = "The policy may be far from the reference, and answers may be long: `logsigmoid` and float32 bear that."
+    rule = (
+        "The policy may be far from the reference, and answers may be long: `logsigmoid` and"
+        " float32 bear that."
+    )
     for size in (40.0, 100.0):
         for number in (1, 4):
             ask_dpo(student, rule, *sums(rng, number, 1.0, size))
@@ -344,7 +374,10 @@ def test_policies_far_away(student, rng):
 
 @preferences.stage("gradient", points=0.5)
 def test_what_is_learned(student, rng):
-    rule = "The gradient raises the chosen answer and lowers the rejected one, the more the surer the loss finds the pair to be wrong. Nothing is detached on the way."
+    rule = (
+        "The gradient raises the chosen answer and lowers the rejected one, the more the surer the"
+        " loss finds the pair to be wrong. Nothing is detached on the way."
+    )
     start, far = -20 + normal(rng, 2, 3), torch.tensor([-1000.0, 0.0, -10.0])
     for case in (
         sums(rng, 1, 1.0),

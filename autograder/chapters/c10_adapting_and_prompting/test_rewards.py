@@ -65,7 +65,8 @@ def ask_advantages(student, cause: str, case: tuple, returns: bool = False) -> N
     """
     given = (
         "B = {}, T = {}, ".format(*case[0].shape)
-        + f"{case[2].sum(1).tolist()[:8]} tokens in the rows, discount {case[3]:g}, decay {case[4]:g}"
+        + f"{case[2].sum(1).tolist()[:8]} tokens in the rows, discount {case[3]:g}, decay"
+        f" {case[4]:g}"
     )
     came = expect(student.advantages(*case), given=given).unpacks(2)
     right = estimated(*case)
@@ -90,8 +91,9 @@ SIZES = ((1, 1), (1, 2), (2, 1), (3, 3), (2, 5), (4, 3), (300, 2))
 @advantages.stage("error", points=1.5)
 def test_the_error_of_one_step(student, rng):
     rule = (
-        "decay is 0 here, so that an advantage is the error of one step: the reward, plus discount times the value of the next token, less the token's own value. After the last token "
-        "there is no value."
+        "decay is 0 here, so that an advantage is the error of one step: the reward, plus discount"
+        " times the value of the next token, less the token's own value. After the last token there"
+        " is no value."
     )
     for size in (*SIZES, (1, 40), (whole(rng, 2, 6), whole(rng, 4, 9))):
         ask_advantages(student, rule, spoken(rng, *size, decay=0.0))
@@ -106,7 +108,10 @@ def test_the_error_of_one_step(student, rng):
 
 @advantages.stage("ahead", points=1.5)
 def test_later_errors_count_less(student, rng):
-    rule = "An advantage is the error of its own step, plus discount times decay times the advantage of the next token. So it is worked out from the last token backwards."
+    rule = (
+        "An advantage is the error of its own step, plus discount times decay times the advantage"
+        " of the next token. So it is worked out from the last token backwards."
+    )
     by_hand = (
         torch.tensor([[0.0, 0.0, 4.0]]),
         torch.full((1, 3), 2.0),
@@ -137,7 +142,8 @@ def test_later_errors_count_less(student, rng):
     ask_advantages(student, f"{rule} The answer is long.", spoken(rng, 1, 300, 1.0, 1.0))
     ask_advantages(
         student,
-        f"{rule} The answer is long, and both rates are small: their powers are too small for float32.",
+        f"{rule} The answer is long, and both rates are small: their powers are too small for"
+        " float32.",
         spoken(rng, 1, 300, 0.1, 0.5),
     )
     first, second = spoken(rng, 2, 5, 0.5, 0.5), spoken(rng, 2, 5, 0.25, 0.75)
@@ -148,8 +154,9 @@ def test_later_errors_count_less(student, rng):
 @advantages.stage("outside", points=1.5)
 def test_what_is_not_the_answers_plays_no_part(student, rng):
     rule = (
-        "Only the answer's tokens count, those of `mask`, in each row its own. Elsewhere the advantage is 0, and what rewards and values hold there reaches nothing: behind the answer's last token "
-        "there is no value."
+        "Only the answer's tokens count, those of `mask`, in each row its own. Elsewhere the"
+        " advantage is 0, and what rewards and values hold there reaches nothing: behind the"
+        " answer's last token there is no value."
     )
     for rows, places, begin, end in (
         (1, 3, 0, 2),
@@ -188,7 +195,10 @@ def test_what_is_not_the_answers_plays_no_part(student, rng):
 
 @advantages.stage("returns", points=1.5, after="error")
 def test_what_the_critic_should_have_said(student, rng):
-    rule = "The return of a token is its advantage plus its value: what the critic is trained to foretell. It is 0 where no answer is."
+    rule = (
+        "The return of a token is its advantage plus its value: what the critic is trained to"
+        " foretell. It is 0 where no answer is."
+    )
     by_hand = (
         torch.tensor([[0.0, 0.0, 4.0]]),
         torch.full((1, 3), 2.0),
@@ -223,7 +233,10 @@ clipped = exercise(
 def test_the_wrong_line_is_named(student):
     line = expect(student.wrong_line()).is_a(int)
     expect(line == 5).is_true(
-        cause="That line does what the formula says. Follow the two cases by hand through the code, line by line, and compare what each name holds with the formula."
+        cause=(
+            "That line does what the formula says. Follow the two cases by hand through the code,"
+            " line by line, and compare what each name holds with the formula."
+        )
     )
 
 
@@ -267,7 +280,10 @@ GRIDS = ((1, 1), (1, 3), (3, 1), (2, 2), (3, 4), (2, 300), (300, 2))
 
 @clipped.stage("gain", points=1)
 def test_a_good_answer(student, rng):
-    rule = "All advantages are positive here. Up to a ratio of 1 + clip the ratio counts, above it 1 + clip does: there is nothing more to gain. Below 1 - clip the ratio itself counts."
+    rule = (
+        "All advantages are positive here. Up to a ratio of 1 + clip the ratio counts, above it 1 +"
+        " clip does: there is nothing more to gain. Below 1 - clip the ratio itself counts."
+    )
     ask_clipped(
         student,
         f"{rule} This is the first case by hand.",
@@ -294,14 +310,19 @@ def test_a_good_answer(student, rng):
         )
     ask_clipped(
         student,
-        f"{rule} These tokens are most unlikely: the ratio is of the logarithms' difference, and nothing is added to a probability.",
+        f"{rule} These tokens are most unlikely: the ratio is of the logarithms' difference, and"
+        " nothing is added to a probability.",
         (torch.tensor([[-38.5, -39.0, -37.5]]), torch.full((1, 3), -38.0), torch.ones(1), 0.2),
     )
 
 
 @clipped.stage("harm", points=1)
 def test_a_bad_answer(student, rng):
-    rule = "All advantages are negative here. Down to a ratio of 1 - clip the ratio counts, below it 1 - clip does. Above 1 + clip the ratio itself counts: a bad answer that became likelier is held back with full force."
+    rule = (
+        "All advantages are negative here. Down to a ratio of 1 - clip the ratio counts, below it 1"
+        " - clip does. Above 1 + clip the ratio itself counts: a bad answer that became likelier is"
+        " held back with full force."
+    )
     ask_clipped(
         student,
         f"{rule} This is the second case by hand.",
@@ -334,7 +355,10 @@ def test_a_bad_answer(student, rng):
 
 @clipped.stage("gradient", points=1)
 def test_where_nothing_is_gained_nothing_is_learned(student, rng):
-    rule = "Where the ratio has left the range in the direction that the advantage asks for, the gradient by `logprobs` is 0; everywhere else it is that of the ratio times the advantage."
+    rule = (
+        "Where the ratio has left the range in the direction that the advantage asks for, the"
+        " gradient by `logprobs` is 0; everywhere else it is that of the ratio times the advantage."
+    )
     for size, signs in (
         ((2, 5), (1.0,)),
         ((2, 5), (-1.0,)),
@@ -386,8 +410,9 @@ def graded(rng, rows: int, answers: int, low: float = 0.0, high: float = 1.0) ->
 @groups.stage("group", points=1)
 def test_an_answer_against_its_siblings(student, rng):
     rule = (
-        "One group, of at least two different rewards: each reward less the mean of the group, divided by the group's standard deviation, that of the population: the root of the mean of the squares, "
-        "with G below and not G - 1."
+        "One group, of at least two different rewards: each reward less the mean of the group,"
+        " divided by the group's standard deviation, that of the population: the root of the mean"
+        " of the squares, with G below and not G - 1."
     )
     ask_groups(student, f"{rule} This is the case by hand.", torch.tensor([[1.0, 0.0, 0.0, 1.0]]))
     for answers in (2, 3, 4, 8, 64, 300, whole(rng, 5, 30)):
@@ -421,7 +446,10 @@ def test_an_answer_against_its_siblings(student, rng):
 
 @groups.stage("groups", points=0.5, after="group")
 def test_each_group_for_itself(student, rng):
-    rule = "Several groups: each has a mean and a deviation of its own. A row is a group, and has nothing to do with the others."
+    rule = (
+        "Several groups: each has a mean and a deviation of its own. A row is a group, and has"
+        " nothing to do with the others."
+    )
     for rows, answers in (
         (2, 2),
         (3, 3),
@@ -441,7 +469,11 @@ def test_each_group_for_itself(student, rng):
 
 @groups.stage("alike", points=1, after="group")
 def test_equal_rewards_teach_nothing(student, rng):
-    rule = "A group whose rewards are all the same has advantages of 0: nobody is better than the others. 0 / 0 is no number, and rounding may leave a tiny deviation: compare the largest with the smallest."
+    rule = (
+        "A group whose rewards are all the same has advantages of 0: nobody is better than the"
+        " others. 0 / 0 is no number, and rounding may leave a tiny deviation: compare the largest"
+        " with the smallest."
+    )
     for value in (0.0, 1.0, 0.1, -0.3, 2 / 3, 0.7, 33.3, 99.9, 100.0, -99.99):
         for answers in (2, 3, 6, 7, 11, 300):
             ask_groups(student, rule, torch.full((1, answers), value))
@@ -466,7 +498,11 @@ def near(rng, rows: int, places: int, size: float = 1.0) -> tuple[torch.Tensor, 
 
 @groups.stage("k3", points=1.5)
 def test_the_distance_to_the_reference(student, rng):
-    rule = "At each token q / p - log(q / p) - 1, where p is the policy's probability and q the reference's; you get the logarithms of both. It is 0 where they agree, and positive elsewhere."
+    rule = (
+        "At each token q / p - log(q / p) - 1, where p is the policy's probability and q the"
+        " reference's; you get the logarithms of both. It is 0 where they agree, and positive"
+        " elsewhere."
+    )
     for p, q in ((1.0, 2.0), (2.0, 1.0)):
         ask_k3(
             student,
@@ -491,7 +527,10 @@ def test_the_distance_to_the_reference(student, rng):
 
 @groups.stage("far", points=1, after="k3")
 def test_policies_far_from_the_reference_and_a_gradient(student, rng):
-    rule = "Policy and reference may be far apart, in either direction: q / p - log(q / p) - 1 of the logarithms' difference."
+    rule = (
+        "Policy and reference may be far apart, in either direction: q / p - log(q / p) - 1 of the"
+        " logarithms' difference."
+    )
     ask_k3(student, rule, *near(rng, 3, 4, 3.0))
     ask_k3(
         student,

@@ -45,8 +45,9 @@ def test_a_test_stops_answers_that_are_not_learned(student, rng):
         student,
         "answers",
         rng,
-        "A maker that leaves out a part of the answers, or puts their labels at other places, passes your test: compare each token of each answer, of every chat, "
-        "with 0 and with `END` as padding.",
+        "A maker that leaves out a part of the answers, or puts their labels at other places,"
+        " passes your test: compare each token of each answer, of every chat, with 0 and with `END`"
+        " as padding.",
     )
 
 
@@ -56,7 +57,8 @@ def test_a_test_stops_answers_that_never_end(student, rng):
         student,
         "ends",
         rng,
-        "A maker whose answers do not learn their `END` passes your test: look at the end of every answer of every chat, with 0 and with `END` as padding.",
+        "A maker whose answers do not learn their `END` passes your test: look at the end of every"
+        " answer of every chat, with 0 and with `END` as padding.",
     )
 
 
@@ -66,7 +68,8 @@ def test_a_test_stops_labels_elsewhere(student, rng):
         student,
         "others",
         rng,
-        "A maker that learns more than the answers passes your test: at questions, system messages, marks, roles, line ends and padding every label is -100.",
+        "A maker that learns more than the answers passes your test: at questions, system messages,"
+        " marks, roles, line ends and padding every label is -100.",
     )
 
 
@@ -76,7 +79,8 @@ def test_a_test_stops_other_rows(student, rng):
         student,
         "rows",
         rng,
-        "A maker with other rows passes your test: without its padding a row of ids is the chat, token by token and in the order of the chats, and all rows are equally long.",
+        "A maker with other rows passes your test: without its padding a row of ids is the chat,"
+        " token by token and in the order of the chats, and all rows are equally long.",
     )
 
 
@@ -87,51 +91,77 @@ short_answer(
     rubric={
         "no comparison": (
             1,
-            "says why there is no step: an advantage compares an answer with its siblings, all equal their mean, so each is 0 and so is the gradient of the clipped part; and that eight wrong answers "
-            "teach as little (half without the wrong ones)",
+            (
+                "says why there is no step: an advantage compares an answer with its siblings, all"
+                " equal their mean, so each is 0 and so is the gradient of the clipped part; and"
+                " that eight wrong answers teach as little (half without the wrong ones)"
+            ),
         ),
         "what acts": (
             1,
-            "says that only the distance to the reference, k3, still has a gradient in such a group, and that it pulls the policy back towards the model before: to leave it running is not neutral "
-            "(half for naming k3 without its direction)",
+            (
+                "says that only the distance to the reference, k3, still has a gradient in such a"
+                " group, and that it pulls the policy back towards the model before: to leave it"
+                " running is not neutral (half for naming k3 without its direction)"
+            ),
         ),
         "cost": (
             1,
-            "says what is paid: all answers were sampled and scored for nothing, so that a batch of 64 questions has as few groups to learn from as are mixed; or that a flat reward on these questions says "
-            "nothing of harder ones",
+            (
+                "says what is paid: all answers were sampled and scored for nothing, so that a"
+                " batch of 64 questions has as few groups to learn from as are mixed; or that a"
+                " flat reward on these questions says nothing of harder ones"
+            ),
         ),
         "instead": (
             1,
-            "proposes questions of which the model gets some right and some wrong (harder ones, or leaving out groups that are all alike and sampling others), or a reward that tells right answers apart, "
-            "with the reason that groups must differ inside; or more answers for hard questions, where one in many is right, and not for those that are solved (half without a reason)",
+            (
+                "proposes questions of which the model gets some right and some wrong (harder ones,"
+                " or leaving out groups that are all alike and sampling others), or a reward that"
+                " tells right answers apart, with the reason that groups must differ inside; or"
+                " more answers for hard questions, where one in many is right, and not for those"
+                " that are solved (half without a reason)"
+            ),
         ),
     },
     samples=[
         Sample(
             "Weak",
-            "Advantages of 0 mean that the model has converged, that is good. She should lower the learning rate and train a bit longer, then it becomes more stable, and 16 answers give a better mean.",
+            "Advantages of 0 mean that the model has converged, that is good. She should lower the"
+            " learning rate and train a bit longer, then it becomes more stable, and 16 answers"
+            " give a better mean.",
             {},
             "Takes no gradient for success. None of the rows.",
         ),
         Sample(
             "Half",
-            "The advantage is the reward minus the mean divided by the deviation. If all rewards are 1, it is 0, so the policy gradient is 0. The KL term is still there. She should stop training.",
+            "The advantage is the reward minus the mean divided by the deviation. If all rewards"
+            " are 1, it is 0, so the policy gradient is 0. The KL term is still there. She should"
+            " stop training.",
             {"no comparison": 0.5, "what acts": 0.5},
-            "Row 1 without the groups that are all wrong; row 2 without the direction. No cost, and to stop is no way to go on learning.",
+            "Row 1 without the groups that are all wrong; row 2 without the direction. No cost, and"
+            " to stop is no way to go on learning.",
         ),
         Sample(
             "Good",
-            "No answer is better than its siblings, so all advantages are 0; the same happens when all eight are wrong. In these groups only the KL term acts and pulls the model back to the reference. She pays for "
-            "512 answers and learns from a few groups. I would take harder questions.",
+            "No answer is better than its siblings, so all advantages are 0; the same happens when"
+            " all eight are wrong. In these groups only the KL term acts and pulls the model back"
+            " to the reference. She pays for 512 answers and learns from a few groups. I would take"
+            " harder questions.",
             {"no comparison": 1, "what acts": 1, "cost": 1, "instead": 0.5},
             "Rows 1 to 3 in full. *Harder questions* has no reason: why should they help?",
         ),
         Sample(
             "Strong",
-            "GRPO knows no good answers, only better ones. Eight right ones are all equal to their mean, so nothing is pushed, and eight wrong ones teach exactly as little. What is left in such a group is k3: its "
-            "gradient leads back to the reference, away from what was learned. So running on can make it worse, and if 56 of 64 groups are like that, seven of eight samples are thrown away. Sixteen answers "
-            "to a solved question are sixteen right ones. I would drop questions that are always solved, or never, and draw others until the batch is full of mixed groups, because only a group with "
-            "different rewards says which way to go; more answers each only for those that are solved once in twenty tries.",
+            "GRPO knows no good answers, only better ones. Eight right ones are all equal to their"
+            " mean, so nothing is pushed, and eight wrong ones teach exactly as little. What is"
+            " left in such a group is k3: its gradient leads back to the reference, away from what"
+            " was learned. So running on can make it worse, and if 56 of 64 groups are like that,"
+            " seven of eight samples are thrown away. Sixteen answers to a solved question are"
+            " sixteen right ones. I would drop questions that are always solved, or never, and draw"
+            " others until the batch is full of mixed groups, because only a group with different"
+            " rewards says which way to go; more answers each only for those that are solved once"
+            " in twenty tries.",
             {"no comparison": 1, "what acts": 1, "cost": 1, "instead": 1},
             "All four rows, each with its reason.",
         ),

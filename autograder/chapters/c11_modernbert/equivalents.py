@@ -6,14 +6,19 @@ EITHER_WAY = "the smaller or larger of two numbers, whichever is named first"
 SIGN = "the sign is dropped right behind"
 ALL = "T to each side and T - 1 are all of the text, and the formula gives T times T for both"
 REACH = "without a window any reach of at least the length of the text is all of it"
-OVERLAP = "the pieces are free: those that overlap, or are a token shorter, give each token the same answer"
+OVERLAP = (
+    "the pieces are free: those that overlap, or are a token shorter, give each token the same"
+    " answer"
+)
 AXES = "two axes are exchanged, whichever is named first"
 NEAR_BASE = "such a base turns by less than is compared; that of another model is far away"
 
 EQUIVALENT = {
     "11.local_mask": {
         "places[:, None] - places  =>  places - places[:, None]": SIGN,
-        "window // 2  =>  window / 2": "a distance is a whole number, so that it is at most 3.5 where it is at most 3",
+        "window // 2  =>  window / 2": (
+            "a distance is a whole number, so that it is at most 3.5 where it is at most 3"
+        ),
     },
     "11.count_pairs": {
         "min(window // 2, T - 1)  =>  min(T - 1, window // 2)": EITHER_WAY,
@@ -31,11 +36,17 @@ EQUIVALENT = {
         "512  =>  513 (place 2)": OVERLAP,
         "max(first - side, start)  =>  max(start, first - side)": EITHER_WAY,
         "min(last + side, stop)  =>  min(stop, last + side)": EITHER_WAY,
-        "torch.arange(first, last)[:, None] - torch.arange(low, high)  =>  torch.arange(low, high) - torch.arange(first, last)[:, None]": SIGN,
+        "torch.arange(first, last)[:, None] - torch.arange(low, high)  =>  torch.arange(low, high) - torch.arange(first, last)[:, None]": (
+            SIGN
+        ),
     },
     "11.Block": {
-        "part.unflatten(2, (self.H, -1)).transpose(1, 2)  =>  part.unflatten(2, (self.H, -1)).transpose(2, 1)": AXES,
-        "(scores.softmax(3) @ v).transpose(1, 2)  =>  (scores.softmax(3) @ v).transpose(2, 1)": AXES,
+        "part.unflatten(2, (self.H, -1)).transpose(1, 2)  =>  part.unflatten(2, (self.H, -1)).transpose(2, 1)": (
+            AXES
+        ),
+        "(scores.softmax(3) @ v).transpose(1, 2)  =>  (scores.softmax(3) @ v).transpose(2, 1)": (
+            AXES
+        ),
         "160000  =>  160001": NEAR_BASE,
         "160000  =>  159999": NEAR_BASE,
         "10000  =>  10001": NEAR_BASE,

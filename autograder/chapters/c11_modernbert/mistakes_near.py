@@ -19,7 +19,10 @@ def _gaps(T):
     "window-to-each-side",
     caught_by="band",
     loses=4,
-    misconception="Your window reaches to each side as far as it should on both together: window // 2 to each side.",
+    misconception=(
+        "Your window reaches to each side as far as it should on both together: window // 2 to each"
+        " side."
+    ),
 )
 def _(T, window):
     return _gaps(T).abs() <= window
@@ -30,7 +33,10 @@ def _(T, window):
     "one-too-few",
     caught_by="band",
     loses=4,
-    misconception="Your window is one token too short on each side: window // 2 tokens to each side are seen, the last of them too.",
+    misconception=(
+        "Your window is one token too short on each side: window // 2 tokens to each side are seen,"
+        " the last of them too."
+    ),
 )
 def _(T, window):
     return _gaps(T).abs() < max(window // 2, 1)
@@ -41,7 +47,10 @@ def _(T, window):
     "one-side-short",
     caught_by="band",
     loses=4,
-    misconception="Your window is one token shorter on the right: with the token itself you see as many as `window`. It is one more.",
+    misconception=(
+        "Your window is one token shorter on the right: with the token itself you see as many as"
+        " `window`. It is one more."
+    ),
 )
 def _(T, window):
     return (_gaps(T) >= -(window // 2)) & (_gaps(T) < max(window - window // 2, 1))
@@ -74,7 +83,9 @@ def _(T, window):
     "added-to-scores",
     caught_by="band",
     loses=4,
-    misconception="You return numbers to add to scores, 0 and minus infinity. A Boolean table was asked for.",
+    misconception=(
+        "You return numbers to add to scores, 0 and minus infinity. A Boolean table was asked for."
+    ),
 )
 def _(T, window):
     return torch.zeros(T, T).masked_fill(_gaps(T).abs() > window // 2, -torch.inf)
@@ -119,7 +130,10 @@ def _(T, window):
     "blocks",
     caught_by="band",
     loses=4,
-    misconception="You cut the text into pieces of the window's length. The window moves along with the token.",
+    misconception=(
+        "You cut the text into pieces of the window's length. The window moves along with the"
+        " token."
+    ),
 )
 def _(T, window):
     return torch.arange(T)[:, None] // max(window, 1) == torch.arange(T) // max(window, 1)
@@ -141,7 +155,10 @@ def _pairs(T, layers, window, every, local=None, far=None, total=None):
     "window-each",
     caught_by="local",
     loses=3,
-    misconception="You count `window` tokens for each token. It is window // 2 to each side and the token itself, and fewer at the ends.",
+    misconception=(
+        "You count `window` tokens for each token. It is window // 2 to each side and the token"
+        " itself, and fewer at the ends."
+    ),
 )
 def _(T, layers, window, every):
     return _pairs(T, layers, window, every, local=T * min(window, T))
@@ -186,7 +203,10 @@ def _(T, layers, window, every):
     "formula-of-long-texts",
     caught_by="short",
     loses=2,
-    misconception="Your formula is that of long texts. In one that is shorter than the window it counts pairs that are not there.",
+    misconception=(
+        "Your formula is that of long texts. In one that is shorter than the window it counts pairs"
+        " that are not there."
+    ),
 )
 def _(T, layers, window, every):
     side = window // 2
@@ -198,7 +218,10 @@ def _(T, layers, window, every):
     "layer-0-local",
     caught_by="global_layers",
     loses=2,
-    misconception="You count layer 0 as local. The numbers of layers begin at 0, and 0 is a multiple of `every`.",
+    misconception=(
+        "You count layer 0 as local. The numbers of layers begin at 0, and 0 is a multiple of"
+        " `every`."
+    ),
 )
 def _(T, layers, window, every):
     return _pairs(T, layers, window, every, far=(layers - 1) // every)
@@ -209,7 +232,10 @@ def _(T, layers, window, every):
     "rounded-down",
     caught_by="global_layers",
     loses=2,
-    misconception="You round the number of global layers down. After the last full group another group begins, with a global layer.",
+    misconception=(
+        "You round the number of global layers down. After the last full group another group"
+        " begins, with a global layer."
+    ),
 )
 def _(T, layers, window, every):
     return _pairs(T, layers, window, every, far=layers // every)
@@ -220,7 +246,9 @@ def _(T, layers, window, every):
     "one-more",
     caught_by="global_layers",
     loses=2,
-    misconception="You count a global layer too many where the number of layers is a multiple of `every`.",
+    misconception=(
+        "You count a global layer too many where the number of layers is a multiple of `every`."
+    ),
 )
 def _(T, layers, window, every):
     return _pairs(T, layers, window, every, far=layers // every + 1)
@@ -357,7 +385,10 @@ class WithBiases(Right):
     "post-norm",
     caught_by="first",
     loses=6,
-    misconception="You norm the sum, as BERT does. ModernBERT norms what goes into attention and feed-forward, and adds to what came.",
+    misconception=(
+        "You norm the sum, as BERT does. ModernBERT norms what goes into attention and"
+        " feed-forward, and adds to what came."
+    ),
 )
 class PostNorm(Right):
     def forward(self, x, mask):
@@ -397,7 +428,9 @@ class OneResidual(Right):
     "side-by-side",
     caught_by="feed-forward",
     loses=2,
-    misconception="Your feed-forward reads what attention reads. It reads what attention has added to.",
+    misconception=(
+        "Your feed-forward reads what attention reads. It reads what attention has added to."
+    ),
 )
 class SideBySide(Right):
     def forward(self, x, mask):
@@ -444,7 +477,9 @@ class BasesExchanged(Right):
     "always-global",
     caught_by="local",
     loses=2.5,
-    misconception="All of your layers see the whole row. Only those with a multiple of 3 for their number do.",
+    misconception=(
+        "All of your layers see the whole row. Only those with a multiple of 3 for their number do."
+    ),
 )
 class AlwaysGlobal(Right):
     def near(self, T):
@@ -456,7 +491,9 @@ class AlwaysGlobal(Right):
     "every-third-is-local",
     caught_by="first",
     loses=6,
-    misconception="You exchanged the kinds: layers 0, 3, 6 are the global ones, and all others local.",
+    misconception=(
+        "You exchanged the kinds: layers 0, 3, 6 are the global ones, and all others local."
+    ),
 )
 class EveryThirdIsLocal(Right):
     def is_global(self):
@@ -492,7 +529,9 @@ class WindowToEachSide(Right):
     "not-turned",
     caught_by="first",
     loses=6,
-    misconception="Your queries and keys are not turned: the block does not know where a token stands.",
+    misconception=(
+        "Your queries and keys are not turned: the block does not know where a token stands."
+    ),
 )
 class NotTurned(Right):
     def turn(self, q, k, v, mask):
@@ -518,7 +557,10 @@ class ValuesToo(Right):
     "turned-before-heads",
     caught_by="first",
     loses=6,
-    misconception="You turn queries and keys before they are cut into heads. Each head's D numbers are turned by themselves.",
+    misconception=(
+        "You turn queries and keys before they are cut into heads. Each head's D numbers are turned"
+        " by themselves."
+    ),
 )
 class TurnedBeforeHeads(Right):
     def attend(self, x, mask):
@@ -545,7 +587,10 @@ class ScaledByTheWidth(Right):
     "heads-reshaped",
     caught_by="first",
     loses=6,
-    misconception="You put the heads side by side by a mere reshape. The axes of heads and tokens change places first.",
+    misconception=(
+        "You put the heads side by side by a mere reshape. The axes of heads and tokens change"
+        " places first."
+    ),
 )
 class HeadsReshaped(Right):
     def join(self, mixed):
@@ -595,7 +640,9 @@ class NoMask(Right):
     "queries-masked",
     caught_by="padding",
     loses=1,
-    misconception="You hide the queries that are padding, not the keys: padding is seen by all tokens.",
+    misconception=(
+        "You hide the queries that are padding, not the keys: padding is seen by all tokens."
+    ),
 )
 class QueriesMasked(Right):
     def seen(self, mask):
@@ -607,7 +654,10 @@ class QueriesMasked(Right):
     "nan-at-padding",
     caught_by="padding",
     loses=1,
-    misconception="A token of padding that sees nobody becomes NaN, and in the next layer every token with it.",
+    misconception=(
+        "A token of padding that sees nobody becomes NaN, and in the next layer every token"
+        " with it."
+    ),
 )
 class NanAtPadding(Right):
     def weights(self, scores, seen):
@@ -619,7 +669,10 @@ class NanAtPadding(Right):
     "lowered",
     caught_by="padding",
     loses=1,
-    misconception="You lower hidden scores by a number. Where scores are large, what is hidden shows: set them to minus infinity.",
+    misconception=(
+        "You lower hidden scores by a number. Where scores are large, what is hidden shows: set"
+        " them to minus infinity."
+    ),
 )
 class Lowered(Right):
     def weights(self, scores, seen):
@@ -631,7 +684,9 @@ class Lowered(Right):
     "positions-without-padding",
     caught_by="padding",
     loses=1,
-    misconception="Your positions leave padding out. In this exercise they are counted from the left edge.",
+    misconception=(
+        "Your positions leave padding out. In this exercise they are counted from the left edge."
+    ),
 )
 class PositionsWithoutPadding(Right):
     def positions(self, mask):
@@ -643,7 +698,9 @@ class PositionsWithoutPadding(Right):
     "clamped",
     caught_by="padding",
     loses=1,
-    misconception="You clamp the scores. They may be as large as 10,000, and differ there as anywhere.",
+    misconception=(
+        "You clamp the scores. They may be as large as 10,000, and differ there as anywhere."
+    ),
 )
 class Clamped(Right):
     def weights(self, scores, seen):
@@ -655,7 +712,9 @@ class Clamped(Right):
     "distances-of-tokens",
     caught_by="padding",
     loses=1,
-    misconception="You count the distance in tokens, padding left out. It is counted in places of the row.",
+    misconception=(
+        "You count the distance in tokens, padding left out. It is counted in places of the row."
+    ),
 )
 class DistancesOfTokens(Right):
     def seen(self, mask):

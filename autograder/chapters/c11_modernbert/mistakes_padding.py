@@ -23,7 +23,10 @@ def _laid(ids, mask, tokens=None, cu=None, positions=None):
     "lengths",
     caught_by="cu",
     loses=2,
-    misconception="You give the lengths of the texts. What was asked for is where each begins: their running sum, with 0 in front.",
+    misconception=(
+        "You give the lengths of the texts. What was asked for is where each begins: their running"
+        " sum, with 0 in front."
+    ),
 )
 def _(ids, mask):
     return _laid(ids, mask, cu=pad(mask.sum(1), (1, 0)).int())
@@ -100,7 +103,9 @@ def _(ids, mask):
     "columns",
     caught_by="anywhere",
     loses=2,
-    misconception="Your positions are columns of the padded table: padding in front of a token is counted.",
+    misconception=(
+        "Your positions are columns of the padded table: padding in front of a token is counted."
+    ),
 )
 def _(ids, mask):
     return _laid(ids, mask, positions=torch.arange(mask.shape[1]).expand(mask.shape)[mask])
@@ -111,7 +116,10 @@ def _(ids, mask):
     "padded-on-the-right",
     caught_by="anywhere",
     loses=2,
-    misconception="You take the first tokens of each row, as many as the mask has. Padding may stand before them.",
+    misconception=(
+        "You take the first tokens of each row, as many as the mask has. Padding may stand before"
+        " them."
+    ),
 )
 def _(ids, mask):
     return _laid(ids, mask, tokens=ids[torch.arange(mask.shape[1]) < mask.sum(1, keepdim=True)])
@@ -133,7 +141,10 @@ def _(ids, mask):
     "by-id",
     caught_by="tokens",
     loses=6,
-    misconception="You take every 0 for padding. Padding is where the mask is False; a token may have the id 0.",
+    misconception=(
+        "You take every 0 for padding. Padding is where the mask is False; a token may have the"
+        " id 0."
+    ),
 )
 def _(ids, mask):
     return _laid(ids, ids != 0)
@@ -213,7 +224,10 @@ def _(q, k, v, cu, window):
     "table-of-all",
     caught_by="memory",
     loses=1.5,
-    misconception="You make a table of all tokens by all. It is right, and does not fit into memory for long rows.",
+    misconception=(
+        "You make a table of all tokens by all. It is right, and does not fit into memory for long"
+        " rows."
+    ),
 )
 def _(q, k, v, cu, window):
     if not q.shape[1]:
@@ -226,7 +240,10 @@ def _(q, k, v, cu, window):
     "table-of-a-text",
     caught_by="memory",
     loses=1.5,
-    misconception="You make a table of a whole text by itself. With a window a long text does not need it: take some queries at a time.",
+    misconception=(
+        "You make a table of a whole text by itself. With a window a long text does not need it:"
+        " take some queries at a time."
+    ),
 )
 def _(q, k, v, cu, window):
     out = torch.zeros_like(q)
@@ -311,7 +328,10 @@ def _(q, k, v, cu, window):
     "pieces-of-the-window",
     caught_by="window",
     loses=3.5,
-    misconception="You cut a text into pieces and let each token see its piece. The window moves along with the token.",
+    misconception=(
+        "You cut a text into pieces and let each token see its piece. The window moves along with"
+        " the token."
+    ),
 )
 def _(q, k, v, cu, window):
     if window is None:
@@ -343,7 +363,10 @@ def _(q, k, v, cu, window):
     "nothing-to-join",
     caught_by="empty",
     loses=1,
-    misconception="Without any token your function has nothing to put together, and fails. The result has shape (H, 0, D).",
+    misconception=(
+        "Without any token your function has nothing to put together, and fails. The result has"
+        " shape (H, 0, D)."
+    ),
 )
 def _(q, k, v, cu, window):
     made = [
@@ -392,7 +415,9 @@ def _(q, k, v, cu, window):
     "longest-first",
     caught_by="apart",
     loses=7,
-    misconception="Your texts come back in another order, the longest first. Each stays where it was.",
+    misconception=(
+        "Your texts come back in another order, the longest first. Each stays where it was."
+    ),
 )
 def _(q, k, v, cu, window):
     out = _looped(q, k, v, cu, window)
@@ -436,7 +461,10 @@ def _(q, k, v, cu, window):
     "lowered-by-a-thousand",
     caught_by="apart",
     loses=7,
-    misconception="You lower the scores of other texts by a number. Where scores are large, they show: set them to minus infinity.",
+    misconception=(
+        "You lower the scores of other texts by a number. Where scores are large, they show: set"
+        " them to minus infinity."
+    ),
 )
 def _(q, k, v, cu, window):
     if not q.shape[1]:
@@ -449,7 +477,10 @@ def _(q, k, v, cu, window):
     "hidden-is-zero",
     caught_by="apart",
     loses=7,
-    misconception="You set what is hidden to 0 before the softmax. Then it has a share: minus infinity has none.",
+    misconception=(
+        "You set what is hidden to 0 before the softmax. Then it has a share: minus infinity has"
+        " none."
+    ),
 )
 def _(q, k, v, cu, window):
     if not q.shape[1]:
@@ -475,7 +506,9 @@ def _(q, k, v, cu, window):
     "filled-with-ten-thousand",
     caught_by="apart",
     loses=7,
-    misconception="You set what is hidden to -10,000. Scores may be as low: minus infinity is lower than all.",
+    misconception=(
+        "You set what is hidden to -10,000. Scores may be as low: minus infinity is lower than all."
+    ),
 )
 def _(q, k, v, cu, window):
     if not q.shape[1]:

@@ -155,7 +155,10 @@ def _(lengths, budget):
     "places-in-the-sorted-list",
     caught_by="sorted",
     loses=2,
-    misconception="Your numbers are places in the sorted list. They are the texts' own, in the order in which they were given.",
+    misconception=(
+        "Your numbers are places in the sorted list. They are the texts' own, in the order in which"
+        " they were given."
+    ),
 )
 def _(lengths, budget):
     return _filled(sorted(lengths, reverse=True), budget)
@@ -192,7 +195,10 @@ def _(lengths, budget):
     "found-by-length",
     caught_by="together",
     loses=5,
-    misconception="You look a text's number up by its length, with `index`: of several texts of one length you name the first only.",
+    misconception=(
+        "You look a text's number up by its length, with `index`: of several texts of one length"
+        " you name the first only."
+    ),
 )
 def _(lengths, budget):
     return [[lengths.index(lengths[text]) for text in row] for row in _filled(lengths, budget)]
@@ -203,7 +209,10 @@ def _(lengths, budget):
     "best-fit",
     caught_by="borders",
     loses=0.5,
-    misconception="You put each text into the fullest row that has room. The first one that has room needs a row less now and then.",
+    misconception=(
+        "You put each text into the fullest row that has room. The first one that has room needs a"
+        " row less now and then."
+    ),
 )
 def _(lengths, budget):
     rows, room = [], []
@@ -235,9 +244,11 @@ def _rows(texts, rows, ids=None, bounds=None, positions=None):
             (
                 found,
                 ends,
-                [place for text in row for place in range(len(texts[text]))]
-                if positions is None
-                else positions(texts, row),
+                (
+                    [place for text in row for place in range(len(texts[text]))]
+                    if positions is None
+                    else positions(texts, row)
+                ),
             )
         )
     return made
@@ -278,7 +289,9 @@ def _(texts, rows):
     "numbers-of-texts",
     caught_by="positions",
     loses=1.5,
-    misconception="You give each token the number of its text. Its place in the text was asked for.",
+    misconception=(
+        "You give each token the number of its text. Its place in the text was asked for."
+    ),
 )
 def _(texts, rows):
     return _rows(
@@ -295,7 +308,10 @@ def _(texts, rows):
     "first-text-again",
     caught_by="positions",
     loses=1.5,
-    misconception="Your positions come round after the first text's length. Each text has a length of its own.",
+    misconception=(
+        "Your positions come round after the first text's length. Each text has a length of its"
+        " own."
+    ),
 )
 def _(texts, rows):
     return _rows(
@@ -313,7 +329,9 @@ def _(texts, rows):
     "in-the-texts-order",
     caught_by="positions",
     loses=1.5,
-    misconception="You lay the texts of a row in the order of their numbers. They stand in the row's order.",
+    misconception=(
+        "You lay the texts of a row in the order of their numbers. They stand in the row's order."
+    ),
 )
 def _(texts, rows):
     return _rows(texts, [sorted(row) for row in rows])

@@ -30,7 +30,10 @@ def _turned(x, angles, halves=True, sign=1):
     "neighbours",
     caught_by="speeds",
     loses=5,
-    misconception="You pair neighbours, entries 0 and 1, 2 and 3. Here entry i goes with entry i + D/2: weights that were trained so need it so.",
+    misconception=(
+        "You pair neighbours, entries 0 and 1, 2 and 3. Here entry i goes with entry i + D/2:"
+        " weights that were trained so need it so."
+    ),
 )
 def _(x, positions, base):
     return _turned(x, _angles(x, positions, base), halves=False)
@@ -52,7 +55,10 @@ def _(x, positions, base):
     "last-exponent-one",
     caught_by="speeds",
     loses=5,
-    misconception="Your last pair has the exponent 1. The exponents are 2i / D, so that the last is (D - 2) / D.",
+    misconception=(
+        "Your last pair has the exponent 1. The exponents are 2i / D, so that the last is (D - 2)"
+        " / D."
+    ),
 )
 def _(x, positions, base):
     return _turned(x, _angles(x, positions, base, exponent=lambda i, D: i / max(D // 2 - 1, 1)))
@@ -96,7 +102,9 @@ def _(x, positions, base):
     "from-one",
     caught_by="turn",
     loses=6,
-    misconception="You add 1 to the positions. They count as they are given: at position 0 nothing turns.",
+    misconception=(
+        "You add 1 to the positions. They count as they are given: at position 0 nothing turns."
+    ),
 )
 def _(x, positions, base):
     return _turned(x, _angles(x, positions + 1, base))
@@ -118,7 +126,9 @@ def _(x, positions, base):
     "one-of-two",
     caught_by="turn",
     loses=6,
-    misconception="You write the turned a over the old one before b is turned: both need the old a.",
+    misconception=(
+        "You write the turned a over the old one before b is turned: both need the old a."
+    ),
 )
 def _(x, positions, base):
     angles = _angles(x, positions, base)
@@ -166,7 +176,10 @@ def _(x, positions, base):
     "half-precision",
     caught_by="half",
     loses=1,
-    misconception="You make the angles in bfloat16. It has no number 257: positions that are next to each other fall together.",
+    misconception=(
+        "You make the angles in bfloat16. It has no number 257: positions that are next to each"
+        " other fall together."
+    ),
 )
 def _(x, positions, base):
     return _turned(x, _angles(x, positions, base, dtype=x.dtype))
@@ -202,7 +215,8 @@ def _sums(misconception, name, replaces):
 
 
 _sums(
-    "You give the reach of a pair that is not there, with the exponent 1. The last pair has (D - 2) / D.",
+    "You give the reach of a pair that is not there, with the exponent 1. The last pair has (D - 2)"
+    " / D.",
     "exponent-one",
     lambda D, base: 2 * math.pi * base,
 )
@@ -250,7 +264,9 @@ def _(x, gate_up, down):
     "tanh",
     caught_by="exact",
     loses=1,
-    misconception="Your GELU is the approximation by tanh. Here it is the exact one, torch's default.",
+    misconception=(
+        "Your GELU is the approximation by tanh. Here it is the exact one, torch's default."
+    ),
 )
 def _(x, gate_up, down):
     return _gated(x, gate_up, down, act=lambda gate: gelu(gate, approximate="tanh"))
@@ -283,7 +299,9 @@ def _(x, gate_up, down):
     "sigmoid-form",
     caught_by="gated",
     loses=4,
-    misconception="Your GELU is its approximation by a sigmoid of 1.702 z. Here it is the exact one.",
+    misconception=(
+        "Your GELU is its approximation by a sigmoid of 1.702 z. Here it is the exact one."
+    ),
 )
 def _(x, gate_up, down):
     return _gated(x, gate_up, down, act=lambda gate: gate * torch.sigmoid(1.702 * gate))

@@ -43,7 +43,10 @@ def ask_mask(student, cause: str, T: int, width: int) -> None:
 
 @local_mask.stage("band", points=2)
 def test_half_the_window_to_each_side(student, rng):
-    rule = "True where two tokens are at most window // 2 places apart, before or behind: a window of 4 is two to the left, two to the right, and the token itself."
+    rule = (
+        "True where two tokens are at most window // 2 places apart, before or behind: a window of"
+        " 4 is two to the left, two to the right, and the token itself."
+    )
     for T, width in (
         (4, 2),
         (8, 4),
@@ -60,7 +63,10 @@ def test_half_the_window_to_each_side(student, rng):
 
 @local_mask.stage("border", points=1, after="band")
 def test_odd_windows_and_none(student, rng):
-    rule = "window // 2 to each side, rounded down: an odd window is as wide as the even one below it, and with 0 or 1 each token sees itself alone."
+    rule = (
+        "window // 2 to each side, rounded down: an odd window is as wide as the even one below it,"
+        " and with 0 or 1 each token sees itself alone."
+    )
     for T, width in (
         (6, 0),
         (6, 1),
@@ -77,7 +83,10 @@ def test_odd_windows_and_none(student, rng):
 
 @local_mask.stage("short", points=1, after="band")
 def test_a_text_that_ends_inside_the_window(student, rng):
-    rule = "The text is hardly longer than the window reaches, or shorter: a window is cut at the ends, and goes on at neither."
+    rule = (
+        "The text is hardly longer than the window reaches, or shorter: a window is cut at the"
+        " ends, and goes on at neither."
+    )
     for T, width in (
         (1, 2),
         (1, 128),
@@ -164,7 +173,8 @@ def test_the_pairs_of_a_local_layer(student, rng):
     ask_number(
         student,
         "local",
-        "Each token sees window // 2 tokens to each side and itself, as far as the text goes: at both ends some are missing. 8 tokens with one to each side make 22 pairs.",
+        "Each token sees window // 2 tokens to each side and itself, as far as the text goes: at"
+        " both ends some are missing. 8 tokens with one to each side make 22 pairs.",
         (*LONG, (whole(rng, 50, 5000), 5, whole(rng, 4, 40), 3)),
     )
 
@@ -174,7 +184,8 @@ def test_a_text_shorter_than_the_window(student, rng):
     ask_number(
         student,
         "local",
-        "The text is hardly longer than the window reaches, or shorter: no token sees more than the text has.",
+        "The text is hardly longer than the window reaches, or shorter: no token sees more than the"
+        " text has.",
         (*SHORT, (whole(rng, 3, 30), 5, 64, 3)),
     )
 
@@ -200,14 +211,18 @@ def test_how_many_layers_are_global(student, rng):
     ask_number(
         student,
         "global_layers",
-        "Layer 0 is global, and then each layer whose number is a multiple of `every`: of 4 layers with every = 3 these are 0 and 3.",
+        "Layer 0 is global, and then each layer whose number is a multiple of `every`: of 4 layers"
+        " with every = 3 these are 0 and 3.",
         (*KINDS, *LONG[:3], (20, whole(rng, 10, 60), 4, whole(rng, 2, 6))),
     )
 
 
 @count_pairs.stage("total", points=1)
 def test_the_pairs_of_all_layers(student, rng):
-    rule = "A global layer has T times T pairs, each of the others as many as a local one; add up all layers."
+    rule = (
+        "A global layer has T times T pairs, each of the others as many as a local one; add up all"
+        " layers."
+    )
     ask_number(
         student,
         "total",
@@ -234,8 +249,10 @@ block = exercise(
     withhold=OURS | LIBRARIES,
 )
 NAMES = (
-    "Numbers cannot be loaded into your block: it should be an nn.Module whose `state_dict` has `attention_norm.weight` (C), but not in layer 0, `qkv.weight` (3C, C), `out.weight` (C, C), "
-    "`feed_forward_norm.weight` (C), `gate_up.weight` (2F, C) and `down.weight` (C, F), and nothing else: no bias anywhere."
+    "Numbers cannot be loaded into your block: it should be an nn.Module whose `state_dict` has"
+    " `attention_norm.weight` (C), but not in layer 0, `qkv.weight` (3C, C), `out.weight` (C, C),"
+    " `feed_forward_norm.weight` (C), `gate_up.weight` (2F, C) and `down.weight` (C, F), and"
+    " nothing else: no bias anywhere."
 )
 
 
@@ -356,8 +373,10 @@ def ask(
 @block.stage("first", points=1.5)
 def test_layer_0_attends_to_all_and_has_no_norm_before(student, rng):
     rule = (
-        "Layer 0, without padding: its feed-forward adds nothing here. No norm before attention; queries and keys are turned by positions with base 160,000, scores divided by the root of D; every token "
-        "sees its whole row; the heads, side by side, go through `out`, and x is added."
+        "Layer 0, without padding: its feed-forward adds nothing here. No norm before attention;"
+        " queries and keys are turned by positions with base 160,000, scores divided by the root of"
+        " D; every token sees its whole row; the heads, side by side, go through `out`, and x is"
+        " added."
     )
     w = {
         "qkv.weight": torch.eye(2).repeat(3, 1),
@@ -391,8 +410,9 @@ def test_layer_0_attends_to_all_and_has_no_norm_before(student, rng):
 @block.stage("norm", points=1)
 def test_all_other_layers_norm_first(student, rng):
     rule = (
-        "All layers but the first have `attention_norm` before attention: LayerNorm with 1e-5 under the root, a weight and no bias. x itself is added as it came. Layers 3, 6, 9 and so on are global: they see the whole "
-        "row, with base 160,000."
+        "All layers but the first have `attention_norm` before attention: LayerNorm with 1e-5 under"
+        " the root, a weight and no bias. x itself is added as it came. Layers 3, 6, 9 and so on"
+        " are global: they see the whole row, with base 160,000."
     )
     for (C, F, H, layer), texts in (
         ((4, 3, 1, 3), (1, 3)),
@@ -414,7 +434,10 @@ def test_all_other_layers_norm_first(student, rng):
 
 @block.stage("feed-forward", points=1)
 def test_the_feed_forward_is_geglu_after_a_norm(student, rng):
-    rule = "Attention adds nothing here: x plus GeGLU of `feed_forward_norm` of x, in every layer, the gate in the first F rows of `gate_up`, and the exact GELU."
+    rule = (
+        "Attention adds nothing here: x plus GeGLU of `feed_forward_norm` of x, in every layer, the"
+        " gate in the first F rows of `gate_up`, and the exact GELU."
+    )
     for (C, F, H, layer), texts in (
         ((4, 3, 1, 0), (1, 3)),
         ((4, 4, 2, 1), (2, 4)),
@@ -458,7 +481,10 @@ def test_the_feed_forward_is_geglu_after_a_norm(student, rng):
 
 @block.stage("local", points=1.5)
 def test_layers_between_see_their_neighbours_by_another_base(student, rng):
-    rule = "Layers 1, 2, 4, 5 and so on are local: a token sees those at most window // 2 places away, and its positions have the base 10,000."
+    rule = (
+        "Layers 1, 2, 4, 5 and so on are local: a token sees those at most window // 2 places away,"
+        " and its positions have the base 10,000."
+    )
     for (C, H, layer, width), texts in (
         ((4, 1, 1, 2), (1, 6)),
         ((8, 2, 2, 4), (2, 12)),
@@ -481,7 +507,10 @@ def padding(*rows: str) -> Tensor:
 
 @block.stage("padding", points=1, after="first")
 def test_nobody_sees_padding(student, rng):
-    rule = "Nobody sees a token of padding, wherever it stands: its scores are minus infinity. Positions are counted from the left edge of the row, padding or not."
+    rule = (
+        "Nobody sees a token of padding, wherever it stands: its scores are minus infinity."
+        " Positions are counted from the left edge of the row, padding or not."
+    )
     for layer in (0, 1, 3, 5):
         ask(
             student,
@@ -495,7 +524,9 @@ def test_nobody_sees_padding(student, rng):
         ask(
             student,
             rng,
-            "A row without a token has nobody to look at: the softmax of nothing but minus infinity is NaN, and must not come out. In a local layer padding far from every token has nobody, too.",
+            "A row without a token has nobody to look at: the softmax of nothing but minus infinity"
+            " is NaN, and must not come out. In a local layer padding far from every token has"
+            " nobody, too.",
             (8, 3, 2, layer, 2),
             (3, 9),
             padding(".........", "##.......", "#########"),
@@ -523,7 +554,8 @@ def test_nobody_sees_padding(student, rng):
             shape,
             x,
             padding("##."),
-            "Scores are in the thousands here, below 0 and above, and what is hidden lies on the other side: set it to minus infinity, and leave the others as they are.",
+            "Scores are in the thousands here, below 0 and above, and what is hidden lies on the"
+            " other side: set it to minus infinity, and leave the others as they are.",
         )
     for layer in (0, 1):
         shape, w = (2, 1, 1, layer, 6), drawn(rng, 2, 1, layer, thinks=0.0)
@@ -542,7 +574,8 @@ def test_nobody_sees_padding(student, rng):
             shape,
             x,
             padding("#..", ".#.", "..#"),
-            "What is seen has a score of -10,000 here, and what is hidden plays no part: set it to minus infinity.",
+            "What is seen has a score of -10,000 here, and what is hidden plays no part: set it to"
+            " minus infinity.",
         )
     for layer in (0, 1):
         ask(
@@ -580,7 +613,8 @@ def in_turns(student, rng) -> None:
             shapes[number],
             x,
             masks[0],
-            "Two blocks share nothing: each keeps its own number of heads, its own layer and its own window.",
+            "Two blocks share nothing: each keeps its own number of heads, its own layer and its"
+            " own window.",
         )
     for number, mask in ((0, 1), (1, 1), (0, 2), (1, 2), (0, 3), (1, 3)):
         compare(
@@ -606,7 +640,8 @@ def together(student, rng) -> None:
             shape,
             x,
             mask,
-            "Two blocks share nothing, and in training mode the numbers are the same: there is no dropout.",
+            "Two blocks share nothing, and in training mode the numbers are the same: there is no"
+            " dropout.",
         )
     try:
         came = blocks[1](strided(x), strided(mask))
@@ -625,7 +660,10 @@ def together(student, rng) -> None:
         ).close(
             torch.where(mask[..., None], right(weights[1], x, mask, *shape[2:]), 0.0).float(),
             **CLOSE,
-            cause="x and `mask` may be views of larger tensors: read them by their indices, and not the memory under them.",
+            cause=(
+                "x and `mask` may be views of larger tensors: read them by their indices, and not"
+                " the memory under them."
+            ),
         )
     inside(blocks[0]).load(weights[1])
     inside(blocks[1]).load(weights[0])
@@ -652,7 +690,10 @@ def together(student, rng) -> None:
         upstream=torch.cat((upstream, more)),
         wrt=(0,),
     )
-    rule = "The block is trained: a gradient reaches x and every parameter, and nothing on the way is detached or made anew."
+    rule = (
+        "The block is trained: a gradient reaches x and every parameter, and nothing on the way is"
+        " detached or made anew."
+    )
     for name, leaf in leaves.items():
         expect(found.parameters.get(name) is not None).is_true(cause=f"{rule} `{name}` has none.")
         expect(found.parameters[name], f"The gradient of `{name}`").close(

@@ -77,7 +77,10 @@ def batches(rng, B: int, T: int) -> list[tuple[Tensor, Tensor]]:
 
 @unpad.stage("tokens", points=1)
 def test_all_tokens_and_no_padding(student, rng):
-    rule = "`tokens` are the ids where the mask is True, text after text, each in its order. Whatever stands at padding, it is left out; a token may have the id 0."
+    rule = (
+        "`tokens` are the ids where the mask is True, text after text, each in its order. Whatever"
+        " stands at padding, it is left out; a token may have the id 0."
+    )
     for size in (*SIZES, (whole(rng, 2, 6), whole(rng, 4, 9))):
         for ids, mask in batches(rng, *size):
             ask_part(student, "tokens", rule, ids, mask)
@@ -90,8 +93,9 @@ def test_all_tokens_and_no_padding(student, rng):
 @unpad.stage("cu", points=1.5)
 def test_where_each_text_begins(student, rng):
     rule = (
-        "`cu_seqlens` says where each text begins among the tokens: 0, then the sum of the lengths so far, the last one being the number of all tokens. It has one number more than there are texts. "
-        "Lengths of 3 and 2 make 0 3 5."
+        "`cu_seqlens` says where each text begins among the tokens: 0, then the sum of the lengths"
+        " so far, the last one being the number of all tokens. It has one number more than there"
+        " are texts. Lengths of 3 and 2 make 0 3 5."
     )
     ask_part(
         student,
@@ -127,7 +131,10 @@ def test_where_each_text_begins(student, rng):
 
 @unpad.stage("positions", points=1.5)
 def test_positions_begin_anew_in_each_text(student, rng):
-    rule = "`positions` is each token's number in its own text: it begins anew at 0 where a text begins."
+    rule = (
+        "`positions` is each token's number in its own text: it begins anew at 0 where a text"
+        " begins."
+    )
     for size in (*SIZES, (whole(rng, 2, 6), whole(rng, 4, 9))):
         for ids, mask in batches(rng, *size):
             ask_part(student, "positions", rule, ids, mask)
@@ -137,7 +144,10 @@ def test_positions_begin_anew_in_each_text(student, rng):
 
 @unpad.stage("anywhere", points=1.5)
 def test_padding_may_stand_anywhere(student, rng):
-    rule = "Padding stands before the texts here, or in the middle. It is not counted: a token's position is the number of tokens of its text before it."
+    rule = (
+        "Padding stands before the texts here, or in the middle. It is not counted: a token's"
+        " position is the number of tokens of its text before it."
+    )
     ask_part(
         student,
         "positions",
@@ -171,7 +181,10 @@ def scattered(rng) -> list[Tensor]:
 
 @unpad.stage("empty", points=0.5, after="positions")
 def test_a_text_may_have_no_token(student, rng):
-    rule = "A text that is all padding keeps its place in `cu_seqlens`: two neighbouring numbers are equal there. Without any token the tokens and positions have the shape (0)."
+    rule = (
+        "A text that is all padding keeps its place in `cu_seqlens`: two neighbouring numbers are"
+        " equal there. Without any token the tokens and positions have the shape (0)."
+    )
     for mask in (
         padding("##.", "...", "###"),
         padding("...", "###"),
@@ -239,7 +252,10 @@ def ask(student, cause: str, case: tuple) -> None:
 
 @packed_attention.stage("one", points=1)
 def test_one_text_is_plain_attention(student, rng):
-    rule = "There is one text here, and no window: attention as in chapter 4, each head by itself, scores divided by the root of D, a softmax over the keys."
+    rule = (
+        "There is one text here, and no window: attention as in chapter 4, each head by itself,"
+        " scores divided by the root of D, a softmax over the keys."
+    )
     for H, N, D in (
         (1, 1, 1),
         (1, 4, 2),
@@ -253,13 +269,20 @@ def test_one_text_is_plain_attention(student, rng):
     ):
         ask(student, rule, case_of(rng, H, [N], D, None))
     q, k = (counts(rng, -60, 60, 2, 9, 4).float() for _ in range(2))
-    large = "Scores may be as large as 10,000: take the softmax in one step, without an `exp` of your own that overflows."
+    large = (
+        "Scores may be as large as 10,000: take the softmax in one step, without an `exp` of your"
+        " own that overflows."
+    )
     ask(student, large, (q, k, normal(rng, 2, 9, 4), torch.tensor([0, 9], dtype=torch.int32), None))
 
 
 @packed_attention.stage("apart", points=2.5)
 def test_no_text_hears_another(student, rng):
-    rule = "A token sees the tokens of its own text, and none of another: text b has the rows cu_seqlens[b] to cu_seqlens[b + 1] - 1 of q, k and v. The result stands in the same order."
+    rule = (
+        "A token sees the tokens of its own text, and none of another: text b has the rows"
+        " cu_seqlens[b] to cu_seqlens[b + 1] - 1 of q, k and v. The result stands in the same"
+        " order."
+    )
     none = torch.zeros(1, 5, 1)
     ask(
         student,
@@ -305,7 +328,8 @@ def test_no_text_hears_another(student, rng):
     for lengths in ([3, 3], [1] * 6):
         ask(
             student,
-            f"{rule} All scores are -10,000 here, and what is not seen plays no part: minus infinity is lower.",
+            f"{rule} All scores are -10,000 here, and what is not seen plays no part: minus"
+            " infinity is lower.",
             lowest(rng, lengths, None),
         )
     ask_trained(student, rng, None)
@@ -321,7 +345,8 @@ def ask_trained(student, rng, window: int | None) -> None:
         "packed_attention",
         case,
         {place: leaf.grad.float() for place, leaf in enumerate(leaves)},
-        "The result is differentiated: a gradient reaches q, k and v. `.item()`, `.detach()` and `no_grad` cut it off.",
+        "The result is differentiated: a gradient reaches q, k and v. `.item()`, `.detach()` and"
+        " `no_grad` cut it off.",
         atol=1e-4,
         upstream=upstream,
     )
@@ -329,7 +354,10 @@ def ask_trained(student, rng, window: int | None) -> None:
 
 @packed_attention.stage("window", points=2, after="apart")
 def test_the_window_ends_with_the_text(student, rng):
-    rule = "With a window a token sees those of its own text that are at most window // 2 places away: the window ends where the text does."
+    rule = (
+        "With a window a token sees those of its own text that are at most window // 2 places away:"
+        " the window ends where the text does."
+    )
     none = torch.zeros(1, 5, 1)
     ask(
         student,
@@ -364,7 +392,8 @@ def test_the_window_ends_with_the_text(student, rng):
         ask(student, rule, case)
     ask(
         student,
-        f"{rule} All scores are -10,000 here, and what is not seen plays no part: minus infinity is lower.",
+        f"{rule} All scores are -10,000 here, and what is not seen plays no part: minus infinity is"
+        " lower.",
         lowest(rng, [6, 6], 2),
     )
     ask_trained(student, rng, 2)
@@ -384,7 +413,10 @@ def test_the_window_ends_with_the_text(student, rng):
 
 @packed_attention.stage("empty", points=1, after="apart")
 def test_texts_may_be_empty(student, rng):
-    rule = "An empty text has no rows: two neighbouring numbers of `cu_seqlens` are equal. The others are as they would be without it."
+    rule = (
+        "An empty text has no rows: two neighbouring numbers of `cu_seqlens` are equal. The others"
+        " are as they would be without it."
+    )
     for lengths in ([2, 0, 3], [0, 4], [4, 0], [0, 0, 3, 0, 0, 2, 0], [0, 1]):
         for window in (None, 100_000):
             ask(student, rule, case_of(rng, 2, lengths, 3, window))
@@ -417,8 +449,9 @@ def neighbours(q: Tensor, k: Tensor, v: Tensor, side: int) -> Tensor:
 @packed_attention.stage("memory", points=1.5, after="apart")
 def test_no_table_of_all_tokens_by_all(student, rng):
     rule = (
-        "8,192 tokens in 32 MiB: a table of all tokens by all, of Booleans, has 64. Go through the texts one by one; where a text is long and there is a window, through some of its queries at a time, with the keys that "
-        "these can see."
+        "8,192 tokens in 32 MiB: a table of all tokens by all, of Booleans, has 64. Go through the"
+        " texts one by one; where a text is long and there is a window, through some of its queries"
+        " at a time, with the keys that these can see."
     )
     for lengths, window in (([512] * 15 + [300, 212], None), ([LONG], 64)):
         case = case_of(rng, 1, lengths, 4, window)

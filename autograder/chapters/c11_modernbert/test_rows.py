@@ -37,7 +37,10 @@ def rows_of(student, lengths: list[int], budget: int, cause: str) -> None:
             expect(text, "A number in a row of yours", given).is_a(int)
     placed = sorted(int(text) for row in rows for text in row)
     expect(placed == list(range(len(lengths)))).is_true(
-        cause=f"Each number from 0 to len(lengths) - 1 stands in exactly one row: the number of the text, not its length, and not its place in a sorted list. {cause}",
+        cause=(
+            "Each number from 0 to len(lengths) - 1 stands in exactly one row: the number of the"
+            f" text, not its length, and not its place in a sorted list. {cause}"
+        ),
         detail=f"Given {given}. Your rows hold {str(placed)[:160]}",
     )
     expect(all(len(row) > 0 for row in rows)).is_true(
@@ -50,13 +53,19 @@ def rows_of(student, lengths: list[int], budget: int, cause: str) -> None:
     )
     expect(len(rows) <= fewest(lengths, budget)).is_true(
         cause=cause,
-        detail=f"Given {given}. You need {len(rows)} rows; first-fit decreasing needs {fewest(lengths, budget)}",
+        detail=(
+            f"Given {given}. You need {len(rows)} rows; first-fit decreasing needs"
+            f" {fewest(lengths, budget)}"
+        ),
     )
 
 
 @pack_rows.stage("together", points=1.5)
 def test_texts_share_rows(student, rng):
-    rule = "Texts that fit into one row share it: where they come from the longest to the shortest, it is enough to fill the last row as long as there is room."
+    rule = (
+        "Texts that fit into one row share it: where they come from the longest to the shortest, it"
+        " is enough to fill the last row as long as there is room."
+    )
     for lengths, budget in (
         ([1], 1),
         ([3, 2], 9),
@@ -85,7 +94,10 @@ DESCENDING = (
 
 @pack_rows.stage("first-fit", points=1.5)
 def test_every_open_row_is_looked_at(student, rng):
-    rule = "Put a text into any row that still has room for it, not only into the last one: only where none has room a new one begins. The texts come from the longest to the shortest here."
+    rule = (
+        "Put a text into any row that still has room for it, not only into the last one: only where"
+        " none has room a new one begins. The texts come from the longest to the shortest here."
+    )
     for lengths, budget in DESCENDING:
         rows_of(student, lengths, budget, rule)
     for texts, high, budget in (
@@ -100,7 +112,10 @@ def test_every_open_row_is_looked_at(student, rng):
 
 @pack_rows.stage("sorted", points=1.5)
 def test_the_longest_come_first(student, rng):
-    rule = "Take the texts from the longest to the shortest. As they come, short ones fill rows in which long ones would have found their partner."
+    rule = (
+        "Take the texts from the longest to the shortest. As they come, short ones fill rows in"
+        " which long ones would have found their partner."
+    )
     for lengths, budget in (
         *((lengths[::-1], budget) for lengths, budget in DESCENDING),
         ([1, 1, 1, 9, 9, 9], 10),
@@ -148,7 +163,10 @@ def test_empty_texts_full_rows_and_none(student):
         ([500_001, 500_000], 1_000_000),
     ):
         rows_of(student, lengths, budget, full)
-    best = "You need more rows than first-fit decreasing here. A text goes into the first row that has room; into the fullest one, it is now and then a row more."
+    best = (
+        "You need more rows than first-fit decreasing here. A text goes into the first row that has"
+        " room; into the fullest one, it is now and then a row more."
+    )
     for lengths, budget in (
         ([14, 9, 8, 8, 8, 4, 3, 3, 3], 30),
         ([22, 18, 16, 14, 13, 5, 5, 3, 3], 50),
@@ -185,7 +203,10 @@ lay_rows = exercise(
 def test_the_wrong_line_is_named(student):
     line = expect(student.wrong_line()).is_a(int)
     expect(line == 5).is_true(
-        cause="That line does what the statement says. Run the lines one by one on the case by hand, and compare what each name holds."
+        cause=(
+            "That line does what the statement says. Run the lines one by one on the case by hand,"
+            " and compare what each name holds."
+        )
     )
 
 
@@ -227,7 +248,10 @@ def drawn(rng, *lengths: int) -> list[list[int]]:
 
 @lay_rows.stage("positions", points=1)
 def test_each_text_counts_its_own_tokens(student, rng):
-    rule = "The first token of each text has position 0, the next 1, and so on, wherever in the row the text stands."
+    rule = (
+        "The first token of each text has position 0, the next 1, and so on, wherever in the row"
+        " the text stands."
+    )
     ask_part(student, 2, f"{rule} This is the case by hand.", [[5, 6, 7], [8, 9]], [[1, 0]])
     for lengths, rows in (
         ((3, 2), [[0, 1]]),
@@ -250,7 +274,10 @@ def test_each_text_counts_its_own_tokens(student, rng):
 
 @lay_rows.stage("rest", points=0.5, after="positions")
 def test_ids_and_bounds_stay_as_they_were(student, rng):
-    rule = "All but the positions is right in the printed function: the ids of the row's texts end to end, in the row's order, and 0 and the running sum of their lengths."
+    rule = (
+        "All but the positions is right in the printed function: the ids of the row's texts end to"
+        " end, in the row's order, and 0 and the running sum of their lengths."
+    )
     for lengths, rows in (
         ((3, 2), [[0, 1]]),
         ((3, 2), [[1, 0]]),
@@ -278,51 +305,76 @@ short_answer(
     rubric={
         "what is heard": (
             1,
-            "says that every token attends to the tokens of the other texts in its row (4 and 8 tokens: 144 pairs in place of 80), so that the vector of a text depends on which texts happened to be packed "
-            "with it (half for the leak without what the vector depends on)",
+            (
+                "says that every token attends to the tokens of the other texts in its row (4 and 8"
+                " tokens: 144 pairs in place of 80), so that the vector of a text depends on which"
+                " texts happened to be packed with it (half for the leak without what the vector"
+                " depends on)"
+            ),
         ),
         "why the loss falls": (
             1,
-            "says that neighbours help to fill blanks, being about the same words or copies of each other, and that held-out rows are packed alike, so that they have the same help; "
-            "a text that comes alone has none: another task was measured (half without the held-out rows)",
+            (
+                "says that neighbours help to fill blanks, being about the same words or copies of"
+                " each other, and that held-out rows are packed alike, so that they have the same"
+                " help; a text that comes alone has none: another task was measured (half without"
+                " the held-out rows)"
+            ),
         ),
         "a check": (
             1,
-            "proposes a test that would show it: the same text alone and behind others, or in two rows, must give the same vectors up to rounding; or the loss of both models on one text a row "
-            "(half if it does not say what has to come out)",
+            (
+                "proposes a test that would show it: the same text alone and behind others, or in"
+                " two rows, must give the same vectors up to rounding; or the loss of both models"
+                " on one text a row (half if it does not say what has to come out)"
+            ),
         ),
         "a decision": (
             1,
-            "does not ship it, with a reason from the use; and names what could change that: pieces of one document, where what stands before is context and meant, or a task that comes in such rows "
-            "(half for the refusal alone)",
+            (
+                "does not ship it, with a reason from the use; and names what could change that:"
+                " pieces of one document, where what stands before is context and meant, or a task"
+                " that comes in such rows (half for the refusal alone)"
+            ),
         ),
     },
     samples=[
         Sample(
             "Weak",
-            "A lower loss on held-out data means that the model generalises better, so more context helps. I would ship it, but first compare the speed, because the attention over the whole row is quadratic.",
+            "A lower loss on held-out data means that the model generalises better, so more context"
+            " helps. I would ship it, but first compare the speed, because the attention over the"
+            " whole row is quadratic.",
             {},
             "Takes the loss for the task. None of the rows; speed was not asked.",
         ),
         Sample(
             "Half",
-            "Without cu_seqlens the texts see each other, so there is contamination: 144 pairs and not 80. The model can cheat and look at the other texts when it fills a blank. I would not ship it. She should test with more data.",
+            "Without cu_seqlens the texts see each other, so there is contamination: 144 pairs and"
+            " not 80. The model can cheat and look at the other texts when it fills a blank. I"
+            " would not ship it. She should test with more data.",
             {"what is heard": 0.5, "why the loss falls": 0.5, "a decision": 0.5},
-            "Row 1 without what the vector depends on; row 2 without the held-out rows; more data is no check; nothing could change the decision.",
+            "Row 1 without what the vector depends on; row 2 without the held-out rows; more data"
+            " is no check; nothing could change the decision.",
         ),
         Sample(
             "Good",
-            "Each token hears all texts of its row, so the vector of an entry changes with its neighbours. Neighbouring entries are about the same word, so a blank can be copied, in the held-out rows as well. Encode one entry alone "
-            "and in a row: the vectors must be equal. I would not ship it, since a user sends single texts.",
+            "Each token hears all texts of its row, so the vector of an entry changes with its"
+            " neighbours. Neighbouring entries are about the same word, so a blank can be copied,"
+            " in the held-out rows as well. Encode one entry alone and in a row: the vectors must"
+            " be equal. I would not ship it, since a user sends single texts.",
             {"what is heard": 1, "why the loss falls": 1, "a check": 1, "a decision": 0.5},
             "Rows 1 to 3 in full. No word on what could change the decision.",
         ),
         Sample(
             "Strong",
-            "A row of 4 and 8 tokens has 144 pairs, and 64 of them cross. So the same sentence has another vector in each row, and that is no property of the sentence. The loss falls because entries side by side share words: she "
-            "measures filling blanks with the neighbour's help, and her held-out rows give that help too. In a search the query stands alone. Check: one text alone, then behind three others, then behind three different ones; with "
-            "cu_seqlens the vectors agree to 1e-5. And compare both models with one text in a row. I would not ship it. If the rows were chapters of one book in their order I would drop the ends on purpose, for "
-            "then what comes before is context.",
+            "A row of 4 and 8 tokens has 144 pairs, and 64 of them cross. So the same sentence has"
+            " another vector in each row, and that is no property of the sentence. The loss falls"
+            " because entries side by side share words: she measures filling blanks with the"
+            " neighbour's help, and her held-out rows give that help too. In a search the query"
+            " stands alone. Check: one text alone, then behind three others, then behind three"
+            " different ones; with cu_seqlens the vectors agree to 1e-5. And compare both models"
+            " with one text in a row. I would not ship it. If the rows were chapters of one book in"
+            " their order I would drop the ends on purpose, for then what comes before is context.",
             {"what is heard": 1, "why the loss falls": 1, "a check": 1, "a decision": 1},
             "All four rows, each with its reason.",
         ),

@@ -39,7 +39,8 @@ def ask_rotary(student, x: Tensor, positions: Tensor, base: float, cause: str) -
     """Compare all numbers, as closely as the statement says."""
     given = (
         "B = {}, H = {}, T = {}, D = {}, ".format(*x.shape)
-        + f"base {base:g}, positions from {int(positions.min())} to {int(positions.max())}, {str(x.dtype)[6:]}"
+        + f"base {base:g}, positions from {int(positions.min())} to {int(positions.max())},"
+        f" {str(x.dtype)[6:]}"
     )
     size = max(1.0, float(x.abs().max()) / 2)
     atol = 0.03 if x.dtype == torch.bfloat16 else 5e-4 if int(positions.max()) <= NEAR else 0.01
@@ -59,8 +60,9 @@ def in_order(B: int, T: int) -> Tensor:
 @rotary.stage("turn", points=1)
 def test_one_pair_turns_by_its_position(student, rng):
     rule = (
-        "With D = 2 there is one pair, (a, b), which the token at position m has turned by m radians: (a cos m - b sin m, a sin m + b cos m), both from the same a and b. "
-        "At position 0 it stays as it is."
+        "With D = 2 there is one pair, (a, b), which the token at position m has turned by m"
+        " radians: (a cos m - b sin m, a sin m + b cos m), both from the same a and b. At position"
+        " 0 it stays as it is."
     )
     for size in (
         (1, 1, 2, 2),
@@ -86,7 +88,10 @@ def test_one_pair_turns_by_its_position(student, rng):
 
 @rotary.stage("speeds", points=1.5)
 def test_each_pair_has_a_speed_of_its_own(student, rng):
-    rule = "Entries i and i + D/2 make a pair, which turns by position · base^(-2i / D) radians: the first pair by 1 a position, each later one more slowly."
+    rule = (
+        "Entries i and i + D/2 make a pair, which turns by position · base^(-2i / D) radians: the"
+        " first pair by 1 a position, each later one more slowly."
+    )
     ask_rotary(
         student,
         torch.tensor([[[[1.0, 1.0, 0.0, 0.0]]]]),
@@ -126,7 +131,8 @@ def test_each_pair_has_a_speed_of_its_own(student, rng):
         "rotary",
         (x, positions, 100.0),
         {0: turned(upstream, -positions, 100.0).float()},
-        "The result is differentiated. A gradient is turned back by the same angles: nothing on the way is detached or made anew.",
+        "The result is differentiated. A gradient is turned back by the same angles: nothing on the"
+        " way is detached or made anew.",
         atol=1e-4,
         upstream=upstream,
     )
@@ -134,7 +140,10 @@ def test_each_pair_has_a_speed_of_its_own(student, rng):
 
 @rotary.stage("rows", points=1.5)
 def test_every_text_has_positions_of_its_own(student, rng):
-    rule = "Row b of `positions` belongs to text b: token t of it stands at positions[b, t], in every head. Positions need not begin at 0, nor go up, and one may come twice."
+    rule = (
+        "Row b of `positions` belongs to text b: token t of it stands at positions[b, t], in every"
+        " head. Positions need not begin at 0, nor go up, and one may come twice."
+    )
     for B, H, T in (
         (2, 2, 3),
         (2, 1, 1),
@@ -175,7 +184,10 @@ def test_every_text_has_positions_of_its_own(student, rng):
 
 @rotary.stage("far", points=1, after="speeds")
 def test_far_positions_are_told_apart(student, rng):
-    rule = "Positions go up to 8191, and neighbours are told apart there as anywhere: make the angles in float32 or float64. Half precision has no room for them."
+    rule = (
+        "Positions go up to 8191, and neighbours are told apart there as anywhere: make the angles"
+        " in float32 or float64. Half precision has no room for them."
+    )
     for B, T, D, base in (
         (1, 6, 2, 10_000.0),
         (2, 5, 8, 10_000.0),
@@ -190,8 +202,9 @@ def test_far_positions_are_told_apart(student, rng):
 @rotary.stage("half", points=1, after="speeds")
 def test_bfloat16_is_turned_as_precisely_as_it_can_be(student, rng):
     rule = (
-        "x is bfloat16 here, and so is the result, but angles, sines and cosines are made in float32: bfloat16 has eight bits for a position, and takes 257 for 256. Cast the sines and "
-        "cosines to the dtype of x, when they are done."
+        "x is bfloat16 here, and so is the result, but angles, sines and cosines are made in"
+        " float32: bfloat16 has eight bits for a position, and takes 257 for 256. Cast the sines"
+        " and cosines to the dtype of x, when they are done."
     )
     for B, H, T, D in ((1, 1, 2, 2), (2, 2, 3, 8), (1, 2, 4, 64), (2, 1, 300, 4), (3, 3, 3, 6)):
         positions = counts(rng, 200, NEAR, 1, T).repeat(B, 1)
@@ -223,7 +236,10 @@ def test_bfloat16_is_turned_as_precisely_as_it_can_be(student, rng):
 
 @rotary.stage("slowest", points=1)
 def test_the_last_pair_comes_round(student, rng):
-    rule = "The last pair, i = D/2 - 1, turns by base^(-(D - 2) / D) a position, so it has turned by 2 pi after 2 pi times base^((D - 2) / D) positions."
+    rule = (
+        "The last pair, i = D/2 - 1, turns by base^(-(D - 2) / D) a position, so it has turned by 2"
+        " pi after 2 pi times base^((D - 2) / D) positions."
+    )
     for D, base in (
         (4, 100.0),
         (2, 10_000.0),
@@ -296,8 +312,9 @@ def ask_differentiated(
 @geglu.stage("gated", points=1.5)
 def test_the_first_half_gates_the_second(student, rng):
     rule = (
-        "The first F rows of `gate_up` make the gate, the last F what passes. GELU acts on the gate, and on nothing else; then the two are multiplied, number by number, and go through `down`. "
-        "Matrices act as in nn.Linear: x times the transpose."
+        "The first F rows of `gate_up` make the gate, the last F what passes. GELU acts on the"
+        " gate, and on nothing else; then the two are multiplied, number by number, and go through"
+        " `down`. Matrices act as in nn.Linear: x times the transpose."
     )
     ask_geglu(
         student,
@@ -327,7 +344,10 @@ def test_the_first_half_gates_the_second(student, rng):
 
 @geglu.stage("exact", points=1, after="gated")
 def test_gelu_is_the_exact_one(student, rng):
-    rule = "GELU is z times the probability that a standard normal number is below z, torch's default. The approximation by tanh differs by up to 0.0005, which shows here."
+    rule = (
+        "GELU is z times the probability that a standard normal number is below z, torch's default."
+        " The approximation by tanh differs by up to 0.0005, which shows here."
+    )
     for sign in (1.0, -1.0):
         gates = sign * torch.linspace(0.5, 3.5, 12)[:, None]
         ask_geglu(student, (gates, torch.ones(2, 1), torch.tensor([[20.0]])), rule, exact=True)
@@ -353,7 +373,10 @@ def test_large_gates_are_open_or_shut(student, rng):
 
 @geglu.stage("axes", points=1, after="gated")
 def test_any_number_of_axes(student, rng):
-    rule = "x may have any number of axes, the last of length C: each vector goes through by itself, and the result has the shape of x."
+    rule = (
+        "x may have any number of axes, the last of length C: each vector goes through by itself,"
+        " and the result has the shape of x."
+    )
     for shape in (
         (4,),
         (1,),
@@ -375,7 +398,8 @@ def test_any_number_of_axes(student, rng):
         student,
         drawn(rng, 2, 3, 4, F=3),
         normal(rng, 2, 3, 4),
-        "The result is differentiated: a gradient reaches x, gate_up and down. `.item()`, `.detach()` and a tensor that is made anew cut it off.",
+        "The result is differentiated: a gradient reaches x, gate_up and down. `.item()`,"
+        " `.detach()` and a tensor that is made anew cut it off.",
     )
     case = (
         torch.tensor([[1.0], [-1.0], [0.1], [-0.1]]),

@@ -54,7 +54,9 @@ def _(x, w, eps):
     "unbiased",
     caught_by="size",
     loses=4,
-    misconception="You divide the sum of the squares by C - 1. The mean of the squares divides by C.",
+    misconception=(
+        "You divide the sum of the squares by C - 1. The mean of the squares divides by C."
+    ),
 )
 def _(x, w, eps):
     return _norm(
@@ -105,7 +107,10 @@ def _(x, w, eps):
     "mean-of-sizes",
     caught_by="size",
     loses=4,
-    misconception="You divide by the mean of the numbers without their signs. It is the root of the mean of their squares.",
+    misconception=(
+        "You divide by the mean of the numbers without their signs. It is the root of the mean of"
+        " their squares."
+    ),
 )
 def _(x, w, eps):
     full = x.float()
@@ -117,7 +122,9 @@ def _(x, w, eps):
     "eps-outside",
     caught_by="eps",
     loses=3,
-    misconception="You add eps to the root. It belongs to the mean of the squares, inside the root.",
+    misconception=(
+        "You add eps to the root. It belongs to the mean of the squares, inside the root."
+    ),
 )
 def _(x, w, eps):
     return _norm(x, w, eps, divisor=lambda square, eps: square.sqrt() + eps)
@@ -139,7 +146,9 @@ def _(x, w, eps):
     "eps-squared",
     caught_by="eps",
     loses=3,
-    misconception="You add the square of eps. It is eps itself that is added to the mean of the squares.",
+    misconception=(
+        "You add the square of eps. It is eps itself that is added to the mean of the squares."
+    ),
 )
 def _(x, w, eps):
     return _norm(x, w, eps * eps)
@@ -200,7 +209,9 @@ def _(x, w, eps):
     "squared-then-widened",
     caught_by="half",
     loses=1,
-    misconception="You go to float32 after squaring. Then what was too large for float16 is infinite already.",
+    misconception=(
+        "You go to float32 after squaring. Then what was too large for float16 is infinite already."
+    ),
 )
 def _(x, w, eps):
     return (x.float() / (x.square().float().mean(-1, keepdim=True) + eps).sqrt() * w.float()).to(
@@ -291,7 +302,9 @@ def _(x, gate, up, down):
     "silu-of-the-product",
     caught_by="one-unit",
     loses=4,
-    misconception="You put silu around the product of both. It is for what `gate` says, before the product.",
+    misconception=(
+        "You put silu around the product of both. It is for what `gate` says, before the product."
+    ),
 )
 def _(x, gate, up, down):
     return _gated(x, gate, up, down, after=True)
@@ -342,7 +355,9 @@ def _(x, gate, up, down):
     "overflows",
     caught_by="one-unit",
     loses=3,
-    misconception="Your silu is z exp(z) / (1 + exp(z)), which is infinity over infinity for large z.",
+    misconception=(
+        "Your silu is z exp(z) / (1 + exp(z)), which is infinity over infinity for large z."
+    ),
 )
 def _(x, gate, up, down):
     return _gated(x, gate, up, down, act=lambda z: z * z.exp() / (1 + z.exp()))
@@ -353,7 +368,10 @@ def _(x, gate, up, down):
     "largest-of-all-tokens",
     caught_by="tokens",
     loses=1,
-    misconception="Your silu takes the largest number of all tokens away before exp, so that other tokens underflow. Each token is worked on alone.",
+    misconception=(
+        "Your silu takes the largest number of all tokens away before exp, so that other tokens"
+        " underflow. Each token is worked on alone."
+    ),
 )
 def _(x, gate, up, down):
     def act(z):
@@ -368,7 +386,10 @@ def _(x, gate, up, down):
     "not-transposed",
     caught_by="matrices",
     loses=2,
-    misconception="You multiply by the matrices as they lie wherever that fits. A row is what a unit multiplies with: transpose.",
+    misconception=(
+        "You multiply by the matrices as they lie wherever that fits. A row is what a unit"
+        " multiplies with: transpose."
+    ),
 )
 def _(x, gate, up, down):
     if gate.shape[0] == gate.shape[1]:
@@ -381,7 +402,9 @@ def _(x, gate, up, down):
     "down-not-transposed",
     caught_by="matrices",
     loses=2,
-    misconception="You multiply by `down` as it lies. A row of it makes one number of the result: transpose.",
+    misconception=(
+        "You multiply by `down` as it lies. A row of it makes one number of the result: transpose."
+    ),
 )
 def _(x, gate, up, down):
     return (silu(x @ gate.T) * (x @ up.T)) @ (down if down.shape[0] == down.shape[1] else down.T)
@@ -392,7 +415,10 @@ def _(x, gate, up, down):
     "fused-in-pairs",
     caught_by="closed",
     loses=2.5,
-    misconception="You join both matrices and take every second unit for a gate. Unit i of `gate` gates unit i of `up`.",
+    misconception=(
+        "You join both matrices and take every second unit for a gate. Unit i of `gate` gates unit"
+        " i of `up`."
+    ),
 )
 def _(x, gate, up, down):
     both = x @ torch.cat((gate, up)).T
@@ -473,7 +499,9 @@ def _(V, C, layers, H, K, D, F, tied):
     "squares",
     caught_by="attention",
     loses=1.5,
-    misconception="You count four matrices of C · C. They are H · D and K · D wide, which need not be C.",
+    misconception=(
+        "You count four matrices of C · C. They are H · D and K · D wide, which need not be C."
+    ),
 )
 def _(V, C, layers, H, K, D, F, tied):
     return _weighed(V, C, layers, H, K, D, F, tied, attention=4 * layers * C * C)
@@ -590,7 +618,10 @@ def _(V, C, layers, H, K, D, F, tied):
     "share-of-zeros",
     caught_by="all-rows",
     loses=4,
-    misconception="You give the share of single answers that are silent. A unit is dead if all of its answers are.",
+    misconception=(
+        "You give the share of single answers that are silent. A unit is dead if all of its answers"
+        " are."
+    ),
 )
 def _(pre, slope):
     return 0.0 if slope or not len(pre) else (pre <= 0).float().mean().item()
@@ -601,7 +632,9 @@ def _(pre, slope):
     "any-row",
     caught_by="all-rows",
     loses=4,
-    misconception="You count units that are silent in some row. They are dead if they are silent in all.",
+    misconception=(
+        "You count units that are silent in some row. They are dead if they are silent in all."
+    ),
 )
 def _(pre, slope):
     return 0.0 if slope or not len(pre) else (pre <= 0).any(0).float().mean().item()
@@ -645,7 +678,9 @@ def _(pre, slope):
     "mean-below-zero",
     caught_by="all-rows",
     loses=4,
-    misconception="You look at each unit's mean over the rows. One row above 0 is enough to be alive.",
+    misconception=(
+        "You look at each unit's mean over the rows. One row above 0 is enough to be alive."
+    ),
 )
 def _(pre, slope):
     return 0.0 if slope or not len(pre) else (pre.mean(0) <= 0).float().mean().item()
@@ -678,7 +713,10 @@ def _(pre, slope):
     "after-the-activation",
     caught_by="leaky",
     loses=1,
-    misconception="You look for answers at or below 0 whatever the slope is. A leaky ReLU sends a gradient back there too.",
+    misconception=(
+        "You look for answers at or below 0 whatever the slope is. A leaky ReLU sends a gradient"
+        " back there too."
+    ),
 )
 def _(pre, slope):
     return (

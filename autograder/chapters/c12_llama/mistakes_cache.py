@@ -42,7 +42,9 @@ class Kept:
     "with-the-empty-room",
     caught_by="one-by-one",
     loses=8,
-    misconception="`append` returns the whole room, with what is still empty. It returns all so far.",
+    misconception=(
+        "`append` returns the whole room, with what is still empty. It returns all so far."
+    ),
 )
 class WholeRoom(Kept):
     def given(self):
@@ -299,7 +301,9 @@ class Rolls(Kept):
     "truncates-nothing",
     caught_by="truncate",
     loses=2,
-    misconception="`truncate` changes `length` only in name: what is appended next stands behind the old end.",
+    misconception=(
+        "`truncate` changes `length` only in name: what is appended next stands behind the old end."
+    ),
 )
 class TruncatesNothing(Kept):
     def truncate(self, n):
@@ -350,7 +354,10 @@ class TakesAll(Kept):
     "what-was-there-comes-back",
     caught_by="refused",
     loses=0.5,
-    misconception="`truncate` lets `length` grow as far as there is room, so that what was forgotten comes back.",
+    misconception=(
+        "`truncate` lets `length` grow as far as there is room, so that what was forgotten comes"
+        " back."
+    ),
 )
 class ComesBack(Kept):
     def truncate(self, n):
@@ -377,7 +384,9 @@ class ReturnsLength(Kept):
     "in-one-piece",
     caught_by="texts",
     loses=1,
-    misconception="You take `view` of what is given, which a transpose does not have. `reshape` works for it.",
+    misconception=(
+        "You take `view` of what is given, which a transpose does not have. `reshape` works for it."
+    ),
 )
 class InOnePiece(Kept):
     def write(self, k, v, end):
@@ -418,7 +427,9 @@ def _written(
     "first-row",
     caught_by="first",
     loses=6,
-    misconception="You choose from the row after the first token. What comes next is said after the last one.",
+    misconception=(
+        "You choose from the row after the first token. What comes next is said after the last one."
+    ),
 )
 def _(step, prompt, n):
     return _written(step, prompt, n, pick=lambda rows: rows[0].argmax())
@@ -429,7 +440,10 @@ def _(step, prompt, n):
     "flat",
     caught_by="first",
     loses=6,
-    misconception="You take the largest logit of all rows together. Only the last row is about the next token.",
+    misconception=(
+        "You take the largest logit of all rows together. Only the last row is about the next"
+        " token."
+    ),
 )
 def _(step, prompt, n):
     return _written(step, prompt, n, pick=lambda rows: rows.argmax() % rows.shape[1])
@@ -483,7 +497,10 @@ def _(step, prompt, n):
     "first-new-token-not-read",
     caught_by="text",
     loses=4.5,
-    misconception="You read the last token of the prompt a second time, so that every new token is read one round late.",
+    misconception=(
+        "You read the last token of the prompt a second time, so that every new token is read one"
+        " round late."
+    ),
 )
 def _(step, prompt, n):
     return _written(step, prompt, n, read=lambda prompt, new: (prompt + new)[-2:-1])
@@ -494,7 +511,10 @@ def _(step, prompt, n):
     "one-too-far",
     caught_by="places",
     loses=3,
-    misconception="Your new tokens stand one place too far: the first of them stands at place P, right behind the prompt.",
+    misconception=(
+        "Your new tokens stand one place too far: the first of them stands at place P, right behind"
+        " the prompt."
+    ),
 )
 def _(step, prompt, n):
     return _written(step, prompt, n, start=lambda P, made: P + made)
@@ -516,7 +536,10 @@ def _(step, prompt, n):
     "grows-by-the-prompt",
     caught_by="places",
     loses=3,
-    misconception="`start` grows by the whole prompt in each step. It grows by the number of tokens that were read.",
+    misconception=(
+        "`start` grows by the whole prompt in each step. It grows by the number of tokens that were"
+        " read."
+    ),
 )
 def _(step, prompt, n):
     return _written(step, prompt, n, start=lambda P, made: P * made)
@@ -559,7 +582,9 @@ def _(step, prompt, n):
     "whole-text",
     caught_by="work",
     loses=1,
-    misconception="You read the whole text again each time: a cache that is given all of it saves nothing.",
+    misconception=(
+        "You read the whole text again each time: a cache that is given all of it saves nothing."
+    ),
 )
 def _(step, prompt, n):
     return _written(step, prompt, n, read=lambda prompt, new: prompt + new, start=lambda P, made: 0)
@@ -598,7 +623,10 @@ def _(step, prompt, n):
     "nearly-largest",
     caught_by="first",
     loses=3.5,
-    misconception="You take the first logit that is nearly the largest. The largest may be so by its last digit only.",
+    misconception=(
+        "You take the first logit that is nearly the largest. The largest may be so by its last"
+        " digit only."
+    ),
 )
 def _(step, prompt, n):
     return _written(

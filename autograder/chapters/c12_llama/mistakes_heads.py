@@ -40,7 +40,10 @@ def _attended(
     "in-turns",
     caught_by="groups",
     loses=4,
-    misconception="You hand the key heads out in turns, as `repeat` does: 0 1 0 1. Neighbours share: 0 0 1 1, as `repeat_interleave` does.",
+    misconception=(
+        "You hand the key heads out in turns, as `repeat` does: 0 1 0 1. Neighbours share: 0 0 1 1,"
+        " as `repeat_interleave` does."
+    ),
 )
 def _(q, k, v):
     return _attended(q, k, v, spread=lambda x, groups: x.repeat(1, groups))
@@ -51,7 +54,10 @@ def _(q, k, v):
     "values-in-turns",
     caught_by="groups",
     loses=4,
-    misconception="Your groups share keys rightly, and values in turns: 0 1 0 1. Both are shared by neighbours.",
+    misconception=(
+        "Your groups share keys rightly, and values in turns: 0 1 0 1. Both are shared by"
+        " neighbours."
+    ),
 )
 def _(q, k, v):
     return _attended(q, k, v, spread_v=lambda x, groups: x.repeat(1, groups))
@@ -62,7 +68,10 @@ def _(q, k, v):
     "first-key-head",
     caught_by="groups",
     loses=4,
-    misconception="All query heads read the first key head where there are fewer of them. Each group has its own.",
+    misconception=(
+        "All query heads read the first key head where there are fewer of them. Each group has its"
+        " own."
+    ),
 )
 def _(q, k, v):
     return _attended(
@@ -110,7 +119,9 @@ def _(q, k, v):
     "mask-not-shifted",
     caught_by="step",
     loses=7,
-    misconception="Your mask counts keys as if the queries were the first tokens. They are the last T of S.",
+    misconception=(
+        "Your mask counts keys as if the queries were the first tokens. They are the last T of S."
+    ),
 )
 def _(q, k, v):
     return _attended(q, k, v, seen=lambda T, S: torch.ones(T, S).tril().bool())
@@ -121,7 +132,10 @@ def _(q, k, v):
     "mask-not-shifted-but-for-one",
     caught_by="later",
     loses=1,
-    misconception="With several queries and more keys your mask counts keys as if the queries were the first tokens. They are the last T of S.",
+    misconception=(
+        "With several queries and more keys your mask counts keys as if the queries were the first"
+        " tokens. They are the last T of S."
+    ),
 )
 def _(q, k, v):
     return _attended(
@@ -217,7 +231,10 @@ def _(q, k, v):
     "hidden-by-a-number",
     caught_by="causal",
     loses=2.5,
-    misconception="You put -100 where nothing is to be seen. Scores may be lower than that: take minus infinity.",
+    misconception=(
+        "You put -100 where nothing is to be seen. Scores may be lower than that: take minus"
+        " infinity."
+    ),
 )
 def _(q, k, v):
     return _attended(q, k, v, hidden=-100.0)
@@ -228,7 +245,10 @@ def _(q, k, v):
     "masked-behind-the-softmax",
     caught_by="causal",
     loses=2.5,
-    misconception="You put 0 behind the softmax, so that the weights no longer add up to 1. Mask the scores, with minus infinity.",
+    misconception=(
+        "You put 0 behind the softmax, so that the weights no longer add up to 1. Mask the scores,"
+        " with minus infinity."
+    ),
 )
 def _(q, k, v):
     out, (T, S) = [], (q.shape[2], k.shape[2])
@@ -249,7 +269,10 @@ def _(q, k, v):
     "softmax-overflows",
     caught_by="step",
     loses=6,
-    misconception="You take exp of the scores themselves: from 89 on that is infinite. Take away the largest first, or use `softmax`.",
+    misconception=(
+        "You take exp of the scores themselves: from 89 on that is infinite. Take away the largest"
+        " first, or use `softmax`."
+    ),
 )
 def _(q, k, v):
     return _attended(
@@ -278,7 +301,10 @@ def _(q, k, v):
     "largest-of-the-unseen",
     caught_by="causal",
     loses=2.5,
-    misconception="Before exp you take the largest of all scores away, and not of those that are seen: these may all underflow.",
+    misconception=(
+        "Before exp you take the largest of all scores away, and not of those that are seen: these"
+        " may all underflow."
+    ),
 )
 def _(q, k, v):
     (_, H, T, D), (K, S) = q.shape, k.shape[1:3]
@@ -332,7 +358,9 @@ def _kept(layers, H, K, D, bits, length, gib, heads=None, width=8, gibibyte=2**3
     "query-heads",
     caught_by="token",
     loses=4,
-    misconception="You count a key and a value for each query head. Only K heads of them are made, and kept.",
+    misconception=(
+        "You count a key and a value for each query head. Only K heads of them are made, and kept."
+    ),
 )
 def _(layers, H, K, D, bits, length, gib):
     return _kept(layers, H, K, D, bits, length, gib, heads=H)
@@ -377,7 +405,9 @@ def _(layers, H, K, D, bits, length, gib):
     "whole-bytes",
     caught_by="token",
     loses=4,
-    misconception="You divide the bits of one number by 8 first: half a byte becomes 0. Divide last.",
+    misconception=(
+        "You divide the bits of one number by 8 first: half a byte becomes 0. Divide last."
+    ),
 )
 def _(layers, H, K, D, bits, length, gib):
     token = 2 * layers * K * D * max(bits // 8, 1)
@@ -449,7 +479,9 @@ def _(layers, H, K, D, bits, length, gib):
     "token-in-floats",
     caught_by="token",
     loses=2.5,
-    misconception="You count a token's bytes in floats, which have 53 bits: large numbers come out rounded.",
+    misconception=(
+        "You count a token's bytes in floats, which have 53 bits: large numbers come out rounded."
+    ),
 )
 def _(layers, H, K, D, bits, length, gib):
     token = int(2.0 * layers * K * D * bits / 8)
@@ -480,7 +512,9 @@ def _moved(w, H, axes=(0, 2, 1), check=True):
     "inverse",
     caught_by="one-head",
     loses=4,
-    misconception="You go from halves to pairs. It is the other way round; for D = 4 both are the same.",
+    misconception=(
+        "You go from halves to pairs. It is the other way round; for D = 4 both are the same."
+    ),
 )
 def _(w, H):
     if len(w) % (2 * H):
@@ -517,7 +551,10 @@ def _(w, H):
     "as-one-head",
     caught_by="heads",
     loses=2.5,
-    misconception="You take all rows for one head, so that the firsts of all heads come before all seconds. Each head keeps its own rows.",
+    misconception=(
+        "You take all rows for one head, so that the firsts of all heads come before all seconds."
+        " Each head keeps its own rows."
+    ),
 )
 def _(w, H):
     if len(w) % (2 * H):

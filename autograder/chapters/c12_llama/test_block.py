@@ -29,7 +29,9 @@ def ask_norm(student, x, w, eps: float, cause: str) -> None:
     right = wide / (wide.square().sum(-1, keepdim=True) / x.shape[-1] + eps) ** 0.5 * w.double()
     asked = expect(
         student.rms_norm(x, w, eps),
-        given=f"x of shape {tuple(x.shape)} and {str(x.dtype).removeprefix('torch.')}, eps {eps:.3g}",
+        given=(
+            f"x of shape {tuple(x.shape)} and {str(x.dtype).removeprefix('torch.')}, eps {eps:.3g}"
+        ),
     )
     asked.close(right.to(x.dtype), **(HALF if x.dtype == torch.float16 else CLOSE), cause=cause)
 
@@ -43,7 +45,11 @@ def apart(rng, *shape: int) -> torch.Tensor:
 
 @rms_norm.stage("size", points=1)
 def test_each_token_is_divided_by_the_root_of_its_mean_square(student, rng):
-    rule = "Divide each token by the root of the mean of its squares, over the last axis: no mean is taken away, and the sum of the squares is divided by C. Here w is 1 and eps next to nothing."
+    rule = (
+        "Divide each token by the root of the mean of its squares, over the last axis: no mean is"
+        " taken away, and the sum of the squares is divided by C. Here w is 1 and eps next to"
+        " nothing."
+    )
     ask_norm(
         student,
         torch.tensor([1.0, 7.0, 1.0, 7.0]),
@@ -113,7 +119,8 @@ def test_eps_is_added_inside_the_root(student, rng):
             size * torch.tensor([[1.0, -2.0, 3.0], [2.0, 2.0, 1.0]]),
             torch.ones(3),
             eps,
-            f"{rule} Numbers may be small, and then eps decides: it is the one that is given, and nothing else is added.",
+            f"{rule} Numbers may be small, and then eps decides: it is the one that is given, and"
+            " nothing else is added.",
         )
     for eps in (1.0, 30.0):
         ask_norm(
@@ -168,7 +175,10 @@ def test_each_number_is_weighted(student, rng):
 
 @rms_norm.stage("half", points=1)
 def test_half_precision_is_squared_in_float32(student, rng):
-    rule = "In float16 the square of 300 is infinite and the square of 0.0001 is 0. Take squares, mean and root in float32, and return float16."
+    rule = (
+        "In float16 the square of 300 is infinite and the square of 0.0001 is 0. Take squares, mean"
+        " and root in float32, and return float16."
+    )
     for size in (1.0, 300.0, 1000.0, 1e-2, 1e-3, 2e-4):
         for shape in ((4,), (3, 8), (2, 2, 300)):
             ask_norm(
@@ -249,7 +259,10 @@ def matrices(rng, C: int, F: int) -> tuple:
 
 @swiglu.stage("one-unit", points=1.5)
 def test_one_unit_gates_with_silu_of_what_the_gate_says(student, rng):
-    rule = "One number, one unit: the result is down · silu(gate · x) · up · x, with silu(z) = z / (1 + exp(-z)). silu is for what the gate says, and for that alone."
+    rule = (
+        "One number, one unit: the result is down · silu(gate · x) · up · x, with silu(z) = z / (1"
+        " + exp(-z)). silu is for what the gate says, and for that alone."
+    )
     for x in (1.0, -1.0, 0.5, 2.0, float(uniform(rng, -3, 3))):
         for gate, up, down in (
             (1.0, 1.0, 1.0),
@@ -283,7 +296,8 @@ def test_one_unit_gates_with_silu_of_what_the_gate_says(student, rng):
                 torch.tensor(one).view(shape)
                 for one, shape in ((x, (1,)), (gate, (1, 1)), (0.5, (1, 1)), (1.0, (1, 1)))
             ),
-            "What the gate says may be some hundreds, above or below 0: silu of -500 is 0 to all digits, and no NaN.",
+            "What the gate says may be some hundreds, above or below 0: silu of -500 is 0 to all"
+            " digits, and no NaN.",
         )
 
 
@@ -294,7 +308,8 @@ def test_a_gate_of_zeros_and_an_up_of_zeros_let_nothing_through(student, rng):
         ask_gated(
             student,
             (x, torch.zeros_like(gate), up, down),
-            "silu of 0 is 0: a gate that says 0 lets nothing through. A sigmoid would let half through.",
+            "silu of 0 is 0: a gate that says 0 lets nothing through. A sigmoid would let half"
+            " through.",
         )
         ask_gated(
             student,
@@ -304,7 +319,8 @@ def test_a_gate_of_zeros_and_an_up_of_zeros_let_nothing_through(student, rng):
         ask_gated(
             student,
             (x, gate, up, torch.zeros_like(down)),
-            "Without `down` nothing comes back: it leads from the units to the result, and x itself is not added here.",
+            "Without `down` nothing comes back: it leads from the units to the result, and x itself"
+            " is not added here.",
         )
         ask_gated(
             student,
@@ -315,7 +331,11 @@ def test_a_gate_of_zeros_and_an_up_of_zeros_let_nothing_through(student, rng):
 
 @swiglu.stage("matrices", points=1)
 def test_rows_are_units_on_the_way_out_and_numbers_on_the_way_back(student, rng):
-    rule = "A row of `gate` and of `up` is what one unit multiplies the token with, and a row of `down` makes one number of the result: x times the transpose, as in nn.Linear. Unit i of the one gates unit i of the other."
+    rule = (
+        "A row of `gate` and of `up` is what one unit multiplies the token with, and a row of"
+        " `down` makes one number of the result: x times the transpose, as in nn.Linear. Unit i of"
+        " the one gates unit i of the other."
+    )
     ask_gated(
         student,
         tuple(
@@ -455,7 +475,8 @@ def test_the_embedding_and_the_output_layer(student, rng):
         student,
         rng,
         ("embedding", "output"),
-        "The embedding has V rows of C numbers. The output layer has as many of its own, or none if it is tied: then it is the embedding.",
+        "The embedding has V rows of C numbers. The output layer has as many of its own, or none if"
+        " it is tied: then it is the embedding.",
     )
 
 
@@ -465,7 +486,8 @@ def test_the_four_matrices_of_attention(student, rng):
         student,
         rng,
         ("attention",),
-        "Queries: H · D rows of C numbers. Keys and values: K · D rows each. The output leads from H · D numbers back to C. There are no biases, and H · D need not be C.",
+        "Queries: H · D rows of C numbers. Keys and values: K · D rows each. The output leads from"
+        " H · D numbers back to C. There are no biases, and H · D need not be C.",
     )
 
 
@@ -485,7 +507,8 @@ def test_two_norms_a_block_and_one_at_the_end(student, rng):
         student,
         rng,
         ("norms",),
-        "Two norms stand in each block and one after the last. Each has C weights and nothing else: RMSNorm has no bias.",
+        "Two norms stand in each block and one after the last. Each has C weights and nothing else:"
+        " RMSNorm has no bias.",
     )
 
 
@@ -545,7 +568,10 @@ def answers(rng, N: int, F: int, dead: int) -> torch.Tensor:
 
 @dead_units.stage("all-rows", points=2)
 def test_a_unit_is_dead_that_is_silent_in_all_rows(student, rng):
-    rule = "slope is 0 here. Count the units that are not above 0 in any of the rows, and divide by the number of units. A unit that speaks in one row is alive."
+    rule = (
+        "slope is 0 here. Count the units that are not above 0 in any of the rows, and divide by"
+        " the number of units. A unit that speaks in one row is alive."
+    )
     ask_share(student, torch.tensor([[2.0, -1.0, -3.0], [-1.0, -2.0, -0.5]]), 0.0, rule)
     for N, F, dead in (
         (2, 4, 1),
@@ -624,7 +650,10 @@ def test_zero_is_silent_and_the_smallest_number_is_not(student, rng):
 
 @dead_units.stage("leaky", points=1, after="all-rows")
 def test_with_a_slope_nobody_is_dead(student, rng):
-    rule = "With a slope other than 0 some gradient goes back below 0 too, so that no unit is ever dead: 0.0."
+    rule = (
+        "With a slope other than 0 some gradient goes back below 0 too, so that no unit is ever"
+        " dead: 0.0."
+    )
     for slope in (0.01, 0.5, 1.0, 1e-6, float(uniform(rng, 0.001, 0.9))):
         for N, F, dead in ((2, 4, 1), (5, 3, 3), (1, 1, 1), (40, 7, 7)):
             ask_share(student, answers(rng, N, F, dead), slope, rule)
@@ -633,7 +662,8 @@ def test_with_a_slope_nobody_is_dead(student, rng):
             student,
             torch.full((2, 2), -1e-37),
             slope,
-            f"{rule} What the unit says after the activation may be too small to be written, and yet the slope is there.",
+            f"{rule} What the unit says after the activation may be too small to be written, and"
+            " yet the slope is there.",
         )
     said = answers(rng, 6, 5, 2)
     for slope in (0.0, 0.01, 0.0, 1e-6):
@@ -648,5 +678,6 @@ def test_an_empty_batch_shows_nobody_dead(student):
                 student,
                 torch.zeros(0, F),
                 slope,
-                "An empty batch has not shown that anybody is dead: 0.0. (`all` over no rows is True.)",
+                "An empty batch has not shown that anybody is dead: 0.0. (`all` over no rows is"
+                " True.)",
             )

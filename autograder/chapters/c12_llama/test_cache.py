@@ -61,7 +61,8 @@ class Beside:
             error
             if there
             else CheckFailed(
-                "`KVCache(B, K, room, D)` makes an object with the methods `append` and `truncate`, and with `length`.",
+                "`KVCache(B, K, room, D)` makes an object with the methods `append` and `truncate`,"
+                " and with `length`.",
                 error.text,
             )
         )
@@ -98,7 +99,10 @@ class Beside:
             self.given,
         ).equals(
             len(self.keys),
-            cause="`length` is the number of tokens so far: 0 at the start, and T more after each append of T tokens.",
+            cause=(
+                "`length` is the number of tokens so far: 0 at the start, and T more after each"
+                " append of T tokens."
+            ),
         )
 
     def truncate(self, n: int) -> None:
@@ -118,13 +122,18 @@ class Beside:
             raise self.lacking(error) from None
         expect(raised == "ValueError").is_true(
             cause=cause,
-            detail=f"{self.given}, {len(self.keys)} tokens so far: {raised or 'nothing'} was raised",
+            detail=(
+                f"{self.given}, {len(self.keys)} tokens so far: {raised or 'nothing'} was raised"
+            ),
         )
 
 
 @cache.stage("one-by-one", points=2)
 def test_tokens_are_put_behind_each_other(student, rng):
-    rule = "`append` puts the new token behind the others and returns all so far, keys and values, and nothing of the room that is still empty."
+    rule = (
+        "`append` puts the new token behind the others and returns all so far, keys and values, and"
+        " nothing of the room that is still empty."
+    )
     for B, K, room, D in (
         (1, 1, 4, 1),
         (1, 1, 3, 3),
@@ -143,7 +152,10 @@ def test_tokens_are_put_behind_each_other(student, rng):
 
 @cache.stage("many", points=1)
 def test_many_tokens_may_come_at_once(student, rng):
-    rule = "T new tokens come at once, each time another number of them: all are put behind the others, in their order."
+    rule = (
+        "T new tokens come at once, each time another number of them: all are put behind the"
+        " others, in their order."
+    )
     for room, steps in (
         (4, (2, 1, 1)),
         (4, (4,)),
@@ -175,7 +187,10 @@ def test_length_counts_tokens(student, rng):
 
 @cache.stage("texts", points=1)
 def test_texts_heads_and_caches_do_not_mix(student, rng):
-    rule = "Texts and heads do not mix, and keys are not values: what comes back has the shape (B, K, S, D), tokens along the third axis."
+    rule = (
+        "Texts and heads do not mix, and keys are not values: what comes back has the shape (B, K,"
+        " S, D), tokens along the third axis."
+    )
     for B, K, room, D in (
         (2, 1, 4, 1),
         (1, 2, 4, 1),
@@ -195,7 +210,8 @@ def test_texts_heads_and_caches_do_not_mix(student, rng):
     for T in (3, 1, 5):
         turned.append(
             T,
-            "What is given may be a view of a larger tensor, such as a transpose: `reshape` works there, `view` may not.",
+            "What is given may be a view of a larger tensor, such as a transpose: `reshape` works"
+            " there, `view` may not.",
             views=True,
         )
     several = [Beside(student, rng, 2, 2, 8, 3) for _ in range(2)] + [
@@ -241,7 +257,10 @@ def test_a_full_cache_refuses_and_stays_as_it_was(student, rng):
 
 @cache.stage("truncate", points=1.5, after="one-by-one")
 def test_what_is_taken_back_is_gone(student, rng):
-    rule = "`truncate(n)` keeps the first n tokens. What is appended next stands at place n, and nothing that stood behind it comes back."
+    rule = (
+        "`truncate(n)` keeps the first n tokens. What is appended next stands at place n, and"
+        " nothing that stood behind it comes back."
+    )
     hand = Beside(student, rng, 1, 1, 4, 1)
     for T, n in ((3, 1), (1, 1), (2, 3), (1, 0), (4, 4), (0, 2), (1, None)):
         if T:
@@ -270,7 +289,10 @@ def test_what_is_taken_back_is_gone(student, rng):
 
 @cache.stage("refused", points=0.5, after="truncate")
 def test_a_length_that_is_not_there_is_refused(student, rng):
-    rule = "`truncate(n)` raises a ValueError for an n below 0 or above `length`: what is forgotten, or was never there, cannot be kept."
+    rule = (
+        "`truncate(n)` raises a ValueError for an n below 0 or above `length`: what is forgotten,"
+        " or was never there, cannot be kept."
+    )
     for room, length, wrong in (
         (6, 3, (7, 4, 6, -1, -3, 300)),
         (4, 4, (5, -4, -1)),
@@ -403,7 +425,10 @@ def nearly_equal(rows: torch.Tensor, size: float, behind: bool) -> torch.Tensor:
 
 @cached_generate.stage("first", points=1.5)
 def test_the_first_new_token_comes_after_the_whole_prompt(student, rng):
-    rule = "The first new token: give `step` the whole prompt, with start 0, and take the largest logit of the last of its rows."
+    rule = (
+        "The first new token: give `step` the whole prompt, with start 0, and take the largest"
+        " logit of the last of its rows."
+    )
     for entries in (300, 2, 3, 9, 40, whole(rng, 5, 30)):
         for prompt in prompts(rng, entries, 1, 2, 5, 40):
             ask(student, uneven(rng, 997, entries), prompt, 1, rule)
@@ -421,7 +446,8 @@ def test_the_first_new_token_comes_after_the_whole_prompt(student, rng):
             moved,
             [4, 1, 2],
             1,
-            f"{rule} All logits may be below 0, or large, or minus infinity but for one, or close together.",
+            f"{rule} All logits may be below 0, or large, or minus infinity but for one, or close"
+            " together.",
         )
     for behind in (False, True):
         for size in (7.25, -300.0, 0.001):
@@ -445,7 +471,10 @@ def test_the_first_new_token_comes_after_the_whole_prompt(student, rng):
 
 @cached_generate.stage("text", points=1.5, after="first")
 def test_each_new_token_is_read_before_the_next(student, rng):
-    rule = "Each new token is read before the next one is chosen: the model keeps what came before it. Places are not looked at here."
+    rule = (
+        "Each new token is read before the next one is chosen: the model keeps what came before it."
+        " Places are not looked at here."
+    )
     for entries, length, n in (
         (5, 1, 4),
         (5, 3, 6),
@@ -467,7 +496,11 @@ def test_each_new_token_is_read_before_the_next(student, rng):
 
 @cached_generate.stage("places", points=1.5, after="text")
 def test_each_token_is_read_at_its_own_place(student, rng):
-    rule = "`start` is the place of the first token that is read, counted from 0: 0 for the prompt, P for the first new token, P + 1 for the next. It grows by the number of tokens that were read in the call before."
+    rule = (
+        "`start` is the place of the first token that is read, counted from 0: 0 for the prompt, P"
+        " for the first new token, P + 1 for the next. It grows by the number of tokens that were"
+        " read in the call before."
+    )
     for entries, length, n in (
         (5, 1, 4),
         (5, 4, 3),
@@ -497,13 +530,17 @@ def test_there_are_n_new_tokens(student, rng):
             rows,
             prompts(rng, 12, length)[0],
             n,
-            "The list has the n new tokens, no token of the prompt, none too many and none too few.",
+            "The list has the n new tokens, no token of the prompt, none too many and none too"
+            " few.",
             whole_list=True,
         )
     for prompt in prompts(rng, 12, 1, 7):
         reader = ask(student, rows, prompt, 0, "With n = 0 the list is empty.", whole_list=True)
         expect(len(reader.read) == 0).is_true(
-            cause="With n = 0 nothing is asked: no token is read of which nobody wants to know what follows."
+            cause=(
+                "With n = 0 nothing is asked: no token is read of which nobody wants to know what"
+                " follows."
+            )
         )
     ask(
         student,
@@ -517,7 +554,11 @@ def test_there_are_n_new_tokens(student, rng):
 
 @cached_generate.stage("work", points=1, after="places")
 def test_each_token_is_read_once(student, rng):
-    rule = "The whole prompt in the first call, then one token a call, the last new one never: n calls, and P + n - 1 tokens in all. A cache that is given the whole text again saves nothing."
+    rule = (
+        "The whole prompt in the first call, then one token a call, the last new one never: n"
+        " calls, and P + n - 1 tokens in all. A cache that is given the whole text again saves"
+        " nothing."
+    )
     rows = uneven(rng, 997, 12)
     for length, n in (
         (1, 1),
@@ -533,9 +574,15 @@ def test_each_token_is_read_once(student, rng):
         reader = ask(student, rows, prompts(rng, 12, length)[0], n, rule)
         wanted = [(length, 0)] + [(1, length + place) for place in range(n - 1)]
         expect(reader.plain).is_true(
-            cause="`step` takes a list of ints and an int: no tuple, no tensor, and no tensor inside a list."
+            cause=(
+                "`step` takes a list of ints and an int: no tuple, no tensor, and no tensor inside"
+                " a list."
+            )
         )
         expect(reader.read == wanted).is_true(
             cause=rule,
-            detail=f"{length} tokens in the prompt, n = {n}, read as (tokens, start): {reader.read[:6]}, and {len(reader.read)} calls in all",
+            detail=(
+                f"{length} tokens in the prompt, n = {n}, read as (tokens, start):"
+                f" {reader.read[:6]}, and {len(reader.read)} calls in all"
+            ),
         )

@@ -39,7 +39,10 @@ def attended(q, k, v) -> torch.Tensor:
 def ask(student, parts: tuple, cause: str) -> None:
     """Compare one answer; parts: q, k, v."""
     q, k = parts[:2]
-    given = f"B = {q.shape[0]}, H = {q.shape[1]}, K = {k.shape[1]}, T = {q.shape[2]}, S = {k.shape[2]}, D = {q.shape[3]}"
+    given = (
+        f"B = {q.shape[0]}, H = {q.shape[1]}, K = {k.shape[1]}, T = {q.shape[2]}, S = {k.shape[2]},"
+        f" D = {q.shape[3]}"
+    )
     expect(student.grouped_attention(*parts), given=given).close(
         attended(*parts), **CLOSE, cause=cause
     )
@@ -52,7 +55,11 @@ def drawn(rng, B: int, H: int, K: int, T: int, S: int, D: int) -> tuple:
 
 @grouped_attention.stage("step", points=1.5)
 def test_one_query_sees_all_keys_of_its_own_head(student, rng):
-    rule = "One query a head, T = 1, and as many key heads as query heads: the query is the last token and sees all S keys. Scores are q · k / sqrt(D), then a softmax, then the mean of the values."
+    rule = (
+        "One query a head, T = 1, and as many key heads as query heads: the query is the last token"
+        " and sees all S keys. Scores are q · k / sqrt(D), then a softmax, then the mean of the"
+        " values."
+    )
     ask(
         student,
         (
@@ -80,13 +87,17 @@ def test_one_query_sees_all_keys_of_its_own_head(student, rng):
         ask(
             student,
             (q, torch.full((2, 1, 3, 1), size) + torch.arange(3)[:, None], normal(rng, 2, 1, 3, 1)),
-            "Scores may be some hundreds: take the softmax in one step, without an exp of your own that overflows.",
+            "Scores may be some hundreds: take the softmax in one step, without an exp of your own"
+            " that overflows.",
         )
 
 
 @grouped_attention.stage("causal", points=1.5, after="step")
 def test_each_query_sees_itself_and_what_came_before(student, rng):
-    rule = "As many queries as keys, T = S: the first query sees the first key alone, the last one sees all."
+    rule = (
+        "As many queries as keys, T = S: the first query sees the first key alone, the last one"
+        " sees all."
+    )
     for B, H, T, D in (
         (1, 1, 1, 2),
         (1, 1, 2, 1),
@@ -103,14 +114,16 @@ def test_each_query_sees_itself_and_what_came_before(student, rng):
     ask(
         student,
         (torch.ones(1, 1, 5, 1), low, normal(rng, 1, 1, 5, 2)[..., :1]),
-        "All scores are hundreds below 0 here. What is not seen gets no weight at all: minus infinity before the softmax, not some number, and not a 0 behind it.",
+        "All scores are hundreds below 0 here. What is not seen gets no weight at all: minus"
+        " infinity before the softmax, not some number, and not a 0 behind it.",
     )
     for step in (150.0, 350.0):  # a larger one that is not seen makes e^-step of all that are
         steep = step * (torch.arange(5.0) - 2).view(1, 1, 5, 1)
         ask(
             student,
             (torch.ones(1, 1, 5, 1), steep, normal(rng, 1, 1, 5, 1)),
-            "Each key scores hundreds above the one before. What is not seen gets no weight at all, and no say in how large the others are.",
+            "Each key scores hundreds above the one before. What is not seen gets no weight at all,"
+            " and no say in how large the others are.",
         )
     ask(
         student,
@@ -142,7 +155,8 @@ def test_neighbouring_query_heads_share_a_key_head(student, rng):
     ask(
         student,
         (same, normal(rng, 1, 2, 3, 2), normal(rng, 1, 2, 3, 2)),
-        f"{rule} All query heads ask the same here: heads of a group get the same answer, and the groups get different ones.",
+        f"{rule} All query heads ask the same here: heads of a group get the same answer, and the"
+        " groups get different ones.",
     )
     first, second = drawn(rng, 2, 4, 2, 1, 4, 2), drawn(rng, 2, 4, 2, 1, 4, 2)
     for case in (*one_changed(first, second), *look_alikes(first)):
@@ -151,7 +165,10 @@ def test_neighbouring_query_heads_share_a_key_head(student, rng):
 
 @grouped_attention.stage("later", points=1, after="causal")
 def test_the_queries_are_the_last_tokens(student, rng):
-    rule = "The queries are the last T of S tokens: query t sees the keys 0 to S - T + t, in each head of each group."
+    rule = (
+        "The queries are the last T of S tokens: query t sees the keys 0 to S - T + t, in each head"
+        " of each group."
+    )
     ask(
         student,
         (
@@ -193,8 +210,10 @@ def test_the_queries_are_the_last_tokens(student, rng):
 def test_keys_are_not_copied_for_the_heads_of_a_group(student, rng):
     for H, K, S, D, room in ((256, 2, 200, 200, 24), (80, 20, 300, 300, 40)):
         rule = (
-            f"{H} query heads share {K} heads of {S} keys and values, and there is less memory than a copy of the keys for each query head takes. Put the queries of a group below each other as rows, or go head by "
-            "head; `repeat_interleave`, and a product that stretches the keys by broadcasting, copy them."
+            f"{H} query heads share {K} heads of {S} keys and values, and there is less memory than"
+            " a copy of the keys for each query head takes. Put the queries of a group below each"
+            " other as rows, or go head by head; `repeat_interleave`, and a product that stretches"
+            " the keys by broadcasting, copy them."
         )
         parts = drawn(rng, 1, H, K, 1, S, D)
         try:
@@ -281,7 +300,8 @@ def test_what_a_token_keeps(student, rng):
         student,
         rng,
         "token",
-        "A token keeps a key and a value, in each layer and each key head: D numbers of `bits` bits each. Eight bits are a byte. Queries are not kept.",
+        "A token keeps a key and a value, in each layer and each key head: D numbers of `bits` bits"
+        " each. Eight bits are a byte. Queries are not kept.",
     )
 
 
@@ -291,7 +311,8 @@ def test_what_a_text_keeps(student, rng):
         student,
         rng,
         "text",
-        "A text keeps `length` times what a token keeps: the cache grows with the length, not with its square.",
+        "A text keeps `length` times what a token keeps: the cache grows with the length, not with"
+        " its square.",
     )
 
 
@@ -301,7 +322,8 @@ def test_how_many_texts_fit(student, rng):
         student,
         rng,
         "texts",
-        "A GiB has 2**30 bytes. Divide by the bytes of one text, and leave out the one that fits in part; with ints alone, by //.",
+        "A GiB has 2**30 bytes. Divide by the bytes of one text, and leave out the one that fits in"
+        " part; with ints alone, by //.",
     )
     came = expect(student.predict_cache(2, 4, 1, 8, 16, 1000, 1)).is_a(dict)
     expect(set(came) == {"token", "text", "texts"}).is_true(
@@ -339,7 +361,10 @@ def ask_rows(student, w: torch.Tensor, H: int, cause: str) -> None:
 
 @to_halves.stage("one-head", points=1.5)
 def test_firsts_of_the_pairs_come_before_their_seconds(student, rng):
-    rule = "One head: first the rows 0, 2, 4, ..., which are the firsts of the pairs, then the rows 1, 3, 5, ..., their seconds."
+    rule = (
+        "One head: first the rows 0, 2, 4, ..., which are the firsts of the pairs, then the rows 1,"
+        " 3, 5, ..., their seconds."
+    )
     ask_rows(student, torch.arange(6.0)[:, None], 1, f"{rule} This is the case by hand.")
     for rows in (2, 4, 6, 8, 10, 64, 300, 2 * whole(rng, 5, 40)):
         for columns in (1, 3, rows):
@@ -350,7 +375,10 @@ def test_firsts_of_the_pairs_come_before_their_seconds(student, rng):
 
 @to_halves.stage("heads", points=1)
 def test_each_head_keeps_its_own_rows(student, rng):
-    rule = "A head's rows are neighbours, and stay among themselves: head by head, first the firsts of its pairs, then their seconds."
+    rule = (
+        "A head's rows are neighbours, and stay among themselves: head by head, first the firsts of"
+        " its pairs, then their seconds."
+    )
     ask_rows(student, torch.arange(8.0)[:, None], 2, f"{rule} This is the second case by hand.")
     for H, D in (
         (2, 2),
@@ -395,7 +423,10 @@ def score(w_q, w_k, token, places: tuple[int, int], halves: bool) -> float:
 
 @to_halves.stage("scores", points=0.5, after="one-head")
 def test_turned_in_halves_the_scores_are_those_of_pairs(student, rng):
-    rule = "A query and a key are turned by their places and multiplied: with your rows in the layout of halves the score is that of the old rows in the layout of pairs, at every two places."
+    rule = (
+        "A query and a key are turned by their places and multiplied: with your rows in the layout"
+        " of halves the score is that of the old rows in the layout of pairs, at every two places."
+    )
     for H, D in ((1, 6), (2, 8), (3, 10)):
         w_q, w_k, token = normal(rng, H * D, 3), normal(rng, H * D, 3), normal(rng, 3)
         made = [

@@ -10,14 +10,22 @@ BEYOND = "what stands beyond the end is hidden or not stored"
 TF32 = "Triton's interpreter multiplies exactly; only a GPU takes fewer digits"
 HIDDEN = "the weights of a query that sees no key are set to 0 afterwards, whatever they were"
 ANY_DRAW = "any draw, of two heads or of three, shows every kind"
-ANY_SIZE = "sizes beside these, or the other sizes alone, show every kind as well: no kind is shown by one size only"
+ANY_SIZE = (
+    "sizes beside these, or the other sizes alone, show every kind as well: no kind is shown by one"
+    " size only"
+)
 ANY_ORDER = "the order of what is tried plays no part"
-ANY_SCALE = "scores of other hundreds, or those of the other lines, show every kind as well; right ones stand them"
+ANY_SCALE = (
+    "scores of other hundreds, or those of the other lines, show every kind as well; right ones"
+    " stand them"
+)
 ANY_LIMIT = "right ones stay far inside either limit, and wrong ones far outside"
 
 EQUIVALENT = {
     "13.add": {
-        "add_kernel[triton.cdiv(len(x), block),](x, y, out, len(x), BLOCK=block)  =>  add_kernel[triton.cdiv(len(x), block),](y, x, out, len(x), BLOCK=block)": "y + x is x + y",
+        "add_kernel[triton.cdiv(len(x), block),](x, y, out, len(x), BLOCK=block)  =>  add_kernel[triton.cdiv(len(x), block),](y, x, out, len(x), BLOCK=block)": (
+            "y + x is x + y"
+        ),
     },
     "13.merge": {
         "torch.maximum(one[0], other[0])  =>  torch.maximum(other[0], one[0])": LARGER,
@@ -25,13 +33,19 @@ EQUIVALENT = {
     "13.flash_forward": {
         "1e+30  =>  1.01e+30": FAR,
         "torch.maximum(top, scores.amax(2))  =>  torch.maximum(scores.amax(2), top)": LARGER,
-        "flash_forward keeps its answers by all arguments but number 4": "tiles of another size give the same numbers",
+        "flash_forward keeps its answers by all arguments but number 4": (
+            "tiles of another size give the same numbers"
+        ),
     },
     "13.flash_backward": {
         "lse.nan_to_num(neginf=0.0)  =>  lse": HIDDEN,
         "lse.nan_to_num(neginf=0.0)  =>  lse.nan_to_num()": HIDDEN,
-        "(torch.zeros_like(grouped), torch.zeros_like(k), torch.zeros_like(v))  =>  (torch.zeros_like(grouped), torch.zeros_like(v), torch.zeros_like(k))": "k and v have the same shape and dtype",
-        "min(above + rows, T)  =>  min(T, above + rows)": "the smaller of two numbers, whichever is named first",
+        "(torch.zeros_like(grouped), torch.zeros_like(k), torch.zeros_like(v))  =>  (torch.zeros_like(grouped), torch.zeros_like(v), torch.zeros_like(k))": (
+            "k and v have the same shape and dtype"
+        ),
+        "min(above + rows, T)  =>  min(T, above + rows)": (
+            "the smaller of two numbers, whichever is named first"
+        ),
         "flash_backward keeps its answers by all arguments but number 2": FOLLOW,
         "flash_backward keeps its answers by all arguments but number 3": FOLLOW,
         "flash_backward keeps its answers by all arguments but number 4": FOLLOW,
@@ -41,18 +55,28 @@ EQUIVALENT = {
         "tl.maximum(top, tl.max(some, 0))  =>  tl.maximum(tl.max(some, 0), top)": LARGER,
         "0  =>  -1 (place 5)": ONE_AXIS,
         "0  =>  -1 (place 6)": ONE_AXIS,
-        "tl.load(x + mine, mask=mine < C, other=float('-inf'))  =>  tl.load(x + mine, mask=mine < C) (place 2)": BEYOND,
+        "tl.load(x + mine, mask=mine < C, other=float('-inf'))  =>  tl.load(x + mine, mask=mine < C) (place 2)": (
+            BEYOND
+        ),
     },
     "13.flash": {
-        "tl.load(q + head * q_head + own[:, None] * q_row + across[None, :], mask=own[:, None] < T, other=0.0)  =>  "
-        "tl.load(q + head * q_head + own[:, None] * q_row + across[None, :], mask=own[:, None] < T)": BEYOND,
+        "tl.load(q + head * q_head + own[:, None] * q_row + across[None, :], mask=own[:, None] < T, other=0.0)  =>  tl.load(q + head * q_head + own[:, None] * q_row + across[None, :], mask=own[:, None] < T)": (
+            BEYOND
+        ),
         "1e+30  =>  1.01e+30": FAR,
-        "tl.minimum(S, (tile + 1) * ROWS + S - T)  =>  tl.minimum((tile + 1) * ROWS + S - T, S)": "the smaller of two numbers, whichever is named first",
-        "tl.load(k + across[:, None] + key[None, :] * k_row, mask=key[None, :] < S, other=0.0)  =>  "
-        "tl.load(k + across[:, None] + key[None, :] * k_row, mask=key[None, :] < S)": BEYOND,
-        "tl.load(v + key[:, None] * v_row + across[None, :], mask=key[:, None] < S, other=0.0)  =>  "
-        "tl.load(v + key[:, None] * v_row + across[None, :], mask=key[:, None] < S)": "the interpreter loads 0 there; on a GPU it may be anything, and 0 times NaN is NaN: no check without one sees it",
-        "seen & (key[None, :] <= own[:, None] + S - T)  =>  key[None, :] <= own[:, None] + S - T": "a key that a stored query sees stands before the end",
+        "tl.minimum(S, (tile + 1) * ROWS + S - T)  =>  tl.minimum((tile + 1) * ROWS + S - T, S)": (
+            "the smaller of two numbers, whichever is named first"
+        ),
+        "tl.load(k + across[:, None] + key[None, :] * k_row, mask=key[None, :] < S, other=0.0)  =>  tl.load(k + across[:, None] + key[None, :] * k_row, mask=key[None, :] < S)": (
+            BEYOND
+        ),
+        "tl.load(v + key[:, None] * v_row + across[None, :], mask=key[:, None] < S, other=0.0)  =>  tl.load(v + key[:, None] * v_row + across[None, :], mask=key[:, None] < S)": (
+            "the interpreter loads 0 there; on a GPU it may be anything, and 0 times NaN is NaN: no"
+            " check without one sees it"
+        ),
+        "seen & (key[None, :] <= own[:, None] + S - T)  =>  key[None, :] <= own[:, None] + S - T": (
+            "a key that a stored query sees stands before the end"
+        ),
         "tl.dot(q_tile, k_tile, input_precision='ieee')  =>  tl.dot(q_tile, k_tile)": TF32,
         "tl.maximum(top, tl.max(scores, 1))  =>  tl.maximum(tl.max(scores, 1), top)": LARGER,
         "tl.dot(shares, v_tile, input_precision='ieee')  =>  tl.dot(shares, v_tile)": TF32,
@@ -104,15 +128,39 @@ EQUIVALENT = {
         ),
         **dict.fromkeys(
             (
-                "((1, 1), (17, 17), (33, 33), (5, 37), (37, 5), (20, 5))  =>  ((17, 17), (1, 1), (33, 33), (5, 37), (37, 5), (20, 5))",
-                "((1, 1), (17, 17), (33, 33), (5, 37), (37, 5), (20, 5))  =>  ((1, 1), (33, 33), (17, 17), (5, 37), (37, 5), (20, 5))",
-                "((1, 1), (17, 17), (33, 33), (5, 37), (37, 5), (20, 5))  =>  ((1, 1), (17, 17), (5, 37), (33, 33), (37, 5), (20, 5))",
-                "((1, 1), (17, 17), (33, 33), (5, 37), (37, 5), (20, 5))  =>  ((1, 1), (17, 17), (33, 33), (37, 5), (5, 37), (20, 5))",
-                "((1, 1), (17, 17), (33, 33), (5, 37), (37, 5), (20, 5))  =>  ((1, 1), (17, 17), (33, 33), (5, 37), (20, 5), (37, 5))",
+                (
+                    "((1, 1), (17, 17), (33, 33), (5, 37), (37, 5), (20, 5))  =>  ((17, 17), (1,"
+                    " 1), (33, 33), (5, 37), (37, 5), (20, 5))"
+                ),
+                (
+                    "((1, 1), (17, 17), (33, 33), (5, 37), (37, 5), (20, 5))  =>  ((1, 1), (33,"
+                    " 33), (17, 17), (5, 37), (37, 5), (20, 5))"
+                ),
+                (
+                    "((1, 1), (17, 17), (33, 33), (5, 37), (37, 5), (20, 5))  =>  ((1, 1), (17,"
+                    " 17), (5, 37), (33, 33), (37, 5), (20, 5))"
+                ),
+                (
+                    "((1, 1), (17, 17), (33, 33), (5, 37), (37, 5), (20, 5))  =>  ((1, 1), (17,"
+                    " 17), (33, 33), (37, 5), (5, 37), (20, 5))"
+                ),
+                (
+                    "((1, 1), (17, 17), (33, 33), (5, 37), (37, 5), (20, 5))  =>  ((1, 1), (17,"
+                    " 17), (33, 33), (5, 37), (20, 5), (37, 5))"
+                ),
                 "(False, True)  =>  (True, False)",
-                "((1.0, 0.0), (75.0, 0.0), (1.0, 300.0), (1.0, -300.0))  =>  ((75.0, 0.0), (1.0, 0.0), (1.0, 300.0), (1.0, -300.0))",
-                "((1.0, 0.0), (75.0, 0.0), (1.0, 300.0), (1.0, -300.0))  =>  ((1.0, 0.0), (1.0, 300.0), (75.0, 0.0), (1.0, -300.0))",
-                "((1.0, 0.0), (75.0, 0.0), (1.0, 300.0), (1.0, -300.0))  =>  ((1.0, 0.0), (75.0, 0.0), (1.0, -300.0), (1.0, 300.0))",
+                (
+                    "((1.0, 0.0), (75.0, 0.0), (1.0, 300.0), (1.0, -300.0))  =>  ((75.0, 0.0),"
+                    " (1.0, 0.0), (1.0, 300.0), (1.0, -300.0))"
+                ),
+                (
+                    "((1.0, 0.0), (75.0, 0.0), (1.0, 300.0), (1.0, -300.0))  =>  ((1.0, 0.0), (1.0,"
+                    " 300.0), (75.0, 0.0), (1.0, -300.0))"
+                ),
+                (
+                    "((1.0, 0.0), (75.0, 0.0), (1.0, 300.0), (1.0, -300.0))  =>  ((1.0, 0.0),"
+                    " (75.0, 0.0), (1.0, -300.0), (1.0, 300.0))"
+                ),
             ),
             ANY_ORDER,
         ),
@@ -124,7 +172,10 @@ EQUIVALENT = {
                 "300.0  =>  303.0",
                 "1.0  =>  1.01 (place 3)",
                 "300.0  =>  303.0 (place 2)",
-                "if lift: q, k = (lift / 10 + q / 10, 2.5 + k / 10)  =>  q, k = (lift / 10 + q / 10, 2.5 + k / 10)",
+                (
+                    "if lift: q, k = (lift / 10 + q / 10, 2.5 + k / 10)  =>  q, k = (lift / 10 + q"
+                    " / 10, 2.5 + k / 10)"
+                ),
                 "lift / 10 + q / 10  =>  lift / 10 - q / 10",
                 "10  =>  11",
                 "10  =>  9",
@@ -146,7 +197,10 @@ EQUIVALENT = {
         **dict.fromkeys(
             (
                 "0.0001 if size == 1.0 and lift == 0.0 else 0.004  =>  0.0001",
-                "0.0001 if size == 1.0 and lift == 0.0 else 0.004  =>  0.004 if size == 1.0 and lift == 0.0 else 0.0001",
+                (
+                    "0.0001 if size == 1.0 and lift == 0.0 else 0.004  =>  0.004 if size == 1.0 and"
+                    " lift == 0.0 else 0.0001"
+                ),
                 "size == 1.0 and lift == 0.0  =>  size == 1.0 or lift == 0.0",
                 "size == 1.0 and lift == 0.0  =>  size == 1.0",
                 "size == 1.0 and lift == 0.0  =>  lift == 0.0",
@@ -157,8 +211,14 @@ EQUIVALENT = {
             ANY_LIMIT,
         ),
         "torch.tensor(hides)  =>  hides": "a tensor of bools and a bool give a tensor of bools",
-        "assert mine.shape == exact.shape, 'another shape'  =>  pass": "no kind that the card names has another shape",
-        "torch.allclose(mine.double(), exact, rtol=1e-05, atol=limit)  =>  torch.allclose(exact, mine.double(), rtol=1e-05, atol=limit)": "which of two is named first plays no part where the limit is absolute",
-        "torch.allclose(mine.double(), exact, rtol=1e-05, atol=limit)  =>  torch.allclose(mine.double(), exact, atol=limit)": "the relative part of the limit plays no part beside the absolute one",
+        "assert mine.shape == exact.shape, 'another shape'  =>  pass": (
+            "no kind that the card names has another shape"
+        ),
+        "torch.allclose(mine.double(), exact, rtol=1e-05, atol=limit)  =>  torch.allclose(exact, mine.double(), rtol=1e-05, atol=limit)": (
+            "which of two is named first plays no part where the limit is absolute"
+        ),
+        "torch.allclose(mine.double(), exact, rtol=1e-05, atol=limit)  =>  torch.allclose(mine.double(), exact, atol=limit)": (
+            "the relative part of the limit plays no part beside the absolute one"
+        ),
     },
 }

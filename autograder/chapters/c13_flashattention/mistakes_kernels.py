@@ -6,7 +6,10 @@ from autograder.checks.registry import mistake
 from reference_impl.kernels.backend import tl, triton
 
 ADD, SOFTMAX, FLASH = "13.add", "13.softmax", "13.flash"
-NOT_IEEE = 'Your products round to TF32 on a GPU: give every `tl.dot` the argument `input_precision="ieee"`.'
+NOT_IEEE = (
+    "Your products round to TF32 on a GPU: give every `tl.dot` the argument"
+    ' `input_precision="ieee"`.'
+)
 
 
 @triton.jit
@@ -56,7 +59,10 @@ def _start(x, y, out, block, programs=None, load=True, store=True, number=True, 
     "no-mask",
     caught_by="ragged",
     loses=2.5,
-    misconception="Your kernel goes beyond the end: load and store need a mask, and it is `<` the length, not `<=`.",
+    misconception=(
+        "Your kernel goes beyond the end: load and store need a mask, and it is `<` the length, not"
+        " `<=`."
+    ),
 )
 def _(x, y, out, block):
     _start(x, y, out, block, load=False, store=False)
@@ -67,7 +73,10 @@ def _(x, y, out, block):
     "load-masked-only",
     caught_by="ragged",
     loses=2.5,
-    misconception="Your kernel goes beyond the end: load and store need a mask, and it is `<` the length, not `<=`.",
+    misconception=(
+        "Your kernel goes beyond the end: load and store need a mask, and it is `<` the length, not"
+        " `<=`."
+    ),
 )
 def _(x, y, out, block):
     _start(x, y, out, block, store=False)
@@ -78,7 +87,10 @@ def _(x, y, out, block):
     "one-too-many",
     caught_by="ragged",
     loses=2.5,
-    misconception="Your kernel goes beyond the end: load and store need a mask, and it is `<` the length, not `<=`.",
+    misconception=(
+        "Your kernel goes beyond the end: load and store need a mask, and it is `<` the length, not"
+        " `<=`."
+    ),
 )
 def _(x, y, out, block):
     _start(x, y, out, block, stop=1)
@@ -178,7 +190,10 @@ def _breaks(x, y, out, length, BLOCK: tl.constexpr):
     "break",
     caught_by="compiles",
     loses=0.5,
-    misconception="No compiler takes your kernel. Python's own ways, such as `break`, and names from outside are not for kernels.",
+    misconception=(
+        "No compiler takes your kernel. Python's own ways, such as `break`, and names from outside"
+        " are not for kernels."
+    ),
 )
 def _(x, y, out, block):
     _breaks[(triton.cdiv(len(x), block),)](x, y, out, len(x), BLOCK=block)
@@ -280,7 +295,9 @@ def _shares(
     "tail-of-zeros",
     caught_by="tail",
     loses=3,
-    misconception="You read zeros beyond the end of a row: they count in the sum, and may win the maximum.",
+    misconception=(
+        "You read zeros beyond the end of a row: they count in the sum, and may win the maximum."
+    ),
 )
 def _(x, out, block):
     _shares(x, out, block, low=0.0)
@@ -313,7 +330,9 @@ def _(x, out, block):
     "peak-of-zero",
     caught_by="large",
     loses=0.5,
-    misconception="Your peak starts at 0: where all numbers of a row are far below, their sum is 0.",
+    misconception=(
+        "Your peak starts at 0: where all numbers of a row are far below, their sum is 0."
+    ),
 )
 def _(x, out, block):
     _shares(x, out, block, start=0.0)
@@ -335,7 +354,10 @@ def _(x, out, block):
     "three-walks",
     caught_by="bytes",
     loses=1,
-    misconception="You walk over the row three times: once for the peak, once for the sum. Both come from one walk.",
+    misconception=(
+        "You walk over the row three times: once for the peak, once for the sum. Both come from one"
+        " walk."
+    ),
 )
 def _(x, out, block):
     _shares(x, out, block, again=True)
@@ -363,7 +385,8 @@ def _log_sum_exp(x, out, C, x_row, out_row, BLOCK: tl.constexpr):
     caught_by="large",
     loses=0.5,
     misconception=(
-        "You keep only the log-sum-exp. Near 10,000 it is rounded to three digits after the point: keep the peak and the sum."
+        "You keep only the log-sum-exp. Near 10,000 it is rounded to three digits after the point:"
+        " keep the peak and the sum."
     ),
 )
 def _(x, out, block):
@@ -375,7 +398,10 @@ def _(x, out, block):
     "rows-side-by-side",
     caught_by="rows apart",
     loses=2,
-    misconception="You take another number for a stride of rows than the tensor says: x and `out` have each their own, `x.stride(0)` and `out.stride(0)`.",
+    misconception=(
+        "You take another number for a stride of rows than the tensor says: x and `out` have each"
+        " their own, `x.stride(0)` and `out.stride(0)`."
+    ),
 )
 def _(x, out, block):
     _shares(x, out, block, x_row=x.shape[1], out_row=x.shape[1])
@@ -386,7 +412,10 @@ def _(x, out, block):
     "one-stride-for-both",
     caught_by="rows apart",
     loses=2,
-    misconception="You take another number for a stride of rows than the tensor says: x and `out` have each their own, `x.stride(0)` and `out.stride(0)`.",
+    misconception=(
+        "You take another number for a stride of rows than the tensor says: x and `out` have each"
+        " their own, `x.stride(0)` and `out.stride(0)`."
+    ),
 )
 def _(x, out, block):
     _shares(x, out, block, out_row=x.stride(0))
@@ -738,14 +767,16 @@ attends(
     "all-tiles-walked",
     "walk",
     1,
-    "You walk over all tiles, and mask those in which nothing is seen. Causal, about half of them need not be touched.",
+    "You walk over all tiles, and mask those in which nothing is seen. Causal, about half of them"
+    " need not be touched.",
     walk_all=True,
 )
 attends(
     "one-key-early",
     "causal",
     1,
-    "Your walk ends one key early: the last query of a tile sees the key at its own place, t + S - T.",
+    "Your walk ends one key early: the last query of a tile sees the key at its own place, t + S"
+    " - T.",
     early=1,
 )
 attends("tf32", "compiles", 0.5, NOT_IEEE, precision=(None, None))

@@ -31,7 +31,10 @@ def _counts(N, D, rows, size, plain=None, flash=None, operations=None):
     "table-once",
     caught_by="plain",
     loses=1.5,
-    misconception="You count the table of scores as written once and read once. The shares are another table: they are written and read as well.",
+    misconception=(
+        "You count the table of scores as written once and read once. The shares are another table:"
+        " they are written and read as well."
+    ),
 )
 def _(N, D, rows, size):
     return _counts(N, D, rows, size, plain=size * (4 * N * D + 2 * N * N))
@@ -42,7 +45,10 @@ def _(N, D, rows, size):
     "inputs-only",
     caught_by="plain",
     loses=1.5,
-    misconception="You count Q, K, V and the output only. Plain attention writes the table of scores to memory, and reads it back.",
+    misconception=(
+        "You count Q, K, V and the output only. Plain attention writes the table of scores to"
+        " memory, and reads it back."
+    ),
 )
 def _(N, D, rows, size):
     return _counts(N, D, rows, size, plain=size * 4 * N * D)
@@ -75,7 +81,10 @@ def _(N, D, rows, size):
     "table-in-flash",
     caught_by="flash",
     loses=2,
-    misconception="You count a table of scores in flash attention. It is never written: a tile of it lives and dies near the processor.",
+    misconception=(
+        "You count a table of scores in flash attention. It is never written: a tile of it lives"
+        " and dies near the processor."
+    ),
 )
 def _(N, D, rows, size):
     return _counts(N, D, rows, size, flash=_counts(N, D, rows, size)["flash"] + 2 * size * N * N)
@@ -97,7 +106,9 @@ def _(N, D, rows, size):
     "log-sum-exp-of-size",
     caught_by="flash",
     loses=2,
-    misconception="You give the log-sum-exp `size` bytes for each query. It has 4, whatever `size` is.",
+    misconception=(
+        "You give the log-sum-exp `size` bytes for each query. It has 4, whatever `size` is."
+    ),
 )
 def _(N, D, rows, size):
     return _counts(N, D, rows, size, flash=_counts(N, D, rows, size)["flash"] - 4 * N + size * N)
@@ -108,7 +119,9 @@ def _(N, D, rows, size):
     "ragged-tile-lost",
     caught_by="flash",
     loses=2,
-    misconception="You round the number of tiles down. The smaller tile at the end walks over all keys too.",
+    misconception=(
+        "You round the number of tiles down. The smaller tile at the end walks over all keys too."
+    ),
 )
 def _(N, D, rows, size):
     return _counts(N, D, rows, size, flash=size * (2 * N * D + N // rows * 2 * N * D) + 4 * N)
@@ -119,7 +132,9 @@ def _(N, D, rows, size):
     "ragged-tile-in-part",
     caught_by="flash",
     loses=2,
-    misconception="You let the smaller tile at the end read a part of the keys only. It reads all of them.",
+    misconception=(
+        "You let the smaller tile at the end read a part of the keys only. It reads all of them."
+    ),
 )
 def _(N, D, rows, size):
     return _counts(N, D, rows, size, flash=size * (2 * N * D + 2 * N * N * D // rows) + 4 * N)
@@ -130,7 +145,10 @@ def _(N, D, rows, size):
     "fewer-operations",
     caught_by="operations",
     loses=1.5,
-    misconception="You let flash attention compute less than plain attention. It makes all of the table, tile by tile: what it saves is traffic.",
+    misconception=(
+        "You let flash attention compute less than plain attention. It makes all of the table, tile"
+        " by tile: what it saves is traffic."
+    ),
 )
 def _(N, D, rows, size):
     return _counts(N, D, rows, size, operations=4 * N * rows * D)
@@ -141,7 +159,10 @@ def _(N, D, rows, size):
     "half-of-the-operations",
     caught_by="operations",
     loses=1.5,
-    misconception="You count half of the operations: there are two products, and a multiplication and its addition are two operations.",
+    misconception=(
+        "You count half of the operations: there are two products, and a multiplication and its"
+        " addition are two operations."
+    ),
 )
 def _(N, D, rows, size):
     return _counts(N, D, rows, size, operations=2 * N * N * D)
@@ -152,7 +173,10 @@ def _(N, D, rows, size):
     "one-product-of-multiplications",
     caught_by="operations",
     loses=1.5,
-    misconception="You count the multiplications of one product. There are two products, and each multiplication has an addition.",
+    misconception=(
+        "You count the multiplications of one product. There are two products, and each"
+        " multiplication has an addition."
+    ),
 )
 def _(N, D, rows, size):
     return _counts(N, D, rows, size, operations=N * N * D)
@@ -163,7 +187,10 @@ def _(N, D, rows, size):
     "backward-too",
     caught_by="operations",
     loses=1.5,
-    misconception="You count the products of the backward pass as well. Asked are the two of the forward pass.",
+    misconception=(
+        "You count the products of the backward pass as well. Asked are the two of the forward"
+        " pass."
+    ),
 )
 def _(N, D, rows, size):
     return _counts(N, D, rows, size, operations=14 * N * N * D)
@@ -193,7 +220,10 @@ def ground_of(side, ground):
     "nothing-shrinks",
     caught_by="each larger",
     loses=4,
-    misconception="You add the sums and the mixtures as they are. The side with the smaller peak shrinks first.",
+    misconception=(
+        "You add the sums and the mixtures as they are. The side with the smaller peak shrinks"
+        " first."
+    ),
 )
 def _(one, other):
     return _join(one, other, sums=False, mixtures=False)
@@ -334,7 +364,9 @@ def _(one, other):
     "without-a-peak",
     caught_by="far apart",
     loses=1.5,
-    misconception="You go back to exp(score) before you add: with a peak of some hundred that is infinite.",
+    misconception=(
+        "You go back to exp(score) before you add: with a peak of some hundred that is infinite."
+    ),
 )
 def _(one, other):
     top, total, mixed = _join(one, other)
@@ -484,7 +516,8 @@ forward(
     "padding-counts",
     "one tile",
     3.5,
-    "You fill the last tile of keys up with zeros, and count them: their scores are 0, and not -inf.",
+    "You fill the last tile of keys up with zeros, and count them: their scores are 0, and not"
+    " -inf.",
     padded=True,
 )
 forward(
@@ -494,7 +527,8 @@ forward(
     "counted-from-the-first",
     "fewer or more queries",
     2.5,
-    "You let query t stand at place t. It stands at t + S - T: the queries are the last of the keys.",
+    "You let query t stand at place t. It stands at t + S - T: the queries are the last of the"
+    " keys.",
     aligned="first",
 )
 forward(
@@ -540,7 +574,8 @@ forward(
     "tile-maximum",
     "causal",
     4,
-    "Your new peak is the tile's own maximum: where that is lower than the old one, what came before grows, up to infinity.",
+    "Your new peak is the tile's own maximum: where that is lower than the old one, what came"
+    " before grows, up to infinity.",
     tile_peak=True,
 )
 
@@ -556,7 +591,8 @@ forward(
     "one-key-early",
     "causal",
     4,
-    "Your walk ends one key early: the last query of a tile sees the key at its own place, t + S - T.",
+    "Your walk ends one key early: the last query of a tile sees the key at its own place, t + S"
+    " - T.",
     stops_early=True,
 )
 
@@ -566,7 +602,9 @@ forward(
     "nan-where-nothing-is-seen",
     caught_by="fewer or more queries",
     loses=2,
-    misconception="Your peak starts at -inf: where a query sees no key, -inf is subtracted from -inf.",
+    misconception=(
+        "Your peak starts at -inf: where a query sees no key, -inf is subtracted from -inf."
+    ),
 )
 def _(q, k, v, rows, columns, causal):
     return _walk(q, k, v, rows, columns, causal, start=-math.inf)
@@ -712,14 +750,16 @@ backward(
     "delta-of-a-tile",
     "tiles",
     5,
-    "You sum delta over a tile. It is of the whole row: gradient times output, summed over the width.",
+    "You sum delta over a tile. It is of the whole row: gradient times output, summed over the"
+    " width.",
     delta="tile",
 )
 backward(
     "softmax-again",
     "tiles",
     5,
-    "You take a softmax in each tile. The weights are exp(score - log-sum-exp), where the log-sum-exp is of the whole row.",
+    "You take a softmax in each tile. The weights are exp(score - log-sum-exp), where the"
+    " log-sum-exp is of the whole row.",
     again=True,
 )
 backward(

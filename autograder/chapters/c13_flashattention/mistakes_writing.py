@@ -55,7 +55,10 @@ def _judge(
     "the-published-input",
     caught_by="peaks",
     loses=5,
-    misconception="You ask once, with numbers of queries and keys that are multiples of the tiles, at two digits.",
+    misconception=(
+        "You ask once, with numbers of queries and keys that are multiples of the tiles, at two"
+        " digits."
+    ),
 )
 def _(flash):
     _judge(

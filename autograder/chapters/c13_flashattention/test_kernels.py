@@ -16,7 +16,10 @@ BOOK = "13-flashattention"
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 ROUGH = {"rtol": 1e-3, "atol": 1e-3}
 SILENT = "Nothing is returned: the result is what stands in the tensors that are given for it."
-ONE_START = "One call starts one kernel, once, and each program does the part that is its own: one program that does the work of all keeps a GPU waiting."
+ONE_START = (
+    "One call starts one kernel, once, and each program does the part that is its own: one program"
+    " that does the work of all keeps a GPU waiting."
+)
 BESIDE = "Something beside the result was written: mask what lies beyond its end."
 
 
@@ -71,7 +74,8 @@ def test_one_block(student, rng):
             rng,
             size,
             size,
-            "Load x and y, add, and store into `out`: the numbers of one block, all of which are there. Nothing is returned.",
+            "Load x and y, add, and store into `out`: the numbers of one block, all of which are"
+            " there. Nothing is returned.",
         )
 
 
@@ -83,7 +87,8 @@ def test_several_blocks(student, rng):
             rng,
             length,
             block,
-            "Program i owns the block that begins at i times `BLOCK`. Programs run in any order, and each writes its own block.",
+            "Program i owns the block that begins at i times `BLOCK`. Programs run in any order,"
+            " and each writes its own block.",
         )
 
 
@@ -105,7 +110,8 @@ def test_a_ragged_end(student, rng):
             rng,
             length,
             block,
-            "The last block may be ragged: as many programs as it takes, rounded up, and a mask on the loads and on the store, so that place N and all behind it are left alone.",
+            "The last block may be ragged: as many programs as it takes, rounded up, and a mask on"
+            " the loads and on the store, so that place N and all behind it are left alone.",
         )
     ask_add(student, rng, 50, 16, "Numbers may be as large as they like.", size=1e5)
 
@@ -126,12 +132,21 @@ def test_each_number_is_read_once(student, rng):
             (counted["programs"], counted["read"], counted["written"])
             == (-(-length // block), 8 * length, 4 * length)
         ).is_true(
-            cause="One program for each block, no more; each number of x and of y is read once, by a kernel, and each of `out` written once.",
-            detail=f"{length} numbers, blocks of {block}: {counted['programs']} programs, {counted['read']} bytes read, {counted['written']} written",
+            cause=(
+                "One program for each block, no more; each number of x and of y is read once, by a"
+                " kernel, and each of `out` written once."
+            ),
+            detail=(
+                f"{length} numbers, blocks of {block}: {counted['programs']} programs,"
+                f" {counted['read']} bytes read, {counted['written']} written"
+            ),
         )
         expect(counted["launches"] == 1 and counted["most"] <= 4 * block).is_true(
             cause=ONE_START,
-            detail=f"{length} numbers, blocks of {block}: {counted['launches']} starts, and one program wrote {counted['most']} bytes",
+            detail=(
+                f"{length} numbers, blocks of {block}: {counted['launches']} starts, and one"
+                f" program wrote {counted['most']} bytes"
+            ),
         )
 
 
@@ -182,7 +197,8 @@ def test_a_row_of_one_block(student, rng):
             rng,
             normal(rng, R, C),
             C,
-            "A row of exactly one block: exp(number - peak), divided by their sum, for each row by itself.",
+            "A row of exactly one block: exp(number - peak), divided by their sum, for each row by"
+            " itself.",
         )
 
 
@@ -194,14 +210,18 @@ def test_rows_may_lie_apart(student, rng):
             rng,
             normal(rng, R, C),
             C,
-            "Row r of x begins at r times `x.stride(0)`, row r of `out` at r times `out.stride(0)`: neither need be the number of columns.",
+            "Row r of x begins at r times `x.stride(0)`, row r of `out` at r times `out.stride(0)`:"
+            " neither need be the number of columns.",
             gap=gap,
         )
 
 
 @softmax.stage("shrink", points=1)
 def test_the_sum_shrinks_when_the_peak_climbs(student, rng):
-    rule = "When a block has a larger number than all before, the sum so far shrinks by exp(old peak - new peak). Otherwise peak and sum so far stay what they are."
+    rule = (
+        "When a block has a larger number than all before, the sum so far shrinks by exp(old peak -"
+        " new peak). Otherwise peak and sum so far stay what they are."
+    )
     for R, C, block in ((1, 4, 2), (2, 8, 4), (2, 3, 1), (1, 256, 64), (1, 40, 1)):
         x = 2 * normal(rng, R, C)
         for turned in (x, x.sort(1).values, x.sort(1, descending=True).values)[: 3 if C < 4 else 1]:
@@ -217,7 +237,10 @@ def test_the_sum_shrinks_when_the_peak_climbs(student, rng):
 
 @softmax.stage("tail", points=1.5)
 def test_the_last_block_of_a_row(student, rng):
-    rule = "The last block of a row may be ragged. What is not there is lower than every number, and adds nothing to the sum: read it as -inf. It is not stored either."
+    rule = (
+        "The last block of a row may be ragged. What is not there is lower than every number, and"
+        " adds nothing to the sum: read it as -inf. It is not stored either."
+    )
     for R, C, block in ((1, 3, 4), (2, 5, 8), (3, 1, 16), (2, 7, 4), (1, 9, 8), (2, 300, 256)):
         ask_softmax(student, rng, normal(rng, R, C) - 3, block, rule)
     ask_softmax(student, rng, (normal(rng, 3, 7) - 3).sort(1).values, 4, rule, gap=2)
@@ -225,7 +248,11 @@ def test_the_last_block_of_a_row(student, rng):
 
 @softmax.stage("large", points=0.5)
 def test_numbers_of_thousands(student, rng):
-    rule = "Numbers lie between -10,000 and 10,000, and all those of a row may be near one end: only exp(number - peak) is never too large, and its sum never 0. Subtract the peak, which is exact, and divide by the sum: a log-sum-exp near 10,000 is rounded too much."
+    rule = (
+        "Numbers lie between -10,000 and 10,000, and all those of a row may be near one end: only"
+        " exp(number - peak) is never too large, and its sum never 0. Subtract the peak, which is"
+        " exact, and divide by the sum: a log-sum-exp near 10,000 is rounded too much."
+    )
     for low, high in ((9990.0, 10000.0), (-10000.0, -9990.0), (-10000.0, 10000.0), (80.0, 200.0)):
         ask_softmax(student, rng, uniform(rng, low, high, 8, 11), 4, rule)
     for place in (-10000.0, 10000.0):
@@ -248,23 +275,35 @@ def test_two_walks_and_no_more(student, rng):
         )
         counted = after.counted
         expect(after.value is None).is_true(cause=SILENT)
-        detail = f"{given}: {counted['programs']} programs, {counted['loads']} loads, {counted['read']} bytes read, {counted['written']} written"
+        detail = (
+            f"{given}: {counted['programs']} programs, {counted['loads']} loads, {counted['read']}"
+            f" bytes read, {counted['written']} written"
+        )
         expect(
             4 * R * C <= counted["read"] <= 8 * R * C and counted["written"] == 4 * R * C
         ).is_true(
-            cause="Each number of x is read at most twice: once for the peak and the sum together, and once to write. A walk for the peak and another for the sum is one too many.",
+            cause=(
+                "Each number of x is read at most twice: once for the peak and the sum together,"
+                " and once to write. A walk for the peak and another for the sum is one too many."
+            ),
             detail=detail,
         )
         expect(
             counted["programs"] == R
             and R * -(-C // block) <= counted["loads"] <= 2 * R * -(-C // block)
         ).is_true(
-            cause="One program for each row, which holds `block` numbers at a time: not a whole row, and not one by one.",
+            cause=(
+                "One program for each row, which holds `block` numbers at a time: not a whole row,"
+                " and not one by one."
+            ),
             detail=detail,
         )
         expect(counted["launches"] == 1 and counted["most"] <= 4 * C).is_true(
             cause=ONE_START,
-            detail=f"{detail}, {counted['launches']} starts, and one program wrote {counted['most']} bytes",
+            detail=(
+                f"{detail}, {counted['launches']} starts, and one program wrote {counted['most']}"
+                " bytes"
+            ),
         )
 
 
@@ -297,7 +336,10 @@ def ask_flash(
     """Compare the output or the log-sum-exp; what came. layouts: of q, k, v, out and lse."""
     q, k, v, rows, columns, causal = case
     (H, T, D), (K, S, _) = q.shape, k.shape
-    given = f"{H} heads over {K}, {T} queries, {S} keys of {D}, tiles {rows} x {columns}, causal {causal}"
+    given = (
+        f"{H} heads over {K}, {T} queries, {S} keys of {D}, tiles {rows} x {columns}, causal"
+        f" {causal}"
+    )
     arguments = [Buffer(one, **layout) for one, layout in zip((q, k, v), layouts)]
     after = student.kernel(
         "flash",
@@ -325,13 +367,17 @@ def test_one_tile_of_a_kernel(student, rng):
             student,
             rng,
             (*qkv(rng, 1, side, side, D), side, side, False),
-            "One head and one tile, all of which is there: scores over the square root of D, their softmax, the mixture of the values.",
+            "One head and one tile, all of which is there: scores over the square root of D, their"
+            " softmax, the mixture of the values.",
         )
 
 
 @flash.stage("several tiles", points=1.5)
 def test_several_tiles_of_a_kernel(student, rng):
-    rule = "Program i has the queries from i times `rows` on, and walks over all tiles of keys. When a tile has a larger score, sum and mixture so far shrink by exp(old peak - new peak)."
+    rule = (
+        "Program i has the queries from i times `rows` on, and walks over all tiles of keys. When a"
+        " tile has a larger score, sum and mixture so far shrink by exp(old peak - new peak)."
+    )
     ask_flash(student, rng, (*qkv(rng, 1, 16, 48, 16, size=3.0), 16, 16, False), rule)
     ask_flash(student, rng, (*qkv(rng, 1, 32, 32, 16, size=3.0), 16, 32, False), rule)
     ask_flash(student, rng, (*qkv(rng, 1, 64, 32, 16, size=3.0), 32, 16, False), rule)
@@ -339,7 +385,10 @@ def test_several_tiles_of_a_kernel(student, rng):
 
 @flash.stage("ragged", points=1.5)
 def test_ragged_tiles_of_a_kernel(student, rng):
-    rule = "Queries and keys may end inside a tile. Beyond the end nothing is loaded or stored, and a key that is not there has the score -inf, so that it adds nothing to the sum."
+    rule = (
+        "Queries and keys may end inside a tile. Beyond the end nothing is loaded or stored, and a"
+        " key that is not there has the score -inf, so that it adds nothing to the sum."
+    )
     for T, S in ((1, 1), (5, 37), (33, 17), (37, 5)):
         ask_flash(student, rng, (*qkv(rng, 1, T, S, 16), 16, 16, False), rule)
     ask_flash(student, rng, (*qkv(rng, 1, 70, 70, 64), 32, 32, False), rule)
@@ -350,8 +399,9 @@ def test_ragged_tiles_of_a_kernel(student, rng):
 @flash.stage("heads", points=1.5)
 def test_heads_and_groups(student, rng):
     rule = (
-        "Head h begins h strides behind the first, in q, out and lse; its keys and values are those of head h // (H / K). Strides of heads and rows are what the tensors say, each its own, "
-        "and may be anything."
+        "Head h begins h strides behind the first, in q, out and lse; its keys and values are those"
+        " of head h // (H / K). Strides of heads and rows are what the tensors say, each its own,"
+        " and may be anything."
     )
     given, far = dict(gap=3), dict(gap=3001)
     for H, K, layouts in (
@@ -367,7 +417,11 @@ def test_heads_and_groups(student, rng):
 
 @flash.stage("causal", points=1)
 def test_a_causal_kernel(student, rng):
-    rule = "Causal, query t stands at place t + S - T and sees no key behind that. A query that sees no key gives zeros, and no NaN: start the peak at a finite number, and divide by no sum of 0."
+    rule = (
+        "Causal, query t stands at place t + S - T and sees no key behind that. A query that sees"
+        " no key gives zeros, and no NaN: start the peak at a finite number, and divide by no sum"
+        " of 0."
+    )
     for T, S in ((16, 16), (33, 33), (5, 37), (37, 7), (32, 33), (16, 17), (16, 31), (33, 32)):
         ask_flash(student, rng, (*qkv(rng, 1, T, S, 16), 16, 16, True), rule)
     ask_flash(student, rng, (*qkv(rng, 2, 40, 40, 16), 16, 32, True), rule)
@@ -375,7 +429,10 @@ def test_a_causal_kernel(student, rng):
 
 @flash.stage("large scores", points=0.5)
 def test_large_scores_in_a_kernel(student, rng):
-    rule = "Scores may be as large as 300, as low as -300, and all those of a query alike in that: no `exp` overflows, and no sum is 0."
+    rule = (
+        "Scores may be as large as 300, as low as -300, and all those of a query alike in that: no"
+        " `exp` overflows, and no sum is 0."
+    )
     q, k, v = qkv(rng, 1, 5, 11, 16)
     for sign in (1, -1):
         ask_flash(
@@ -405,7 +462,10 @@ def test_large_scores_in_a_kernel(student, rng):
 
 @flash.stage("log-sum-exp", points=0.5)
 def test_the_log_sum_exp_of_a_kernel(student, rng):
-    rule = "`lse` holds, for each head and query, the peak plus the natural logarithm of the sum; -inf where a query sees no key. Its rows may lie apart."
+    rule = (
+        "`lse` holds, for each head and query, the peak plus the natural logarithm of the sum; -inf"
+        " where a query sees no key. Its rows may lie apart."
+    )
     for H, K, T, S, causal, layout in (
         (1, 1, 16, 32, False, {}),
         (2, 1, 5, 20, True, {}),
@@ -424,7 +484,11 @@ def test_the_log_sum_exp_of_a_kernel(student, rng):
 
 @flash.stage("walk", points=1, after="several tiles")
 def test_no_tile_is_walked_in_vain(student, rng):
-    rule = "Two products through `tl.dot` for each tile that is walked. Causal, the walk of a tile of queries ends with the last key that its last query sees: about half of the tiles are never walked."
+    rule = (
+        "Two products through `tl.dot` for each tile that is walked. Causal, the walk of a tile of"
+        " queries ends with the last key that its last query sees: about half of the tiles are"
+        " never walked."
+    )
     for H, T, S, rows, columns, causal in (
         (1, 32, 48, 16, 16, False),
         (1, 48, 48, 16, 32, True),
@@ -453,11 +517,17 @@ def test_no_tile_is_walked_in_vain(student, rng):
             == (H * int(seen.sum()) * each, H * len(seen))
         ).is_true(
             cause=rule,
-            detail=f"{H} heads, {T} queries, {S} keys, tiles {rows} x {columns}, causal {causal}: {counted['operations'] / each:g} tiles, {counted['programs']} programs",
+            detail=(
+                f"{H} heads, {T} queries, {S} keys, tiles {rows} x {columns}, causal {causal}:"
+                f" {counted['operations'] / each:g} tiles, {counted['programs']} programs"
+            ),
         )
         expect(counted["launches"] == 1 and counted["most"] <= 4 * rows * 17).is_true(
             cause=ONE_START,
-            detail=f"{T} queries, tiles of {rows}: {counted['launches']} starts, and one program wrote {counted['most']} bytes",
+            detail=(
+                f"{T} queries, tiles of {rows}: {counted['launches']} starts, and one program wrote"
+                f" {counted['most']} bytes"
+            ),
         )
 
 
@@ -467,7 +537,10 @@ def test_flash_compiles(student, rng):
         student, rng, (*qkv(rng, 1, 16, 32, 16), 16, 16, False), "`out` is attention."
     )
     expect(after.counted["rounded"] == 0).is_true(
-        cause='Give every `tl.dot` the argument `input_precision="ieee"`. Without it a GPU rounds float32 to TF32, which has ten bits.',
+        cause=(
+            'Give every `tl.dot` the argument `input_precision="ieee"`. Without it a GPU rounds'
+            " float32 to TF32, which has ten bits."
+        ),
         detail=f"{after.counted['rounded']} calls of `tl.dot` round to TF32",
     )
     for causal, D in ((False, 64), (True, 16)):

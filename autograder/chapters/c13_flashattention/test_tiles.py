@@ -83,7 +83,8 @@ def test_what_plain_attention_moves(student, rng):
         student,
         rng,
         "plain",
-        "Each of the three steps reads its inputs and writes its result: Q, K and the scores; the scores and the shares; the shares, V and the output. Count numbers, then bytes.",
+        "Each of the three steps reads its inputs and writes its result: Q, K and the scores; the"
+        " scores and the shares; the shares, V and the output. Count numbers, then bytes.",
     )
 
 
@@ -93,7 +94,8 @@ def test_what_flash_attention_moves(student, rng):
         student,
         rng,
         "flash",
-        "Q is read once and the output written once. All of K and V is read once for each tile of queries, the last and shorter one too. And each query leaves one number of four bytes.",
+        "Q is read once and the output written once. All of K and V is read once for each tile of"
+        " queries, the last and shorter one too. And each query leaves one number of four bytes.",
     )
 
 
@@ -103,8 +105,9 @@ def test_what_flash_attention_computes(student, rng):
         student,
         rng,
         "operations",
-        "The two products are computed in full, tile by tile: a multiplication and an addition for each of N N D numbers, twice. Tiles change where numbers lie, not how many are "
-        "multiplied.",
+        "The two products are computed in full, tile by tile: a multiplication and an addition for"
+        " each of N N D numbers, twice. Tiles change where numbers lie, not how many are"
+        " multiplied.",
     )
     came = expect(student.predict_traffic(8, 4, 4, 2)).is_a(dict)
     expect(set(came) == {"plain", "flash", "operations"}).is_true(
@@ -171,7 +174,10 @@ SHAPES = ((1, 1), (3, 2), (2, 1), (1, 5), (4, 4), (300, 2), (2, 300))
 
 @merge.stage("equal peaks", points=1)
 def test_equal_peaks_add_up(student, rng):
-    rule = "Two pieces with the same peak are relative to the same number: their sums add up, and so do their mixtures. The peak stays."
+    rule = (
+        "Two pieces with the same peak are relative to the same number: their sums add up, and so"
+        " do their mixtures. The peak stays."
+    )
     for R, D in SHAPES:
         one, other = piece(rng, R, D), piece(rng, R, D)
         ask_merge(student, one, (one[0].clone(), *other[1:]), rule)
@@ -185,7 +191,11 @@ def test_equal_peaks_add_up(student, rng):
 
 @merge.stage("each larger", points=1.5)
 def test_the_lower_side_shrinks(student, rng):
-    rule = "The larger peak is the new one. The side with the smaller peak shrinks by exp(its peak - the new peak), in its sum and in its mixture; the other stays. Row by row either side may be the larger."
+    rule = (
+        "The larger peak is the new one. The side with the smaller peak shrinks by exp(its peak -"
+        " the new peak), in its sum and in its mixture; the other stays. Row by row either side may"
+        " be the larger."
+    )
     for R, D in SHAPES:
         for shift in (0.0, -3.0, 3.0):
             one, other = piece(rng, R, D), piece(rng, R, D)
@@ -209,7 +219,11 @@ def test_the_lower_side_shrinks(student, rng):
 
 @merge.stage("empty", points=1)
 def test_a_piece_of_no_scores_changes_nothing(student, rng):
-    rule = "A piece that has seen no score has the peak -inf, and 0 in its sum and mixture. It changes nothing; two of them make one more such piece. -inf minus -inf is NaN: choose before you take `exp`, or replace it."
+    rule = (
+        "A piece that has seen no score has the peak -inf, and 0 in its sum and mixture. It changes"
+        " nothing; two of them make one more such piece. -inf minus -inf is NaN: choose before you"
+        " take `exp`, or replace it."
+    )
     for R, D in SHAPES[:5]:
         ask_merge(student, piece(rng, R, D), empty(R, D), rule)
         ask_merge(student, empty(R, D), piece(rng, R, D), rule)
@@ -236,7 +250,10 @@ def test_a_piece_of_no_scores_changes_nothing(student, rng):
 
 @merge.stage("far apart", points=1.5)
 def test_far_peaks_and_any_order(student, rng):
-    rule = "Peaks may lie anywhere from -10,000 to 10,000, and far apart: each `exp` is of a number that is not above 0."
+    rule = (
+        "Peaks may lie anywhere from -10,000 to 10,000, and far apart: each `exp` is of a number"
+        " that is not above 0."
+    )
     for one_at, other_at in (
         (9000.0, -9000.0),
         (-9990.0, 9990.0),
@@ -288,7 +305,10 @@ def qkv(rng, H: int, T: int, S: int, D: int, K: int | None = None, size: float =
 def words(q, k, rows: int, columns: int, causal: bool) -> str:
     """Sizes, for the detail."""
     heads = f"{len(q)} heads" if len(q) == len(k) else f"{len(q)} heads over {len(k)}"
-    return f"{heads}, {q.shape[1]} queries, {k.shape[1]} keys of {q.shape[2]}, tiles {rows} x {columns}, causal {causal}"
+    return (
+        f"{heads}, {q.shape[1]} queries, {k.shape[1]} keys of {q.shape[2]}, tiles {rows} x"
+        f" {columns}, causal {causal}"
+    )
 
 
 def ask_forward(
@@ -306,7 +326,10 @@ def ask_forward(
 
 @flash_forward.stage("one tile", points=1)
 def test_one_tile_is_plain_attention(student, rng):
-    rule = "With tiles as large as the text this is plain attention: scores over the square root of D, their softmax, the mixture of the values, in each head by itself."
+    rule = (
+        "With tiles as large as the text this is plain attention: scores over the square root of D,"
+        " their softmax, the mixture of the values, in each head by itself."
+    )
     for H, T, S, D in ((1, 1, 1, 1), (2, 4, 4, 3), (1, 2, 5, 4), (3, 5, 2, 2), (2, 3, 3, 64)):
         for rows, columns in ((T, S), (T + 3, S + 2)):
             ask_forward(student, (*qkv(rng, H, T, S, D), rows, columns, False), rule)
@@ -314,7 +337,10 @@ def test_one_tile_is_plain_attention(student, rng):
 
 @flash_forward.stage("several tiles", points=1)
 def test_tiles_of_equal_scores_add_up(student, rng):
-    rule = "All scores are equal here: each query's output is the mean of the values of all tiles. Sum over the tiles, and divide by the sum once, at the end."
+    rule = (
+        "All scores are equal here: each query's output is the mean of the values of all tiles. Sum"
+        " over the tiles, and divide by the sum once, at the end."
+    )
     for H, T, S, D, rows, columns in (
         (1, 4, 8, 2, 2, 4),
         (2, 6, 6, 3, 3, 2),
@@ -327,7 +353,10 @@ def test_tiles_of_equal_scores_add_up(student, rng):
 
 @flash_forward.stage("shrink", points=1)
 def test_what_came_before_shrinks(student, rng):
-    rule = "When a tile has a larger score than all before, the running sum and the running mixture shrink by exp(old peak - new peak). Where it has none, the peak stays what it was."
+    rule = (
+        "When a tile has a larger score than all before, the running sum and the running mixture"
+        " shrink by exp(old peak - new peak). Where it has none, the peak stays what it was."
+    )
     for H, T, S, D, rows, columns in (
         (1, 1, 2, 1, 1, 1),
         (2, 4, 8, 3, 2, 4),
@@ -365,14 +394,20 @@ RAGGED = (
 
 @flash_forward.stage("ragged", points=1)
 def test_the_last_tiles_may_be_smaller(student, rng):
-    rule = "The last tile of queries and the last tile of keys may be smaller than the others: they count like all others, and nothing beyond them counts."
+    rule = (
+        "The last tile of queries and the last tile of keys may be smaller than the others: they"
+        " count like all others, and nothing beyond them counts."
+    )
     for T, S, rows, columns in (*RAGGED, (1, 300, 1, 1), (300, 1, 1, 1)):
         ask_forward(student, (*qkv(rng, 2, T, S, 3), rows, columns, False), rule)
 
 
 @flash_forward.stage("causal", points=1.5)
 def test_no_query_sees_what_comes_later(student, rng):
-    rule = "Causal: a query sees the key at its own place and those before, and none after it, whatever the tiles. `causal` may be True or False from call to call."
+    rule = (
+        "Causal: a query sees the key at its own place and those before, and none after it,"
+        " whatever the tiles. `causal` may be True or False from call to call."
+    )
     for T, rows, columns in (
         (4, 4, 4),
         (4, 2, 2),
@@ -408,14 +443,20 @@ SHIFTED = (
 
 @flash_forward.stage("fewer or more queries", points=1)
 def test_the_queries_are_the_last_of_the_keys(student, rng):
-    rule = "Causal, the queries are the last T of the S keys: query t stands at place t + S - T. With more queries than keys the first ones see no key: their output is 0, and nothing is NaN."
+    rule = (
+        "Causal, the queries are the last T of the S keys: query t stands at place t + S - T. With"
+        " more queries than keys the first ones see no key: their output is 0, and nothing is NaN."
+    )
     for T, S, rows, columns in (*SHIFTED, (6, 1, 2, 1), (20, 5, 16, 4), (8, 3, 4, 16)):
         ask_forward(student, (*qkv(rng, 2, T, S, 3), rows, columns, True), rule)
 
 
 @flash_forward.stage("large scores", points=0.5)
 def test_scores_of_hundreds(student, rng):
-    rule = "Scores may be as large as 300, as low as -300, and all those of a query alike in that: no `exp` overflows, and no sum is 0."
+    rule = (
+        "Scores may be as large as 300, as low as -300, and all those of a query alike in that: no"
+        " `exp` overflows, and no sum is 0."
+    )
     q, k, v = qkv(rng, 2, 5, 7, 4)
     for sign in (1, -1):
         near = sign * 150.0 + q.abs() / 10, k.abs() / 10 + 0.9, v  # scores near 300 or -300
@@ -437,7 +478,11 @@ def test_scores_of_hundreds(student, rng):
 
 @flash_forward.stage("log-sum-exp", points=1)
 def test_the_log_sum_exp_comes_with_it(student, rng):
-    rule = "The second result is, for each head and query, the natural logarithm of the sum of exp(score): the peak plus the logarithm of the running sum. It is -inf where a query sees no key."
+    rule = (
+        "The second result is, for each head and query, the natural logarithm of the sum of"
+        " exp(score): the peak plus the logarithm of the running sum. It is -inf where a query sees"
+        " no key."
+    )
     for T, S, rows, columns, causal in (
         (1, 1, 1, 1, False),
         (4, 8, 2, 2, False),
@@ -469,7 +514,10 @@ def test_the_log_sum_exp_comes_with_it(student, rng):
 
 @flash_forward.stage("memory", points=1)
 def test_no_table_of_scores(student, rng):
-    rule = "Make the scores of one tile at a time, rows x columns of each head, and keep of them only a peak, a sum and a mixture for each query."
+    rule = (
+        "Make the scores of one tile at a time, rows x columns of each head, and keep of them only"
+        " a peak, a sum and a mixture for each query."
+    )
     q, k, v = qkv(rng, 1, 8, 128, 8)  # eight queries, time and again: the right answer costs less
     came = in_little(student, (q.repeat(1, 512, 1), k, v, 128, 128, False), rule)
     expect(came[0], "Your output").close(
@@ -479,7 +527,8 @@ def test_no_table_of_scores(student, rng):
     came = in_little(
         student,
         (q, k, v, 128, 128, True),
-        f"There are two heads here, and it is causal. {rule} A mask of all queries by all keys is a table too.",
+        f"There are two heads here, and it is causal. {rule} A mask of all queries by all keys is a"
+        " table too.",
     )
     expect(came[0][:, -50:], "The last rows of your output").close(
         attended(q[:, -50:], k, v, True)[0], **CLOSE, cause=rule
@@ -551,7 +600,10 @@ SMALL = ((1, 1, 1, 1), (2, 4, 4, 3), (1, 2, 5, 4), (3, 5, 2, 2), (1, 3, 3, 16))
 
 @flash_backward.stage("dV", points=1)
 def test_the_gradient_of_the_values(student, rng):
-    rule = "dV is the transpose of the weights times the output's gradient. The weights are exp(score - log-sum-exp), with scores over the square root of D: nothing is divided again."
+    rule = (
+        "dV is the transpose of the weights times the output's gradient. The weights are exp(score"
+        " - log-sum-exp), with scores over the square root of D: nothing is divided again."
+    )
     for H, T, S, D in SMALL:
         ask_backward(student, graded(rng, H, T, S, D, T, S), "dV", rule)
     for low in low_and_high(2, 3, 5, 4):
@@ -566,21 +618,31 @@ def test_the_gradient_of_the_values(student, rng):
 
 @flash_backward.stage("dQ", points=1)
 def test_the_gradient_of_the_queries(student, rng):
-    rule = "The scores' gradient is weights x (gradient times the transpose of V - delta), where delta of a query is the sum of gradient x output. dQ is that times K, over the square root of D, once."
+    rule = (
+        "The scores' gradient is weights x (gradient times the transpose of V - delta), where delta"
+        " of a query is the sum of gradient x output. dQ is that times K, over the square root of"
+        " D, once."
+    )
     for H, T, S, D in SMALL:
         ask_backward(student, graded(rng, H, T, S, D, T, S), "dQ", rule)
 
 
 @flash_backward.stage("dK", points=1)
 def test_the_gradient_of_the_keys(student, rng):
-    rule = "dK is the transpose of the scores' gradient times Q, over the square root of D, once. The scores' gradient is the one that dQ has."
+    rule = (
+        "dK is the transpose of the scores' gradient times Q, over the square root of D, once. The"
+        " scores' gradient is the one that dQ has."
+    )
     for H, T, S, D in SMALL:
         ask_backward(student, graded(rng, H, T, S, D, T, S), "dK", rule)
 
 
 @flash_backward.stage("tiles", points=1.5)
 def test_tiles_add_up(student, rng):
-    rule = "Each tile adds its part: to dQ of its queries, to dK and dV of its keys. delta and the log-sum-exp are of the whole row, and the same in each of its tiles."
+    rule = (
+        "Each tile adds its part: to dQ of its queries, to dK and dV of its keys. delta and the"
+        " log-sum-exp are of the whole row, and the same in each of its tiles."
+    )
     for H, T, S, D, rows, columns in (
         (1, 2, 2, 1, 1, 1),
         (2, 4, 4, 3, 2, 2),
@@ -604,21 +666,29 @@ def test_tiles_add_up(student, rng):
         if error.kind != "memory":
             raise
         raise CheckFailed(
-            f"Your function takes more memory than it is given here: make the weights of one tile at a time. {rule}",
+            "Your function takes more memory than it is given here: make the weights of one tile"
+            f" at a time. {rule}",
             error.text,
         ) from None
 
 
 @flash_backward.stage("ragged", points=1)
 def test_the_last_tiles_of_the_backward_pass_may_be_smaller(student, rng):
-    rule = "The last tile of queries and the last tile of keys may be smaller. What lies beyond them adds nothing to any gradient."
+    rule = (
+        "The last tile of queries and the last tile of keys may be smaller. What lies beyond them"
+        " adds nothing to any gradient."
+    )
     for T, S, rows, columns in RAGGED:
         ask_backward(student, graded(rng, 2, T, S, 3, rows, columns), "dQ dK dV", rule)
 
 
 @flash_backward.stage("causal", points=1.5)
 def test_what_is_not_seen_gets_no_gradient(student, rng):
-    rule = "Causal, query t stands at place t + S - T and sees no key behind that: the weight there is 0, and so is its part in every gradient. A query that sees no key has the log-sum-exp -inf, and gives no NaN."
+    rule = (
+        "Causal, query t stands at place t + S - T and sees no key behind that: the weight there is"
+        " 0, and so is its part in every gradient. A query that sees no key has the log-sum-exp"
+        " -inf, and gives no NaN."
+    )
     for T, S, rows, columns in (
         (4, 4, 4, 4),
         (6, 6, 2, 3),
@@ -638,7 +708,10 @@ def test_what_is_not_seen_gets_no_gradient(student, rng):
 
 @flash_backward.stage("groups", points=1)
 def test_heads_of_a_group_share_their_keys(student, rng):
-    rule = "With H heads of queries and K of keys, heads 0 to H / K - 1 share the first head of keys and values, and so on. What they give to dK and dV adds up."
+    rule = (
+        "With H heads of queries and K of keys, heads 0 to H / K - 1 share the first head of keys"
+        " and values, and so on. What they give to dK and dV adds up."
+    )
     for H, K, T, S, rows, columns, causal in (
         (2, 1, 3, 4, 2, 2, False),
         (4, 2, 4, 4, 4, 4, False),

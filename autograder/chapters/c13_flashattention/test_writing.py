@@ -45,8 +45,9 @@ def test_a_test_stops_wrong_peaks(student, rng):
         student,
         "peaks",
         rng,
-        "An attention passes your test whose peak is missing, starts at 0, is the tile's own, or after which nothing shrinks: ask with several tiles of keys, and with scores of "
-        "hundreds, all above 0 and all below, causal and not.",
+        "An attention passes your test whose peak is missing, starts at 0, is the tile's own, or"
+        " after which nothing shrinks: ask with several tiles of keys, and with scores of hundreds,"
+        " all above 0 and all below, causal and not.",
     )
 
 
@@ -56,8 +57,9 @@ def test_a_test_stops_lost_and_counted_ends(student, rng):
         student,
         "ends",
         rng,
-        "An attention passes your test that loses the last tile where it is smaller, or counts what is not there: ask with numbers of queries and keys that are no multiples of the tiles, and "
-        "larger than one, causal and not.",
+        "An attention passes your test that loses the last tile where it is smaller, or counts what"
+        " is not there: ask with numbers of queries and keys that are no multiples of the tiles,"
+        " and larger than one, causal and not.",
     )
 
 
@@ -67,7 +69,8 @@ def test_a_test_stops_wrong_sight(student, rng):
         student,
         "sight",
         rng,
-        "An attention passes your test in which queries see too much or too little: ask causal with as many, fewer and more queries than keys, and look at queries that see no key.",
+        "An attention passes your test in which queries see too much or too little: ask causal with"
+        " as many, fewer and more queries than keys, and look at queries that see no key.",
     )
 
 
@@ -77,7 +80,9 @@ def test_a_test_stops_wrong_digits(student, rng):
         student,
         "digits",
         rng,
-        "An attention passes your test that works in half precision, or whose log-sum-exp, scale or heads are wrong: compare both results at one in ten thousand, with scores near 0 and two heads.",
+        "An attention passes your test that works in half precision, or whose log-sum-exp, scale or"
+        " heads are wrong: compare both results at one in ten thousand, with scores near 0 and two"
+        " heads.",
     )
 
 
@@ -88,49 +93,73 @@ short_answer(
     rubric={
         "shape": (
             1,
-            "says what one square shape of full tiles cannot show: a ragged last tile, T other than S, queries that see no key, one key, several heads or groups, strides; with at least two of them named "
-            "(half for one)",
+            (
+                "says what one square shape of full tiles cannot show: a ragged last tile, T other"
+                " than S, queries that see no key, one key, several heads or groups, strides; with"
+                " at least two of them named (half for one)"
+            ),
         ),
         "tolerance": (
             1,
-            "says that 0.01 hides half precision (float16 weights, TF32) and much else, and that the tolerance follows from the dtype: about 0.0001 in float32, with a float64 reference (half without a reason)",
+            (
+                "says that 0.01 hides half precision (float16 weights, TF32) and much else, and"
+                " that the tolerance follows from the dtype: about 0.0001 in float32, with a"
+                " float64 reference (half without a reason)"
+            ),
         ),
         "scores": (
             1,
-            "says that numbers from randn have small scores, so that a missing peak or a peak of 0 never shows, and asks for scores of hundreds, above and below 0 (half for only one of the signs, or for no reason)",
+            (
+                "says that numbers from randn have small scores, so that a missing peak or a peak"
+                " of 0 never shows, and asks for scores of hundreds, above and below 0 (half for"
+                " only one of the signs, or for no reason)"
+            ),
         ),
         "verdict": (
             1,
-            "does not merge on this evidence, and says what would be enough: a list of inputs, the gradient or strays beyond the tensors or another device, and an independent oracle; or states clearly what may be "
-            "merged already, such as for fixed shapes only (half for a bare no)",
+            (
+                "does not merge on this evidence, and says what would be enough: a list of inputs,"
+                " the gradient or strays beyond the tensors or another device, and an independent"
+                " oracle; or states clearly what may be merged already, such as for fixed shapes"
+                " only (half for a bare no)"
+            ),
         ),
     },
     samples=[
         Sample(
             "Weak",
-            "Yes. The largest difference is below the tolerance, and it is twice as fast. If something were wrong in the softmax, one would see it in 16,384 numbers.",
+            "Yes. The largest difference is below the tolerance, and it is twice as fast. If"
+            " something were wrong in the softmax, one would see it in 16,384 numbers.",
             {},
             "Takes many numbers for many cases. None of the rows.",
         ),
         Sample(
             "Half",
-            "No, one test is not enough. I would try other shapes, for example 100 by 100 so that the tiles do not fit, and a smaller tolerance.",
+            "No, one test is not enough. I would try other shapes, for example 100 by 100 so that"
+            " the tiles do not fit, and a smaller tolerance.",
             {"shape": 0.5, "tolerance": 0.5, "verdict": 0.5},
-            "Row 1 for one of its cases; row 2 without a reason; row 4 for a no with little to go on. Nothing on scores.",
+            "Row 1 for one of its cases; row 2 without a reason; row 4 for a no with little to go"
+            " on. Nothing on scores.",
         ),
         Sample(
             "Good",
-            "Not yet. 128 is a multiple of every tile, so the ragged mask was never used, and T = S hides where the diagonal stands. With randn the scores are around 1 and exp never overflows: multiply the queries "
-            "by 100. I would add 5 by 37 and 37 by 5.",
+            "Not yet. 128 is a multiple of every tile, so the ragged mask was never used, and T = S"
+            " hides where the diagonal stands. With randn the scores are around 1 and exp never"
+            " overflows: multiply the queries by 100. I would add 5 by 37 and 37 by 5.",
             {"shape": 1, "scores": 0.5, "verdict": 1},
-            "Row 1 in full; row 3 above 0 only; a list of inputs for row 4. Nothing on the tolerance.",
+            "Row 1 in full; row 3 above 0 only; a list of inputs for row 4. Nothing on the"
+            " tolerance.",
         ),
         Sample(
             "Strong",
-            "No. This input has full tiles, as many queries as keys, scores of a few units and one head, so half of the kernel's masks never decided anything. A kernel without a maximum, one that starts it at 0, "
-            "one that loses the last tile, one with the diagonal at the wrong corner, all pass. 0.01 would also pass float16 weights, whose error is some 0.0003; in float32 I would ask for 0.0001 against float64 on the CPU. "
-            "I would run 1 by 1, 17 by 17, 5 by 37 and 37 by 5, causal and not, with scores near 0, near 300 and near -300, NaN behind the ends of the tensors, and the gradient. Until then it may be "
-            "merged behind a switch for multiples of 128.",
+            "No. This input has full tiles, as many queries as keys, scores of a few units and one"
+            " head, so half of the kernel's masks never decided anything. A kernel without a"
+            " maximum, one that starts it at 0, one that loses the last tile, one with the diagonal"
+            " at the wrong corner, all pass. 0.01 would also pass float16 weights, whose error is"
+            " some 0.0003; in float32 I would ask for 0.0001 against float64 on the CPU. I would"
+            " run 1 by 1, 17 by 17, 5 by 37 and 37 by 5, causal and not, with scores near 0, near"
+            " 300 and near -300, NaN behind the ends of the tensors, and the gradient. Until then"
+            " it may be merged behind a switch for multiples of 128.",
             {"shape": 1, "tolerance": 1, "scores": 1, "verdict": 1},
             "All four rows, each with its reason.",
         ),

@@ -74,7 +74,10 @@ def compared(names: Names, model: object, outcome: object, before: dict, command
     if wrong:
         return wrong
     if theirs.keys() != model.tables.keys():
-        return "`tables` has an entry for each sequence that is there, and for no other: who is freed, released or refused has none."
+        return (
+            "`tables` has an entry for each sequence that is there, and for no other: who is freed,"
+            " released or refused has none."
+        )
     for name, table in model.tables.items():
         if name != command[1] and name in before and theirs[name] != before[name]:
             return model.OTHERS
@@ -84,7 +87,10 @@ def compared(names: Names, model: object, outcome: object, before: dict, command
             return model.long(name, len(came) - len(table))
         for place, (ours, block) in enumerate(zip(table, came)):
             if not 0 <= block < names.num_blocks:
-                return "A number in `tables` is none of the blocks: they are numbered from 0 to `num_blocks` - 1."
+                return (
+                    "A number in `tables` is none of the blocks: they are numbered from 0 to"
+                    " `num_blocks` - 1."
+                )
             known, owner = names.theirs.get(ours), names.owner(block)
             if known is None and owner is None:
                 names.theirs[ours] = block
@@ -211,7 +217,10 @@ def play(
             names.keep(used)
             wrong = compared(names, model, outcome, before, command)
             if refused and wrong and "is a dictionary" not in wrong:
-                wrong = "A command that is refused changes nothing: neither `tables` nor `num_free`, nor what comes later."
+                wrong = (
+                    "A command that is refused changes nothing: neither `tables` nor `num_free`,"
+                    " nor what comes later."
+                )
             if not wrong and not refused:
                 wrong = returned(names, model, right, outcome.value, command)
         answer = outcome.raised or ("" if outcome.value is None else str(outcome.value)[:20])
@@ -259,7 +268,9 @@ def picture(run: Run, broken: Broken, name: str, tried: int) -> str:
     lines[-1] = f"{lines[-1]}   <- here"
     count = len(broken.rows)
     return (
-        f"The shortest run that goes wrong, of {tried} that were tried: {count} command{'s' * (count != 1)} to {name}({num_blocks}, {size}).{' None of them can be left out.' if tried < TRIES else ''}\n"
+        f"The shortest run that goes wrong, of {tried} that were tried: {count}"
+        f" command{'s' * (count != 1)} to {name}({num_blocks},"
+        f" {size}).{' None of them can be left out.' if tried < TRIES else ''}\n"
         + "\n".join(f"  {line}" for line in lines)
         + (f"\n{broken.detail}" if broken.detail else "")
     )
@@ -336,7 +347,8 @@ def explore_beside(student, name: str, make: Callable, run: Run) -> None:
     broken = play(student, name, make, run, beside=True)
     if broken:
         raise CheckFailed(
-            f"Two objects of `{name}` are used in turns, and each has its own: keep everything in `self`, and nothing in the class or outside of it.",
+            f"Two objects of `{name}` are used in turns, and each has its own: keep everything in"
+            " `self`, and nothing in the class or outside of it.",
             picture(run, broken, name, 1),
         )
 
@@ -359,7 +371,8 @@ def explore(
         except StudentError as error:
             if error.kind == "missing" and "has no method" in error.text:
                 raise CheckFailed(
-                    f"`{name}(num_blocks, block_size)` makes an object with the methods that the statement names, and with `tables` and `num_free`.",
+                    f"`{name}(num_blocks, block_size)` makes an object with the methods that the"
+                    " statement names, and with `tables` and `num_free`.",
                     error.text,
                 ) from None
             if error.kind == "unreadable" and "cannot be read" in error.text:

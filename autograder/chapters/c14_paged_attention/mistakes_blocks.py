@@ -94,7 +94,9 @@ class Right:
     "rounded-down",
     caught_by="allocate",
     loses=12,
-    misconception="You round the number of blocks down: the tokens of the last, smaller part have none.",
+    misconception=(
+        "You round the number of blocks down: the tokens of the last, smaller part have none."
+    ),
 )
 class RoundedDown(Right):
     def need(self, count):
@@ -106,7 +108,10 @@ class RoundedDown(Right):
     "always-one-more",
     caught_by="allocate",
     loses=12,
-    misconception="You take length // block_size + 1 blocks: one too many where the length is a multiple of the size.",
+    misconception=(
+        "You take length // block_size + 1 blocks: one too many where the length is a multiple of"
+        " the size."
+    ),
 )
 class OneMore(Right):
     def need(self, count):
@@ -118,7 +123,10 @@ class OneMore(Right):
     "a-block-early",
     caught_by="append",
     loses=10,
-    misconception="You take the next block when the last one becomes full. It is taken when there is a token for it.",
+    misconception=(
+        "You take the next block when the last one becomes full. It is taken when there is a token"
+        " for it."
+    ),
 )
 class Early(Right):
     def append(self, name):
@@ -139,7 +147,9 @@ class Early(Right):
     "a-block-late",
     caught_by="append",
     loses=10,
-    misconception="You take the next block one token late: the first token behind a full block has no place.",
+    misconception=(
+        "You take the next block one token late: the first token behind a full block has no place."
+    ),
 )
 class Late(Right):
     def full(self, name):
@@ -193,7 +203,10 @@ class Lost(Right):
     "freed-while-shared",
     caught_by="fork",
     loses=6,
-    misconception="You free a block while another sequence still holds it: it is free when its last holder has gone.",
+    misconception=(
+        "You free a block while another sequence still holds it: it is free when its last holder"
+        " has gone."
+    ),
 )
 class FreedWhileShared(Right):
     def drop(self, block):
@@ -232,7 +245,9 @@ class OneList(Right):
     "last-not-shared",
     caught_by="fork",
     loses=6,
-    misconception="Your fork copies the last block at once. It is shared until somebody writes into it.",
+    misconception=(
+        "Your fork copies the last block at once. It is shared until somebody writes into it."
+    ),
 )
 class LastCopied(Right):
     def fork(self, name, child):
@@ -290,7 +305,10 @@ class CopiesFull(Right):
     "count-not-lowered",
     caught_by="copy",
     loses=4,
-    misconception="After a copy you leave the old block's count as it was: its last holder then copies for nothing, and the block never becomes free.",
+    misconception=(
+        "After a copy you leave the old block's count as it was: its last holder then copies for"
+        " nothing, and the block never becomes free."
+    ),
 )
 class NotLowered(Right):
     def copy(self, name, table):
@@ -304,7 +322,10 @@ class NotLowered(Right):
     "reader-copies",
     caught_by="copy",
     loses=4,
-    misconception="You give the new block to another holder, and write into the old one. The writer gets the copy.",
+    misconception=(
+        "You give the new block to another holder, and write into the old one. The writer gets the"
+        " copy."
+    ),
 )
 class ReaderCopies(Right):
     def copy(self, name, table):
@@ -343,7 +364,9 @@ class Turned(Right):
     "whole-text-copied",
     caught_by="copy",
     loses=4,
-    misconception="You copy all blocks of the sequence. Only the one that is written into must be copied.",
+    misconception=(
+        "You copy all blocks of the sequence. Only the one that is written into must be copied."
+    ),
 )
 class AllCopied(Right):
     def copy(self, name, table):
@@ -386,7 +409,9 @@ class Unchecked(Right):
     "dropped-before-refused",
     caught_by="full",
     loses=1.5,
-    misconception="In a copy you lower the old block's count before you know that there is a new one.",
+    misconception=(
+        "In a copy you lower the old block's count before you know that there is a new one."
+    ),
 )
 class DroppedFirst(Right):
     def copy(self, name, table):
@@ -447,7 +472,10 @@ class Key(Right):
     "allocated-over",
     caught_by="names",
     loses=0.5,
-    misconception="You allocate over a name that is in use: its old blocks belong to nobody, and never become free.",
+    misconception=(
+        "You allocate over a name that is in use: its old blocks belong to nobody, and never become"
+        " free."
+    ),
 )
 class Over(Right):
     def absent(self, name):

@@ -164,7 +164,8 @@ writes(
     "minus-one-to-the-last",
     "padding",
     2.5,
-    "You write a token with slot -1 to the last place, as an index of Python's would. It is written nowhere.",
+    "You write a token with slot -1 to the last place, as an index of Python's would. It is written"
+    " nowhere.",
     padding=2,
 )
 writes("first-head-only", "heads", 3, "You write the first head only.", mask=2)
@@ -172,7 +173,8 @@ writes(
     "caches-side-by-side",
     "strides",
     1,
-    "You take other strides of a cache than it says: `k_cache` and `v_cache` have each their own, for blocks, places and heads.",
+    "You take other strides of a cache than it says: `k_cache` and `v_cache` have each their own,"
+    " for blocks, places and heads.",
     strides=lambda k, v, k_cache, v_cache: dict(
         zip(
             ("kb", "ks", "kh", "vb", "vs", "vh"),
@@ -189,7 +191,8 @@ writes(
     "one-stride-for-both",
     "strides",
     1,
-    "You take other strides of a cache than it says: `k_cache` and `v_cache` have each their own, for blocks, places and heads.",
+    "You take other strides of a cache than it says: `k_cache` and `v_cache` have each their own,"
+    " for blocks, places and heads.",
     strides=lambda k, v, k_cache, v_cache: dict(zip(("vb", "vs", "vh"), k_cache.stride()[:3])),
 )
 writes(

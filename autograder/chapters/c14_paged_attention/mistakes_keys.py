@@ -46,7 +46,9 @@ def _(ids, block_size, salt):
     "place-and-own-tokens",
     caught_by="beginning",
     loses=3,
-    misconception="Your key holds the block's place and its own tokens. The tokens before it belong to it.",
+    misconception=(
+        "Your key holds the block's place and its own tokens. The tokens before it belong to it."
+    ),
 )
 def _(ids, block_size, salt):
     return keyed(
@@ -92,7 +94,10 @@ def _(ids, block_size, salt):
     "last-full-block-left-out",
     caught_by="blocks",
     loses=4,
-    misconception="You leave out the last block where it is full. It has a key; which blocks may be found is another question.",
+    misconception=(
+        "You leave out the last block where it is full. It has a key; which blocks may be found is"
+        " another question."
+    ),
 )
 def _(ids, block_size, salt):
     return keyed(
@@ -109,7 +114,9 @@ def _(ids, block_size, salt):
     "eight-bits",
     caught_by="tokens",
     loses=1,
-    misconception="You keep the last 8 bits of each token: tokens that differ above them have the same key.",
+    misconception=(
+        "You keep the last 8 bits of each token: tokens that differ above them have the same key."
+    ),
 )
 def _(ids, block_size, salt):
     return keyed(
@@ -143,7 +150,9 @@ def _(ids, block_size, salt):
     "sum-of-tokens",
     caught_by="beginning",
     loses=2.5,
-    misconception="You hash the sum of the tokens: other tokens with the same sum have the same key.",
+    misconception=(
+        "You hash the sum of the tokens: other tokens with the same sum have the same key."
+    ),
 )
 def _(ids, block_size, salt):
     return keyed(
@@ -206,7 +215,10 @@ def _(ids, block_size, salt):
     "salt-as-digits",
     caught_by="salt",
     loses=0.5,
-    misconception="You write the salt in front of the tokens with nothing between: it can be mistaken for them.",
+    misconception=(
+        "You write the salt in front of the tokens with nothing between: it can be mistaken for"
+        " them."
+    ),
 )
 def _(ids, block_size, salt):
     return keyed(

@@ -32,9 +32,9 @@ def counted(
         "token": kept,
         "contiguous": kept * (room * len(lengths) if rooms is None else rooms),
         "paged": kept * places,
-        "empty": ((1 - sum(lengths) / places) if places else 0.0)
-        if empty is None
-        else empty(places),
+        "empty": (
+            ((1 - sum(lengths) / places) if places else 0.0) if empty is None else empty(places)
+        ),
     }
 
 
@@ -64,7 +64,9 @@ def _(lengths, block_size, room, layers, heads, kv_heads, head_dim, bits):
     "query-heads",
     caught_by="token",
     loses=3,
-    misconception="You count the heads of the queries. Kept are keys and values, which have `kv_heads`.",
+    misconception=(
+        "You count the heads of the queries. Kept are keys and values, which have `kv_heads`."
+    ),
 )
 def _(lengths, block_size, room, layers, heads, kv_heads, head_dim, bits):
     return counted(
@@ -148,7 +150,10 @@ def _(lengths, block_size, room, layers, heads, kv_heads, head_dim, bits):
     "one-block-too-many",
     caught_by="paged",
     loses=2.5,
-    misconception="You take length // block_size + 1 blocks: one too many where the length is a multiple of the size.",
+    misconception=(
+        "You take length // block_size + 1 blocks: one too many where the length is a multiple of"
+        " the size."
+    ),
 )
 def _(lengths, block_size, room, layers, heads, kv_heads, head_dim, bits):
     return counted(
@@ -169,7 +174,10 @@ def _(lengths, block_size, room, layers, heads, kv_heads, head_dim, bits):
     "all-tokens-in-one-row",
     caught_by="paged",
     loses=2.5,
-    misconception="You put the tokens of all sequences into one row of blocks. Each sequence has blocks of its own.",
+    misconception=(
+        "You put the tokens of all sequences into one row of blocks. Each sequence has blocks of"
+        " its own."
+    ),
 )
 def _(lengths, block_size, room, layers, heads, kv_heads, head_dim, bits):
     return counted(
@@ -211,7 +219,10 @@ def _(lengths, block_size, room, layers, heads, kv_heads, head_dim, bits):
     "rooms-of-the-longest",
     caught_by="contiguous",
     loses=0.5,
-    misconception="You reserve the length of the longest sequence for each. Reserved is `room`: nobody knows the lengths beforehand.",
+    misconception=(
+        "You reserve the length of the longest sequence for each. Reserved is `room`: nobody knows"
+        " the lengths beforehand."
+    ),
 )
 def _(lengths, block_size, room, layers, heads, kv_heads, head_dim, bits):
     return counted(
@@ -232,7 +243,9 @@ def _(lengths, block_size, room, layers, heads, kv_heads, head_dim, bits):
     "waste-over-used",
     caught_by="empty",
     loses=1,
-    misconception="You divide the empty places by those that are used. It is their share of all places.",
+    misconception=(
+        "You divide the empty places by those that are used. It is their share of all places."
+    ),
 )
 def _(lengths, block_size, room, layers, heads, kv_heads, head_dim, bits):
     return counted(
@@ -295,7 +308,9 @@ def _(lengths, block_size, room, layers, heads, kv_heads, head_dim, bits):
     "block-for-place",
     caught_by="inside",
     loses=4,
-    misconception="You add the offset to the block's number. A block begins at its number times `block_size`.",
+    misconception=(
+        "You add the offset to the block's number. A block begins at its number times `block_size`."
+    ),
 )
 def _(table, first, count, block_size):
     tokens = torch.arange(first, first + count)
@@ -318,7 +333,9 @@ def _(table, first, count, block_size):
     "first-block-only",
     caught_by="across",
     loses=3,
-    misconception="You let the tokens run on behind the first block. The next block may lie anywhere.",
+    misconception=(
+        "You let the tokens run on behind the first block. The next block may lie anywhere."
+    ),
 )
 def _(table, first, count, block_size):
     return table[first // block_size] * block_size + first % block_size + torch.arange(count)

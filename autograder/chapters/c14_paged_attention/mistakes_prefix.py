@@ -83,7 +83,9 @@ class Found:
     "whole-prompt-found",
     caught_by="last token",
     loses=4,
-    misconception="You find the whole prompt. Its last token must be read: the next token follows from it.",
+    misconception=(
+        "You find the whole prompt. Its last token must be read: the next token follows from it."
+    ),
 )
 class WholePrompt(Found):
     def most(self, length):
@@ -95,7 +97,10 @@ class WholePrompt(Found):
     "a-block-too-few",
     caught_by="find",
     loses=7,
-    misconception="You leave out the last full block always. It is left out only where it holds the prompt's last token.",
+    misconception=(
+        "You leave out the last full block always. It is left out only where it holds the prompt's"
+        " last token."
+    ),
 )
 class TooFew(Found):
     def most(self, length):
@@ -151,7 +156,9 @@ class HeldOnly(Found):
     "not-held-when-found",
     caught_by="find",
     loses=7,
-    misconception="Blocks that are found are not counted as held: whoever held them first gives them away.",
+    misconception=(
+        "Blocks that are found are not counted as held: whoever held them first gives them away."
+    ),
 )
 class NotHeld(Found):
     def begin(self, name, keys, length):
@@ -199,7 +206,10 @@ class FreedWhileHeld(Found):
     "head-before-tail",
     caught_by="evict",
     loses=2.5,
-    misconception="You give up the first block first: the beginning of a text is lost before its end, which nobody can find without it.",
+    misconception=(
+        "You give up the first block first: the beginning of a text is lost before its end, which"
+        " nobody can find without it."
+    ),
 )
 class HeadFirst(Found):
     def given_up(self, table):
@@ -224,7 +234,9 @@ class Newest(Found):
     "lowest-number-goes",
     caught_by="evict",
     loses=2.5,
-    misconception="You give out the free block with the lowest number. It is the one given up longest ago.",
+    misconception=(
+        "You give out the free block with the lowest number. It is the one given up longest ago."
+    ),
 )
 class Lowest(Found):
     def pick(self):
@@ -237,7 +249,9 @@ class Lowest(Found):
     "oldest-made",
     caught_by="evict",
     loses=2.5,
-    misconception="You give out the block that became known first. It is the one given up longest ago.",
+    misconception=(
+        "You give out the block that became known first. It is the one given up longest ago."
+    ),
 )
 class OldestMade(Found):
     def pick(self):
@@ -250,7 +264,9 @@ class OldestMade(Found):
     "key-survives",
     caught_by="evict",
     loses=2.5,
-    misconception="The old key survives when a block is given out: whoever asks for it finds another text.",
+    misconception=(
+        "The old key survives when a block is given out: whoever asks for it finds another text."
+    ),
 )
 class Survives(Found):
     def forget(self, block):
@@ -262,7 +278,9 @@ class Survives(Found):
     "keys-lost-for-nothing",
     caught_by="evict",
     loses=2.5,
-    misconception="You give out the block that was given up longest ago, also where a free one has no key.",
+    misconception=(
+        "You give out the block that was given up longest ago, also where a free one has no key."
+    ),
 )
 class NoPreference(Found):
     def pick(self):
@@ -274,7 +292,9 @@ class NoPreference(Found):
     "last-one-wins",
     caught_by="twice",
     loses=3,
-    misconception="A second block under the same key takes the first one's place. The first one stays.",
+    misconception=(
+        "A second block under the same key takes the first one's place. The first one stays."
+    ),
 )
 class LastWins(Found):
     def know(self, name, place, key):

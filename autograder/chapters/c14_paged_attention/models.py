@@ -13,7 +13,10 @@ class BlocksModel:
     twice.
     """
 
-    OTHERS = "A command changes the table of the sequence that it names, and no other: here another one changed with it. Does `fork` copy the list? Is it the writer that gets the copy?"
+    OTHERS = (
+        "A command changes the table of the sequence that it names, and no other: here another one"
+        " changed with it. Does `fork` copy the list? Is it the writer that gets the copy?"
+    )
     FULL = " There are free blocks enough for it, and the names are right."
 
     def __init__(self, num_blocks: int, size: int):
@@ -82,10 +85,20 @@ class BlocksModel:
     def long(self, name: str, surplus: int) -> str:
         """A table has another number of blocks."""
         if self.last[0] == "fork":
-            return "After `fork` the child has the blocks of its parent, all of them, and takes no others."
+            return (
+                "After `fork` the child has the blocks of its parent, all of them, and takes no"
+                " others."
+            )
         if surplus > 0:
-            return "A table has a block too many: so many tokens need the length over `block_size`, rounded up, and no block is taken before there is a token for it."
-        return "A table has a block too few: when all places of its blocks are used, the next token needs another one. So many tokens need the length over `block_size`, rounded up; 0 is a length, too."
+            return (
+                "A table has a block too many: so many tokens need the length over `block_size`,"
+                " rounded up, and no block is taken before there is a token for it."
+            )
+        return (
+            "A table has a block too few: when all places of its blocks are used, the next token"
+            " needs another one. So many tokens need the length over `block_size`, rounded up; 0 is"
+            " a length, too."
+        )
 
     def taken(self, owner: int, name: str, place: int) -> str:
         """Where a free block was to be taken, one was given that somebody holds."""
@@ -94,8 +107,15 @@ class BlocksModel:
             and place == len(self.tables[name]) - 1
             and self.lengths[name] % self.size != 1 % self.size
         ):
-            return "The next token would be written into a block that another sequence holds as well: its text would change. The writer takes a free block in its place, and `append` returns (old, new)."
-        return "A block was given out that somebody holds. It is free only when nobody holds it any more."
+            return (
+                "The next token would be written into a block that another sequence holds as well:"
+                " its text would change. The writer takes a free block in its place, and `append`"
+                " returns (old, new)."
+            )
+        return (
+            "A block was given out that somebody holds. It is free only when nobody holds it any"
+            " more."
+        )
 
     def exchanged(self, name: str, place: int, owner: int | None) -> str:
         """An entry that was to stay, or to be shared, is another block."""
@@ -106,14 +126,26 @@ class BlocksModel:
             and self.last[1] == name
             and place == len(self.tables[name]) - 1
         ):
-            return "A block was exchanged though nothing had to be copied: nobody else holds it. Only the block of a place in a shared block is copied."
-        return "A table's earlier entries changed. Only the block that is written next may be exchanged, and only for a copy."
+            return (
+                "A block was exchanged though nothing had to be copied: nobody else holds it. Only"
+                " the block of a place in a shared block is copied."
+            )
+        return (
+            "A table's earlier entries changed. Only the block that is written next may be"
+            " exchanged, and only for a copy."
+        )
 
     def counted(self, surplus: int) -> str:
         """`num_free` is another number."""
         if surplus > 0:
-            return "`num_free` is too large: blocks count as free that somebody holds, or one block is free twice."
-        return "`num_free` is too small: a block that nobody holds any more is free again, and a `fork` takes none."
+            return (
+                "`num_free` is too large: blocks count as free that somebody holds, or one block is"
+                " free twice."
+            )
+        return (
+            "`num_free` is too small: a block that nobody holds any more is free again, and a"
+            " `fork` takes none."
+        )
 
     def answered(self, command: tuple, right: object, came: object) -> str:
         """A command returned something else."""
@@ -122,8 +154,14 @@ class BlocksModel:
         if right is None:
             return "`append` returns None, unless a block must be copied."
         if came is None:
-            return "`append` exchanged a block and returned None: it returns the tuple (old, new), so that somebody copies what stands there."
-        return "`append` returns the tuple (old, new): the number of the block that was shared, and that of the one in its place."
+            return (
+                "`append` exchanged a block and returned None: it returns the tuple (old, new), so"
+                " that somebody copies what stands there."
+            )
+        return (
+            "`append` returns the tuple (old, new): the number of the block that was shared, and"
+            " that of the one in its place."
+        )
 
     def unrefused(self, command: tuple, raised: str) -> str:
         """What must be refused was not, or in another way."""
@@ -183,7 +221,10 @@ class PrefixModel(BlocksModel):
     were given up.
     """
 
-    OTHERS = "A command changes the table of the sequence that it names, and no other: here another one changed with it."
+    OTHERS = (
+        "A command changes the table of the sequence that it names, and no other: here another one"
+        " changed with it."
+    )
     FULL = " A block is free for it: one that nobody holds, known or not."
 
     def __init__(self, num_blocks: int, size: int):
@@ -253,37 +294,68 @@ class PrefixModel(BlocksModel):
 
     def long(self, name: str, surplus: int) -> str:
         if self.last[0] != "begin":
-            return "`take` puts one block at the end of the table, and nothing else changes a table's length."
+            return (
+                "`take` puts one block at the end of the table, and nothing else changes a table's"
+                " length."
+            )
         if surplus > 0:
             return (
-                "`begin` found too much: the run ends at the first key that is not known, and the block with the prompt's last token is never in it, at most (`length` - 1) // `block_size` blocks; "
-                "a key is forgotten when its block is given out."
+                "`begin` found too much: the run ends at the first key that is not known, and the"
+                " block with the prompt's last token is never in it, at most (`length` - 1) //"
+                " `block_size` blocks; a key is forgotten when its block is given out."
             )
-        return "`begin` found too little: a block stays known until it is given out, whether somebody holds it or not, and as many as (`length` - 1) // `block_size` may be found."
+        return (
+            "`begin` found too little: a block stays known until it is given out, whether somebody"
+            " holds it or not, and as many as (`length` - 1) // `block_size` may be found."
+        )
 
     def taken(self, owner: int, name: str, place: int) -> str:
         if owner in self.held():
-            return "A block was given out that somebody holds: one that was begun with is held, and no longer free."
-        return "A known block was given out although a free one without a key is there: the key is lost for nothing."
+            return (
+                "A block was given out that somebody holds: one that was begun with is held, and no"
+                " longer free."
+            )
+        return (
+            "A known block was given out although a free one without a key is there: the key is"
+            " lost for nothing."
+        )
 
     def exchanged(self, name: str, place: int, owner: int | None) -> str:
         if self.last[0] == "begin":
-            return "`begin` gives the block that is known under each key: the first one that became known under it, as long as it was not given out."
+            return (
+                "`begin` gives the block that is known under each key: the first one that became"
+                " known under it, as long as it was not given out."
+            )
         if self.last[0] == "take" and self.last[1] == name and place == len(self.tables[name]) - 1:
             if owner is not None and owner in self.held():
-                return "A block was given out that somebody holds: one that was begun with is held, and no longer free."
-            return "All free blocks have a key: the one goes that was given up longest ago. A text gives up its last block first, and who is found again is given up anew."
+                return (
+                    "A block was given out that somebody holds: one that was begun with is held,"
+                    " and no longer free."
+                )
+            return (
+                "All free blocks have a key: the one goes that was given up longest ago. A text"
+                " gives up its last block first, and who is found again is given up anew."
+            )
         return "A table's earlier entries changed."
 
     def counted(self, surplus: int) -> str:
         if surplus > 0:
-            return "`num_free` is too large: a block that was found again is held, and no longer free; one that somebody still holds is not free when another gives it up."
-        return "`num_free` is too small: a block that nobody holds is free, known or not, and a block that was free before is not counted twice."
+            return (
+                "`num_free` is too large: a block that was found again is held, and no longer free;"
+                " one that somebody still holds is not free when another gives it up."
+            )
+        return (
+            "`num_free` is too small: a block that nobody holds is free, known or not, and a block"
+            " that was free before is not counted twice."
+        )
 
     def answered(self, command: tuple, right: object, came: object) -> str:
         if command[0] != "begin":
             return f"`{command[0]}` returns nothing."
-        return "`begin` returns the number of tokens in the blocks that it found, an int: so many blocks times `block_size`."
+        return (
+            "`begin` returns the number of tokens in the blocks that it found, an int: so many"
+            " blocks times `block_size`."
+        )
 
     def unrefused(self, command: tuple, raised: str) -> str:
         return (

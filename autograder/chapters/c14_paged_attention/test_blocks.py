@@ -382,7 +382,10 @@ def ask_keys(
         came = expect(student.block_keys(ids, size, salt), given=given).is_a(list)
         expect(len(came), "The number of keys", given).equals(
             len(right),
-            cause="There is one key for each full block: the number of tokens over `block_size`, rounded down.",
+            cause=(
+                "There is one key for each full block: the number of tokens over `block_size`,"
+                " rounded down."
+            ),
         )
         for place, (key, what) in enumerate(zip(came, right)):
             expect(type(key) is bytes).is_true(
@@ -391,16 +394,28 @@ def ask_keys(
             )
             expect(names.setdefault(what, key) == key).is_true(
                 cause=alike,
-                detail=f"{given}: key {place} is another one than for the same beginning in an earlier call",
+                detail=(
+                    f"{given}: key {place} is another one than for the same beginning in an earlier"
+                    " call"
+                ),
             )
             expect(owners.setdefault(key, what) == what).is_true(
                 cause=apart,
-                detail=f"{given}: key {place} stands for another text as well, here or in an earlier call",
+                detail=(
+                    f"{given}: key {place} stands for another text as well, here or in an earlier"
+                    " call"
+                ),
             )
 
 
-ALIKE = "The same salt and the same tokens up to the end of the block have the same key, in every call, whatever comes behind them."
-APART = "Two blocks with other tokens, or in another order, have the same key. Every token must go into it whole, and where one ends and the next begins."
+ALIKE = (
+    "The same salt and the same tokens up to the end of the block have the same key, in every call,"
+    " whatever comes behind them."
+)
+APART = (
+    "Two blocks with other tokens, or in another order, have the same key. Every token must go into"
+    " it whole, and where one ends and the next begins."
+)
 
 
 def texts(rng, length: int, below: int = 10**6) -> list[int]:
@@ -441,7 +456,10 @@ def test_each_full_block_has_a_key(student, rng):
 
 @keys.stage("beginning", points=1, after="blocks")
 def test_a_key_fits_all_that_stands_before(student, rng):
-    rule = "Two blocks with the same tokens behind another beginning have the same key: all tokens before it belong to it, those of the first block too, and their order."
+    rule = (
+        "Two blocks with the same tokens behind another beginning have the same key: all tokens"
+        " before it belong to it, those of the first block too, and their order."
+    )
     for size in (1, 2, 5):
         block, first, other = texts(rng, size), [7] * size, [8] * size
         ask_keys(
@@ -624,7 +642,11 @@ def ask_no_checksum(student, rng) -> None:
                 for place in range(len(left) - 3)
             )
             expect(not still).is_true(
-                cause="A part of your key is a checksum, such as `zlib.crc32`: who knows the keys of three texts can work out that of a fourth, and make texts with equal keys. Take sha256 or the like."
+                cause=(
+                    "A part of your key is a checksum, such as `zlib.crc32`: who knows the keys of"
+                    " three texts can work out that of a fourth, and make texts with equal keys."
+                    " Take sha256 or the like."
+                )
             )
 
 
@@ -639,7 +661,10 @@ def ask_many(student, rng) -> None:
     ]
     if all(type(key) is bytes for key in came):
         expect(len(set(came)) == len(came)).is_true(
-            cause="Of 30,000 texts two have the same key: somewhere it passes through too few bytes, such as those of a checksum."
+            cause=(
+                "Of 30,000 texts two have the same key: somewhere it passes through too few bytes,"
+                " such as those of a checksum."
+            )
         )
 
 
@@ -667,7 +692,10 @@ def ask_no_common_part(student, rng, cause: str) -> None:
 
 @keys.stage("salt", points=0.5, after="blocks")
 def test_another_salt_finds_nothing(student, rng):
-    rule = "With another salt no key is the same, in no block of the text, and the salt cannot be mistaken for tokens."
+    rule = (
+        "With another salt no key is the same, in no block of the text, and the salt cannot be"
+        " mistaken for tokens."
+    )
     for size in (1, 2, 5):
         text, long = texts(rng, 4 * size), bytes(range(100))
         ask_keys(
@@ -776,7 +804,8 @@ def test_another_salt_finds_nothing(student, rng):
     ask_no_common_part(
         student,
         rng,
-        "A part of your key shows under every salt that the text is the same: who guesses a text learns that he was right. The salt goes into what is hashed, at the start.",
+        "A part of your key shows under every salt that the text is the same: who guesses a text"
+        " learns that he was right. The salt goes into what is hashed, at the start.",
     )
     first, *rest = expect(student.block_keys(text, 1, b"")).is_a(list)
     before = hashlib.sha256(b"").digest()
@@ -788,8 +817,11 @@ def test_another_salt_finds_nothing(student, rng):
         if type(salt) is bytes:
             came = expect(student.block_keys(text[1:], 1, salt)).is_a(list)
             expect(came != rest).is_true(
-                cause=f"{rule} Here a salt was made from the text's beginning, and the rest of the text has the keys that it has behind that beginning: let the hash of the salt begin with a byte with "
-                "which no block's begins."
+                cause=(
+                    f"{rule} Here a salt was made from the text's beginning, and the rest of the"
+                    " text has the keys that it has behind that beginning: let the hash of the"
+                    " salt begin with a byte with which no block's begins."
+                )
             )
     eight = [number.to_bytes(8, order) for number in (1, 2) for order in ("little", "big")]
     ask_keys(
@@ -822,8 +854,15 @@ def test_a_key_is_short_and_cannot_be_guessed(student, rng):
         expect(
             bool(came) and all(type(key) is bytes and 32 <= len(key) <= 64 for key in came)
         ).is_true(
-            cause="A key has 32 to 64 bytes, however long the text and the salt are. For md5 (16 bytes) and sha1 (20) texts with equal keys are known, and a key that holds the text itself grows with it.",
-            detail=f"{length} tokens in blocks of {size}: {sorted({len(key) for key in came if type(key) is bytes})[:6]} bytes",
+            cause=(
+                "A key has 32 to 64 bytes, however long the text and the salt are. For md5 (16"
+                " bytes) and sha1 (20) texts with equal keys are known, and a key that holds the"
+                " text itself grows with it."
+            ),
+            detail=(
+                f"{length} tokens in blocks of {size}:"
+                f" {sorted({len(key) for key in came if type(key) is bytes})[:6]} bytes"
+            ),
         )
     first = [
         key
@@ -834,8 +873,15 @@ def test_a_key_is_short_and_cannot_be_guessed(student, rng):
         cause="One full block has one key, a `bytes`."
     )
     expect(len(set(map(len, first))) == 1 and bits_of(first) >= 200).is_true(
-        cause="Keys of texts that differ in one token differ everywhere, as those of sha256 do: what fills them up, counters, sums, checksums and Python's `hash` can be guessed, and so can md5 and sha1 in hexadecimal.",
-        detail=f"about {bits_of(first):.0f} bits of 400 such keys say something; of 32 bytes of sha256 more than 200 do",
+        cause=(
+            "Keys of texts that differ in one token differ everywhere, as those of sha256 do: what"
+            " fills them up, counters, sums, checksums and Python's `hash` can be guessed, and so"
+            " can md5 and sha1 in hexadecimal."
+        ),
+        detail=(
+            f"about {bits_of(first):.0f} bits of 400 such keys say something; of 32 bytes of sha256"
+            " more than 200 do"
+        ),
     )
     ids = texts(rng, 6)
     one, other = (

@@ -16,11 +16,18 @@ CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 ROUGH = {"rtol": 1e-3, "atol": 1e-3}
 SILENT = "Nothing is returned: the result is what stands in the tensors that are given for it."
 BESIDE = "Something beside the result was written: mask what lies beyond its end."
-COPIED = "torch copies numbers beside your kernel (`contiguous`, `clone`, `copy_`, or a `reshape` that cannot be a view). They are moved by kernels alone: give these the strides."
-ONE_START = "One call starts one kernel, once, and each program does the part that is its own: one program that does the work of all keeps a GPU waiting."
+COPIED = (
+    "torch copies numbers beside your kernel (`contiguous`, `clone`, `copy_`, or a `reshape` that"
+    " cannot be a view). They are moved by kernels alone: give these the strides."
+)
+ONE_START = (
+    "One call starts one kernel, once, and each program does the part that is its own: one program"
+    " that does the work of all keeps a GPU waiting."
+)
 RACE = (
-    "A number of {} is written more than once, or read back. Programs run at the same time, so what one reads there another may be "
-    "writing: each number is written once, by one program, and never read."
+    "A number of {} is written more than once, or read back. Programs run at the same time, so what"
+    " one reads there another may be writing: each number is written once, by one program, and"
+    " never read."
 )
 BY_HEAD, APART, TURNED = (
     {"order": (2, 0, 1, 3)},
@@ -91,7 +98,10 @@ def ask_write(
 
 @write.stage("one token", points=1)
 def test_one_token_is_written(student, rng):
-    rule = "The slot's block is slot // s, and the place in it slot % s. There the token's keys go into `k_cache` and its values into `v_cache`; all else stays."
+    rule = (
+        "The slot's block is slot // s, and the place in it slot % s. There the token's keys go"
+        " into `k_cache` and its values into `v_cache`; all else stays."
+    )
     for sizes, place in (
         ((6, 4, 1, 1), 21),
         ((6, 4, 1, 1), 0),
@@ -107,7 +117,10 @@ def test_one_token_is_written(student, rng):
 
 @write.stage("several tokens", points=1)
 def test_several_tokens_are_written(student, rng):
-    rule = "Every token of the step is written, each to its own slot, and slots may lie anywhere and in any order."
+    rule = (
+        "Every token of the step is written, each to its own slot, and slots may lie anywhere and"
+        " in any order."
+    )
     ask_write(student, rng, (6, 4, 1, 2), [21, 8], rule)
     for sizes, number in (((6, 4, 1, 4), 9), ((20, 3, 1, 2), 60), ((7, 1, 1, 1), 7)):
         ask_write(student, rng, sizes, distinct(rng, number, sizes[0] * sizes[1]), rule)
@@ -130,8 +143,9 @@ def test_minus_one_is_written_nowhere(student, rng):
 
 @write.stage("heads", points=1, after="several tokens")
 def test_heads_of_any_width(student, rng):
-    rule = "All $K$ heads of a token are written, and all $D$ numbers of each. Neither need be a power of two: mask what lies beyond.".replace(
-        "$", "`"
+    rule = (
+        "All $K$ heads of a token are written, and all $D$ numbers of each. Neither need be a power"
+        " of two: mask what lies beyond.".replace("$", "`")
     )
     for K, D in ((2, 4), (3, 5), (12, 3), (1, 100), (5, 1), (4, 64), (7, 33), (8, 16)):
         ask_write(student, rng, (5, 3, K, D), distinct(rng, 4, 15), rule)
@@ -139,7 +153,11 @@ def test_heads_of_any_width(student, rng):
 
 @write.stage("strides", points=1, after="several tokens")
 def test_any_strides(student, rng):
-    rule = "How many numbers lie between two blocks, places, heads or tokens is what each tensor's own strides say: `k_cache.stride(0)`, `v_cache.stride(0)`, `k.stride(0)`, `v.stride(0)`, and so on."
+    rule = (
+        "How many numbers lie between two blocks, places, heads or tokens is what each tensor's own"
+        " strides say: `k_cache.stride(0)`, `v_cache.stride(0)`, `k.stride(0)`, `v.stride(0)`, and"
+        " so on."
+    )
     for layouts in (
         ({}, {}, APART, {}),
         ({}, {}, {}, APART),
@@ -180,13 +198,24 @@ def test_each_number_is_moved_once(student, rng):
             and counted["written"] == moved
             and counted["read"] <= moved + 8 * counted["programs"]
         ).is_true(
-            cause="One program for each token, or for each token and head. Each number that belongs somewhere is read once and written once, and each program reads its slot once; for a slot of -1 nothing else is read.",
-            detail=f"{len(places)} tokens, {sizes[2]} heads of {sizes[3]}: {counted['programs']} programs, {counted['read']} bytes read, {counted['written']} written",
+            cause=(
+                "One program for each token, or for each token and head. Each number that belongs"
+                " somewhere is read once and written once, and each program reads its slot once;"
+                " for a slot of -1 nothing else is read."
+            ),
+            detail=(
+                f"{len(places)} tokens, {sizes[2]} heads of {sizes[3]}: {counted['programs']}"
+                f" programs, {counted['read']} bytes read, {counted['written']} written"
+            ),
         )
         each = 8 * sizes[2] * sizes[3] * len(places) // counted["programs"]
         expect(counted["launches"] == 1 and counted["most"] <= each).is_true(
             cause=ONE_START,
-            detail=f"{len(places)} tokens, {sizes[2]} heads of {sizes[3]}: {counted['launches']} starts, and one program of {counted['programs']} wrote {counted['most']} bytes of {moved}",
+            detail=(
+                f"{len(places)} tokens, {sizes[2]} heads of {sizes[3]}: {counted['launches']}"
+                f" starts, and one program of {counted['programs']} wrote {counted['most']} bytes"
+                f" of {moved}"
+            ),
         )
 
 
@@ -248,7 +277,10 @@ class Pool:
                     self.k[own[token // size], token % size],
                     self.v[own[token // size], token % size],
                 ) = normal(rng, K, D), normal(rng, K, D)
-        self.given = f"{len(lengths)} sequences of {', '.join(map(str, lengths))} tokens, {H or K} heads over {K} of {D}, blocks of {size}"
+        self.given = (
+            f"{len(lengths)} sequences of {', '.join(map(str, lengths))} tokens, {H or K} heads"
+            f" over {K} of {D}, blocks of {size}"
+        )
 
 
 def ask_shares(
@@ -291,7 +323,10 @@ def ask_shares(
         after.counted["written"] >= 4 * B * H * number * (D + 1)
         and after.counted["read"] >= 8 * D * pool.k.shape[2] * int(pool.lengths.sum())
     ).is_true(
-        cause="Keys and values are read, and `parts` and `lse` are written, by a kernel, and by nothing else.",
+        cause=(
+            "Keys and values are read, and `parts` and `lse` are written, by a kernel, and by"
+            " nothing else."
+        ),
         detail=given,
     )
     same = [
@@ -304,14 +339,20 @@ def ask_shares(
 
 @shares.stage("one block", points=1)
 def test_one_block_in_one_share(student, rng):
-    rule = "One sequence in one block, all in one share: scores over the square root of D, their softmax, and the mixture of the values of its tokens."
+    rule = (
+        "One sequence in one block, all in one share: scores over the square root of D, their"
+        " softmax, and the mixture of the values of its tokens."
+    )
     for length, size, D in ((1, 1, 16), (4, 4, 16), (3, 4, 32), (16, 20, 64), (16, 16, 16)):
         ask_shares(student, Pool(rng, [length], size, 1, D, spare=0), 1, rule)
 
 
 @shares.stage("table", points=1.5, after="one block")
 def test_blocks_lie_anywhere(student, rng):
-    rule = "Token t is at place t % s of the block that entry t // s of the sequence's table names. Blocks lie anywhere; behind the length nothing is read, and behind the table stands -1."
+    rule = (
+        "Token t is at place t % s of the block that entry t // s of the sequence's table names."
+        " Blocks lie anywhere; behind the length nothing is read, and behind the table stands -1."
+    )
     for length, size, entries in (
         (7, 4, 0),
         (8, 4, 0),
@@ -322,7 +363,10 @@ def test_blocks_lie_anywhere(student, rng):
         (70, 3, 0),
         (300, 20, 16),
     ):
-        longer = " A longer text takes several tiles: when one has a larger score than all before, sum and mixture so far shrink by exp(old peak - new peak)."
+        longer = (
+            " A longer text takes several tiles: when one has a larger score than all before, sum"
+            " and mixture so far shrink by exp(old peak - new peak)."
+        )
         ask_shares(
             student,
             Pool(rng, [length], size, 1, 16, entries=entries),
@@ -333,7 +377,11 @@ def test_blocks_lie_anywhere(student, rng):
 
 @shares.stage("shares", points=1.5, after="table")
 def test_tokens_are_shared_out(student, rng):
-    rule = "With N shares each has the length over N, rounded up, of the tokens; the last ones may have fewer or none. The softmax of a share is over its own tokens. One with no token has zeros."
+    rule = (
+        "With N shares each has the length over N, rounded up, of the tokens; the last ones may"
+        " have fewer or none. The softmax of a share is over its own tokens. One with no token has"
+        " zeros."
+    )
     for length, size, number in (
         (3, 2, 2),
         (8, 4, 2),
@@ -350,7 +398,10 @@ def test_tokens_are_shared_out(student, rng):
 
 @shares.stage("sequences", points=1, after="table")
 def test_sequences_of_other_lengths(student, rng):
-    rule = "Each sequence has its own row of `tables`, its own length and its own queries. A length may be 0: then every share is one with no token."
+    rule = (
+        "Each sequence has its own row of `tables`, its own length and its own queries. A length"
+        " may be 0: then every share is one with no token."
+    )
     for lengths, size, number in (
         ([5, 9, 2], 4, 1),
         ([1, 16, 7, 3], 3, 2),
@@ -363,7 +414,10 @@ def test_sequences_of_other_lengths(student, rng):
 
 @shares.stage("heads", points=1, after="table")
 def test_heads_share_keys(student, rng):
-    rule = "Head h uses the keys and values of head h // (H / K): neighbours share. The strides of blocks, places and heads are what each cache says."
+    rule = (
+        "Head h uses the keys and values of head h // (H / K): neighbours share. The strides of"
+        " blocks, places and heads are what each cache says."
+    )
     for H, K, layouts in (
         (2, 2, ({}, {})),
         (4, 2, ({}, {})),
@@ -380,7 +434,10 @@ def test_heads_share_keys(student, rng):
 
 @shares.stage("log-sum-exp", points=1)
 def test_the_log_sum_exp_of_a_share(student, rng):
-    rule = "`lse` is the natural logarithm of the sum of exp(score) over the share's tokens: the peak plus the logarithm of the sum. For a share with no token it is -inf."
+    rule = (
+        "`lse` is the natural logarithm of the sum of exp(score) over the share's tokens: the peak"
+        " plus the logarithm of the sum. For a share with no token it is -inf."
+    )
     for length, size, number, D in (
         (1, 1, 1, 16),
         (5, 5, 1, 32),
@@ -402,7 +459,10 @@ def test_the_log_sum_exp_of_a_share(student, rng):
 
 @shares.stage("large scores", points=0.5, after="table")
 def test_large_scores(student, rng):
-    rule = "Scores may be as large as 300, as low as -300, and all those of a share alike in that: no exp overflows, and no sum is 0. Values may be as large as they like."
+    rule = (
+        "Scores may be as large as 300, as low as -300, and all those of a share alike in that: no"
+        " exp overflows, and no sum is 0. Values may be as large as they like."
+    )
     for sign in (1.0, -1.0):
         pool = Pool(rng, [9, 40], 4, 1, 16)
         pool.q, pool.k, pool.v = (
@@ -460,17 +520,31 @@ def test_shares_read_their_own_and_compile(student, rng):
         counted, each = after.counted, sum(lengths) * 16 * 4
         expect(after.value is None).is_true(cause=SILENT)
         expect(counted["copied"] == 0).is_true(cause=COPIED)
-        given = f"{sum(lengths)} tokens, {H} heads over {K}, {number} shares: {counted['programs']} programs"
+        given = (
+            f"{sum(lengths)} tokens, {H} heads over {K}, {number} shares: {counted['programs']}"
+            " programs"
+        )
         expect(
             counted["programs"] >= len(lengths) * K * number
             and {counted["read 1"], counted["read 2"]} <= {each * K, each * H}
         ).is_true(
-            cause="A key and a value are read once for each head, or for each group of heads, and by the program of their own share, none more even where a mask hides it: at least one program for each sequence, head of keys, and share.",
-            detail=f"{given}, {counted['read 1']} bytes of `k_cache` read and {counted['read 2']} of `v_cache`; the sequences have {each * K} in each, or {each * H} when each head reads its own",
+            cause=(
+                "A key and a value are read once for each head, or for each group of heads, and by"
+                " the program of their own share, none more even where a mask hides it: at least"
+                " one program for each sequence, head of keys, and share."
+            ),
+            detail=(
+                f"{given}, {counted['read 1']} bytes of `k_cache` read and {counted['read 2']} of"
+                f" `v_cache`; the sequences have {each * K} in each, or {each * H} when each head"
+                " reads its own"
+            ),
         )
         expect(counted["launches"] == 1 and counted["most"] <= 4 * (H // K) * 17).is_true(
             cause=ONE_START,
-            detail=f"{given}, {counted['launches']} starts, and one program wrote {counted['most']} bytes",
+            detail=(
+                f"{given}, {counted['launches']} starts, and one program wrote {counted['most']}"
+                " bytes"
+            ),
         )
 
 
@@ -508,7 +582,10 @@ def ask_merge(student, parts: torch.Tensor, lse: torch.Tensor, cause: str, close
 
 @merge.stage("weights", points=1.5)
 def test_shares_count_by_their_sums(student, rng):
-    rule = "A share counts by its sum, exp(lse): out is the sum of exp(lse) times parts, over the sum of exp(lse). The mean of the shares, or one with lse itself as weight, is something else."
+    rule = (
+        "A share counts by its sum, exp(lse): out is the sum of exp(lse) times parts, over the sum"
+        " of exp(lse). The mean of the shares, or one with lse itself as weight, is something else."
+    )
     ask_merge(
         student,
         torch.tensor([2.0, 6.0]).view(1, 1, 2, 1),
@@ -532,13 +609,17 @@ def test_shares_count_by_their_sums(student, rng):
         student,
         parts,
         lse,
-        f"{rule} A share whose numbers are 0 counts as well, and so does one with lse 0: its sum is 1.",
+        f"{rule} A share whose numbers are 0 counts as well, and so does one with lse 0: its sum"
+        " is 1.",
     )
 
 
 @merge.stage("any number", points=0.5, after="weights")
 def test_any_number_of_shares(student, rng):
-    rule = "The number of shares need not be a power of two: what is not there is masked, with -inf for its lse, and counts nothing."
+    rule = (
+        "The number of shares need not be a power of two: what is not there is masked, with -inf"
+        " for its lse, and counts nothing."
+    )
     for N, D in ((3, 16), (5, 1), (40, 8), (17, 64), (7, 2)):
         for lift in (-5.0, 5.0):
             ask_merge(student, normal(rng, 2, 2, N, D) + 1, normal(rng, 2, 2, N) + lift, rule)
@@ -552,7 +633,10 @@ def test_any_number_of_shares(student, rng):
 
 @merge.stage("empty", points=1, after="weights")
 def test_empty_shares_count_nothing(student, rng):
-    rule = "A share with lse -inf counts nothing. Where all shares have it, out is zeros: exp(-inf - (-inf)) is NaN, so take no -inf away, and divide by no 0."
+    rule = (
+        "A share with lse -inf counts nothing. Where all shares have it, out is zeros: exp(-inf -"
+        " (-inf)) is NaN, so take no -inf away, and divide by no 0."
+    )
     for N in (1, 2, 5):
         parts, lse = normal(rng, 2, 3, N, 4), normal(rng, 2, 3, N)
         for hidden in (
@@ -565,7 +649,10 @@ def test_empty_shares_count_nothing(student, rng):
 
 @merge.stage("large", points=0.5, after="weights")
 def test_log_sum_exps_of_thousands(student, rng):
-    rule = "lse lies between -10,000 and 10,000, and all those of a head may be near one end: take the largest away before exp."
+    rule = (
+        "lse lies between -10,000 and 10,000, and all those of a head may be near one end: take the"
+        " largest away before exp."
+    )
     for low, high in (
         (9990.0, 10000.0),
         (-10000.0, -9990.0),
@@ -614,10 +701,19 @@ def test_the_merge_reads_once_and_compiles(student, rng):
             (counted["programs"], counted["read"], counted["written"])
             == (B * H, 4 * B * H * N * (D + 1), 4 * B * H * D)
         ).is_true(
-            cause="One program for each sequence and head; each number of `parts` and `lse` is read once, and each of `out` written once.",
-            detail=f"{B} sequences, {H} heads of {D}, {N} shares: {counted['programs']} programs, {counted['read']} bytes read, {counted['written']} written",
+            cause=(
+                "One program for each sequence and head; each number of `parts` and `lse` is read"
+                " once, and each of `out` written once."
+            ),
+            detail=(
+                f"{B} sequences, {H} heads of {D}, {N} shares: {counted['programs']} programs,"
+                f" {counted['read']} bytes read, {counted['written']} written"
+            ),
         )
         expect(counted["launches"] == 1 and counted["most"] <= 4 * D).is_true(
             cause=ONE_START,
-            detail=f"{B} sequences, {H} heads of {D}: {counted['launches']} starts, and one program wrote {counted['most']} bytes",
+            detail=(
+                f"{B} sequences, {H} heads of {D}: {counted['launches']} starts, and one program"
+                f" wrote {counted['most']} bytes"
+            ),
         )

@@ -130,7 +130,8 @@ def test_bytes_of_a_token(student, rng):
             student,
             "token",
             arguments,
-            "A token keeps a key **and** a value, for each head of keys and values, `kv_heads` of them, of `head_dim` numbers, in each layer. Eight bits are a byte.",
+            "A token keeps a key **and** a value, for each head of keys and values, `kv_heads` of"
+            " them, of `head_dim` numbers, in each layer. Eight bits are a byte.",
         )
 
 
@@ -162,7 +163,9 @@ def test_bytes_of_blocks(student, rng):
             student,
             "paged",
             arguments,
-            "Each sequence has so many whole blocks as its tokens need: its length over `block_size`, rounded up, each sequence by itself. A length of 0 needs none. All places of a block are reserved.",
+            "Each sequence has so many whole blocks as its tokens need: its length over"
+            " `block_size`, rounded up, each sequence by itself. A length of 0 needs none. All"
+            " places of a block are reserved.",
         )
 
 
@@ -173,7 +176,8 @@ def test_what_stays_empty(student, rng):
             student,
             "empty",
             arguments,
-            '`"empty"` is the share of the places in blocks that hold no token: empty places over all places in these blocks, and 0.0 where there is no block.',
+            '`"empty"` is the share of the places in blocks that hold no token: empty places over'
+            " all places in these blocks, and 0.0 where there is no block.",
         )
     came = expect(student.predict_pool(*HAND)).is_a(dict)
     expect(set(came) == {"token", "contiguous", "paged", "empty"}).is_true(
@@ -211,7 +215,10 @@ def table_of(rng, number: int, padding: int = 0) -> torch.Tensor:
 
 @slots.stage("inside", points=1)
 def test_places_inside_the_first_block(student, rng):
-    rule = "Token t stands in the block that entry t // `block_size` of the table names, at offset t % `block_size`: place block * `block_size` + offset."
+    rule = (
+        "Token t stands in the block that entry t // `block_size` of the table names, at offset t %"
+        " `block_size`: place block * `block_size` + offset."
+    )
     for size in (1, 2, 16, 300, whole(rng, 3, 9)):
         for block in (0, 1, 7, 2**40, whole(rng, 10, 50)):
             ask_slots(student, torch.tensor([block]), 0, size, size, rule)
@@ -220,7 +227,10 @@ def test_places_inside_the_first_block(student, rng):
 
 @slots.stage("across", points=1.5)
 def test_places_across_blocks(student, rng):
-    rule = "The next block of a sequence may lie anywhere: every token asks the table, and blocks come in the table's order."
+    rule = (
+        "The next block of a sequence may lie anywhere: every token asks the table, and blocks come"
+        " in the table's order."
+    )
     for size, number in (
         (1, 1),
         (1, 9),
@@ -239,7 +249,10 @@ def test_places_across_blocks(student, rng):
 
 @slots.stage("from the middle", points=1.5)
 def test_places_from_the_middle(student, rng):
-    rule = "The first token asked for is number `first` of the sequence: it may stand in a later block, and in the middle of it."
+    rule = (
+        "The first token asked for is number `first` of the sequence: it may stand in a later"
+        " block, and in the middle of it."
+    )
     ask_slots(student, torch.tensor([7, 2, 5]), 9, 1, 4, rule)
     ask_slots(student, torch.tensor([7, 2, 5]), 2, 4, 4, rule)
     for size, number in (
@@ -279,47 +292,70 @@ short_answer(
     rubric={
         "gain": (
             1,
-            "says what is gained at 2,000 tokens in numbers: about 7.5 of some 2,000 places a sequence, less than half a percent (half for 'little' with no number)",
+            (
+                "says what is gained at 2,000 tokens in numbers: about 7.5 of some 2,000 places a"
+                " sequence, less than half a percent (half for 'little' with no number)"
+            ),
         ),
         "tables": (
             1,
-            "says that tables get 16 times as long, an entry for each token, or that a block must be taken, counted and shared for every token and not for every sixteenth (half if only 'more overhead')",
+            (
+                "says that tables get 16 times as long, an entry for each token, or that a block"
+                " must be taken, counted and shared for every token and not for every sixteenth"
+                " (half if only 'more overhead')"
+            ),
         ),
         "reads": (
             1,
-            "says what becomes of reading or of keys: a kernel looks up an entry for every key, no run of keys lies side by side for wide loads; or a hash and a look-up for every token of a prompt (half if only 'slower')",
+            (
+                "says what becomes of reading or of keys: a kernel looks up an entry for every key,"
+                " no run of keys lies side by side for wide loads; or a hash and a look-up for"
+                " every token of a prompt (half if only 'slower')"
+            ),
         ),
         "verdict": (
             1,
-            "decides for these texts with a reason, and names the texts for which it would be otherwise: short ones of a few tokens, where most of a block is empty; or that a hit of a prefix is exact to a token (half "
-            "for a decision with no such case)",
+            (
+                "decides for these texts with a reason, and names the texts for which it would be"
+                " otherwise: short ones of a few tokens, where most of a block is empty; or that a"
+                " hit of a prefix is exact to a token (half for a decision with no such case)"
+            ),
         ),
     },
     samples=[
         Sample(
             "Weak",
-            "Yes, that is right: empty places are wasted memory, and memory is the bottleneck of serving. With blocks of 1 we can serve more users. The tables get a bit larger, but they are small.",
+            "Yes, that is right: empty places are wasted memory, and memory is the bottleneck of"
+            " serving. With blocks of 1 we can serve more users. The tables get a bit larger, but"
+            " they are small.",
             {"tables": 0.5},
-            "Row 2 for tables that grow, with no measure. No number for the gain, nothing on reads, and a decision that follows from neither.",
+            "Row 2 for tables that grow, with no measure. No number for the gain, nothing on reads,"
+            " and a decision that follows from neither.",
         ),
         Sample(
             "Half",
-            "It gains 7.5 of 2,000 places, so 0.4 percent. But a table then has 2,000 entries. I would stay at 16.",
+            "It gains 7.5 of 2,000 places, so 0.4 percent. But a table then has 2,000 entries. I"
+            " would stay at 16.",
             {"gain": 1, "tables": 1, "verdict": 0.5},
-            "Row 1 with its number; row 2 for 2,000 entries; row 4 without the texts for which it would be otherwise. Nothing on reads or keys.",
+            "Row 1 with its number; row 2 for 2,000 entries; row 4 without the texts for which it"
+            " would be otherwise. Nothing on reads or keys.",
         ),
         Sample(
             "Good",
-            "Half a percent more room. For it the kernel looks up each key by itself, which no longer lie next to each other, and for each token a block is taken and its count kept. For texts of ten tokens it is different: "
-            "there 16 wastes more than a third.",
+            "Half a percent more room. For it the kernel looks up each key by itself, which no"
+            " longer lie next to each other, and for each token a block is taken and its count"
+            " kept. For texts of ten tokens it is different: there 16 wastes more than a third.",
             {"gain": 1, "tables": 1, "reads": 1, "verdict": 0.5},
             "Rows 1 to 3; it names the other texts and leaves the decision for these open.",
         ),
         Sample(
             "Strong",
-            "Of 2,007.5 places 7.5 are empty: 0.37 percent, so a server for 100 users would have room for none more. For it a table has 2,000 entries and not 125, which are sent to the GPU; a block is taken and counted at each "
-            "token; a prompt of 2,000 tokens has 2,000 keys to hash and to look up; and the kernel asks the table for each key, where sixteen lay side by side. So I leave it at 16. For tweets of ten tokens I would try 4: "
-            "there 16 leaves a third empty.",
+            "Of 2,007.5 places 7.5 are empty: 0.37 percent, so a server for 100 users would have"
+            " room for none more. For it a table has 2,000 entries and not 125, which are sent to"
+            " the GPU; a block is taken and counted at each token; a prompt of 2,000 tokens has"
+            " 2,000 keys to hash and to look up; and the kernel asks the table for each key, where"
+            " sixteen lay side by side. So I leave it at 16. For tweets of ten tokens I would try"
+            " 4: there 16 leaves a third empty.",
             {"gain": 1, "tables": 1, "reads": 1, "verdict": 1},
             "All four rows, with numbers.",
         ),

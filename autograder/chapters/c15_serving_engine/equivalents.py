@@ -12,7 +12,10 @@ ANY_SIZE = (
     "times, tokens and places beside these show every kind as well, and right ones stand them"
 )
 INTS = "times may be ints"
-ANY_FAILED = "which logs have failed requests, and how many, plays no part: some have none, some have several, and no kind that the card names shows only where all failed"
+ANY_FAILED = (
+    "which logs have failed requests, and how many, plays no part: some have none, some have"
+    " several, and no kind that the card names shows only where all failed"
+)
 ANY_ORDER = "no kind that the card names hangs on the order of the log"
 ANY_LIMIT = "right ones stay far inside either limit, and wrong ones far outside"
 
@@ -106,7 +109,10 @@ EQUIVALENT = {
         ),
         **dict.fromkeys(
             (
-                "number % 2 and (chance.random() < 0.1 or number == 27)  =>  chance.random() < 0.1 or number == 27",
+                (
+                    "number % 2 and (chance.random() < 0.1 or number == 27)  =>  chance.random() <"
+                    " 0.1 or number == 27"
+                ),
                 "number % 2  =>  number // 2",
                 "number % 2  =>  number",
                 "number % 2  =>  2",
@@ -129,16 +135,30 @@ EQUIVALENT = {
         **dict.fromkeys(("max(len(longer), 1)  =>  max(1, len(longer))",), LARGER),
         **dict.fromkeys(
             (
-                "math.isclose(found[name], value, rel_tol=1e-06, abs_tol=1e-09)  =>  math.isclose(value, found[name], rel_tol=1e-06, abs_tol=1e-09)",
-                "math.isclose(found[name], value, rel_tol=1e-06, abs_tol=1e-09)  =>  math.isclose(found[name], value, abs_tol=1e-09)",
-                "math.isclose(found[name], value, rel_tol=1e-06, abs_tol=1e-09)  =>  math.isclose(found[name], value, rel_tol=1e-06)",
+                (
+                    "math.isclose(found[name], value, rel_tol=1e-06, abs_tol=1e-09)  => "
+                    " math.isclose(value, found[name], rel_tol=1e-06, abs_tol=1e-09)"
+                ),
+                (
+                    "math.isclose(found[name], value, rel_tol=1e-06, abs_tol=1e-09)  => "
+                    " math.isclose(found[name], value, abs_tol=1e-09)"
+                ),
+                (
+                    "math.isclose(found[name], value, rel_tol=1e-06, abs_tol=1e-09)  => "
+                    " math.isclose(found[name], value, rel_tol=1e-06)"
+                ),
             ),
             ANY_LIMIT,
         ),
     },
     "15.Streamer": {
-        "if self.stopped: return ''  =>  pass": "what is held then begins with the stop text, which is found again at its start, so that nothing is certain",
-        "range(1, len(text))  =>  range(1, len(text) + 1)": "a text that stands there whole is found before, and its place counts",
+        "if self.stopped: return ''  =>  pass": (
+            "what is held then begins with the stop text, which is found again at its start, so"
+            " that nothing is certain"
+        ),
+        "range(1, len(text))  =>  range(1, len(text) + 1)": (
+            "a text that stands there whole is found before, and its place counts"
+        ),
         "1  =>  0": "to hold back nothing is what is done where nothing fits",
     },
 }

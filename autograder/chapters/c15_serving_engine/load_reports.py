@@ -130,9 +130,9 @@ def with_numpy(log: list[dict], begin: float) -> dict[str, float]:
     return {
         "first_p95": order[-(-19 * len(order) // 20) - 1],
         "per_token": gaps.mean() if len(gaps) else np.float64(0),
-        "per_second": tokens.sum() / (last[came].max() - due.min())
-        if came.any()
-        else np.float64(0),
+        "per_second": (
+            tokens.sum() / (last[came].max() - due.min()) if came.any() else np.float64(0)
+        ),
     }
 
 
@@ -232,8 +232,12 @@ WRONG: dict[str, list[Report]] = {
 }
 POOR: dict[str, Report] = {}
 PROBES: dict[str, Report] = {
-    "Your test accepts zeros, whatever is asked: it never complains. Is there an `assert` that is reached, outside of `try`, without parentheses round condition and text?": zeros,
-    "Your test accepts NaN: a comparison with NaN is False, so that `assert not difference > ...` says nothing. `math.isclose` and `assert difference < ...` notice it.": not_a_number,
+    "Your test accepts zeros, whatever is asked: it never complains. Is there an `assert` that is reached, outside of `try`, without parentheses round condition and text?": (
+        zeros
+    ),
+    "Your test accepts NaN: a comparison with NaN is False, so that `assert not difference > ...` says nothing. `math.isclose` and `assert difference < ...` notice it.": (
+        not_a_number
+    ),
     "Your test never has a log in which a request failed, or does not look at the first number there.": making(
         failed="zero"
     ),

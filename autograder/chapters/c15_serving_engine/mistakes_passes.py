@@ -62,7 +62,8 @@ _prepare(
     "ids-from-the-start",
     "tokens",
     6,
-    "You read the text from its start again. The tokens of the step stand right behind those that are computed.",
+    "You read the text from its start again. The tokens of the step stand right behind those that"
+    " are computed.",
     first=lambda one: 0,
 )
 _prepare(
@@ -111,7 +112,8 @@ _prepare(
     "longest-last",
     "several",
     2,
-    "You sort the requests by how many tokens they compute. Among those with several the order of the list stays.",
+    "You sort the requests by how many tokens they compute. Among those with several the order of"
+    " the list stays.",
     order=lambda many: sorted(many, key=lambda one: one["count"]),
 )
 _prepare(
@@ -129,7 +131,10 @@ _prepare("int32", "tokens", 1.2, "Your tensors are of int32.", dtype=torch.int32
     "slots-by-the-step",
     caught_by="slots",
     loses=4.5,
-    misconception="You look a token's block up by its place in the step. It is its place in the text that counts.",
+    misconception=(
+        "You look a token's block up by its place in the step. It is its place in the text that"
+        " counts."
+    ),
 )
 def _(scheduled, block_size):
     return _prepared(
@@ -158,7 +163,10 @@ def _(scheduled, block_size):
     "slots-are-blocks",
     caught_by="slots",
     loses=4.5,
-    misconception="Your slots are numbers of blocks. A slot is a place in a block: block times block_size, and the offset.",
+    misconception=(
+        "Your slots are numbers of blocks. A slot is a place in a block: block times block_size,"
+        " and the offset."
+    ),
 )
 def _(scheduled, block_size):
     return _prepared(
@@ -189,9 +197,10 @@ def _(scheduled, block_size):
     misconception="You put ids and positions into the order, and not lengths and ends.",
 )
 def _(scheduled, block_size):
-    return *_prepared(scheduled, block_size)[:3], *_prepared(
-        scheduled, block_size, order=lambda many: many
-    )[3:]
+    return (
+        *_prepared(scheduled, block_size)[:3],
+        *_prepared(scheduled, block_size, order=lambda many: many)[3:],
+    )
 
 
 @mistake(
@@ -205,12 +214,17 @@ def _(scheduled, block_size):
     longest = max((one["count"] for one in scheduled), default=0)
     found = _prepared(scheduled, block_size)
     parts = [torch.split(row, found[4].diff().tolist()) for row in found[:3]]
-    return *(
-        torch.cat([torch.nn.functional.pad(one, (0, longest - len(one))) for one in row])
-        if row
-        else torch.zeros(0, dtype=torch.int64)
-        for row in parts
-    ), *found[3:]
+    return (
+        *(
+            (
+                torch.cat([torch.nn.functional.pad(one, (0, longest - len(one))) for one in row])
+                if row
+                else torch.zeros(0, dtype=torch.int64)
+            )
+            for row in parts
+        ),
+        *found[3:],
+    )
 
 
 @mistake(
@@ -218,7 +232,9 @@ def _(scheduled, block_size):
     "empty-are-floats",
     caught_by="several",
     loses=1.2,
-    misconception="With no request your tensors are floats. An empty list says nothing of its dtype.",
+    misconception=(
+        "With no request your tensors are floats. An empty list says nothing of its dtype."
+    ),
 )
 def _(scheduled, block_size):
     return tuple(torch.tensor(row.tolist()) for row in _prepared(scheduled, block_size))
@@ -267,7 +283,8 @@ _verify(
     "p-after-a-refusal",
     "refused",
     5,
-    "After a refusal you draw from p. What the guesses had of it already would be said too often: draw from the rest, max(p - q, 0).",
+    "After a refusal you draw from p. What the guesses had of it already would be said too often:"
+    " draw from the rest, max(p - q, 0).",
     rest=lambda p, q: p,
 )
 _verify(
@@ -339,7 +356,8 @@ _verify(
     "the-place-s-own-number",
     "refused",
     5,
-    "You draw by the number of the refused guess. It decided already: the last number of u is for the draw.",
+    "You draw by the number of the refused guess. It decided already: the last number of u is for"
+    " the draw.",
     number=lambda u, place: u[place],
 )
 
@@ -349,7 +367,10 @@ _verify(
     "equals-a-sample",
     caught_by="kept",
     loses=6.5,
-    misconception="You draw a token from p at each place and keep the guess if it is the same. That keeps too few.",
+    misconception=(
+        "You draw a token from p at each place and keep the guess if it is the same. That keeps too"
+        " few."
+    ),
 )
 def _(p, q, guesses, u):
     said = []
@@ -419,7 +440,10 @@ def _(p, q, guesses, u):
     "at-most",
     caught_by="share",
     loses=1.5,
-    misconception="You draw the first token at which the sum is at least u. It must be larger: a token without a share would be drawn.",
+    misconception=(
+        "You draw the first token at which the sum is at least u. It must be larger: a token"
+        " without a share would be drawn."
+    ),
 )
 def _(p, q, guesses, u):
     return _said(p, q, guesses, u, number=lambda u, place: u[-1] - 1e-7)

@@ -83,7 +83,9 @@ class Right:
     "oldest-put-back",
     caught_by="put back",
     loses=3,
-    misconception="You put back the request that came first. The one that came last gives its blocks away.",
+    misconception=(
+        "You put back the request that came first. The one that came last gives its blocks away."
+    ),
 )
 class OldestBack(Right):
     def victim(self, name):
@@ -95,7 +97,10 @@ class OldestBack(Right):
     "itself-put-back",
     caught_by="put back",
     loses=3,
-    misconception="You always put back the one that needs the block. The running one that came last is put back.",
+    misconception=(
+        "You always put back the one that needs the block. The running one that came last is put"
+        " back."
+    ),
 )
 class ItselfBack(Right):
     def victim(self, name):
@@ -107,7 +112,9 @@ class ItselfBack(Right):
     "said-is-lost",
     caught_by="put back",
     loses=3,
-    misconception="Who is put back loses what it has said. It keeps its tokens and gives up blocks only.",
+    misconception=(
+        "Who is put back loses what it has said. It keeps its tokens and gives up blocks only."
+    ),
 )
 class SaidLost(Right):
     def put_back(self, name):
@@ -119,7 +126,10 @@ class SaidLost(Right):
     "prompt-alone-again",
     caught_by="put back",
     loses=3,
-    misconception="Who is let in again computes its prompt only. What it had said must be computed again as well.",
+    misconception=(
+        "Who is let in again computes its prompt only. What it had said must be computed again as"
+        " well."
+    ),
 )
 class PromptAlone(Right):
     def tokens_again(self, one):
@@ -160,7 +170,10 @@ class Overtakes(Right):
     "block-too-early",
     caught_by="blocks",
     loses=5.5,
-    misconception="You take a block for the token that will be said in this step. It is computed in the next one.",
+    misconception=(
+        "You take a block for the token that will be said in this step. It is computed in the next"
+        " one."
+    ),
 )
 class TooEarly(Right):
     def wants(self, one):
@@ -253,7 +266,9 @@ class Replaced(Right):
     "all-tokens-for-new-ones",
     caught_by="leave",
     loses=4,
-    misconception="`finish` returns all tokens, those of the prompt too. The new ones were asked for.",
+    misconception=(
+        "`finish` returns all tokens, those of the prompt too. The new ones were asked for."
+    ),
 )
 class AllTokens(Right):
     def finish(self, name):
@@ -299,7 +314,9 @@ class OneAStep(Right):
     caught_by="plenty",
     loses=8,
     remembers=True,
-    misconception="All queues share one set of requests, which belongs to the class. Each has its own.",
+    misconception=(
+        "All queues share one set of requests, which belongs to the class. Each has its own."
+    ),
 )
 def shared():
     """A class whose queues share their requests."""

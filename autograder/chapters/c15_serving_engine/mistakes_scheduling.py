@@ -28,7 +28,10 @@ def _counted(answers, slots, **instead):
     "sum-for-maximum",
     caught_by="static",
     loses=1.5,
-    misconception="You let a fixed batch take the sum of its answers. They run side by side: it takes the longest.",
+    misconception=(
+        "You let a fixed batch take the sum of its answers. They run side by side: it takes the"
+        " longest."
+    ),
 )
 def _(answers, slots):
     return _counted(answers, slots, static=sum(answers), idle=sum(answers) * slots - sum(answers))
@@ -52,7 +55,9 @@ def _(answers, slots):
     "batches-sorted",
     caught_by="static",
     loses=1,
-    misconception="You sort the answers before you cut batches. Nobody changes the order of the list.",
+    misconception=(
+        "You sort the answers before you cut batches. Nobody changes the order of the list."
+    ),
 )
 def _(answers, slots):
     return _counted(answers, slots, static=_counted(sorted(answers), slots)["static"])
@@ -63,7 +68,10 @@ def _(answers, slots):
     "no-idle-in-the-last-batch",
     caught_by="idle",
     loses=0.5,
-    misconception="You count only as many places in the last batch as it has requests. A step has `slots` places.",
+    misconception=(
+        "You count only as many places in the last batch as it has requests. A step has `slots`"
+        " places."
+    ),
 )
 def _(answers, slots):
     return _counted(
@@ -82,7 +90,9 @@ def _(answers, slots):
     "idle-after-the-end",
     caught_by="idle",
     loses=0.5,
-    misconception="You count requests that wait for their batch to end, and not the steps in which they do.",
+    misconception=(
+        "You count requests that wait for their batch to end, and not the steps in which they do."
+    ),
 )
 def _(answers, slots):
     return _counted(
@@ -101,7 +111,10 @@ def _(answers, slots):
     "ideal-division",
     caught_by="continuous",
     loses=2,
-    misconception="You divide all tokens by the slots. The last long answer runs alone: places are empty at the end.",
+    misconception=(
+        "You divide all tokens by the slots. The last long answer runs alone: places are empty at"
+        " the end."
+    ),
 )
 def _(answers, slots):
     return _counted(answers, slots, continuous=math.ceil(sum(answers) / slots))
@@ -127,7 +140,9 @@ def _(answers, slots):
     "longest-first",
     caught_by="continuous",
     loses=2,
-    misconception="You give places to the longest answers first. They are given in the order of the list.",
+    misconception=(
+        "You give places to the longest answers first. They are given in the order of the list."
+    ),
 )
 def _(answers, slots):
     return _counted(
@@ -140,7 +155,10 @@ def _(answers, slots):
     "in-turns",
     caught_by="continuous",
     loses=2.5,
-    misconception="You deal the requests out to the places in turns. A request takes the place that is free first.",
+    misconception=(
+        "You deal the requests out to the places in turns. A request takes the place that is free"
+        " first."
+    ),
 )
 def _(answers, slots):
     rows = [answers[i::slots] for i in range(slots)]
@@ -157,7 +175,9 @@ def _(answers, slots):
     "prompt-is-a-step",
     caught_by="static",
     loses=3.5,
-    misconception="You give each prompt a step of its own. It is read in the step that says the first token.",
+    misconception=(
+        "You give each prompt a step of its own. It is read in the step that says the first token."
+    ),
 )
 def _(answers, slots):
     return {
@@ -171,7 +191,10 @@ def _(answers, slots):
     "wait-to-the-last-token",
     caught_by="wait",
     loses=0.5,
-    misconception="You count to the last request's last token. The steps before its first token were asked for.",
+    misconception=(
+        "You count to the last request's last token. The steps before its first token were asked"
+        " for."
+    ),
 )
 def _(answers, slots):
     found = _counted(answers, slots)
@@ -183,7 +206,9 @@ def _(answers, slots):
     "wait-counts-the-step-itself",
     caught_by="wait",
     loses=0.5,
-    misconception="You count the step of the first token as well. The steps before it were asked for.",
+    misconception=(
+        "You count the step of the first token as well. The steps before it were asked for."
+    ),
 )
 def _(answers, slots):
     found = _counted(answers, slots)
@@ -294,14 +319,16 @@ _plan(
     "prompts-first",
     "read",
     7.5,
-    "You let prompts be read before those who decode get their token: a long prompt stops everybody's text.",
+    "You let prompts be read before those who decode get their token: a long prompt stops"
+    " everybody's text.",
     prefill_first=True,
 )
 _plan(
     "in-the-order-of-the-list",
     "read",
     7.5,
-    "You go through the running requests once, in the order of the list. All who decode come before all who read, also those that stand behind them.",
+    "You go through the running requests once, in the order of the list. All who decode come before"
+    " all who read, also those that stand behind them.",
     by_place=True,
 )
 _plan(
@@ -331,7 +358,8 @@ _plan(
     "overtakes",
     "no overtaking",
     1.5,
-    "You pass over the waiting request that does not find its blocks, and let smaller ones behind it in. Nobody overtakes.",
+    "You pass over the waiting request that does not find its blocks, and let smaller ones behind"
+    " it in. Nobody overtakes.",
     overtakes=True,
 )
 _plan("blocks-uncounted", "blocks", 3.5, "You do not look at the free blocks.", count_free=False)
@@ -339,7 +367,8 @@ _plan(
     "blocks-for-the-piece",
     "blocks",
     3.5,
-    "You ask for the blocks of the piece only. A request is let in if there are blocks for all of its tokens.",
+    "You ask for the blocks of the piece only. A request is let in if there are blocks for all of"
+    " its tokens.",
     all_blocks=False,
 )
 _plan(
@@ -360,14 +389,16 @@ _plan(
     "block-too-late",
     "blocks",
     3.5,
-    "You take a new block one token too late: they are full when `computed` is the number of tokens that they hold.",
+    "You take a new block one token too late: they are full when `computed` is the number of tokens"
+    " that they hold.",
     edge=-1,
 )
 _plan(
     "stops-at-the-first-without-a-block",
     "blocks",
     3.5,
-    "You stop at the first request that finds no block for its token. Those behind it have their turn.",
+    "You stop at the first request that finds no block for its token. Those behind it have their"
+    " turn.",
     stall=True,
 )
 _plan(
@@ -402,7 +433,10 @@ def _(requests, budget, free_blocks, block_size):
     "in-the-order-of-giving",
     caught_by="read",
     loses=7.5,
-    misconception="Your plan is in the order in which tokens were given away. It is in the order of the places.",
+    misconception=(
+        "Your plan is in the order in which tokens were given away. It is in the order of the"
+        " places."
+    ),
 )
 def _(requests, budget, free_blocks, block_size):
     left = [one["tokens"] - one["computed"] for one in requests]

@@ -56,7 +56,8 @@ def streamer(name, caught_by, loses, misconception):
     "nothing-held-back",
     "stop",
     3.5,
-    "You hold nothing back: the beginning of a stop text is shown, and a stop text over several tokens is never met.",
+    "You hold nothing back: the beginning of a stop text is shown, and a stop text over several"
+    " tokens is never met.",
 )
 class NothingHeld(Right):
     def kept(self, text):
@@ -67,7 +68,8 @@ class NothingHeld(Right):
     "length-of-the-longest",
     "text",
     6,
-    "You always hold back as many letters as the longest stop text has. Only what is the beginning of one is held.",
+    "You always hold back as many letters as the longest stop text has. Only what is the beginning"
+    " of one is held.",
 )
 class LongestHeld(Right):
     def kept(self, text):
@@ -120,7 +122,8 @@ class StopShown(Right):
     "text-before-lost",
     "stop",
     3.5,
-    "When a stop text is met you return nothing. The text before it in the same token, or held back, was still to come.",
+    "When a stop text is met you return nothing. The text before it in the same token, or held"
+    " back, was still to come.",
 )
 class BeforeLost(Right):
     def add(self, id):
@@ -132,7 +135,8 @@ class BeforeLost(Right):
     "first-of-the-list",
     "stop",
     1.5,
-    "If several stop texts are found you take the first of the list. The one that begins first counts.",
+    "If several stop texts are found you take the first of the list. The one that begins first"
+    " counts.",
 )
 class FirstOfList(Right):
     def place(self, found):
@@ -177,7 +181,8 @@ class Replacement(Right):
     "half-letters-lost",
     "letters",
     5,
-    "You leave out bytes that are no whole letter. They are held back, and completed by the next token.",
+    "You leave out bytes that are no whole letter. They are held back, and completed by the next"
+    " token.",
 )
 class HalfLost(Right):
     def decoded(self, piece):
@@ -194,7 +199,8 @@ class Latin(Right):
     "whole-token-held",
     "letters",
     3.5,
-    "You hold back the whole token if its end is half a letter. The whole letters before it are certain.",
+    "You hold back the whole token if its end is half a letter. The whole letters before it are"
+    " certain.",
 )
 class WholeTokenHeld(Right):
     def __init__(self, pieces, stop):
@@ -372,7 +378,8 @@ _sse(
     "role-with-the-text",
     "chunks",
     3.5,
-    "You send the role with the first text. It is an event of its own, before any token is asked for.",
+    "You send the role with the first text. It is an event of its own, before any token is asked"
+    " for.",
     role="text",
 )
 _sse(
@@ -439,7 +446,10 @@ def _(head, next_token, prompt_tokens):
     "all-at-the-end",
     caught_by="at once",
     loses=1,
-    misconception="You ask for another token while an event is ready. Each event is yielded before the next token is asked for.",
+    misconception=(
+        "You ask for another token while an event is ready. Each event is yielded before the next"
+        " token is asked for."
+    ),
 )
 def _(head, next_token, prompt_tokens):
     yield from list(_events(head, next_token, prompt_tokens))
@@ -450,7 +460,10 @@ def _(head, next_token, prompt_tokens):
     "a-token-late",
     caught_by="at once",
     loses=1,
-    misconception="You ask for another token while an event is ready. Each event is yielded before the next token is asked for.",
+    misconception=(
+        "You ask for another token while an event is ready. Each event is yielded before the next"
+        " token is asked for."
+    ),
 )
 def _(head, next_token, prompt_tokens):
     waiting = None

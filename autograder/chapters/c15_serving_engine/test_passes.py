@@ -32,7 +32,10 @@ def scheduled(rng, tokens: int, computed: int, count: int, size: int, spare: int
 
 def ask_prepare(student, many: list[dict], size: int, parts: tuple[str, ...], cause: str) -> None:
     """Compare some of the five tensors."""
-    given = f"{len(many)} requests that compute {[one['count'] for one in many][:8]} tokens behind {[one['computed'] for one in many][:8]}, blocks of {size}"
+    given = (
+        f"{len(many)} requests that compute {[one['count'] for one in many][:8]} tokens behind"
+        f" {[one['computed'] for one in many][:8]}, blocks of {size}"
+    )
     came = expect(student.prepare(many, size), given=given).unpacks(5)
     for name, one, right in zip(PARTS, came, laid_out(many, size), strict=True):
         if name in parts:
@@ -43,7 +46,10 @@ def ask_prepare(student, many: list[dict], size: int, parts: tuple[str, ...], ca
 
 @prepare.stage("tokens", points=1.5)
 def test_ids_and_positions_of_one_request(student, rng):
-    rule = "The tokens of this step are those right behind what is computed; each has its place in its own text, counted from 0, also where a prompt is read in pieces."
+    rule = (
+        "The tokens of this step are those right behind what is computed; each has its place in its"
+        " own text, counted from 0, also where a prompt is read in pieces."
+    )
     for size, computed, count in (
         (4, 0, 1),
         (4, 0, 4),
@@ -68,7 +74,10 @@ def test_ids_and_positions_of_one_request(student, rng):
 
 @prepare.stage("slots", points=1.5)
 def test_slots_of_one_request(student, rng):
-    rule = "The slot of a token at place i is table[i // block_size] * block_size + i % block_size: the entry of the table is chosen by the place in the text, not by the place in the step."
+    rule = (
+        "The slot of a token at place i is table[i // block_size] * block_size + i % block_size:"
+        " the entry of the table is chosen by the place in the text, not by the place in the step."
+    )
     for size, computed, count in (
         (4, 0, 1),
         (4, 0, 9),
@@ -107,7 +116,10 @@ def test_slots_of_one_request(student, rng):
 
 @prepare.stage("ends", points=1)
 def test_lengths_and_ends_of_one_request(student, rng):
-    rule = "`lengths` counts what is in the cache after this step, its own tokens included. `cu_seqlens` begins with 0 and ends with the number of tokens in the row."
+    rule = (
+        "`lengths` counts what is in the cache after this step, its own tokens included."
+        " `cu_seqlens` begins with 0 and ends with the number of tokens in the row."
+    )
     for size, computed, count in (
         (4, 0, 1),
         (4, 0, 4),
@@ -127,7 +139,10 @@ def test_lengths_and_ends_of_one_request(student, rng):
 
 @prepare.stage("several", points=2)
 def test_several_requests_in_their_order(student, rng):
-    rule = "Those that compute one token come first, in the order of the list, then all others in the order of the list, in all five tensors alike; nothing is padded."
+    rule = (
+        "Those that compute one token come first, in the order of the list, then all others in the"
+        " order of the list, in all five tensors alike; nothing is padded."
+    )
     hand = [
         {"ids": [3, 1, 4, 1, 5, 9], "computed": 2, "count": 4, "table": [1, 3]},
         {"ids": [7, 9, 8, 7, 2], "computed": 4, "count": 1, "table": [2, 0]},
@@ -178,7 +193,8 @@ def test_several_requests_in_their_order(student, rng):
         [],
         4,
         PARTS,
-        "With no request four tensors are empty, of int64 like the others, and `cu_seqlens` is 0 alone.",
+        "With no request four tensors are empty, of int64 like the others, and `cu_seqlens` is 0"
+        " alone.",
     )
 
 
@@ -271,7 +287,10 @@ def one_hot(*tokens: int, V: int = 4) -> torch.Tensor:
 
 @verify.stage("kept", points=1.5)
 def test_what_is_kept_and_one_more(student, rng):
-    rule = "A guess to which p gives at least as much as q is always kept. If all are kept, one more token is drawn from the last row of p, by the last number of u."
+    rule = (
+        "A guess to which p gives at least as much as q is always kept. If all are kept, one more"
+        " token is drawn from the last row of p, by the last number of u."
+    )
     for u in ([0.4, 0.6], [0.4, 0.1], [0.0, 0.3], [0.45, 0.9]):
         ask_verify(student, P, Q, [1], u, rule)
     for u in ([0.99, 0.6], [0.7, 0.3], [0.3, 0.1]):
@@ -308,7 +327,10 @@ def test_what_is_kept_and_one_more(student, rng):
 
 @verify.stage("refused", points=2)
 def test_the_first_refused_guess_ends_it(student, rng):
-    rule = "At the first refused guess draw one token from max(p - q, 0) at that place, made to add up to 1, and stop: all guesses behind it are forgotten, and nothing comes from the last row."
+    rule = (
+        "At the first refused guess draw one token from max(p - q, 0) at that place, made to add up"
+        " to 1, and stop: all guesses behind it are forgotten, and nothing comes from the last row."
+    )
     for u in ([0.6, 0.9], [0.6, 0.1], [0.9, 0.5]):
         ask_verify(student, P, Q, [1], u, rule)
     p = torch.tensor(
@@ -370,7 +392,10 @@ def test_the_first_refused_guess_ends_it(student, rng):
 
 @verify.stage("share", points=1)
 def test_how_often_a_guess_is_kept(student, rng):
-    rule = "Guess x is kept if u q(x) < p(x): each guess by its own number in u, each by p and q at its own place; at equality it is refused."
+    rule = (
+        "Guess x is kept if u q(x) < p(x): each guess by its own number in u, each by p and q at"
+        " its own place; at equality it is refused."
+    )
     p, q = (
         torch.tensor([[0.25, 0.75, 0.0, 0.0], [0.125, 0.125, 0.25, 0.5], [0.0, 0.0, 0.5, 0.5]]),
         torch.tensor([[0.5, 0.25, 0.25, 0.0], [0.0, 0.5, 0.25, 0.25]]),
@@ -403,13 +428,17 @@ def test_how_often_a_guess_is_kept(student, rng):
             torch.zeros(0, 2),
             [],
             [u],
-            "The token is the first at which the sum of the shares is larger than u. All digits of float32 count.",
+            "The token is the first at which the sum of the shares is larger than u. All digits of"
+            " float32 count.",
         )
 
 
 @verify.stage("none", points=0.5)
 def test_without_guesses_one_token_is_drawn(student, rng):
-    rule = "Without guesses one token is drawn from the only row of p: the first at which the sum of the shares is larger than u."
+    rule = (
+        "Without guesses one token is drawn from the only row of p: the first at which the sum of"
+        " the shares is larger than u."
+    )
     for V in (1, 2, 5, 300, 1000):
         for _ in range(4):
             p, q = rows(rng, 1, V), torch.zeros(0, V)
@@ -438,7 +467,11 @@ def test_without_guesses_one_token_is_drawn(student, rng):
 
 @verify.stage("distribution", points=2, after="refused")
 def test_the_text_is_the_model_s(student, rng):
-    rule = "Over many passes the first token, and the second after each first one, must come as often as the model says, whatever the draft: something in the rule for what is kept, or in what is drawn, changes that."
+    rule = (
+        "Over many passes the first token, and the second after each first one, must come as often"
+        " as the model says, whatever the draft: something in the rule for what is kept, or in what"
+        " is drawn, changes that."
+    )
     p = torch.tensor([[0.5, 0.2, 0.2, 0.1], [0.1, 0.3, 0.4, 0.2], [0.25, 0.25, 0.2, 0.3]])
     for q in (
         torch.tensor([[0.2, 0.5, 0.1, 0.2], [0.4, 0.1, 0.4, 0.1]]),

@@ -61,7 +61,10 @@ def ask_steps(student, rng, key: str, cause: str) -> None:
         ([10_000, 9_999] * 150, 299),
     ]
     for answers, slots in (*LISTS, *drawn):
-        given = f"{slots} slots, {f'answers of {answers}' if len(answers) < 12 else f'{len(answers)} answers'}"
+        given = (
+            f"{slots} slots,"
+            f" {f'answers of {answers}' if len(answers) < 12 else f'{len(answers)} answers'}"
+        )
         expect(student.predict_steps(answers, slots), given=given).has(key).equals(
             walked(answers, slots)[key], cause=cause
         )
@@ -73,7 +76,8 @@ def test_steps_of_fixed_batches(student, rng):
         student,
         rng,
         "static",
-        "A fixed batch takes as many steps as its longest answer; the batches are cut out of the list in its order, and follow each other.",
+        "A fixed batch takes as many steps as its longest answer; the batches are cut out of the"
+        " list in its order, and follow each other.",
     )
 
 
@@ -83,7 +87,8 @@ def test_idle_places_of_fixed_batches(student, rng):
         student,
         rng,
         "idle",
-        "Each step of a fixed batch has `slots` places, also where the last batch has fewer requests. Those in which no token is said are idle.",
+        "Each step of a fixed batch has `slots` places, also where the last batch has fewer"
+        " requests. Those in which no token is said are idle.",
     )
 
 
@@ -93,7 +98,8 @@ def test_steps_with_places_that_are_refilled(student, rng):
         student,
         rng,
         "continuous",
-        "A place goes to the next request of the list in the step after the last token of the one before. The number of steps is that in which the last token of all is said.",
+        "A place goes to the next request of the list in the step after the last token of the one"
+        " before. The number of steps is that in which the last token of all is said.",
     )
 
 
@@ -103,7 +109,8 @@ def test_how_long_the_last_of_the_list_waits(student, rng):
         student,
         rng,
         "wait",
-        "`wait` counts the steps before the one in which the last request of the list says its first token, with places that are refilled: 0 if it is in the first step.",
+        "`wait` counts the steps before the one in which the last request of the list says its"
+        " first token, with places that are refilled: 0 if it is in the first step.",
     )
     came = expect(student.predict_steps([8, 4, 3, 1], 2)).is_a(dict)
     expect(set(came) == {"static", "idle", "continuous", "wait"}).is_true(
@@ -180,7 +187,10 @@ def drawn_states(rng, number: int, size: int, kinds: str) -> list[State]:
 
 @plan.stage("decode", points=1.5)
 def test_who_decodes_gets_a_token(student, rng):
-    rule = "Each running request with one token to compute gets it: a tuple (place in the list, 1) for each, in the order of the places."
+    rule = (
+        "Each running request with one token to compute gets it: a tuple (place in the list, 1) for"
+        " each, in the order of the places."
+    )
     ask_plan(student, [], 8, 3, 4, rule)
     for size, number in ((4, 1), (4, 3), (16, 7), (3, 300), (1000, 5)):
         many = drawn_states(rng, number, size, "d")
@@ -214,7 +224,11 @@ def test_who_decodes_gets_a_token(student, rng):
 
 @plan.stage("read", points=2.5)
 def test_prompts_are_read_in_pieces_behind_those_who_decode(student, rng):
-    rule = "Who decodes comes first, wherever it stands in the list. What is left of the budget goes to the running requests with more to compute, in their order, as much as each needs and the budget allows; who gets nothing is not in the plan."
+    rule = (
+        "Who decodes comes first, wherever it stands in the list. What is left of the budget goes"
+        " to the running requests with more to compute, in their order, as much as each needs and"
+        " the budget allows; who gets nothing is not in the plan."
+    )
     for left, budgets in (
         (2, (1, 2, 3)),
         (7, (1, 6, 7, 8)),
@@ -249,7 +263,10 @@ def test_prompts_are_read_in_pieces_behind_those_who_decode(student, rng):
 
 @plan.stage("admit", points=1.5)
 def test_waiting_requests_are_let_in_with_what_is_left(student, rng):
-    rule = "What is left of the budget goes to the waiting requests, in their order, as soon as all those that run have theirs; the last one that is let in may get only a piece."
+    rule = (
+        "What is left of the budget goes to the waiting requests, in their order, as soon as all"
+        " those that run have theirs; the last one that is let in may get only a piece."
+    )
     ask_plan(
         student, [state(1)], 1, 1, 4, f"{rule} A prompt of one token is a request like any other."
     )
@@ -294,14 +311,19 @@ def ask_blocks_of_thousands(student) -> None:
                 100_000,
                 free,
                 size,
-                "A waiting request needs free blocks for all of its tokens, and no fewer and no more: their number is `tokens` over `block_size`, rounded up.",
+                "A waiting request needs free blocks for all of its tokens, and no fewer and no"
+                " more: their number is `tokens` over `block_size`, rounded up.",
             )
 
 
 @plan.stage("blocks", points=2, after="decode")
 def test_blocks_are_counted(student, rng):
     ask_blocks_of_thousands(student)
-    edge = "A running request whose blocks are full takes a free block for its token: computed = blocks times block_size. If none is free it gets nothing, and those behind it have their turn."
+    edge = (
+        "A running request whose blocks are full takes a free block for its token: computed ="
+        " blocks times block_size. If none is free it gets nothing, and those behind it have their"
+        " turn."
+    )
     for free in (0, 1, 2, 3, 4):
         ask_plan(
             student,
@@ -326,15 +348,22 @@ def test_blocks_are_counted(student, rng):
             f"{edge} What it would have used of the budget is there for the others.",
         )
     for size in (4, 5, 8, 12, 1):
-        ask_plan(
-            student,
-            [state(13, 12, 3), state(12), state(5)],
-            50,
-            4,
-            size,
-            f"{edge} Blocks have `block_size` tokens.",
-        ) if 3 * size >= 12 else ask_plan(student, [state(3), state(2)], 50, 4, size, edge)
-    whole_prompt = "A waiting request is let in only if there are free blocks for all of its tokens, not only for the piece that it computes now; and it takes them all."
+        (
+            ask_plan(
+                student,
+                [state(13, 12, 3), state(12), state(5)],
+                50,
+                4,
+                size,
+                f"{edge} Blocks have `block_size` tokens.",
+            )
+            if 3 * size >= 12
+            else ask_plan(student, [state(3), state(2)], 50, 4, size, edge)
+        )
+    whole_prompt = (
+        "A waiting request is let in only if there are free blocks for all of its tokens, not only"
+        " for the piece that it computes now; and it takes them all."
+    )
     for free in (0, 1, 2, 3, 4, 5, 7):
         ask_plan(student, [state(9)], 100, free, 4, whole_prompt)
         ask_plan(student, [state(8)], 100, free, 4, whole_prompt)
@@ -363,13 +392,17 @@ def test_blocks_are_counted(student, rng):
             100,
             free,
             4,
-            f"Who reads on holds the blocks for all of its tokens already: it takes none. {whole_prompt}",
+            "Who reads on holds the blocks for all of its tokens already: it takes none."
+            f" {whole_prompt}",
         )
 
 
 @plan.stage("no overtaking", points=1.5, after="admit")
 def test_nobody_overtakes(student, rng):
-    rule = "The first waiting request that does not find its blocks ends the admission: a smaller one behind it may not overtake, or the large one would wait for ever."
+    rule = (
+        "The first waiting request that does not find its blocks ends the admission: a smaller one"
+        " behind it may not overtake, or the large one would wait for ever."
+    )
     for free in (0, 1, 2, 3, 5):
         ask_plan(student, [state(20), state(1), state(4)], 50, free, 4, rule)
         ask_plan(student, [state(4), state(20), state(1)], 50, free, 4, rule)
@@ -409,7 +442,10 @@ queue = exercise(
     see=f"{BOOK}/scheduling#when-memory-runs-out",
     withhold=OURS | RIVALS,
 )
-NO_QUEUE = "`Queue(blocks, block_size)` makes an object with the methods `add`, `step`, `finish` and `abort`, and with `free`, `running` and `waiting`."
+NO_QUEUE = (
+    "`Queue(blocks, block_size)` makes an object with the methods `add`, `step`, `finish` and"
+    " `abort`, and with `free`, `running` and `waiting`."
+)
 
 
 class Beside:
@@ -487,7 +523,10 @@ class Beside:
 
 @queue.stage("plenty", points=1.5)
 def test_all_are_let_in_where_there_is_room(student, rng):
-    rule = "Where there is room, all are let in in their order and compute their whole prompt; then each step computes the one token that each said last."
+    rule = (
+        "Where there is room, all are let in in their order and compute their whole prompt; then"
+        " each step computes the one token that each said last."
+    )
     for blocks, size, prompts in (
         (300, 4, (3, 1, 2)),
         (300, 100, (5,)),
@@ -510,7 +549,11 @@ def test_all_are_let_in_where_there_is_room(student, rng):
 
 @queue.stage("blocks", points=1.5)
 def test_blocks_are_taken_when_they_are_needed(student, rng):
-    rule = "A request that is let in takes blocks for all of its tokens; one that runs takes another when its blocks are full, which is when the token to compute is the first behind them, not before."
+    rule = (
+        "A request that is let in takes blocks for all of its tokens; one that runs takes another"
+        " when its blocks are full, which is when the token to compute is the first behind them,"
+        " not before."
+    )
     for size, prompt in ((4, 3), (4, 4), (4, 5), (1, 1), (2, 1), (3, 9), (100, 99)):
         beside = Beside(student, 40, size)
         beside.state("All blocks are free at the beginning.")
@@ -527,7 +570,10 @@ def test_blocks_are_taken_when_they_are_needed(student, rng):
 
 @queue.stage("waiting", points=1)
 def test_who_does_not_find_blocks_waits_and_nobody_overtakes(student, rng):
-    rule = "A waiting request is let in when there are free blocks for all of its tokens. The first that does not find them ends the step: a smaller one behind it waits, too."
+    rule = (
+        "A waiting request is let in when there are free blocks for all of its tokens. The first"
+        " that does not find them ends the step: a smaller one behind it waits, too."
+    )
     for blocks, size, prompts in (
         (3, 4, (8, 9, 1)),
         (4, 2, (4, 4, 1)),
@@ -568,7 +614,11 @@ def ask_refused_names(student, rule: str) -> None:
 
 @queue.stage("leave", points=1)
 def test_who_leaves_gives_back_all(student, rng):
-    gone = "Who leaves, by `finish` or `abort`, running or waiting, gives back all of its blocks, and is in no list; `finish` returns how many new tokens it has said, one for each step in which it computed."
+    gone = (
+        "Who leaves, by `finish` or `abort`, running or waiting, gives back all of its blocks, and"
+        " is in no list; `finish` returns how many new tokens it has said, one for each step in"
+        " which it computed."
+    )
     beside = Beside(student, 12, 4)
     for name, prompt in (("a", 9), ("b", 4), ("c", 2), ("d", 40), ("e", 1)):
         beside.add(name, prompt)
@@ -619,8 +669,9 @@ def test_who_leaves_gives_back_all(student, rng):
 
 
 PUT_BACK = (
-    "If a running request needs a block and none is free, the running one that came last gives all of its blocks back and waits; it may be the very one. It keeps its prompt and what it has said, and when it is let in "
-    "again it computes all of that."
+    "If a running request needs a block and none is free, the running one that came last gives all"
+    " of its blocks back and waits; it may be the very one. It keeps its prompt and what it has"
+    " said, and when it is let in again it computes all of that."
 )
 
 
@@ -654,7 +705,8 @@ def test_the_last_that_came_is_put_back(student, rng):
             last = beside.right.here[-1][0]
             beside.finish(
                 last,
-                "`finish` returns all new tokens that were said, before a request was put back and after.",
+                "`finish` returns all new tokens that were said, before a request was put back and"
+                " after.",
             )
             beside.state("Who was put back holds no block that could be given back twice.")
 
@@ -667,7 +719,8 @@ def test_a_long_afternoon(student, rng):
             for name in [one[0] for one in beside.right.here if one[1] + one[2] >= room]:
                 beside.finish(
                     name,
-                    "`finish` returns all new tokens that were said, before a request was put back and after.",
+                    "`finish` returns all new tokens that were said, before a request was put back"
+                    " and after.",
                 )
             if whole(rng, 0, 2) == 0 or not beside.right.here:
                 beside.add(f"r{turn}", whole(rng, 1, max(1, room // 3)))

@@ -16,7 +16,10 @@ streamer = exercise(
     see=f"{BOOK}/engine#from-a-token-to-text",
     withhold=OURS | RIVALS,
 )
-NO_STREAMER = "`Streamer(pieces, stop)` makes an object with the methods `add` and `finish`, and with `stopped`."
+NO_STREAMER = (
+    "`Streamer(pieces, stop)` makes an object with the methods `add` and `finish`, and with"
+    " `stopped`."
+)
 
 
 def begun(data: bytes) -> int:
@@ -123,7 +126,10 @@ def cut(rng, text: str, longest: int = 3) -> list[bytes]:
 
 @streamer.stage("text", points=1)
 def test_whole_letters_pass(student, rng):
-    rule = "Where nothing is half and nothing can become a stop text, `add` returns the text of its token, and of no other."
+    rule = (
+        "Where nothing is half and nothing can become a stop text, `add` returns the text of its"
+        " token, and of no other."
+    )
     pieces = [b"The", b" river", b"", b"\n", b"s and", "é".encode(), "日本".encode(), b" "]
     for ids in (
         [0, 1],
@@ -147,7 +153,11 @@ def test_whole_letters_pass(student, rng):
 
 @streamer.stage("letters", points=1.5)
 def test_half_letters_are_held_back(student, rng):
-    rule = "A token may be a part of a letter. What is no whole letter yet is held back, and returned with the token that completes it: no letter is lost, none is replaced, and whole letters before it are not held back."
+    rule = (
+        "A token may be a part of a letter. What is no whole letter yet is held back, and returned"
+        " with the token that completes it: no letter is lost, none is replaced, and whole letters"
+        " before it are not held back."
+    )
     pieces = [
         b"\xc3",
         b"\xa9",
@@ -186,7 +196,10 @@ def test_half_letters_are_held_back(student, rng):
 
 @streamer.stage("stop", points=1.5)
 def test_nothing_of_a_stop_text_is_shown(student, rng):
-    rule = "When a stop text is met, in one token or over several, all text before it is returned and nothing of it, nor what stands behind it in the same token, nor anything after."
+    rule = (
+        "When a stop text is met, in one token or over several, all text before it is returned and"
+        " nothing of it, nor what stands behind it in the same token, nor anything after."
+    )
     for pieces, stop, ids in (
         ([b"x U", b"ser:", b" ok"], ["User:"], [0, 1, 2]),
         ([b"Hi", b" Us", b"er:", b" ok"], ["User:"], [0, 1, 2, 3]),
@@ -223,7 +236,11 @@ def test_nothing_of_a_stop_text_is_shown(student, rng):
 
 @streamer.stage("held", points=1.5)
 def test_only_what_may_become_a_stop_text_is_held_back(student, rng):
-    rule = "Held back is the longest end of the text that is the beginning of a stop text, and nothing else; as soon as it cannot become one any more, it is returned, but for what may begin one anew."
+    rule = (
+        "Held back is the longest end of the text that is the beginning of a stop text, and nothing"
+        " else; as soon as it cannot become one any more, it is returned, but for what may begin"
+        " one anew."
+    )
     for pieces, stop, ids in (
         ([b"Hi", b" Us", b"ual"], ["User:"], [0, 1, 2]),
         ([b"a", b"b", b"x"], ["aab"], [0, 0, 0, 2, 0, 2]),
@@ -256,7 +273,10 @@ def test_only_what_may_become_a_stop_text_is_held_back(student, rng):
 
 @streamer.stage("finish", points=0.5, after="text")
 def test_the_end_gives_out_what_was_held_back(student, rng):
-    rule = "`finish` returns what was held back, and one replacement character for the beginning of a letter; after a stop text it returns nothing."
+    rule = (
+        "`finish` returns what was held back, and one replacement character for the beginning of a"
+        " letter; after a stop text it returns nothing."
+    )
     for pieces, stop, ids in (
         ([b"Hi", b" Us"], ["User:"], [0, 1]),
         ([b"Hi"], ["User:"], [0]),
@@ -344,7 +364,8 @@ def parsed(piece: object, place: int, cause: str) -> object:
         or "\r" in text
     ):
         raise CheckFailed(
-            f"{name} is not one line that begins with `data: ` and an empty line behind it: the client would wait on, or read something else.",
+            f"{name} is not one line that begins with `data: ` and an empty line behind it: the"
+            " client would wait on, or read something else.",
             repr(text[:200]),
         )
     body = text[6:-2]
@@ -356,7 +377,8 @@ def parsed(piece: object, place: int, cause: str) -> object:
         raise CheckFailed(f"{name} is no JSON. {cause}", repr(text[:200])) from None
     if said == "[DONE]":
         raise CheckFailed(
-            "The last event is `data: [DONE]`: these letters as they are, and no JSON text with quotation marks.",
+            "The last event is `data: [DONE]`: these letters as they are, and no JSON text with"
+            " quotation marks.",
             repr(text[:200]),
         )
     return said
@@ -396,11 +418,17 @@ def ask_sse(
         expect(one, f"Event {place + 1}", given).equals(meant, cause=cause)
     if done:
         expect(came.count("[DONE]") == 1 and came[-1] == "[DONE]").is_true(
-            cause="The last event is `data: [DONE]`, once: by it the client knows that nothing more comes."
+            cause=(
+                "The last event is `data: [DONE]`, once: by it the client knows that nothing more"
+                " comes."
+            )
         )
         expect(source.calls).equals(
             len(tokens),
-            cause="`next_token` is called once for each token, and not again after the one with a reason.",
+            cause=(
+                "`next_token` is called once for each token, and not again after the one with a"
+                " reason."
+            ),
         )
 
 
@@ -435,14 +463,19 @@ def test_events_have_their_form(student, rng):
         ask_sse(
             student,
             tokens,
-            "Each event is `data: `, a JSON object in one line, and an empty line, as bytes in UTF-8; each text that is not empty is in one of them, as it came.",
+            "Each event is `data: `, a JSON object in one line, and an empty line, as bytes in"
+            " UTF-8; each text that is not empty is in one of them, as it came.",
             whole_event=False,
         )
 
 
 @sse.stage("chunks", points=1.5, after="form")
 def test_what_the_events_say(student, rng):
-    rule = "First comes the role alone, with an empty content; then a `content` for each text that is not empty; last an event of its own with the delta {} and the reason. Elsewhere `finish_reason` is None, and no event has a `usage`."
+    rule = (
+        "First comes the role alone, with an empty content; then a `content` for each text that is"
+        " not empty; last an event of its own with the delta {} and the reason. Elsewhere"
+        " `finish_reason` is None, and no event has a `usage`."
+    )
     for tokens in ANSWERS:
         ask_sse(student, tokens, rule, done=False)
     for head in ({}, {"id": "1"}, {**HEAD, "system_fingerprint": "é", "created": 5}):
@@ -457,7 +490,11 @@ def test_what_the_events_say(student, rng):
 
 @sse.stage("usage", points=1)
 def test_usage_and_the_end(student, rng):
-    rule = "Where `prompt_tokens` is not None, one more event has an empty list of choices and the usage; `completion_tokens` counts every token that was asked for, those without a text and the last one too."
+    rule = (
+        "Where `prompt_tokens` is not None, one more event has an empty list of choices and the"
+        " usage; `completion_tokens` counts every token that was asked for, those without a text"
+        " and the last one too."
+    )
     for tokens in ([("abcd", None), ("", None), ("", None), ("b", "stop")], *ANSWERS):
         for prompt_tokens in (7, 0, None, whole(rng, 20, 9000)):
             ask_sse(student, tokens, rule, prompt_tokens)
@@ -465,7 +502,10 @@ def test_usage_and_the_end(student, rng):
 
 @sse.stage("at once", points=1, after="form")
 def test_events_come_as_soon_as_they_can(student, rng):
-    rule = "Each event is yielded before the next token is asked for, the first before any token is: the client sees the text while the model works."
+    rule = (
+        "Each event is yielded before the next token is asked for, the first before any token is:"
+        " the client sees the text while the model works."
+    )
     source = answering([("a", None), ("", None), ("b", None), ("c", "stop")])
     stream, seen = student.stream("sse", HEAD, source, 3), []
     for _ in range(4):
@@ -473,7 +513,10 @@ def test_events_come_as_soon_as_they_can(student, rng):
     stream.close()
     expect(seen == [(1, 0), (1, 1), (1, 3), (1, 4)]).is_true(
         cause=rule,
-        detail=f"After 1, 2, 3 and 4 events next_token had been called {', '.join(str(calls) for _, calls in seen)} times, 0, 1, 3, 4 were expected",
+        detail=(
+            "After 1, 2, 3 and 4 events next_token had been called"
+            f" {', '.join(str(calls) for _, calls in seen)} times, 0, 1, 3, 4 were expected"
+        ),
     )
     one, other = (answering([("x", None), ("y", "stop")]) for _ in range(2))
     streams = [student.stream("sse", HEAD, source, None) for source in (one, other)]

@@ -39,8 +39,9 @@ def test_a_test_stops_the_wrong_clock(student, rng):
         student,
         "clock",
         rng,
-        "A report passes your test that believes the client: send all requests late, the first of them too, some of warm-up only after `begin`, and look at `first_p95` and `per_second`, with failed "
-        "requests and without.",
+        "A report passes your test that believes the client: send all requests late, the first of"
+        " them too, some of warm-up only after `begin`, and look at `first_p95` and `per_second`,"
+        " with failed requests and without.",
     )
 
 
@@ -50,7 +51,8 @@ def test_a_test_stops_the_wrong_tail(student, rng):
         student,
         "tail",
         rng,
-        "A report passes your test that gives another place in the order, the mean, or leaves failed requests out: ask with every number of requests up to 60, some and none failed.",
+        "A report passes your test that gives another place in the order, the mean, or leaves"
+        " failed requests out: ask with every number of requests up to 60, some and none failed.",
     )
 
 
@@ -60,8 +62,9 @@ def test_a_test_stops_wrong_tokens(student, rng):
         student,
         "tokens",
         rng,
-        "A report passes your test that counts what is not there, warm-up or padding, or takes another time for a token: mix answers of one token and of many, with another time between tokens in each, and "
-        "look at all three numbers.",
+        "A report passes your test that counts what is not there, warm-up or padding, or takes"
+        " another time for a token: mix answers of one token and of many, with another time between"
+        " tokens in each, and look at all three numbers.",
     )
 
 
@@ -72,47 +75,74 @@ short_answer(
     rubric={
         "rival": (
             1,
-            "asks faster than what: names the rival and how it was set up (one at a time, fixed batches, a library; padded or not), the same memory and the same answers (half without any example)",
+            (
+                "asks faster than what: names the rival and how it was set up (one at a time, fixed"
+                " batches, a library; padded or not), the same memory and the same answers (half"
+                " without any example)"
+            ),
         ),
         "load": (
             1,
-            "asks for the load and the machine: lengths of prompts and answers and how requests arrive, model, precision, memory or GPU; two at least of these (half for one), or knows that the 2.2 was measured where "
-            "several answers share a prompt's blocks (parallel sampling, beam search)",
+            (
+                "asks for the load and the machine: lengths of prompts and answers and how requests"
+                " arrive, model, precision, memory or GPU; two at least of these (half for one), or"
+                " knows that the 2.2 was measured where several answers share a prompt's blocks"
+                " (parallel sampling, beam search)"
+            ),
         ),
         "cases": (
             1,
-            "gives a case in which continuous batching gains much (lengths that differ, many waiting) and one in which it gains nothing (equal lengths, a single user, an order by length), with numbers or a reason (half for one of them)",
+            (
+                "gives a case in which continuous batching gains much (lengths that differ, many"
+                " waiting) and one in which it gains nothing (equal lengths, a single user, an"
+                " order by length), with numbers or a reason (half for one of them)"
+            ),
         ),
         "user": (
             1,
-            "says that throughput is not what a user feels: the first token, the time between tokens, the tail (p95), failures, under a stated rate of arrivals (half for 'latency' alone)",
+            (
+                "says that throughput is not what a user feels: the first token, the time between"
+                " tokens, the tail (p95), failures, under a stated rate of arrivals (half for"
+                " 'latency' alone)"
+            ),
         ),
     },
     samples=[
         Sample(
             "Weak",
-            "It is true. vLLM uses PagedAttention and continuous batching, which make it faster than other libraries because the GPU is always busy. I would use it.",
+            "It is true. vLLM uses PagedAttention and continuous batching, which make it faster"
+            " than other libraries because the GPU is always busy. I would use it.",
             {},
             "Repeats the sentence and gives the mechanisms by name. None of the rows.",
         ),
         Sample(
             "Half",
-            "2.2 times compared with what? It depends on the GPU and on the model. If all answers are equally long, continuous batching brings nothing. One should also look at the latency.",
+            "2.2 times compared with what? It depends on the GPU and on the model. If all answers"
+            " are equally long, continuous batching brings nothing. One should also look at the"
+            " latency.",
             {"rival": 0.5, "load": 0.5, "cases": 0.5, "user": 0.5},
-            "Each row is touched: the rival without an example, the machine without the load, one case, latency alone.",
+            "Each row is touched: the rival without an example, the machine without the load, one"
+            " case, latency alone.",
         ),
         Sample(
             "Good",
-            "The rival is missing: one request at a time, or fixed batches in the same memory? So are the lengths, how requests come, model and GPU. With every tenth answer ten times as long, fixed batches took 2000 steps here and "
-            "continuous ones 500; sorted by length both took 380. I would also ask what happened to users.",
+            "The rival is missing: one request at a time, or fixed batches in the same memory? So"
+            " are the lengths, how requests come, model and GPU. With every tenth answer ten times"
+            " as long, fixed batches took 2000 steps here and continuous ones 500; sorted by length"
+            " both took 380. I would also ask what happened to users.",
             {"rival": 1, "load": 1, "cases": 1},
-            "Rows 1 to 3 in full, with numbers of the notebook. What a user feels is announced and not said.",
+            "Rows 1 to 3 in full, with numbers of the notebook. What a user feels is announced and"
+            " not said.",
         ),
         Sample(
             "Strong",
-            "Faster than which rival, with which batch, padding and memory, and with the same answers? For which lengths and arrivals, on which model and GPU? The 2.2 comes from sharing the blocks of a prompt among several samples and "
-            "beams: who sends one prompt for one answer shares nothing. By exercise 1, answers of 8, 4, 3, 1 in two slots need 8 steps and not 11; answers of equal length need the same number either way. Beside tokens a second I want "
-            "the p95 of the first token from when the request was due, the time between tokens, and how many failed, at a stated rate.",
+            "Faster than which rival, with which batch, padding and memory, and with the same"
+            " answers? For which lengths and arrivals, on which model and GPU? The 2.2 comes from"
+            " sharing the blocks of a prompt among several samples and beams: who sends one prompt"
+            " for one answer shares nothing. By exercise 1, answers of 8, 4, 3, 1 in two slots need"
+            " 8 steps and not 11; answers of equal length need the same number either way. Beside"
+            " tokens a second I want the p95 of the first token from when the request was due, the"
+            " time between tokens, and how many failed, at a stated rate.",
             {"rival": 1, "load": 1, "cases": 1, "user": 1},
             "All four rows, each concrete.",
         ),

@@ -60,7 +60,10 @@ def _weigh(
     "output-twice",
     caught_by="gpt",
     loses=1.5,
-    misconception="You count GPT-2's output layer beside the embedding. They are the same numbers, stored once.",
+    misconception=(
+        "You count GPT-2's output layer beside the embedding. They are the same numbers, stored"
+        " once."
+    ),
 )
 def _(*sizes):
     return _weigh(*sizes, tied=())
@@ -82,7 +85,9 @@ def _(*sizes):
     "biases-everywhere",
     caught_by="llama",
     loses=3,
-    misconception="You give all four kinds biases. LLaMA and ModernBERT have none, in their norms either.",
+    misconception=(
+        "You give all four kinds biases. LLaMA and ModernBERT have none, in their norms either."
+    ),
 )
 def _(*sizes):
     return _weigh(*sizes, biased=("bert", "gpt", "llama", "modernbert"))
@@ -104,7 +109,10 @@ def _(*sizes):
     "no-biases",
     caught_by="gpt",
     loses=3,
-    misconception="You leave the biases of the matrices away in all four kinds. GPT-2's and BERT's have one each.",
+    misconception=(
+        "You leave the biases of the matrices away in all four kinds. GPT-2's and BERT's have one"
+        " each."
+    ),
 )
 def _(*sizes):
     return _weigh(*sizes, biased=(), norm_bias=("bert", "gpt"))
@@ -115,7 +123,10 @@ def _(*sizes):
     "two-matrices-in-a-gate",
     caught_by="llama",
     loses=3,
-    misconception="You count two matrices in a feed-forward layer with a gate. It has three: gate, up and down.",
+    misconception=(
+        "You count two matrices in a feed-forward layer with a gate. It has three: gate, up and"
+        " down."
+    ),
 )
 def _(*sizes):
     return _weigh(*sizes, gates=2)
@@ -126,7 +137,9 @@ def _(*sizes):
     "all-heads-have-keys",
     caught_by="llama",
     loses=1.5,
-    misconception="You give LLaMA keys and values for all H heads. There are K of them, of C / H numbers.",
+    misconception=(
+        "You give LLaMA keys and values for all H heads. There are K of them, of C / H numbers."
+    ),
 )
 def _(*sizes):
     return _weigh(*sizes, narrow=lambda C, H, K: C)
@@ -203,7 +216,10 @@ def _(*sizes):
     "places-everywhere",
     caught_by="llama",
     loses=3,
-    misconception="You give all four a table of places. LLaMA and ModernBERT turn their queries and keys, which takes no numbers.",
+    misconception=(
+        "You give all four a table of places. LLaMA and ModernBERT turn their queries and keys,"
+        " which takes no numbers."
+    ),
 )
 def _(*sizes):
     return _weigh(*sizes, places=("bert", "gpt", "llama", "modernbert"))
@@ -248,12 +264,14 @@ def _step(
     size = bytes_of or (lambda numbers: numbers * bits // 8)
     return {
         "matrix_flops": flops * N * B * T,
-        "attention_flops": halves
-        * D
-        * (H if heads is None else heads)
-        * layers
-        * (B if texts is None else texts)
-        * pairs(S, T),
+        "attention_flops": (
+            halves
+            * D
+            * (H if heads is None else heads)
+            * layers
+            * (B if texts is None else texts)
+            * pairs(S, T)
+        ),
         "weight_bytes": size(N * readings),
         "embedding_bytes": size(C * (B * T if rows is None else rows)),
         "cache_bytes": size(kinds * layers * (K if kept is None else kept) * D * B * cache(S, T)),
@@ -265,7 +283,10 @@ def _step(
     "six-n",
     caught_by="matrices",
     loses=1,
-    misconception="You count 6 operations for each number and token: that is a step of training, with its backward pass.",
+    misconception=(
+        "You count 6 operations for each number and token: that is a step of training, with its"
+        " backward pass."
+    ),
 )
 def _(*sizes):
     return _step(*sizes, flops=6)
@@ -287,7 +308,10 @@ def _(*sizes):
     "old-tokens-again",
     caught_by="matrices",
     loses=1,
-    misconception="You multiply the tokens before with the matrices once more. Their keys and values are kept: only new tokens go through.",
+    misconception=(
+        "You multiply the tokens before with the matrices once more. Their keys and values are"
+        " kept: only new tokens go through."
+    ),
 )
 def _(N, V, C, layers, H, K, D, bits, B, S, T):
     return _step(N, V, C, layers, H, K, D, bits, B, S, T) | {"matrix_flops": 2 * N * B * (S + T)}
@@ -298,7 +322,9 @@ def _(N, V, C, layers, H, K, D, bits, B, S, T):
     "whole-square",
     caught_by="attention",
     loses=1,
-    misconception="You let each new token see all new tokens. It sees itself and the new ones before it.",
+    misconception=(
+        "You let each new token see all new tokens. It sees itself and the new ones before it."
+    ),
 )
 def _(*sizes):
     return _step(*sizes, pairs=lambda S, T: T * (S + T))
@@ -353,7 +379,9 @@ def _(*sizes):
     "key-heads-ask",
     caught_by="attention",
     loses=1,
-    misconception="You count K heads in attention. Each of the H query heads has scores of its own.",
+    misconception=(
+        "You count K heads in attention. Each of the H query heads has scores of its own."
+    ),
 )
 def _(N, V, C, layers, H, K, D, bits, B, S, T):
     return _step(N, V, C, layers, H, K, D, bits, B, S, T, heads=K)
@@ -375,7 +403,10 @@ def _(*sizes):
     "weights-for-each-text",
     caught_by="weights",
     loses=1,
-    misconception="You read the weights once for each text. They are read once for the whole pass: that is why a batch pays.",
+    misconception=(
+        "You read the weights once for each text. They are read once for the whole pass: that is"
+        " why a batch pays."
+    ),
 )
 def _(N, V, C, layers, H, K, D, bits, B, S, T):
     return _step(N, V, C, layers, H, K, D, bits, B, S, T, readings=B)
@@ -386,7 +417,9 @@ def _(N, V, C, layers, H, K, D, bits, B, S, T):
     "weights-for-each-token",
     caught_by="weights",
     loses=1,
-    misconception="You read the weights once for each new token. They are read once for the whole pass.",
+    misconception=(
+        "You read the weights once for each new token. They are read once for the whole pass."
+    ),
 )
 def _(N, V, C, layers, H, K, D, bits, B, S, T):
     return _step(N, V, C, layers, H, K, D, bits, B, S, T, readings=B * T)
@@ -408,7 +441,9 @@ def _(N, V, C, layers, H, K, D, bits, B, S, T):
     "rows-of-old-tokens",
     caught_by="embedding",
     loses=1,
-    misconception="You read rows of the embedding for the tokens before, too. They were read already.",
+    misconception=(
+        "You read rows of the embedding for the tokens before, too. They were read already."
+    ),
 )
 def _(N, V, C, layers, H, K, D, bits, B, S, T):
     return _step(N, V, C, layers, H, K, D, bits, B, S, T, rows=B * (S + T))
@@ -492,7 +527,9 @@ def _(*sizes):
     "at-least-a-byte",
     caught_by="weights",
     loses=3,
-    misconception="You divide the bits by 8 first: of four bits nothing is left then. Divide at the very end.",
+    misconception=(
+        "You divide the bits by 8 first: of four bits nothing is left then. Divide at the very end."
+    ),
 )
 def _(N, V, C, layers, H, K, D, bits, B, S, T):
     return _step(

@@ -111,7 +111,9 @@ def _block(
     "as-it-was",
     caught_by="repaired",
     loses=2.5,
-    misconception="The block is as it was: its scores are divided by the root of C. A head has C / h numbers.",
+    misconception=(
+        "The block is as it was: its scores are divided by the root of C. A head has C / h numbers."
+    ),
 )
 def _(x, weights, heads):
     return _block(x, weights, heads, scale=lambda C, heads: C**0.5)
@@ -122,7 +124,10 @@ def _(x, weights, heads):
     "scale-is-the-heads",
     caught_by="repaired",
     loses=2.5,
-    misconception="You divide the scores by the root of the number of heads. It is the root of the numbers of a head.",
+    misconception=(
+        "You divide the scores by the root of the number of heads. It is the root of the numbers of"
+        " a head."
+    ),
 )
 def _(x, weights, heads):
     return _block(x, weights, heads, scale=lambda C, heads: heads**0.5)
@@ -358,7 +363,9 @@ def _():
     "beam-of-the-page",
     caught_by="beam",
     loses=1,
-    misconception="That is the page's table, which has three words: a beam of three keeps them all.",
+    misconception=(
+        "That is the page's table, which has three words: a beam of three keeps them all."
+    ),
 )
 def _():
     return _examples(

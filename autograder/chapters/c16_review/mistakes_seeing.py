@@ -84,7 +84,9 @@ def _mask(
     "causal-transposed",
     caught_by="full-causal",
     loses=1,
-    misconception="Your causal mask is transposed: rows are those who look, columns those who are seen.",
+    misconception=(
+        "Your causal mask is transposed: rows are those who look, columns those who are seen."
+    ),
 )
 def _(*asked):
     return _mask(*asked, transposed=("causal",))
@@ -95,7 +97,9 @@ def _(*asked):
     "all-transposed",
     caught_by="full-causal",
     loses=6.5,
-    misconception="All of your masks are transposed: rows are those who look, columns those who are seen.",
+    misconception=(
+        "All of your masks are transposed: rows are those who look, columns those who are seen."
+    ),
 )
 def _(*asked):
     return _mask(*asked, transposed=("causal", "prefix", "window", "packed", "order"))
@@ -106,7 +110,10 @@ def _(*asked):
     "no-diagonal",
     caught_by="full-causal",
     loses=1,
-    misconception="Your causal tokens do not see themselves. They do; it is their next token that they do not see.",
+    misconception=(
+        "Your causal tokens do not see themselves. They do; it is their next token that they do not"
+        " see."
+    ),
 )
 def _(kind, length, extra):
     return _mask(kind, length, extra, diagonal=kind != "causal")
@@ -128,7 +135,10 @@ def _(*asked):
     "prefix-sees-all",
     caught_by="prefix",
     loses=1,
-    misconception="You let the tokens of the prefix see everything. They are seen by everybody; they see each other and nothing behind the prefix.",
+    misconception=(
+        "You let the tokens of the prefix see everything. They are seen by everybody; they see each"
+        " other and nothing behind the prefix."
+    ),
 )
 def _(*asked):
     return _mask(*asked, prefix="rows")
@@ -139,7 +149,9 @@ def _(*asked):
     "prefix-causal",
     caught_by="prefix",
     loses=1,
-    misconception="Your prefix is causal inside. Its tokens see each other, also those behind them.",
+    misconception=(
+        "Your prefix is causal inside. Its tokens see each other, also those behind them."
+    ),
 )
 def _(*asked):
     return _mask(*asked, prefix="causal")
@@ -150,7 +162,10 @@ def _(*asked):
     "window-one-more",
     caught_by="window",
     loses=1,
-    misconception="Your window reaches `window` tokens back beside the token itself. It counts the token, so it reaches one less.",
+    misconception=(
+        "Your window reaches `window` tokens back beside the token itself. It counts the token, so"
+        " it reaches one less."
+    ),
 )
 def _(*asked):
     return _mask(*asked, window=lambda w: w)
@@ -284,7 +299,9 @@ def _(*asked):
     "padding-is-a-document",
     caught_by="packed",
     loses=2,
-    misconception="You take the padding for one more document. Each of its places sees itself alone.",
+    misconception=(
+        "You take the padding for one more document. Each of its places sees itself alone."
+    ),
 )
 def _(*asked):
     return _mask(*asked, padding="a document")
@@ -328,7 +345,10 @@ def _(*asked):
     "order-not-itself",
     caught_by="order",
     loses=1.5,
-    misconception="Your places do not see themselves. That was chapter 7's stream of queries; here a place sees itself.",
+    misconception=(
+        "Your places do not see themselves. That was chapter 7's stream of queries; here a place"
+        " sees itself."
+    ),
 )
 def _(*asked):
     return _mask(*asked, own=False)
@@ -408,14 +428,16 @@ def _labels(
         ]
     values = {ids[place] for place in chosen}
     return inputs, [
-        token
-        if all_asked
-        or (
-            token in values
-            if by_value
-            else place in chosen and not (only_masks and inputs[place] == token)
+        (
+            token
+            if all_asked
+            or (
+                token in values
+                if by_value
+                else place in chosen and not (only_masks and inputs[place] == token)
+            )
+            else -100
         )
-        else -100
         for place, token in enumerate(ids)
     ]
 
@@ -447,7 +469,10 @@ def _(*asked):
     "last-token-kept",
     caught_by="causal",
     loses=2.5,
-    misconception="You keep the last token among the inputs, with a label of -100. It has nothing to say, and is left out here.",
+    misconception=(
+        "You keep the last token among the inputs, with a label of -100. It has nothing to say, and"
+        " is left out here."
+    ),
 )
 def _(*asked):
     return _labels(*asked, shift="kept")
@@ -469,7 +494,9 @@ def _(*asked):
     "first-of-answer-lost",
     caught_by="answer",
     loses=1.5,
-    misconception="You spare one label too many: the last token of the prompt says the first of the answer.",
+    misconception=(
+        "You spare one label too many: the last token of the prompt says the first of the answer."
+    ),
 )
 def _(*asked):
     return _labels(*asked, prompt=lambda p: p + 1)
@@ -502,7 +529,10 @@ def _(*asked):
     "changed-ones-only",
     caught_by="masked",
     loses=1.5,
-    misconception="You ask only where the token was changed. A chosen token that stays as it is is asked, too.",
+    misconception=(
+        "You ask only where the token was changed. A chosen token that stays as it is is asked,"
+        " too."
+    ),
 )
 def _(*asked):
     return _labels(*asked, only_masks=True)
@@ -513,7 +543,9 @@ def _(*asked):
     "by-the-token",
     caught_by="masked",
     loses=1.5,
-    misconception="You look for chosen tokens by their id: another place with the same id is asked, too.",
+    misconception=(
+        "You look for chosen tokens by their id: another place with the same id is asked, too."
+    ),
 )
 def _(*asked):
     return _labels(*asked, by_value=True)
@@ -528,9 +560,11 @@ def _(*asked):
 )
 def _(kind, ids, extra):
     inputs, labels = _labels(kind, ids, extra)
-    return inputs, [
-        inputs[place] if label != -100 else label for place, label in enumerate(labels)
-    ] if kind == "masked" else labels
+    return inputs, (
+        [inputs[place] if label != -100 else label for place, label in enumerate(labels)]
+        if kind == "masked"
+        else labels
+    )
 
 
 @mistake(
@@ -538,7 +572,9 @@ def _(kind, ids, extra):
     "chosen-is-replaced",
     caught_by="replaced",
     loses=1,
-    misconception="You give every chosen place a 1. Where the same token was drawn nothing was replaced: 0.",
+    misconception=(
+        "You give every chosen place a 1. Where the same token was drawn nothing was replaced: 0."
+    ),
 )
 def _(*asked):
     return _labels(*asked, noted=True)
@@ -561,13 +597,18 @@ def _(kind, ids, extra):
     "replaced-at-chosen-only",
     caught_by="replaced",
     loses=1,
-    misconception="You ask the discriminator at chosen places only. It is asked at all of them: that is ELECTRA's gain.",
+    misconception=(
+        "You ask the discriminator at chosen places only. It is asked at all of them: that is"
+        " ELECTRA's gain."
+    ),
 )
 def _(kind, ids, extra):
     inputs, labels = _labels(kind, ids, extra)
-    return inputs, [
-        label if place in extra["chosen"] else -100 for place, label in enumerate(labels)
-    ] if kind == "replaced" else labels
+    return inputs, (
+        [label if place in extra["chosen"] else -100 for place, label in enumerate(labels)]
+        if kind == "replaced"
+        else labels
+    )
 
 
 @mistake(

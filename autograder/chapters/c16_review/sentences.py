@@ -146,12 +146,14 @@ FORMS = {
 }
 WORTHLESS = {
     "beam": WORDS | {TIE: lambda first, then: beams(first, then, 2, 3)[1] < NEAR - 1e-7},
-    "wider": WORDS
-    | {
-        TIE: lambda first, then: (
-            min(beams(first, then, 3, width)[1] for width in (1, 2)) < NEAR - 1e-7
-        )
-    },
+    "wider": (
+        WORDS
+        | {
+            TIE: lambda first, then: (
+                min(beams(first, then, 3, width)[1] for width in (1, 2)) < NEAR - 1e-7
+            )
+        }
+    ),
     "top_p": {
         SUM: lambda p: off_sum(p),
         "two probabilities are nearer than 0.001: which of them is kept would be a tie": lambda p: (
@@ -178,16 +180,20 @@ WORTHLESS = {
         ),
     },
     "loss": {
-        "`one` and `other` should have the same shape, a row for each true token, and the true tokens among their columns": unlike,
+        "`one` and `other` should have the same shape, a row for each true token, and the true tokens among their columns": (
+            unlike
+        ),
         SUM: lambda one, other, right: off_sum(one, other),
-        "a true token has less than 0.001, so that the loss is infinite or nearly": lambda one, other, right: (
-            bool(torch.cat((of_truth(one, right), of_truth(other, right))).min() < 0.001 - 1e-7)
+        "a true token has less than 0.001, so that the loss is infinite or nearly": (
+            lambda one, other, right: bool(
+                torch.cat((of_truth(one, right), of_truth(other, right))).min() < 0.001 - 1e-7
+            )
         ),
         "the two likeliest tokens of a row are nearer than 0.01: a tie would decide what is guessed": lambda one, other, right: (
             top_tie(one, other)
         ),
-        "`one` should be the model with the smaller loss, by 0.01 at least": lambda one, other, right: (
-            loss_of(other, right) - loss_of(one, right) < NEAR - 1e-7
+        "`one` should be the model with the smaller loss, by 0.01 at least": (
+            lambda one, other, right: loss_of(other, right) - loss_of(one, right) < NEAR - 1e-7
         ),
     },
 }
@@ -208,11 +214,29 @@ CLEARLY = {
     "loss": 0.5,
 }
 CAUSES = {
-    "beam": "A beam of three finds the likeliest text here. It can miss one only by dropping its first word: that of the likeliest text should come fourth or later, and its sequel should make up for it.",
-    "wider": "With a beam of two the text that is found is as likely as the greedy one here. The greedy beginning has to be kept alone and dropped by the wider beam: after two words, two other beginnings should be likelier, "
-    "and their sequels poor.",
-    "top_p": "Five tokens are enough for 0.9 here. The flatter the distribution, the more tokens top-p keeps.",
-    "pooling": "The two means are the same here, or nearly. By how many rows does each of them divide?",
-    "rotary": "The nearer key scores higher here. A score is a sum of cosines of the distance: where does a cosine rise again?",
-    "loss": "`one` guesses as many tokens right as `other`, or more. The loss counts how sure a model is of the truth; to guess it needs to be first only.",
+    "beam": (
+        "A beam of three finds the likeliest text here. It can miss one only by dropping its first"
+        " word: that of the likeliest text should come fourth or later, and its sequel should make"
+        " up for it."
+    ),
+    "wider": (
+        "With a beam of two the text that is found is as likely as the greedy one here. The greedy"
+        " beginning has to be kept alone and dropped by the wider beam: after two words, two other"
+        " beginnings should be likelier, and their sequels poor."
+    ),
+    "top_p": (
+        "Five tokens are enough for 0.9 here. The flatter the distribution, the more tokens top-p"
+        " keeps."
+    ),
+    "pooling": (
+        "The two means are the same here, or nearly. By how many rows does each of them divide?"
+    ),
+    "rotary": (
+        "The nearer key scores higher here. A score is a sum of cosines of the distance: where does"
+        " a cosine rise again?"
+    ),
+    "loss": (
+        "`one` guesses as many tokens right as `other`, or more. The loss counts how sure a model"
+        " is of the truth; to guess it needs to be first only."
+    ),
 }

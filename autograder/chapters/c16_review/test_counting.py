@@ -108,8 +108,9 @@ def test_a_gpt(student, rng):
         student,
         rng,
         "gpt",
-        "GPT-2: tokens and places; in each block four matrices C by C, up and down, all with a bias, and two norms with weight and bias; behind the blocks one more norm. The output layer is the "
-        "embedding, which is counted already.",
+        "GPT-2: tokens and places; in each block four matrices C by C, up and down, all with a"
+        " bias, and two norms with weight and bias; behind the blocks one more norm. The output"
+        " layer is the embedding, which is counted already.",
     )
 
 
@@ -119,7 +120,8 @@ def test_a_bert(student, rng):
         student,
         rng,
         "bert",
-        "BERT: tokens, places, two segments and a norm behind their sum; blocks as GPT's; behind them no norm, but the pooler, C by C with a bias.",
+        "BERT: tokens, places, two segments and a norm behind their sum; blocks as GPT's; behind"
+        " them no norm, but the pooler, C by C with a bias.",
     )
 
 
@@ -129,7 +131,9 @@ def test_a_llama(student, rng):
         student,
         rng,
         "llama",
-        "LLaMA: no places and no biases; keys and values for K heads of C / H numbers; gate, up and down; norms of C weights, two a block and one behind; an output layer of V by C of its own.",
+        "LLaMA: no places and no biases; keys and values for K heads of C / H numbers; gate, up and"
+        " down; norms of C weights, two a block and one behind; an output layer of V by C of its"
+        " own.",
     )
 
 
@@ -139,7 +143,9 @@ def test_a_modernbert(student, rng):
         student,
         rng,
         "modernbert",
-        "ModernBERT: no places and no biases; tokens and a norm; four matrices C by C, gate, up and down; norms of C weights, two a block but one in the first, and one behind; no output layer.",
+        "ModernBERT: no places and no biases; tokens and a norm; four matrices C by C, gate, up and"
+        " down; norms of C weights, two a block but one in the first, and one behind; no output"
+        " layer.",
     )
 
 
@@ -212,8 +218,9 @@ def ask_cost(student, rng, key: str, cause: str) -> None:
     )
     for sizes in (*PASSES, drawn):
         came, right = student.step_bytes(*sizes), costs(*sizes)
-        given = "N = {}, V = {}, C = {}, {} layers, H = {}, K = {}, D = {}, {} bits, B = {}, S = {}, T = {}".format(
-            *sizes
+        given = (
+            "N = {}, V = {}, C = {}, {} layers, H = {}, K = {}, D = {}, {} bits, B = {}, S = {}, T"
+            " = {}".format(*sizes)
         )
         expect(came, given=given).has(key).equals(right[key], cause=cause)
 
@@ -224,7 +231,8 @@ def test_each_new_token_meets_each_number(student, rng):
         student,
         rng,
         "matrix_flops",
-        "A product and a sum for each of the N numbers, for each of the B · T new tokens: 2 · N · B · T. Nothing is learned, so there is no backward pass.",
+        "A product and a sum for each of the N numbers, for each of the B · T new tokens: 2 · N · B"
+        " · T. Nothing is learned, so there is no backward pass.",
     )
 
 
@@ -234,8 +242,9 @@ def test_each_new_token_meets_the_keys_that_it_sees(student, rng):
         student,
         rng,
         "attention_flops",
-        "Pairs of a text: each of the T new tokens sees the S before, itself, and the new ones before it, T · S + T (T + 1) / 2. A pair costs 2 D for the score and 2 D for the mean, in each layer and "
-        "each query head, of each text.",
+        "Pairs of a text: each of the T new tokens sees the S before, itself, and the new ones"
+        " before it, T · S + T (T + 1) / 2. A pair costs 2 D for the score and 2 D for the mean, in"
+        " each layer and each query head, of each text.",
     )
 
 
@@ -245,7 +254,8 @@ def test_weights_are_read_once(student, rng):
         student,
         rng,
         "weight_bytes",
-        "The N numbers are read once for the whole pass, however many texts and tokens there are; bits / 8 bytes each.",
+        "The N numbers are read once for the whole pass, however many texts and tokens there are;"
+        " bits / 8 bytes each.",
     )
 
 
@@ -255,7 +265,8 @@ def test_a_row_of_the_embedding_for_each_new_token(student, rng):
         student,
         rng,
         "embedding_bytes",
-        "One row of C numbers for each of the B · T new tokens: not the whole table, and none for tokens that were read before.",
+        "One row of C numbers for each of the B · T new tokens: not the whole table, and none for"
+        " tokens that were read before.",
     )
 
 
@@ -265,7 +276,8 @@ def test_keys_and_values_are_read_and_written(student, rng):
         student,
         rng,
         "cache_bytes",
-        "Of each token a key and a value of K · D numbers in each layer: S of each text are read and T are written.",
+        "Of each token a key and a value of K · D numbers in each layer: S of each text are read"
+        " and T are written.",
     )
     expect(
         set(expect(student.step_bytes(*HAND)).is_a(dict))

@@ -23,13 +23,20 @@ broken_block = exercise(
 def test_the_line_is_found(student):
     expect(student.wrong_line()).equals(
         FAULT.line,
-        cause="That line is right, or is no line of the function. Run the lines one by one on two tokens and two heads, and ask each for its promise.",
+        cause=(
+            "That line is right, or is no line of the function. Run the lines one by one on two"
+            " tokens and two heads, and ask each for its promise."
+        ),
     )
 
 
 @broken_block.stage("repaired", points=2.5)
 def test_the_repaired_block_is_the_block(student, rng):
-    rule = "The repaired block does not give what the statement says: where only its wrong line is changed, nothing else differs. Compare with a calculation of your own, with two heads and three tokens."
+    rule = (
+        "The repaired block does not give what the statement says: where only its wrong line is"
+        " changed, nothing else differs. Compare with a calculation of your own, with two heads and"
+        " three tokens."
+    )
     cases = [
         (torch.randn(T, C, generator=rng), drawn_weights(rng, C, F), heads)
         for T, C, F, heads in (
@@ -96,7 +103,10 @@ def ask_example(student, key: str) -> None:
     whole = student.counterexamples()
     data = expect(whole).has(key).value
     expect(whole.keys() <= FORMS.keys()).is_true(
-        cause="Your dictionary has a key that no sentence has. It has those of the six sentences, and no others."
+        cause=(
+            "Your dictionary has a key that no sentence has. It has those of the six sentences, and"
+            " no others."
+        )
     )
     expect_breaks(
         data,

@@ -69,7 +69,8 @@ def test_all_and_all_before(student, rng):
             student,
             "causal",
             length,
-            "In a causal mask token i, a row, sees itself and the tokens before it: True on the diagonal and below.",
+            "In a causal mask token i, a row, sees itself and the tokens before it: True on the"
+            " diagonal and below.",
         )
     for kind, rule in (
         ("causal", "A causal mask is the same whatever was asked before."),
@@ -80,7 +81,10 @@ def test_all_and_all_before(student, rng):
 
 @seven_masks.stage("prefix", points=1)
 def test_the_prefix_is_seen_by_all(student, rng):
-    rule = "Causal, and in addition the first `prefix` tokens are seen by everybody, those inside the prefix included; behind it everything is causal."
+    rule = (
+        "Causal, and in addition the first `prefix` tokens are seen by everybody, those inside the"
+        " prefix included; behind it everything is causal."
+    )
     for length, prefix in (
         (6, 3),
         (6, 2),
@@ -101,7 +105,10 @@ def test_the_prefix_is_seen_by_all(student, rng):
 
 @seven_masks.stage("window", points=1)
 def test_a_window_counts_the_token_itself(student, rng):
-    rule = "A window of w is the token itself and the w - 1 before it, and nothing behind it. A window of 1 leaves the diagonal."
+    rule = (
+        "A window of w is the token itself and the w - 1 before it, and nothing behind it. A window"
+        " of 1 leaves the diagonal."
+    )
     for length, window in (
         (6, 2),
         (6, 3),
@@ -122,7 +129,10 @@ def test_a_window_counts_the_token_itself(student, rng):
 
 @seven_masks.stage("global", points=1.5)
 def test_global_tokens_see_and_are_seen(student, rng):
-    rule = "Tokens at most `side` away are seen, before and behind. A place of `places` has its whole row True and its whole column too."
+    rule = (
+        "Tokens at most `side` away are seen, before and behind. A place of `places` has its whole"
+        " row True and its whole column too."
+    )
     for length, side, places in (
         (6, 1, [3]),
         (6, 1, []),
@@ -152,7 +162,10 @@ def test_global_tokens_see_and_are_seen(student, rng):
 
 @seven_masks.stage("packed", points=2)
 def test_documents_are_apart_and_padding_sees_itself(student, rng):
-    rule = "A token sees itself and those before it in its own document; nothing of the document before."
+    rule = (
+        "A token sees itself and those before it in its own document; nothing of the document"
+        " before."
+    )
     for lengths in ([6], [2, 4], [1, 1, 4], [1] * 6, [3, 3], [3, 1, 2], [2, 1, 3], [1, 2, 3]):
         ask_mask(student, "packed", 6, rule, lengths=lengths)
     for length, lengths in (
@@ -163,7 +176,10 @@ def test_documents_are_apart_and_padding_sees_itself(student, rng):
         (40, [20, 20]),
     ):
         ask_mask(student, "packed", length, rule, lengths=lengths)
-    rule = "Behind the last document is padding: such a place sees itself and nothing else, so that its row is not empty, and nobody else sees it."
+    rule = (
+        "Behind the last document is padding: such a place sees itself and nothing else, so that"
+        " its row is not empty, and nobody else sees it."
+    )
     for length, lengths in (
         (6, [2, 3]),
         (6, [2]),
@@ -184,7 +200,10 @@ def test_documents_are_apart_and_padding_sees_itself(student, rng):
 
 @seven_masks.stage("order", points=1.5)
 def test_an_order_says_who_came_before(student, rng):
-    rule = "Place order[0] is said first: a place sees itself and the places that stand before it in `order`, which says who comes n-th and not when a place comes."
+    rule = (
+        "Place order[0] is said first: a place sees itself and the places that stand before it in"
+        " `order`, which says who comes n-th and not when a place comes."
+    )
     for order in (
         [2, 0, 3, 1, 5, 4],
         [0],
@@ -281,14 +300,20 @@ def one_changed_by_look() -> list[tuple[list[int], list[int]]]:
 
 @make_labels.stage("causal", points=1)
 def test_each_place_says_the_next_token(student, rng):
-    rule = "The model reads all tokens but the last, and at each place says the token that comes next: the labels are all tokens but the first. They are shifted once."
+    rule = (
+        "The model reads all tokens but the last, and at each place says the token that comes next:"
+        " the labels are all tokens but the first. They are shifted once."
+    )
     for ids in (HAND, [5], [5, 6], [6, 5], [0, 0, 0], SAME, *texts(rng), [5]):
         ask_labels(student, "causal", ids, rule)
 
 
 @make_labels.stage("answer", points=1.5)
 def test_the_prompt_is_read_and_not_learned(student, rng):
-    rule = "As the causal labels, with -100 wherever the next token is one of the prompt. So the last token of the prompt has a label: it says the first token of the answer."
+    rule = (
+        "As the causal labels, with -100 wherever the next token is one of the prompt. So the last"
+        " token of the prompt has a label: it says the first token of the answer."
+    )
     for ids, prompt in (
         (HAND, 2),
         (HAND, 0),
@@ -321,7 +346,10 @@ def test_the_prompt_is_read_and_not_learned(student, rng):
 
 @make_labels.stage("masked", points=1.5)
 def test_chosen_places_are_asked_whatever_stands_there(student, rng):
-    rule = "Each chosen place holds what it becomes, which may be another token or the same one, and has the old token as its label. All other labels are -100."
+    rule = (
+        "Each chosen place holds what it becomes, which may be another token or the same one, and"
+        " has the old token as its label. All other labels are -100."
+    )
     for ids, chosen, becomes in (
         (HAND, [1, 2, 4], [9, 13, 77]),
         (HAND, [], []),
@@ -348,7 +376,10 @@ def test_chosen_places_are_asked_whatever_stands_there(student, rng):
 
 @make_labels.stage("replaced", points=1)
 def test_each_place_says_whether_it_is_another_token(student, rng):
-    rule = "Every place has a label: 1 where another token stands than before, and 0 where it is the same, be it that nothing was chosen there or that the same token was drawn."
+    rule = (
+        "Every place has a label: 1 where another token stands than before, and 0 where it is the"
+        " same, be it that nothing was chosen there or that the same token was drawn."
+    )
     for ids, chosen, becomes in (
         (HAND, [1, 2, 4], [9, 13, 77]),
         (HAND, [], []),
@@ -372,7 +403,11 @@ def test_each_place_says_whether_it_is_another_token(student, rng):
 
 @make_labels.stage("spans", points=2)
 def test_spans_leave_a_sentinel_and_are_said_behind_it(student, rng):
-    rule = "Chosen neighbours are one span: one sentinel stands for it in the inputs, and in the labels the same sentinel with the span's tokens behind it. Both lists end with `end`, and the labels have no sentinel before it."
+    rule = (
+        "Chosen neighbours are one span: one sentinel stands for it in the inputs, and in the"
+        " labels the same sentinel with the span's tokens behind it. Both lists end with `end`, and"
+        " the labels have no sentinel before it."
+    )
     marks = list(range(99, 60, -1))
     for ids, chosen in (
         (HAND, [1, 2, 4]),

@@ -220,12 +220,14 @@ def read_deberta(config: dict[str, Any]) -> dict[str, Any]:
     distance = config.pop("max_relative_positions")
     return {
         **config,
-        "pos_att_type": sorted(term.strip() for term in terms.lower().split("|"))
-        if isinstance(terms, str)
-        else sorted(terms),
-        "max_relative_positions": config["max_position_embeddings"]
-        if distance < 1
-        else distance,
+        "pos_att_type": (
+            sorted(term.strip() for term in terms.lower().split("|"))
+            if isinstance(terms, str)
+            else sorted(terms)
+        ),
+        "max_relative_positions": (
+            config["max_position_embeddings"] if distance < 1 else distance
+        ),
     }
 
 
@@ -276,7 +278,9 @@ DEBERTA_NAMES = Names(
         "blocks.*.attention.query_bias": "encoder.layer.*.attention.self.q_bias",
         "blocks.*.attention.value_bias": "encoder.layer.*.attention.self.v_bias",
         "blocks.*.attention.distance_key": "encoder.layer.*.attention.self.pos_proj",
-        "blocks.*.attention.distance_query": "encoder.layer.*.attention.self.pos_q_proj",
+        "blocks.*.attention.distance_query": (
+            "encoder.layer.*.attention.self.pos_q_proj"
+        ),
         **{
             ours: theirs
             for ours, theirs in bert.LAYERS.items()
@@ -303,13 +307,17 @@ DEBERTA_MASKED_LM = Files(
         },
         files={  # the library's own head, which it calls legacy, is computed alike
             **{
-                f"cls.predictions.{theirs}.{kind}": f"lm_predictions.lm_head.{name}.{kind}"
+                f"cls.predictions.{theirs}.{kind}": (
+                    f"lm_predictions.lm_head.{name}.{kind}"
+                )
                 for theirs, name in _HEAD.items()
                 for kind in ("weight", "bias")
             },
             "cls.predictions.bias": "lm_predictions.lm_head.bias",
             "cls.predictions.decoder.bias": "lm_predictions.lm_head.bias",
-            "cls.predictions.decoder.weight": "deberta.embeddings.word_embeddings.weight",
+            "cls.predictions.decoder.weight": (
+                "deberta.embeddings.word_embeddings.weight"
+            ),
         },
     ),
     only=TIED,

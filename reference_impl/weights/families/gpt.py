@@ -38,7 +38,8 @@ def read_gpt1(config: dict[str, Any]) -> dict[str, Any]:
     act = config.pop("afn", "gelu")
     if act not in GPT1_ACTIVATIONS:
         raise WeightsError(
-            f"config.json sets afn to {act!r}: a GPT-1 has one of {', '.join(GPT1_ACTIVATIONS)}"
+            f"config.json sets afn to {act!r}: a GPT-1 has one of"
+            f" {', '.join(GPT1_ACTIVATIONS)}"
         )
     return {**config, "activation_function": GPT1_ACTIVATIONS[act], "norm_first": False}
 
@@ -86,16 +87,20 @@ _COMPUTED = {
     "position_ids": tables.counted,
 }
 _BODIES = {
-    False: Names(
-        {"embedding": "tokens_embed", "position": "positions_embed", **_BLOCK},
-        _TRANSPOSED,
-        computed=_COMPUTED,
-    ).inside("", "transformer"),
-    True: Names(
-        {"embedding": "wte", "position": "wpe", "norm": "ln_f", **_BLOCK},
-        _TRANSPOSED,
-        computed=_COMPUTED,
-    ).inside("", "transformer"),
+    False: (
+        Names(
+            {"embedding": "tokens_embed", "position": "positions_embed", **_BLOCK},
+            _TRANSPOSED,
+            computed=_COMPUTED,
+        ).inside("", "transformer")
+    ),
+    True: (
+        Names(
+            {"embedding": "wte", "position": "wpe", "norm": "ln_f", **_BLOCK},
+            _TRANSPOSED,
+            computed=_COMPUTED,
+        ).inside("", "transformer")
+    ),
 }
 """By whether the norm comes first."""
 

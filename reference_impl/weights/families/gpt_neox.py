@@ -23,8 +23,9 @@ def read(config: dict[str, Any]) -> dict[str, Any]:
     )
     if stray not in (None, rotary.parameters.get("rope_theta", 10_000)):
         raise WeightsError(
-            f"config.json sets rope_theta to {stray!r} outside of its rope_parameters, where GPT-NeoX has "
-            "rotary_emb_base: move it into rope_parameters, or leave it out"
+            f"config.json sets rope_theta to {stray!r} outside of its rope_parameters,"
+            " where GPT-NeoX has rotary_emb_base: move it into rope_parameters, or"
+            " leave it out"
         )
     return {
         **config,

@@ -26,8 +26,8 @@ def reader(**fixed: bool) -> Callable[[dict[str, Any]], dict[str, Any]]:
             "full_attention"
         }:
             raise WeightsError(
-                f"config.json has layers of the kinds {sorted(set(layers))}: a window is read for all layers "
-                "or for none"
+                f"config.json has layers of the kinds {sorted(set(layers))}: a window"
+                " is read for all layers or for none"
             )
         if "use_sliding_window" in config:  # Qwen's carry a window that is switched off
             config.pop("sliding_window", None)
@@ -41,9 +41,9 @@ def reader(**fixed: bool) -> Callable[[dict[str, Any]], dict[str, Any]]:
             **fixed,
             **theta,
             "rope_parameters.factor": rope.get("factor", 1.0),
-            "rope_parameters.bands": tuple(rope[name] for name in BANDS)
-            if kind == "llama3"
-            else None,
+            "rope_parameters.bands": (
+                tuple(rope[name] for name in BANDS) if kind == "llama3" else None
+            ),
         }
 
     return read

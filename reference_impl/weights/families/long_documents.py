@@ -16,7 +16,8 @@ def read_longformer(config: dict[str, Any]) -> dict[str, Any]:
     if isinstance(window, list):
         if len(set(window)) != 1 or len(window) != config["num_hidden_layers"]:
             raise WeightsError(
-                f"config.json has attention windows {window}: one size for every layer can be read"
+                f"config.json has attention windows {window}: one size for every layer"
+                " can be read"
             )
         return {**config, "attention_window": window[0]}
     return config
@@ -43,9 +44,13 @@ LONGFORMER = Published(
 LONGFORMER_NAMES = Names(
     {
         **bert.LAYERS,
-        "blocks.*.attention.query_global": "encoder.layer.*.attention.self.query_global",
+        "blocks.*.attention.query_global": (
+            "encoder.layer.*.attention.self.query_global"
+        ),
         "blocks.*.attention.key_global": "encoder.layer.*.attention.self.key_global",
-        "blocks.*.attention.value_global": "encoder.layer.*.attention.self.value_global",
+        "blocks.*.attention.value_global": (
+            "encoder.layer.*.attention.self.value_global"
+        ),
     },
     computed=bert.COMPUTED,
 )

@@ -23,7 +23,8 @@ def _period(kinds: list[str], num_layers: int) -> int:
         or not set(kinds) <= set(THETA)
     ):
         raise WeightsError(
-            f"config.json has whole-text layers at {places} of {num_layers}: every n-th from 0 can be read"
+            f"config.json has whole-text layers at {places} of {num_layers}: every n-th"
+            " from 0 can be read"
         )
     return every
 
@@ -35,26 +36,27 @@ def read(config: dict[str, Any]) -> dict[str, Any]:
         told = config.setdefault("global_attn_every_n_layers", every)
         if told != every and every < len(kinds):
             raise WeightsError(
-                f"config.json sets global_attn_every_n_layers to {told!r}, and by its layer_types it is "
-                f"{every}"
+                f"config.json sets global_attn_every_n_layers to {told!r}, and by its"
+                f" layer_types it is {every}"
             )
         config["global_attn_every_n_layers"] = every
     if parse(config.pop("rope_scaling", None) or {}, ("default",)).parameters:
         raise WeightsError(
-            "config.json has rope_scaling with a base of its own: bases are read of each kind of layer"
+            "config.json has rope_scaling with a base of its own: bases are read of"
+            " each kind of layer"
         )
     rope = config.pop("rope_parameters", None) or {}
     if unknown := sorted(rope.keys() - THETA.keys()):
         raise WeightsError(
-            f"config.json has rotary positions for {unknown[0]!r}, and there are layers of "
-            f"{' and '.join(THETA)}"
+            f"config.json has rotary positions for {unknown[0]!r}, and there are layers"
+            f" of {' and '.join(THETA)}"
         )
     for kind, parameters in rope.items():
         for value in parse(parameters or {}, ("default",)).parameters.values():
             if config.setdefault(THETA[kind], value) != value:
                 raise WeightsError(
-                    f"config.json sets {THETA[kind]} to {config[THETA[kind]]!r}, and in rope_parameters it is "
-                    f"{value!r}"
+                    f"config.json sets {THETA[kind]} to {config[THETA[kind]]!r}, and in"
+                    f" rope_parameters it is {value!r}"
                 )
     return config
 

@@ -48,17 +48,19 @@ def parse(
     } or {"default"}
     if len(named) > 1:
         raise WeightsError(
-            f"config.json calls its rotary positions {' and '.join(sorted(map(repr, named)))}"
+            "config.json calls its rotary positions"
+            f" {' and '.join(sorted(map(repr, named)))}"
         )
     (kind,) = named
     if kind not in kinds:
         raise WeightsError(
-            f"config.json scales rotary positions by {kind!r}: only {' or '.join(map(repr, kinds))} can be "
-            "read"
+            f"config.json scales rotary positions by {kind!r}: only"
+            f" {' or '.join(map(repr, kinds))} can be read"
         )
     if rope.get("rope_theta", 1) is None:
         raise WeightsError(
-            "config.json sets rope_theta of its rotary positions to null: give a number, or leave the key out"
+            "config.json sets rope_theta of its rotary positions to null: give a"
+            " number, or leave the key out"
         )
     wanted = PARAMETERS[kind]
     given = {
@@ -68,8 +70,8 @@ def parse(
     }
     if unknown := sorted(given.keys() - {"rope_theta", *wanted, *also}):
         raise WeightsError(
-            f"config.json sets {unknown[0]} of its rotary positions to {given[unknown[0]]!r}, which the kind "
-            f"{kind!r} does not have here"
+            f"config.json sets {unknown[0]} of its rotary positions to"
+            f" {given[unknown[0]]!r}, which the kind {kind!r} does not have here"
         )
     return Rotary(kind, given)
 
@@ -86,16 +88,16 @@ def take(config: dict[str, Any], kinds: tuple[str, ...], **also: str) -> Rotary:
     )
     if scaling and parameters and scaling != parameters:
         raise WeightsError(
-            f"config.json has rope_scaling {scaling!r} and rope_parameters {parameters!r}: one of the two is "
-            "expected"
+            f"config.json has rope_scaling {scaling!r} and rope_parameters"
+            f" {parameters!r}: one of the two is expected"
         )
     kind, given = parse(scaling or parameters or {}, kinds, tuple(also))
     for ours, key in (("rope_theta", "rope_theta"), *also.items()):
         outside = config.pop(key, None)
         if outside is not None and given.setdefault(ours, outside) != outside:
             raise WeightsError(
-                f"config.json sets {key} to {outside!r} and, among its rotary positions, {ours} to "
-                f"{given[ours]!r}: they are one setting"
+                f"config.json sets {key} to {outside!r} and, among its rotary"
+                f" positions, {ours} to {given[ours]!r}: they are one setting"
             )
     if kind == "llama3":
         given.setdefault(

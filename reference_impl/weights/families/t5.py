@@ -21,16 +21,16 @@ def read(config: dict[str, Any]) -> dict[str, Any]:
     )  # newer files say it by this, older ones by the other
     if (feed_forward, scaled) not in VERSIONS:
         raise WeightsError(
-            f"config.json has the feed-forward {feed_forward!r} and outputs that are "
-            f"{'' if scaled else 'not '}scaled: T5 is 'relu' with those that are, 1.1 is 'gated-gelu' with "
-            "those that are not"
+            f"config.json has the feed-forward {feed_forward!r} and outputs that are"
+            f" {'' if scaled else 'not '}scaled: T5 is 'relu' with those that are, 1.1"
+            " is 'gated-gelu' with those that are not"
         )
     act, gated = VERSIONS[feed_forward, scaled]
     for key, value in (("dense_act_fn", act), ("is_gated_act", gated)):
         if config.pop(key, value) != value:
             raise WeightsError(
-                f"config.json sets {key} beside feed_forward_proj {feed_forward!r}, to which it does not "
-                "belong"
+                f"config.json sets {key} beside feed_forward_proj {feed_forward!r}, to"
+                " which it does not belong"
             )
     return {**config, "version_1_1": not scaled}
 
@@ -78,7 +78,9 @@ def _stack(stack: str, last: int) -> dict[str, str]:
 def _both(ours: str, theirs: str) -> dict[str, str]:
     """A part of the feed-forward in either stack."""
     return {
-        f"{stack}.blocks.*.feed_forward.{ours}": f"{stack}.block.*.layer.{last}.DenseReluDense.{theirs}"
+        f"{stack}.blocks.*.feed_forward.{ours}": (
+            f"{stack}.block.*.layer.{last}.DenseReluDense.{theirs}"
+        )
         for stack, last in (("encoder", 1), ("decoder", 2))
     }
 
@@ -88,10 +90,16 @@ _COMMON = {
     **_stack("encoder", last=1),
     **_stack("decoder", last=2),
     "decoder.blocks.*.cross_norm": "decoder.block.*.layer.1.layer_norm",
-    "decoder.blocks.*.cross_attention.query": "decoder.block.*.layer.1.EncDecAttention.q",
+    "decoder.blocks.*.cross_attention.query": (
+        "decoder.block.*.layer.1.EncDecAttention.q"
+    ),
     "decoder.blocks.*.cross_attention.key": "decoder.block.*.layer.1.EncDecAttention.k",
-    "decoder.blocks.*.cross_attention.value": "decoder.block.*.layer.1.EncDecAttention.v",
-    "decoder.blocks.*.cross_attention.output": "decoder.block.*.layer.1.EncDecAttention.o",
+    "decoder.blocks.*.cross_attention.value": (
+        "decoder.block.*.layer.1.EncDecAttention.v"
+    ),
+    "decoder.blocks.*.cross_attention.output": (
+        "decoder.block.*.layer.1.EncDecAttention.o"
+    ),
 }
 _TWICE = {
     "encoder.embed_tokens.weight": "shared.weight",

@@ -17,8 +17,8 @@ def read(config: dict[str, Any]) -> dict[str, Any]:
     head_dim = config.pop("d_head", None)
     if head_dim is not None and head_dim * config["n_head"] != config["d_model"]:
         raise WeightsError(
-            f"config.json sets d_head to {head_dim!r}, and {config['n_head']} heads of it are not d_model, "
-            f"{config['d_model']}"
+            f"config.json sets d_head to {head_dim!r}, and {config['n_head']} heads of"
+            f" it are not d_model, {config['d_model']}"
         )
     return config
 

@@ -60,9 +60,11 @@ def _(text):
             if unicodedata.category(part) != "Mn"
         ]
         apart = "".join(
-            f" {part} "
-            if part in string.punctuation or unicodedata.category(part).startswith("P")
-            else part
+            (
+                f" {part} "
+                if part in string.punctuation or unicodedata.category(part).startswith("P")
+                else part
+            )
             for part in kept
         )
         return (

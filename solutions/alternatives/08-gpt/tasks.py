@@ -21,9 +21,10 @@ def _(task, texts, markers, pad):
             rows = [
                 [s] + one + [b] + other + [e] for one, other in zip(repeat(texts[0]), texts[1:])
             ]
-    return pad_sequence(
-        [torch.tensor(row) for row in rows], batch_first=True, padding_value=pad
-    ), torch.tensor([*map(len, rows)]) - 1
+    return (
+        pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=pad),
+        torch.tensor([*map(len, rows)]) - 1,
+    )
 
 
 @alternative("08.task_rows", "filled-in-place")

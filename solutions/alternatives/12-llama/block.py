@@ -104,9 +104,11 @@ def _(pre, slope):
     if len(pre) == 0:
         return 0.0
     leaf = pre.clone().double().requires_grad_()
-    nn.functional.leaky_relu(leaf, slope).sum().backward() if slope else torch.relu(
-        leaf
-    ).sum().backward()
+    (
+        nn.functional.leaky_relu(leaf, slope).sum().backward()
+        if slope
+        else torch.relu(leaf).sum().backward()
+    )
     return (leaf.grad == 0).all(dim=0).double().mean().item()
 
 

@@ -32,9 +32,11 @@ def _(flash):
                     [
                         torch.stack(
                             [
-                                (row[keys].double() @ one.double() / 4).logsumexp(0)
-                                if len(keys)
-                                else torch.tensor(-math.inf, dtype=torch.float64)
+                                (
+                                    (row[keys].double() @ one.double() / 4).logsumexp(0)
+                                    if len(keys)
+                                    else torch.tensor(-math.inf, dtype=torch.float64)
+                                )
                                 for one, keys in zip(
                                     queries, [line.nonzero()[:, 0] for line in mask]
                                 )

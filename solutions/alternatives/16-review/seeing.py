@@ -73,9 +73,12 @@ def _(kind, ids, extra):
     if kind in ("masked", "replaced"):
         read = text.clone()
         read[chosen] = torch.tensor(extra["becomes"], dtype=torch.long)
-        return read.tolist(), (
-            torch.where(chosen, text, -100) if kind == "masked" else (read != text).long()
-        ).tolist()
+        return (
+            read.tolist(),
+            (
+                torch.where(chosen, text, -100) if kind == "masked" else (read != text).long()
+            ).tolist(),
+        )
     begins = chosen & ~torch.cat((torch.zeros(1, dtype=torch.bool), chosen[:-1]))
     marks = torch.zeros_like(text)
     marks[begins] = torch.tensor(extra["sentinels"][: int(begins.sum())], dtype=torch.long)
@@ -108,6 +111,8 @@ def _(kind, ids, extra):
                 place += 1
         return read + [extra["end"]], said + [extra["end"]]
     read = [gone[place] if place in gone else token for place, token in enumerate(ids)]
-    return read, [
-        token if place in gone else -100 for place, token in enumerate(ids)
-    ] if kind == "masked" else [1 if a != b else 0 for a, b in zip(read, ids)]
+    return read, (
+        [token if place in gone else -100 for place, token in enumerate(ids)]
+        if kind == "masked"
+        else [1 if a != b else 0 for a, b in zip(read, ids)]
+    )

@@ -90,8 +90,8 @@ def test_the_student_notebook_has_stubs_and_everything_else(make, tmp_path):
         "cell-005",
         "why",
     ]
-    assert cells["double"].source == (
-        'def double(x):\n    """Twice x."""\n'
+    assert (
+        cells["double"].source == 'def double(x):\n    """Twice x."""\n'
         '    raise NotImplementedError("replace this line with your code.")'
     )
     assert cells["why"].source == "*Write your answer here.*"

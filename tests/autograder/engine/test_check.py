@@ -105,7 +105,8 @@ def test_a_library_that_takes_long_to_import_in_a_call_is_not_the_students_time(
     shares, tmp_path, monkeypatch
 ):
     (tmp_path / "slow_library.py").write_text(
-        "import time\nuntil = time.process_time() + 0.5\nwhile time.process_time() < until:\n    pass\n"
+        "import time\nuntil = time.process_time() + 0.5\nwhile time.process_time() < until:\n   "
+        " pass\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(
@@ -227,8 +228,9 @@ def test_jupyter_shows_the_cell_and_line_of_an_exception_and_none_of_ours(ran):
 
 
 def test_backticks_become_code_and_nothing_else_becomes_markup():
-    assert with_code("`a < b` is <b>not</b> `c`") == (
-        "<code>a &lt; b</code> is &lt;b&gt;not&lt;/b&gt; <code>c</code>"
+    assert (
+        with_code("`a < b` is <b>not</b> `c`")
+        == "<code>a &lt; b</code> is &lt;b&gt;not&lt;/b&gt; <code>c</code>"
     )
 
 
@@ -252,7 +254,10 @@ def test_the_check_says_what_is_borrowed(shares, capsys, monkeypatch, tmp_path):
 )
 def test_a_withheld_package_that_is_only_imported_costs_nothing_in_a_notebook(line, earned, capsys):
     head, body = reference_sources(load_assignment("02"))["best_cut"].split("\n", 1)
-    cells = f"import math\nfrom autograder.check import check\n{head}\n    {line}\n{body}\npoints = check(best_cut)"
+    cells = (
+        f"import math\nfrom autograder.check import check\n{head}\n    {line}\n{body}\npoints ="
+        " check(best_cut)"
+    )
     notebook = {"__name__": "__main__"}
     exec(cells, notebook)
     assert notebook["points"] == earned, capsys.readouterr().out

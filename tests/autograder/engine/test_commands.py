@@ -62,7 +62,8 @@ def test_your_own_notebook_runs_here_with_a_warning_and_without_its_magics(solve
 def test_your_own_python_file_is_checked_one_exercise_at_a_time(tmp_path, capsys):
     path = tmp_path / "mine.py"
     path.write_text(
-        "print('noise')\ndef noise_distribution(counts, power=0.75):\n    return counts.float() ** power\n"
+        "print('noise')\ndef noise_distribution(counts, power=0.75):\n    return counts.float() **"
+        " power\n"
     )
     assert main(["check", "01.noise_distribution", str(path)]) == 1
     shown = capsys.readouterr()
@@ -272,7 +273,10 @@ def test_answers_of_strangers_are_tried_and_what_is_judged_otherwise_than_they_a
 ):
     folder = tmp_path / "noise_distribution"
     folder.mkdir()
-    right = "def noise_distribution(counts, power=0.75):\n    raised = counts.double() ** power\n    return (raised / raised.sum()).float()\n"
+    right = (
+        "def noise_distribution(counts, power=0.75):\n    raised = counts.double() ** power\n   "
+        " return (raised / raised.sum()).float()\n"
+    )
     for name in ("right__in_doubles", "wrong__but_it_is_right"):
         (folder / f"{name}.py").write_text(right)
     (folder / "wrong__no_power.py").write_text(

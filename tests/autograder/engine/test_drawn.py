@@ -17,7 +17,10 @@ from autograder.grading.submissions import Submission
 from autograder.grading.verdict import grade_submission
 from autograder.sandbox import Limits, Pool
 
-SOURCE = "\ndef mean(values):\n    total = 0\n    for value in values:\n        total += value\n    return total / len(values)\n"
+SOURCE = (
+    "\ndef mean(values):\n    total = 0\n    for value in values:\n        total += value\n   "
+    " return total / len(values)\n"
+)
 CHANGES = {
     "start": ("total = 0", "total = 1"),
     "sign": ("total += value", "total -= value"),

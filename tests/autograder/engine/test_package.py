@@ -15,10 +15,16 @@ from autograder.sandbox import Cell, open_student
 from course.cli import main
 
 CELLS = [
-    'import math\nfrom math import sqrt as root\nunused = open("nowhere") if False else 1\nLIMIT = 2',
+    (
+        'import math\nfrom math import sqrt as root\nunused = open("nowhere") if False else'
+        " 1\nLIMIT = 2"
+    ),
     "def twice(x):\n    return LIMIT * x",
     "x = = 1",
-    "# What it is for.\n@staticmethod\ndef helper(x):\n    ### BEGIN SOLUTION\n    return root(x)\n    ### END SOLUTION",
+    (
+        "# What it is for.\n@staticmethod\ndef helper(x):\n    ### BEGIN SOLUTION\n    return"
+        " root(x)\n    ### END SOLUTION"
+    ),
     "def ppmi(x):\n    return helper(x) + twice(x)",
     "def twice(x):\n    return x + x\nprint('side effect')\nLIMIT += 1",
 ]
@@ -69,8 +75,9 @@ def test_what_passes_is_saved_and_can_be_imported_and_what_does_not_is_named(myw
     out = capsys.readouterr().out
     assert "not saved: 01.ppmi" in out and "keep_probability" in out
     code = (
-        "import torch\nfrom word2serve_me.c01_static_embeddings import noise_distribution as f\n"
-        "import word2serve_me.c01_static_embeddings as m\nprint(f(torch.tensor([1, 1])).tolist(), hasattr(m, 'ppmi'))"
+        "import torch\nfrom word2serve_me.c01_static_embeddings import noise_distribution as"
+        " f\nimport word2serve_me.c01_static_embeddings as m\nprint(f(torch.tensor([1,"
+        " 1])).tolist(), hasattr(m, 'ppmi'))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=mywork, capture_output=True, text=True)
     assert done.stdout.split("\n")[0].endswith("False"), done.stderr
@@ -116,7 +123,8 @@ def test_in_grading_earlier_chapters_are_the_reference():
     cells = [
         Cell(
             "a",
-            "import torch\nfrom word2serve_me.c01_static_embeddings import ppmi\ndef f(x): return ppmi(x)",
+            "import torch\nfrom word2serve_me.c01_static_embeddings import ppmi\ndef f(x): return"
+            " ppmi(x)",
         )
     ]
     import torch

@@ -20,15 +20,18 @@ from autograder.checks.registry import mistakes_of
 
 CHAPTER = "autograder/chapters/c01_static_embeddings"
 FILES = {
-    "tests/autograder/test_exercises.py": "from autograder.authoring import idle\n"
-    "from autograder.checks import stages",
+    "tests/autograder/test_exercises.py": (
+        "from autograder.authoring import idle\nfrom autograder.checks import stages"
+    ),
     "autograder/authoring/idle.py": "idle = 1",
     "autograder/checks/stages.py": "from . import slips",
     "autograder/checks/slips.py": "slip = 5",
     "autograder/checks/kernels.py": "import reference_impl.kernels\nrun = 1",
     "autograder/grading/verdict.py": "points = 1",
-    f"{CHAPTER}/test_counting.py": "from autograder.checks import slips\n"
-    "from autograder.chapters.c01_static_embeddings import candidates",
+    f"{CHAPTER}/test_counting.py": (
+        "from autograder.checks import slips\n"
+        "from autograder.chapters.c01_static_embeddings import candidates"
+    ),
     f"{CHAPTER}/candidates.py": "def right(x): return x",
     f"{CHAPTER}/mistakes_counting.py": "def wrong(x): return x + 1",
     f"{CHAPTER}/equivalents.py": "EQUIVALENT = {}",

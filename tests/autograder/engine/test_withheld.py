@@ -146,7 +146,10 @@ def test_a_cell_that_uses_what_is_withheld_is_told_so_and_the_others_run():
         [
             (
                 "a",
-                "from reference_impl.embeddings.counts import ppmi\nimport torch\nx = ppmi(torch.ones(2, 2))",
+                (
+                    "from reference_impl.embeddings.counts import ppmi\nimport torch\nx ="
+                    " ppmi(torch.ones(2, 2))"
+                ),
             ),
             ("b", "y = 1"),
         ],

@@ -42,8 +42,11 @@ FORMS = {  # cells in order: grade id or None, and source
     "a dataclass by its module": [
         (
             "double",
-            "import pickle, sys\nclass Two:\n    pass\ndef double(x):\n"
-            "    return x + x if isinstance(pickle.loads(pickle.dumps(Two())), sys.modules[Two.__module__].Two) else 0",
+            (
+                "import pickle, sys\nclass Two:\n    pass\ndef double(x):\n    return x + x if"
+                " isinstance(pickle.loads(pickle.dumps(Two())), sys.modules[Two.__module__].Two)"
+                " else 0"
+            ),
         )
     ],
     "magics": [("double", "%time 1\n!ls\n" + RIGHT)],
@@ -57,8 +60,11 @@ FORMS = {  # cells in order: grade id or None, and source
         ("double", RIGHT),
         (
             None,
-            "import torch, numpy, warnings\ntorch.set_default_dtype(torch.float64)\ntorch.set_grad_enabled(False)\n"
-            "numpy.seterr(all='raise')\nwarnings.simplefilter('error')",
+            (
+                "import torch, numpy,"
+                " warnings\ntorch.set_default_dtype(torch.float64)\ntorch.set_grad_enabled(False)\n"
+                "numpy.seterr(all='raise')\nwarnings.simplefilter('error')"
+            ),
         ),
     ],
     "split": [("double", "def double(x):"), (None, "    return x + x")],
@@ -176,7 +182,11 @@ def test_what_a_notebook_sets_for_the_process_holds_for_its_own_code_alone():
         [
             (
                 "one",
-                "import torch, warnings\ntorch.set_default_dtype(torch.float64)\nwarnings.simplefilter('error')\ndef kind():\n    return str(torch.ones(1).dtype)",
+                (
+                    "import torch,"
+                    " warnings\ntorch.set_default_dtype(torch.float64)\nwarnings.simplefilter('error')\ndef"
+                    " kind():\n    return str(torch.ones(1).dtype)"
+                ),
             )
         ],
         "mine",

@@ -33,14 +33,24 @@ from tests.autograder.grading.conftest import make_stand_in, stand_in_notebook
 
 NAME = "93-slow"
 FUNCTIONS = ("first", "second", "third", "fourth")
-CELL = '# %% nbgrader={{"grade": {grade}, "grade_id": "{id}", "locked": {grade}, {points}"schema_version": 3, "solution": {solution}, "task": false}}\n{source}\n'
+CELL = (
+    '# %% nbgrader={{"grade": {grade}, "grade_id": "{id}", "locked": {grade},'
+    ' {points}"schema_version": 3, "solution": {solution}, "task": false}}\n{source}\n'
+)
 SLEEPS = "import time\ndef {name}(x):\n    time.sleep(0.25)\n    return x + x"
-WORKS = "import time\ndef {name}(x):\n    until = time.process_time() + 0.25\n    while time.process_time() < until: pass\n    return x + x"
+WORKS = (
+    "import time\ndef {name}(x):\n    until = time.process_time() + 0.25\n    while"
+    " time.process_time() < until: pass\n    return x + x"
+)
 HANGS = "def {name}(x):\n    while True: pass"
-FORKS = "import os, time\ndef {name}(x):\n    for _ in range(4):\n        if os.fork() == 0:\n            while True: pass\n    while True: time.sleep(1)"
+FORKS = (
+    "import os, time\ndef {name}(x):\n    for _ in range(4):\n        if os.fork() == 0:\n         "
+    "   while True: pass\n    while True: time.sleep(1)"
+)
 THREADS = (
-    "import hashlib, threading\ndef burn():\n    while True: hashlib.sha256(bytes(1 << 20)).digest()\n"
-    "def {name}(x):\n    for _ in range(8): threading.Thread(target=burn, daemon=True).start()\n    burn()"
+    "import hashlib, threading\ndef burn():\n    while True: hashlib.sha256(bytes(1 <<"
+    " 20)).digest()\ndef {name}(x):\n    for _ in range(8): threading.Thread(target=burn,"
+    " daemon=True).start()\n    burn()"
 )
 CELLS = "import time\ntime.sleep(600)\ndef {name}(x): return x + x"
 
@@ -48,8 +58,8 @@ CELLS = "import time\ntime.sleep(600)\ndef {name}(x): return x + x"
 def solutions() -> str:
     """Four exercises that are alike."""
     cells = [
-        '# %% [markdown] nbgrader={"grade": false, "grade_id": "title", "locked": true, "schema_version": 3, "solution": false, '
-        '"task": false}\n# # Slow\n'
+        '# %% [markdown] nbgrader={"grade": false, "grade_id": "title", "locked": true,'
+        ' "schema_version": 3, "solution": false, "task": false}\n# # Slow\n'
     ]
     for name in FUNCTIONS:
         cells += [
@@ -59,7 +69,8 @@ def solutions() -> str:
                 points="",
                 solution="true",
                 source=(
-                    f"def {name}(x):\n    ### BEGIN SOLUTION\n    return x + x\n    ### END SOLUTION\n"
+                    f"def {name}(x):\n    ### BEGIN SOLUTION\n    return x + x\n    ### END"
+                    " SOLUTION\n"
                 ),
             ),
             CELL.format(

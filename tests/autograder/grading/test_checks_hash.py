@@ -58,8 +58,8 @@ OUTSIDE = {
     "autograder.sandbox.surroundings": "doctor: the sandbox in words",
     "course": "commands, the book and the sample class",
 }
-EQUIVALENTS = (
-    "equivalents"  # of each chapter: reasons why a mutant is right, which only authors read
+EQUIVALENTS = (  # of each chapter: reasons why a mutant is right, which only authors read
+    "equivalents"
 )
 HEURISTICS = (
     "definitions",
@@ -270,7 +270,10 @@ def test_the_checks_of_chapter_1_stand_on_the_protocol_and_not_on_later_chapters
 
 
 def test_from_a_package_import_module_leads_to_the_module():
-    source = "import os.path\nfrom reference_impl.embeddings import counts\n\ndef f():\n    import json\n"
+    source = (
+        "import os.path\nfrom reference_impl.embeddings import counts\n\ndef f():\n    import"
+        " json\n"
+    )
     assert list(code_of(source).imports) == [
         "os.path",
         "reference_impl.embeddings",
@@ -282,7 +285,10 @@ def test_from_a_package_import_module_leads_to_the_module():
     )
 
 
-CELL = '# %% nbgrader={"grade": false, "grade_id": "f", "locked": false, "schema_version": 3, "solution": true, "task": false}\n'
+CELL = (
+    '# %% nbgrader={"grade": false, "grade_id": "f", "locked": false, "schema_version": 3,'
+    ' "solution": true, "task": false}\n'
+)
 
 
 @pytest.mark.parametrize(

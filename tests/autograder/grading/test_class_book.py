@@ -113,10 +113,8 @@ def rows(root):
         for row in table:
             row["of"] = of.get(row["id"], row["id"] if name == "student" else "")
         found[name] = sorted(
-            (
-                sorted((key, repr(value)) for key, value in row.items() if key not in DRAWN)
-                for row in table
-            )
+            sorted((key, repr(value)) for key, value in row.items() if key not in DRAWN)
+            for row in table
         )
     return found
 
@@ -216,7 +214,8 @@ def test_steps_that_an_instructor_has_added_run_as_nbgrader_runs_them(stand_in, 
     )
     with (root / "nbgrader_config.py").open("a") as file:
         file.write(
-            f"import sys\nsys.path.insert(0, {os.fspath(root)!r})\nc.Autograde.post_convert_hook = 'hooks_of_mine.after'\n"
+            f"import sys\nsys.path.insert(0, {os.fspath(root)!r})\nc.Autograde.post_convert_hook ="
+            " 'hooks_of_mine.after'\n"
         )
     with open_class_book(course_config(root), root, stand_in) as book:
         book.store(verdicts[0])

@@ -234,8 +234,8 @@ def test_nbgraders_exchange_brings_the_notebook_out_and_the_work_back(
     assert (release_through_exchange(root, stand_in) / f"{NAME}.ipynb").is_file()
     home.mkdir()
     (home / "nbgrader_config.py").write_text(
-        f"c = get_config()\nc.Exchange.root = {str(exchange)!r}\nc.CourseDirectory.course_id = 'word2serve'\n"
-        f"c.Exchange.cache = {str(tmp_path / 'cache')!r}\n"
+        f"c = get_config()\nc.Exchange.root = {str(exchange)!r}\nc.CourseDirectory.course_id ="
+        f" 'word2serve'\nc.Exchange.cache = {str(tmp_path / 'cache')!r}\n"
     )
     for words in (["fetch_assignment", NAME], ["submit", NAME]):
         child = os.fork()

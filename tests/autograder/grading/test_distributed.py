@@ -35,7 +35,10 @@ RIGHT = "def double(x):\n    return x + x"
 HANDED_IN = {
     "ada": RIGHT,
     "bo": "def double(x):\n    return x + abs(x)",
-    "eve": "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\ndef double(x):\n    os.kill(-1, signal.SIGKILL)",
+    "eve": (
+        "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\ndef double(x):\n    os.kill(-1,"
+        " signal.SIGKILL)"
+    ),
     "fay": "def double(x):\n    raise ValueError(x)",
     "gil": f"# hold\n{RIGHT}",
     "hal": "print('{\"verdict\": {}}')\ndef double(x):\n    return 2 * x",
@@ -405,8 +408,8 @@ TAMPERED = {
     "other checks'": lambda one: one.update(checks="0" * 64),
     "other seeds'": lambda one: one["seed_ids"].update({"90.double": "0"}),
     "no isolation": lambda one: one.update(tier="process"),
-    "more points than there are": lambda one: one["results"][0]["stages"][0].update(
-        earned=5, points=5
+    "more points than there are": (
+        lambda one: one["results"][0]["stages"][0].update(earned=5, points=5)
     ),
     "a sum of its own": lambda one: one["results"][0].update(earned=3.0),
     "not a number": lambda one: one["results"][0].update(earned=math.nan),

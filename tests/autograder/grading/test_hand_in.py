@@ -118,13 +118,13 @@ def test_a_dry_run_says_which_cell_cannot_be_read_and_that_its_exercise_waits(
     assert main(["submit", str(notebook), "--dry-run"]) == 1
     said = capsys.readouterr().out
     assert (
-        f"left out   Cells that cannot be read were left out, by their number in the notebook (`{place + 1}: its source is no text`)."
-        in said
+        "left out   Cells that cannot be read were left out, by their number in the notebook"
+        f" (`{place + 1}: its source is no text`)." in said
     )
     assert "left out   The notebook is of nbformat 3" in said
     assert (
-        "waits      90.double: The cell of this exercise cannot be read (its source is no text); no points were decided."
-        in said
+        "waits      90.double: The cell of this exercise cannot be read (its source is no text); no"
+        " points were decided." in said
     )
 
 

@@ -25,7 +25,10 @@ RIGHT, HALF, NONE = (
     "def double(x):\n    return x + abs(x)",
     "def double(x):\n    return 0",
 )
-A_SHARE = 'c.AssignLatePenalties.plugin_class = "autograder.classroom.late.ShareEachDay"\nc.ShareEachDay.share = 0.25\n'
+A_SHARE = (
+    "c.AssignLatePenalties.plugin_class ="
+    ' "autograder.classroom.late.ShareEachDay"\nc.ShareEachDay.share = 0.25\n'
+)
 
 
 def handed_in(folder, files):
@@ -299,7 +302,8 @@ def test_an_earlier_hand_in_that_comes_again_without_a_time_is_told_from_a_new_o
     assert (
         totals(root)["ada"] == "1"
         and said.count(
-            "note       ada: What was handed over now is an earlier hand-in, and a later one counts."
+            "note       ada: What was handed over now is an earlier hand-in, and a later one"
+            " counts."
         )
         == 1
     )

@@ -21,8 +21,14 @@ from course.cli import main
 
 pytestmark = pytest.mark.sandbox
 NAME, ID = "92-drawn", "92.found"
-MEAN = "def mean(values):\n    total = 0\n    for value in values:\n        total += value\n    return total / len(values)"
-META = '{"grade": %s, "grade_id": "%s", "locked": %s, "schema_version": 3, "solution": %s, "task": false%s}'
+MEAN = (
+    "def mean(values):\n    total = 0\n    for value in values:\n        total += value\n    return"
+    " total / len(values)"
+)
+META = (
+    '{"grade": %s, "grade_id": "%s", "locked": %s, "schema_version": 3, "solution": %s, "task":'
+    " false%s}"
+)
 CELLS = [
     ("[markdown] ", ("false", "title", "true", "false", ""), "# # Drawn"),
     ("[markdown] ", ("false", "found-card", "true", "false", ""), "# ## 1. Find the wrong line"),

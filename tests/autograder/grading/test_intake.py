@@ -234,7 +234,10 @@ def test_bytes_without_large_outputs_stay_as_they_are(data):
 def test_an_instructor_can_raise_the_limit(tmp_path):
     notebook_of_30_mib, code = (
         tmp_path / "large.ipynb",
-        "import sys, pathlib, autograder.grading.intake as intake; intake.parse(pathlib.Path(sys.argv[1]).read_bytes())",
+        (
+            "import sys, pathlib, autograder.grading.intake as intake;"
+            " intake.parse(pathlib.Path(sys.argv[1]).read_bytes())"
+        ),
     )
     notebook_of_30_mib.write_bytes(b'{"cells": [], "a": "' + b"x" * 30 * 2**20 + b'"}')
     for limit, works in (("", False), ("31", True), ("no number", False)):

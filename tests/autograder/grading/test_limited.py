@@ -143,8 +143,8 @@ def test_the_work_on_a_long_line_grows_with_its_length_and_no_faster(line):
     ],
 )
 def test_ipythons_own_lines_become_pass_and_others_stay(line, plain):
-    source = (
-        f"if True:\n    pass\ndef broken(:\n{line}"  # not Python, so that every line is looked at
+    source = (  # not Python, so that every line is looked at
+        f"if True:\n    pass\ndef broken(:\n{line}"
     )
     assert without_magics(source)[0].split("\n")[-1] == plain
 

@@ -73,7 +73,10 @@ def test_everything_that_is_written_names_the_student_with_the_remedy(root, dama
     DAMAGES[damage](record_path(root, NAME, "Bo"))
     page = feedback_path(root, NAME, "Bo").read_bytes()
     results = root / "report" / f"gradescope-{NAME}" / "Bo" / "results.json"
-    remedy = f"The record verdicts/{NAME}/Bo.json {'is gone' if damage == 'gone' else 'cannot be read'}; `course regrade 90 --write` judges"
+    remedy = (
+        f"The record verdicts/{NAME}/Bo.json {'is gone' if damage == 'gone' else 'cannot be read'};"
+        " `course regrade 90 --write` judges"
+    )
     assert course(root, "report") == 0
     found = rows(root)
     assert (
@@ -245,7 +248,10 @@ def test_a_gradebook_that_is_made_anew_says_so_on_the_screen_and_in_the_report(
     lost_gradebook(root)
     assert course(root, "grade", graded / "in") == 1
     said = capsys.readouterr().out
-    sentence = "gradebook.db was not there and was made anew from 3 records; points and comments given by hand, due dates and extensions are not in it"
+    sentence = (
+        "gradebook.db was not there and was made anew from 3 records; points and comments given by"
+        " hand, due dates and extensions are not in it"
+    )
     assert sentence in said and "before you grade" in said
     assert sentence in (root / "report" / f"{NAME}.html").read_text()
     assert course(root, "export", "moodle") == 0

@@ -27,7 +27,10 @@ ALIVE = re.compile(
             IMAGE.format("picture")[:-1] + ' width="300">',
         ),
         (
-            f"<img src='attachment:{NAME}' width='javascript:1' srcset='http://x/y.png' onerror='alert(1)'>",
+            (
+                f"<img src='attachment:{NAME}' width='javascript:1' srcset='http://x/y.png'"
+                " onerror='alert(1)'>"
+            ),
             IMAGE.format("picture"),
         ),
     ],

@@ -17,7 +17,8 @@ from tests.book.conftest import COLOUR_RULES, STRUCTURE, violations
 pytestmark = pytest.mark.sandbox
 NAME = "01-static-embeddings"
 FORBIDDEN = re.compile(
-    r"<(script|iframe|img(?! src=\"data:image/(?:png|jpeg);base64,[A-Za-z0-9+/=]*\")|object|embed|form|link|base)\b|<[^>]*\son\w+\s*=|javascript:\S*?[\"']\s*>",
+    r"<(script|iframe|img(?!"
+    r" src=\"data:image/(?:png|jpeg);base64,[A-Za-z0-9+/=]*\")|object|embed|form|link|base)\b|<[^>]*\son\w+\s*=|javascript:\S*?[\"']\s*>",
     re.I,
 )
 

@@ -15,7 +15,10 @@ from course.cli import main
 from tests.book.conftest import violations
 
 NAME = "90-stand-in"
-HOG = "much = bytearray(200 * 2**20)\nmuch[::4096] = bytes([1]) * (len(much) // 4096)\ndel much\ndef double(x):\n    return x + abs(x)"
+HOG = (
+    "much = bytearray(200 * 2**20)\nmuch[::4096] = bytes([1]) * (len(much) // 4096)\ndel much\ndef"
+    " double(x):\n    return x + abs(x)"
+)
 
 
 def verdict(student, seconds=1.0, **stages):

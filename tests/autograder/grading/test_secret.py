@@ -98,8 +98,8 @@ def test_a_new_secret_is_drawn_when_it_is_asked_for_and_everybody_is_judged_with
     assert course(root, "grade", "--assignment", "90", "--regrade") == 0
     said = capsys.readouterr().out
     assert (
-        f"secret     a new {SECRET_FILE} was drawn, as the one that the records were judged with is gone"
-        in said
+        f"secret     a new {SECRET_FILE} was drawn, as the one that the records were judged with is"
+        " gone" in said
     )
     secret = (root / SECRET_FILE).read_bytes()
     for student in ("ada", "bo"):
@@ -117,8 +117,8 @@ def test_another_secret_is_a_difference_for_verify(root, capsys):
     put(root, OTHER)
     assert course(root, "verify", "ada", "90") == 1
     assert (
-        f"differs    ada: the hidden inputs are others; {SECRET_FILE} is not the one that the record was judged with"
-        in capsys.readouterr().out
+        f"differs    ada: the hidden inputs are others; {SECRET_FILE} is not the one that the"
+        " record was judged with" in capsys.readouterr().out
     )
     assert course(root, "verify", "ada", "90", "--json") == 1
     said = json.loads(capsys.readouterr().out)

@@ -280,14 +280,14 @@ def test_written_answers_that_wait_are_counted_in_a_line_and_a_cell_that_cannot_
         )
     assert main(["grade", str(tmp_path / "in"), "--course-root", str(root)]) == 0
     assert (
-        "manual     2 submissions need manual grading, in formgrader, with 2 written answers to read"
-        in capsys.readouterr().out
+        "manual     2 submissions need manual grading, in formgrader, with 2 written answers to"
+        " read" in capsys.readouterr().out
     )
     assert main(["grade", str(tmp_path / "later"), "--course-root", str(root)]) == 1
     said = capsys.readouterr().out
     assert (
-        "manual     3 submissions need manual grading, in formgrader, with 2 written answers to read"
-        in said
+        "manual     3 submissions need manual grading, in formgrader, with 2 written answers to"
+        " read" in said
     )
     assert "look at    1 submission, for another reason than an unread answer" in said
     assert "<b>3</b> need manual grading" in (root / "report" / f"{FIRST}.html").read_text()
@@ -299,7 +299,8 @@ def test_written_answers_that_wait_are_counted_in_a_line_and_a_cell_that_cannot_
     assert (
         row["01.bank"] == ""
         and row["needs_human"]
-        == "01.bank: The cell of this exercise cannot be read (its source is no text); no points were decided."
+        == "01.bank: The cell of this exercise cannot be read (its source is no text); no points"
+        " were decided."
     )
     page = (root / "feedback" / "cy" / FIRST / f"{FIRST}.html").read_text()
     assert "its source is no text" in page and "What was left out" in page

@@ -168,9 +168,11 @@ def test_three_hundred_are_compared_with_each_other_in_under_a_minute():
     assignment, students = honest("08")
     mixed = [
         {
-            name: random.Random(place * 100 + at).choice([one for one in students if name in one])[
-                name
-            ]
+            name: (
+                random.Random(place * 100 + at).choice([one for one in students if name in one])[
+                    name
+                ]
+            )
             for at, name in enumerate(students[0])
         }
         for place in range(300)

@@ -183,11 +183,13 @@ def outcome(summary):
         for name, row in zip(names, rows, strict=True)
     ]
     found = {
-        key: float(row["total"])
-        if row["total"] and not row["needs_human"]
-        else "human"
-        if row["needs_human"]
-        else "?"
+        key: (
+            float(row["total"])
+            if row["total"] and not row["needs_human"]
+            else "human"
+            if row["needs_human"]
+            else "?"
+        )
         for key, row in zip(keys, rows, strict=True)
     }
     report = summary.report.read_text(encoding="utf-8")

@@ -381,7 +381,8 @@ def test_nfc_and_nfd_of_one_name_are_one_student_who_handed_in_twice(tmp_path):
     found = only(tmp_path)
     assert found.student == "Zo\u00eb"
     assert found.problem.startswith(
-        "there are 2 submissions under this name (Zo\u00eb, composed, Zo\u00eb, decomposed as macOS writes it)"
+        "there are 2 submissions under this name (Zo\u00eb, composed, Zo\u00eb, decomposed as macOS"
+        " writes it)"
     )
 
 
@@ -542,7 +543,8 @@ def test_a_time_stamp_counts_only_when_it_is_one(tmp_path):
         stamp.write_text(text, encoding="utf-8")
         assert only(tmp_path).timestamp == read
         assert read or re.match(
-            "timestamp.txt(: '29.03.2026 23:59' is no time that can be read| has 500 bytes.*); .* Write it as",
+            "timestamp.txt(: '29.03.2026 23:59' is no time that can be read| has 500 bytes.*); .*"
+            " Write it as",
             only(tmp_path).notes[0],
         )
     stamp.unlink()

@@ -145,7 +145,10 @@ def test_every_part_of_a_split_cell_runs_and_untouched_copies_do_not():
         (
             [("code", "A"), ("code", "B")],
             ["A", "B"],
-            "Cells 1 and 2 ran in this order: where they define the same name, the last one counts, cell 2.",
+            (
+                "Cells 1 and 2 ran in this order: where they define the same name, the last one"
+                " counts, cell 2."
+            ),
         ),
         (
             [("code", "A"), ("code", "B"), ("code", "A")],
@@ -185,7 +188,8 @@ def test_of_a_written_answer_that_occurs_twice_both_are_read_and_said():
     )
     assert work.own["essay"] == "First.\n\nSecond."
     assert work.ignored == [
-        "The cell of `essay` occurs 2 times in the notebook, as cells 8 and 9. What is written in cells 8 and 9 is read together, in this order."
+        "The cell of `essay` occurs 2 times in the notebook, as cells 8 and 9. What is written in"
+        " cells 8 and 9 is read together, in this order."
     ]
 
 
@@ -276,8 +280,8 @@ def test_cells_that_cannot_be_read_are_named_by_their_place_and_their_exercises_
     unread = ReviewItem(ReviewKind.UNREAD, ("its source is no text",))
     assert work.review == {"f": unread, "essay": unread}
     assert work.ignored == [
-        "Cells that cannot be read were left out, by their number in the notebook (`3: its source is no text`, "
-        "`5: it is no cell`, `9: its source is no text`)."
+        "Cells that cannot be read were left out, by their number in the notebook (`3: its source"
+        " is no text`, `5: it is no cell`, `9: its source is no text`)."
     ]
     assert ("f", PRISTINE.cells[2].source) in running(work) and work.own == {
         "g": "def g(): return 2"
@@ -321,7 +325,8 @@ def test_a_written_answer_waits_where_its_cell_is_as_given_and_text_that_nobody_
     assert work.review == {"essay": waits("as it was given", 9)} and "essay" not in work.own
     shown = next(one.source for one in work.notebook.cells if one.id == "essay")
     assert shown == work.found["essay"] and shown.startswith(
-        "**Found in another cell: cell 9 of the notebook.** The answer's own cell is as it was given."
+        "**Found in another cell: cell 9 of the notebook.** The answer's own cell is as it was"
+        " given."
     )
     assert (cell.source.strip() or "cannot be read") in shown or len(cell.source) > MAX_COPIED
 
@@ -376,7 +381,8 @@ def test_code_that_is_shown_as_an_answer_stays_within_its_fence():
         [added("def g(): raise NotImplementedError")],
         [
             added(
-                'def h(x):\n    """Of all words, the first."""\n    return query(\'SELECT one FROM words\', x)'
+                'def h(x):\n    """Of all words, the first."""\n    return query(\'SELECT one FROM'
+                " words', x)"
             )
         ],
     ],
@@ -409,9 +415,11 @@ def test_a_notebook_as_it_was_given_asks_nobody_to_look_for_answers(name):
     ]
     assert transplant(given, handed).review == {}
     changed = [
-        dataclasses.replace(cell, source=f"{cell.source}\nx = 1")
-        if cell.grade_id and cell.kind == "code" and not marks(ours).get("solution")
-        else cell
+        (
+            dataclasses.replace(cell, source=f"{cell.source}\nx = 1")
+            if cell.grade_id and cell.kind == "code" and not marks(ours).get("solution")
+            else cell
+        )
         for cell, ours in zip(handed, given.cells)
     ]
     assert transplant(given, changed).review == {}

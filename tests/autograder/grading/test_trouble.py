@@ -293,7 +293,10 @@ def find_faketime():
 
 @pytest.mark.skipif(
     not find_faketime(),
-    reason="no libfaketime here: install faketime to test a clock that is set back while a class is graded",
+    reason=(
+        "no libfaketime here: install faketime to test a clock that is set back while a class is"
+        " graded"
+    ),
 )
 def test_a_clock_that_is_set_back_by_a_year_in_the_middle_of_a_class_changes_nothing(
     small, tmp_path

@@ -87,11 +87,17 @@ def page_of(root, student):
     [
         (
             "in_a_new_cell",
-            "The cell of this answer is as it was given, and text was added elsewhere in the notebook",
+            (
+                "The cell of this answer is as it was given, and text was added elsewhere in the"
+                " notebook"
+            ),
         ),
         (
             "without_metadata",
-            "The cell of this answer is not in the notebook, and text was added elsewhere in the notebook",
+            (
+                "The cell of this answer is not in the notebook, and text was added elsewhere in"
+                " the notebook"
+            ),
         ),
     ],
 )

@@ -175,7 +175,10 @@ class OverStdio(ProcessBackend):
 
 
 def test_the_pipe_works_as_standard_input_and_output_whatever_is_printed():
-    code = "import os\nprint('hello')\nos.write(1, b'noise')\ndef f(x): os.system('echo noise'); print(x); return x + 1"
+    code = (
+        "import os\nprint('hello')\nos.write(1, b'noise')\ndef f(x): os.system('echo noise');"
+        " print(x); return x + 1"
+    )
     with open_student([Cell("a", code)], backend=OverStdio(), warm=()) as student:
         assert student.f(1) == 2 and student.printed == "hello\n1\n"
 
@@ -252,7 +255,8 @@ def test_an_ordinary_users_sandbox_holds_too():
     python = reachable_python()
     if python is None:
         pytest.skip(
-            "no Python that an ordinary user may execute: install python3 of this version to test their sandbox"
+            "no Python that an ordinary user may execute: install python3 of this version to test"
+            " their sandbox"
         )
     home = Path("/tmp") / f"w2s-home-{os.getpid()}"
     home.mkdir(mode=0o777)
@@ -286,8 +290,8 @@ def test_an_ordinary_users_sandbox_holds_too():
     lines = done.stdout.splitlines()
     assert {line.split()[1] for line in lines if line.startswith("held ")} == set(all_attempts())
     assert (
-        "Privileges: started as user 65533: student code is the same user outside and nobody inside, without a capability"
-        in done.stdout
+        "Privileges: started as user 65533: student code is the same user outside and nobody"
+        " inside, without a capability" in done.stdout
     )
     assert (
         "System calls: " in lines[1]

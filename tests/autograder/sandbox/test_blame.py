@@ -110,7 +110,8 @@ def test_a_library_that_lacks_a_part_of_itself_is_the_rooms_fault(site):
 def test_the_names_of_the_lock_are_laid_into_the_stage_but_for_other_systems(tmp_path):
     lock = tmp_path / "lock"
     lock.write_text(
-        "numpy==2.0\nScikit-Learn==1.9\n# a remark\n\nof-another==1 ; sys_platform == 'a system that is not'\nhere==1 ; python_version > '3'\n"
+        "numpy==2.0\nScikit-Learn==1.9\n# a remark\n\nof-another==1 ; sys_platform == 'a system"
+        " that is not'\nhere==1 ; python_version > '3'\n"
     )
     assert pinned(lock) == ["here", "numpy", "scikit_learn"] and pinned(tmp_path / "none") == []
     space = {}

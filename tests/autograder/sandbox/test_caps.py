@@ -79,7 +79,10 @@ def test_what_earlier_calls_gave_back_is_not_there_for_a_capped_one():
     """Left to itself, glibc keeps up to 64 MiB that were freed in its heap, where a limit on
     addresses does not see them used.
     """
-    notebook = "import torch\ndef held(sizes): return torch.tensor(float(sum(one[-1] for one in [torch.ones(size << 18) for size in sizes])))\n"
+    notebook = (
+        "import torch\ndef held(sizes): return torch.tensor(float(sum(one[-1] for one in"
+        " [torch.ones(size << 18) for size in sizes])))\n"
+    )
     with open_student([Cell("setup", notebook)], limits=Limits(call_seconds=60)) as student:
         assert [float(student.held(sizes)) for sizes in ([30], [28], [40])] == [1, 1, 1]  # MiB
         with student.capped(24 * MIB):

@@ -28,9 +28,9 @@ def answer(student, name):
 
 
 DEADLY = (
-    "import os, signal, time\ndef ok(): return 1\ndef dies(): os._exit(3)\ndef hangs(): time.sleep(600)\n"
-    "def crashes(): os.kill(os.getpid(), signal.SIGSEGV); import ctypes; ctypes.string_at(0)\n"
-    "def closes():\n    os.closerange(3, 100)\n    time.sleep(600)\n"
+    "import os, signal, time\ndef ok(): return 1\ndef dies(): os._exit(3)\ndef hangs():"
+    " time.sleep(600)\ndef crashes(): os.kill(os.getpid(), signal.SIGSEGV); import ctypes;"
+    " ctypes.string_at(0)\ndef closes():\n    os.closerange(3, 100)\n    time.sleep(600)\n"
 )
 
 
@@ -72,7 +72,10 @@ def test_a_cell_that_hangs_is_skipped_by_name_and_the_others_run():
 )
 def test_the_time_that_a_call_waits_for_a_processor_is_not_its_own(monkeypatch):
     monkeypatch.setattr("autograder.sandbox.process.PATIENCE", 120)  # however busy this machine is
-    code = "import time\ndef works():\n    while time.process_time() < 0.8: pass\n    return 1\ndef hangs(): time.sleep(600)"
+    code = (
+        "import time\ndef works():\n    while time.process_time() < 0.8: pass\n    return 1\ndef"
+        " hangs(): time.sleep(600)"
+    )
     before, neighbour = os.sched_getaffinity(0), None
     try:
         os.sched_setaffinity(0, {min(before)})  # what is started from here shares one processor
@@ -123,8 +126,9 @@ def test_what_our_own_function_allocates_is_bounded_whatever_sizes_a_student_pas
     import torch
 
     code = (
-        "import torch\ndef wide(f): return f(torch.ones(40_000, 1), torch.ones(1, 40_000))\n"
-        "def long(f): return f(torch.ones(9_000_000))\ndef many(f): return f(10**10)\ndef fine(f): return f(torch.ones(3))"
+        "import torch\ndef wide(f): return f(torch.ones(40_000, 1), torch.ones(1, 40_000))\ndef"
+        " long(f): return f(torch.ones(9_000_000))\ndef many(f): return f(10**10)\ndef fine(f):"
+        " return f(torch.ones(3))"
     )
     received = []
     with open_student([Cell("a", code)]) as student:
@@ -149,10 +153,10 @@ def test_memory_is_watched_while_bytes_arrive():
         QUICK, call_seconds=30.0, cell_seconds=30.0, tree_memory=150 << 20, frame_bytes=1 << 40
     )
     flood = (
-        "import os, struct, sys\ndef flood():\n    kept = bytearray(200 << 20)\n"
-        "    for fd in map(int, os.listdir('/proc/self/fd')):\n        if fd > 2:\n            try:\n"
-        "                os.write(fd, struct.pack('<Q', 1 << 39))\n"
-        "                while True: os.write(fd, bytes(4096))\n            except OSError: pass\n"
+        "import os, struct, sys\ndef flood():\n    kept = bytearray(200 << 20)\n    for fd in"
+        " map(int, os.listdir('/proc/self/fd')):\n        if fd > 2:\n            try:\n           "
+        "     os.write(fd, struct.pack('<Q', 1 << 39))\n                while True: os.write(fd,"
+        " bytes(4096))\n            except OSError: pass\n"
     )
     with open_student([Cell("a", flood)], limits=limits, warm=()) as student:
         assert answer(student, "flood") == "memory"
@@ -160,7 +164,10 @@ def test_memory_is_watched_while_bytes_arrive():
 
 @pytest.mark.parametrize("place", ["/tmp", "/dev/shm"])
 def test_files_are_counted_wherever_one_can_write(place):
-    code = f"import time\ndef litter():\n    for i in range(900): open(f'{place}/{{i}}', 'w').close()\n    time.sleep(20)"
+    code = (
+        f"import time\ndef litter():\n    for i in range(900): open(f'{place}/{{i}}',"
+        " 'w').close()\n    time.sleep(20)"
+    )
     with open_student(
         [Cell("a", code)], limits=replace(QUICK, call_seconds=25.0, files=500), warm=()
     ) as student:

@@ -165,11 +165,21 @@ CALLS = [
     "add_twice",
 ]
 REFUSED = {
-    "add_breaks": "`breaks` runs in the interpreter, but does not compile for a GPU: line 6 of it, `break`",
+    "add_breaks": (
+        "`breaks` runs in the interpreter, but does not compile for a GPU: line 6 of it, `break`"
+    ),
     "add_breaks_for_some": "line 6 of it, `break`: Triton's compiler does not take `break`",
-    "add_leans": "line 2 of it, `WIDTH`: `WIDTH` is a global (`int`) that no kernel sees; give it as an argument",
-    "add_by_plain_helper": "`of_pythons` is a name from outside the kernel; mark a helper with `@triton.jit`",
-    "add_changes": "`changes` runs in the interpreter, but does not compile for a GPU: line 3 of it, `for i in range(0, n):`: Loop-carried variable total has initial type int32",
+    "add_leans": (
+        "line 2 of it, `WIDTH`: `WIDTH` is a global (`int`) that no kernel sees; give it as an"
+        " argument"
+    ),
+    "add_by_plain_helper": (
+        "`of_pythons` is a name from outside the kernel; mark a helper with `@triton.jit`"
+    ),
+    "add_changes": (
+        "`changes` runs in the interpreter, but does not compile for a GPU: line 3 of it, `for i in"
+        " range(0, n):`: Loop-carried variable total has initial type int32"
+    ),
 }
 
 

@@ -33,7 +33,11 @@ PATIENT = Limits(
     call_seconds=60, total_seconds=3000
 )  # a class's limits are for one submission, and for one answer
 # Triton reads the text of a kernel again, where Python keeps the lines of a file.
-REWRITE = "def rewrite(source):\n    import linecache\n    linecache.cache['rewritten'] = (len(source), None, source.splitlines(True), 'rewritten')\n    exec(compile(source, 'rewritten', 'exec'), globals())\n"
+REWRITE = (
+    "def rewrite(source):\n    import linecache\n    linecache.cache['rewritten'] = (len(source),"
+    " None, source.splitlines(True), 'rewritten')\n    exec(compile(source, 'rewritten', 'exec'),"
+    " globals())\n"
+)
 
 
 @pytest.mark.parametrize("number", NUMBERS)

@@ -61,9 +61,11 @@ def copy_checkout(folder):
     folder.mkdir(parents=True)
     for name in SOURCES:
         one = REPOSITORY / name
-        shutil.copytree(
-            one, folder / name, ignore=shutil.ignore_patterns("__pycache__")
-        ) if one.is_dir() else shutil.copy2(one, folder / name)
+        (
+            shutil.copytree(one, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+            if one.is_dir()
+            else shutil.copy2(one, folder / name)
+        )
     packages = Path(sysconfig.get_path("purelib"))
     for path in [
         *(one for one in packages.iterdir() if one.name not in UNUSED),

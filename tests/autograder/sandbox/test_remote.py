@@ -154,15 +154,17 @@ def test_what_a_notebook_expects_of_jupyter_is_there_and_harmless():
     cells = [
         Cell(
             "setup",
-            "from __future__ import annotations\nimport ipywidgets as w, anywidget\n"
-            "from IPython.display import display as show, HTML\nfrom autograder.check import check\n"
-            "from course.book.figures import figure\nfrom autograder.anything.else_ import name",
+            "from __future__ import annotations\nimport ipywidgets as w, anywidget\nfrom"
+            " IPython.display import display as show, HTML\nfrom autograder.check import"
+            " check\nfrom course.book.figures import figure\nfrom autograder.anything.else_ import"
+            " name",
         ),
         Cell(
             None,
-            "class Slider(anywidget.AnyWidget):\n    value = 1\nshow(Slider()); display(HTML('x'))\n"
-            "get_ipython().run_line_magic('time', 'x')\nfigure('f', {})\ntotal = check(len) + 0.0\n"
-            "@w.interact(n=(1, 2))\ndef f(n: NotDefinedAnywhere = 1): return n",
+            "class Slider(anywidget.AnyWidget):\n    value = 1\nshow(Slider());"
+            " display(HTML('x'))\nget_ipython().run_line_magic('time', 'x')\nfigure('f', {})\ntotal"
+            " = check(len) + 0.0\n@w.interact(n=(1, 2))\ndef f(n: NotDefinedAnywhere = 1):"
+            " return n",
         ),
         Cell(
             None,
@@ -199,8 +201,9 @@ def test_a_withheld_module_can_be_imported_and_not_used_and_others_can():
 
 def test_output_is_kept_up_to_the_limit_and_the_rest_is_counted():
     code = (
-        "import sys, warnings\nprint('a' * 30)\nwarnings.warn('careful')\nsys.stdout.buffer.write(b'bytes')\n"
-        "def more():\n    print('b' * 10**6)\n    return 1"
+        "import sys, warnings\nprint('a' *"
+        " 30)\nwarnings.warn('careful')\nsys.stdout.buffer.write(b'bytes')\ndef more():\n   "
+        " print('b' * 10**6)\n    return 1"
     )
     with open_student([Cell(None, code)], limits=Limits(output_chars=200), warm=()) as student:
         assert (
@@ -218,7 +221,8 @@ def test_text_from_inside_carries_no_control_characters():
         [
             Cell(
                 None,
-                "print('\\x1b[31mred\\x00')\ndef f(): raise ValueError('\\x1b]0;title\\x07\\ud800')",
+                "print('\\x1b[31mred\\x00')\ndef f(): raise"
+                " ValueError('\\x1b]0;title\\x07\\ud800')",
             )
         ],
         warm=(),
@@ -230,7 +234,10 @@ def test_text_from_inside_carries_no_control_characters():
 
 
 def test_two_sandboxes_share_nothing():
-    code = "import os\ndef write(): open('/tmp/x', 'w').close(); return look()\ndef look(): return os.listdir('/tmp')"
+    code = (
+        "import os\ndef write(): open('/tmp/x', 'w').close(); return look()\ndef look(): return"
+        " os.listdir('/tmp')"
+    )
     with (
         open_student([Cell("a", code)], warm=()) as one,
         open_student([Cell("a", code)], warm=()) as other,
@@ -239,7 +246,10 @@ def test_two_sandboxes_share_nothing():
 
 
 def test_a_pool_starts_ahead_and_gives_each_submission_a_fresh_sandbox():
-    code = "import os\nseen = os.path.exists('/tmp/x')\nopen('/tmp/x', 'w').close()\ndef f(): return seen"
+    code = (
+        "import os\nseen = os.path.exists('/tmp/x')\nopen('/tmp/x', 'w').close()\ndef f(): return"
+        " seen"
+    )
     with Pool(warm=()) as pool:
         pool.expect(3)
         started = []
@@ -282,7 +292,10 @@ def test_the_process_backend_must_be_asked_for_twice():
     "name", ["cell 1 ({:x})", "cell 1 (tells)", "cell 01 (tells)", "cell 7 (tells)"]
 )
 def test_a_traceback_names_lines_of_the_notebook_and_no_place_that_a_student_made_up(name):
-    source = f"def tell(x):\n    exec(compile('\\n' * 5000 + 'raise ValueError', {name!r}.format(x), 'exec'), globals())"
+    source = (
+        f"def tell(x):\n    exec(compile('\\n' * 5000 + 'raise ValueError', {name!r}.format(x),"
+        " 'exec'), globals())"
+    )
     with open_student([Cell("tells", source)]) as student:
         with pytest.raises(StudentError) as told:
             student.call("tell", 0xC0FFEE)

@@ -92,7 +92,8 @@ def numbers(machine):
     header = next((path for path in HEADERS[machine] if path.exists()), None)
     if header is None:
         pytest.skip(
-            f"no kernel headers with the system calls of {machine}: install linux-libc-dev to compare the numbers"
+            f"no kernel headers with the system calls of {machine}: install linux-libc-dev to"
+            " compare the numbers"
         )
     found = re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", header.read_text())
     return {{"fstatat": "newfstatat"}.get(name, name): int(number) for name, number in found}

@@ -69,7 +69,10 @@ def test_the_filter_is_named_with_its_size_or_is_missing_with_the_remedy(monkeyp
         (None, "none are mounted"),
         ("cgroup /sys/fs/cgroup/pids cgroup rw,pids 0 0\n", "version 1"),
         (
-            "cgroup /sys/fs/cgroup/pids cgroup rw,pids 0 0\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n",
+            (
+                "cgroup /sys/fs/cgroup/pids cgroup rw,pids 0 0\ncgroup2 /sys/fs/cgroup/unified"
+                " cgroup2 rw 0 0\n"
+            ),
             "version 1, with version 2 beside it",
         ),
     ],

@@ -13,12 +13,16 @@ pytestmark = pytest.mark.sandbox
 
 SWEEP = {
     "generator": "torch.rand(3, generator=torch.Generator().manual_seed(3))",
-    "generator_clone": "torch.randint(9, (4,), generator=torch.Generator(device='cpu').manual_seed(1))",
+    "generator_clone": (
+        "torch.randint(9, (4,), generator=torch.Generator(device='cpu').manual_seed(1))"
+    ),
     "manual_seed": "(torch.manual_seed(5), torch.randn(4))[1]",
     "fork_rng": "fork()",
     "testing_close": "str(torch.testing.assert_close(torch.ones(2), torch.ones(2)))",
     "testing_differs": "message(lambda: torch.testing.assert_close(torch.ones(2), torch.zeros(2)))",
-    "testing_make": "list(torch.testing.make_tensor((2, 3), dtype=torch.float32, device='cpu').shape)",
+    "testing_make": (
+        "list(torch.testing.make_tensor((2, 3), dtype=torch.float32, device='cpu').shape)"
+    ),
     "func_grad": "torch.func.grad(lambda x: (x ** 3).sum())(torch.arange(3.))",
     "func_vmap": "torch.func.vmap(torch.dot)(torch.ones(2, 3), torch.arange(6.).reshape(2, 3))",
     "vmap": "torch.vmap(lambda x: x.softmax(0) @ x)(torch.arange(6.).reshape(2, 3))",
@@ -27,10 +31,18 @@ SWEEP = {
     "hessian": "torch.func.hessian(lambda x: (x ** 3).sum())(torch.arange(3.))",
     "jvp": "torch.func.jvp(torch.exp, (torch.zeros(2),), (torch.ones(2),))[1]",
     "vjp": "torch.func.vjp(torch.exp, torch.zeros(2))[1](torch.ones(2))[0]",
-    "functional_call": "torch.func.functional_call(linear(), {'weight': torch.ones(1, 2), 'bias': torch.ones(1)}, torch.ones(1, 2)).detach()",
-    "autograd_grad": "torch.autograd.grad((leaf := torch.ones(2, requires_grad=True)).pow(2).sum(), leaf)[0]",
+    "functional_call": (
+        "torch.func.functional_call(linear(), {'weight': torch.ones(1, 2), 'bias': torch.ones(1)},"
+        " torch.ones(1, 2)).detach()"
+    ),
+    "autograd_grad": (
+        "torch.autograd.grad((leaf := torch.ones(2, requires_grad=True)).pow(2).sum(), leaf)[0]"
+    ),
     "autograd_jacobian": "torch.autograd.functional.jacobian(torch.sin, torch.zeros(2))",
-    "gradcheck": "torch.autograd.gradcheck(torch.sin, torch.zeros(2, dtype=torch.float64, requires_grad=True))",
+    "gradcheck": (
+        "torch.autograd.gradcheck(torch.sin, torch.zeros(2, dtype=torch.float64,"
+        " requires_grad=True))"
+    ),
     "custom_function": "custom()",
     "checkpoint": "checkpointed()",
     "linalg_svd": "torch.linalg.svd(torch.diag(torch.tensor([3., 2.])))[1]",
@@ -43,27 +55,56 @@ SWEEP = {
     "linalg_lstsq": "torch.linalg.lstsq(torch.eye(2), torch.ones(2, 1)).solution",
     "fft": "torch.fft.ifft(torch.fft.fft(torch.arange(4.))).real",
     "rfft": "torch.fft.irfft(torch.fft.rfft(torch.arange(4.)), n=4)",
-    "sparse_coo": "torch.sparse_coo_tensor(torch.tensor([[0, 1], [1, 0]]), torch.ones(2), (2, 2)).to_dense()",
+    "sparse_coo": (
+        "torch.sparse_coo_tensor(torch.tensor([[0, 1], [1, 0]]), torch.ones(2), (2, 2)).to_dense()"
+    ),
     "sparse_mm": "torch.sparse.mm(torch.eye(2).to_sparse(), torch.ones(2, 2))",
     "sparse_csr": "torch.eye(2).to_sparse_csr().to_dense()",
     "sparse_softmax": "torch.sparse.softmax(torch.eye(2).to_sparse(), dim=1).to_dense()",
-    "special": "torch.special.logsumexp(torch.zeros(3), 0) + torch.special.expit(torch.zeros(())) + torch.special.gammaln(torch.tensor(4.))",
+    "special": (
+        "torch.special.logsumexp(torch.zeros(3), 0) + torch.special.expit(torch.zeros(())) +"
+        " torch.special.gammaln(torch.tensor(4.))"
+    ),
     "distributions_categorical": "torch.distributions.Categorical(logits=torch.zeros(4)).entropy()",
     "distributions_normal": "torch.distributions.Normal(0., 1.).log_prob(torch.zeros(2))",
-    "distributions_kl": "torch.distributions.kl_divergence(torch.distributions.Normal(0., 1.), torch.distributions.Normal(1., 1.))",
-    "distributions_sample": "(torch.manual_seed(0), torch.distributions.Multinomial(5, torch.ones(3)).sample())[1]",
+    "distributions_kl": (
+        "torch.distributions.kl_divergence(torch.distributions.Normal(0., 1.),"
+        " torch.distributions.Normal(1., 1.))"
+    ),
+    "distributions_sample": (
+        "(torch.manual_seed(0), torch.distributions.Multinomial(5, torch.ones(3)).sample())[1]"
+    ),
     "clip_grad": "clipped()",
     "nn_parametrize": "spectral()",
-    "nn_rnn_utils": "torch.nn.utils.rnn.pad_sequence([torch.ones(2), torch.ones(3)], batch_first=True)",
-    "nn_packed": "torch.nn.utils.rnn.pack_padded_sequence(torch.ones(2, 3, 1), torch.tensor([3, 2]), batch_first=True).data",
+    "nn_rnn_utils": (
+        "torch.nn.utils.rnn.pad_sequence([torch.ones(2), torch.ones(3)], batch_first=True)"
+    ),
+    "nn_packed": (
+        "torch.nn.utils.rnn.pack_padded_sequence(torch.ones(2, 3, 1), torch.tensor([3, 2]),"
+        " batch_first=True).data"
+    ),
     "nn_vector": "torch.nn.utils.parameters_to_vector(linear().parameters()).detach()",
     "nn_init": "torch.nn.init.orthogonal_(torch.zeros(2, 2)).pow(2).sum()",
-    "functional_sdpa": "torch.nn.functional.scaled_dot_product_attention(*[torch.ones(1, 1, 3, 4)] * 3, is_causal=True)",
-    "functional_losses": "torch.nn.functional.cross_entropy(torch.zeros(2, 3), torch.tensor([0, 2]), label_smoothing=0.1)",
-    "functional_embedding_bag": "torch.nn.functional.embedding_bag(torch.tensor([[0, 1]]), torch.eye(2), mode='mean')",
+    "functional_sdpa": (
+        "torch.nn.functional.scaled_dot_product_attention(*[torch.ones(1, 1, 3, 4)] * 3,"
+        " is_causal=True)"
+    ),
+    "functional_losses": (
+        "torch.nn.functional.cross_entropy(torch.zeros(2, 3), torch.tensor([0, 2]),"
+        " label_smoothing=0.1)"
+    ),
+    "functional_embedding_bag": (
+        "torch.nn.functional.embedding_bag(torch.tensor([[0, 1]]), torch.eye(2), mode='mean')"
+    ),
     "functional_unfold": "torch.nn.functional.unfold(torch.arange(9.).reshape(1, 1, 3, 3), 2)",
-    "multihead": "(torch.manual_seed(0), torch.nn.MultiheadAttention(4, 2, batch_first=True)(*[torch.ones(1, 3, 4)] * 3)[0].detach())[1]",
-    "transformer_layer": "(torch.manual_seed(0), torch.nn.TransformerEncoderLayer(4, 2, 8, batch_first=True).eval()(torch.ones(1, 3, 4)).detach())[1]",
+    "multihead": (
+        "(torch.manual_seed(0), torch.nn.MultiheadAttention(4, 2, batch_first=True)(*[torch.ones(1,"
+        " 3, 4)] * 3)[0].detach())[1]"
+    ),
+    "transformer_layer": (
+        "(torch.manual_seed(0), torch.nn.TransformerEncoderLayer(4, 2, 8,"
+        " batch_first=True).eval()(torch.ones(1, 3, 4)).detach())[1]"
+    ),
     "lstm": "(torch.manual_seed(0), torch.nn.LSTM(2, 3)(torch.ones(4, 1, 2))[0].detach())[1]",
     "gru": "(torch.manual_seed(0), torch.nn.GRU(2, 3)(torch.ones(4, 1, 2))[0].detach())[1]",
     "conv": "torch.nn.functional.conv1d(torch.ones(1, 1, 5), torch.ones(1, 1, 3), padding=1)",
@@ -95,13 +136,18 @@ SWEEP = {
     "amp_scaler": "torch.amp.GradScaler('cpu', enabled=False).get_scale()",
     "dispatch_mode": "counted()",
     "function_mode": "moded()",
-    "masked": "torch.masked.masked_tensor(torch.arange(3.), torch.tensor([True, False, True])).sum().get_data()",
+    "masked": (
+        "torch.masked.masked_tensor(torch.arange(3.), torch.tensor([True, False,"
+        " True])).sum().get_data()"
+    ),
     "nested": "torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]).to_padded_tensor(0.)",
     "quantize": "torch.quantize_per_tensor(torch.arange(3.), 0.5, 0, torch.qint8).dequantize()",
     "bfloat16": "torch.ones(2, dtype=torch.bfloat16) @ torch.ones(2, 2, dtype=torch.bfloat16)",
     "complex": "torch.view_as_real(torch.polar(torch.ones(2), torch.zeros(2)))",
     "unique": "torch.unique(torch.tensor([3, 1, 3]), return_counts=True)[1]",
-    "scatter_reduce": "torch.zeros(2).scatter_reduce(0, torch.tensor([0, 0, 1]), torch.arange(3.), 'amax')",
+    "scatter_reduce": (
+        "torch.zeros(2).scatter_reduce(0, torch.tensor([0, 0, 1]), torch.arange(3.), 'amax')"
+    ),
     "histogram": "torch.histc(torch.arange(4.), 2)",
     "bucketize": "torch.bucketize(torch.tensor([0.5, 1.5]), torch.arange(3.))",
     "save_and_load": "saved()",

@@ -68,7 +68,10 @@ class Blocks:
             table[-1] = self.take()
         self.lengths[name] += 1
 """
-SAMPLE = "def sample(p, n, generator): return torch.multinomial(p, n, replacement=True, generator=generator)\n"
+SAMPLE = (
+    "def sample(p, n, generator): return torch.multinomial(p, n, replacement=True,"
+    " generator=generator)\n"
+)
 LOSS = """
 def soften(logits, temperature): return torch.softmax(logits / temperature, -1)
 def soft_loss(student, teacher):

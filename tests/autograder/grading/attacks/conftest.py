@@ -26,19 +26,25 @@ from autograder.sandbox.bubblewrap import FIRST_UID
 NAME = "91-attacked"
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h: whoever is left by its parent becomes ours
 STUBS = {"double": ("x", "x + x"), "scaled": ("t", "2 * t"), "asked": ("f", "f(1) + 1")}
-CELL = '# %% nbgrader={{"grade": {grade}, "grade_id": "{id}", "locked": {locked}, {points}"schema_version": 3, "solution": {solution}, "task": false}}\n{source}\n'
+CELL = (
+    '# %% nbgrader={{"grade": {grade}, "grade_id": "{id}", "locked": {locked},'
+    ' {points}"schema_version": 3, "solution": {solution}, "task": false}}\n{source}\n'
+)
 
 
 def _solutions() -> str:
     """The solutions file of the assignment."""
     cells = [
-        '# %% [markdown] nbgrader={"grade": false, "grade_id": "title", "locked": true, "schema_version": 3, "solution": false, '
-        '"task": false}\n# # Attacked\n'
+        '# %% [markdown] nbgrader={"grade": false, "grade_id": "title", "locked": true,'
+        ' "schema_version": 3, "solution": false, "task": false}\n# # Attacked\n'
     ]
     for number, (name, (argument, body)) in enumerate(STUBS.items(), start=1):
         cells += [
-            f'# %% [markdown] nbgrader={{"grade": false, "grade_id": "{name}-card", "locked": true, "schema_version": 3, '
-            f'"solution": false, "task": false}}\n# ## {number}. {name}\n',
+            (
+                f'# %% [markdown] nbgrader={{"grade": false, "grade_id": "{name}-card", "locked":'
+                f' true, "schema_version": 3, "solution": false, "task": false}}\n# ## {number}.'
+                f" {name}\n"
+            ),
             CELL.format(
                 grade="false",
                 id=name,
@@ -46,7 +52,8 @@ def _solutions() -> str:
                 points="",
                 solution="true",
                 source=(
-                    f"def {name}({argument}):\n    ### BEGIN SOLUTION\n    return {body}\n    ### END SOLUTION\n"
+                    f"def {name}({argument}):\n    ### BEGIN SOLUTION\n    return {body}\n    ###"
+                    " END SOLUTION\n"
                 ),
             ),
             CELL.format(
@@ -281,9 +288,12 @@ def gradebook_of(course: Path, students: list[str]) -> dict[str, list]:
         "assignments": ("SELECT * FROM assignment ORDER BY id", ()),
         "cells": ("SELECT * FROM grade_cells ORDER BY id", ()),
         "grades": (
-            "SELECT s.student_id, g.auto_score, g.manual_score, g.extra_credit, g.needs_manual_grade, g.cell_id FROM grade g "
-            "JOIN submitted_notebook n ON g.notebook_id = n.id JOIN submitted_assignment s ON n.assignment_id = s.id "
-            f"WHERE s.student_id IN ({marks}) ORDER BY 1, 6",
+            (
+                "SELECT s.student_id, g.auto_score, g.manual_score, g.extra_credit,"
+                " g.needs_manual_grade, g.cell_id FROM grade g JOIN submitted_notebook n ON"
+                " g.notebook_id = n.id JOIN submitted_assignment s ON n.assignment_id = s.id WHERE"
+                f" s.student_id IN ({marks}) ORDER BY 1, 6"
+            ),
             students,
         ),
     }

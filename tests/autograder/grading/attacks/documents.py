@@ -332,7 +332,9 @@ MARKUP = [
             lambda n: n["cells"].append(
                 {
                     "cell_type": "markdown",
-                    "source": f"{SCRIPT}\n\n[x](javascript:alert(1)) <iframe srcdoc='{SCRIPT}'></iframe>",
+                    "source": (
+                        f"{SCRIPT}\n\n[x](javascript:alert(1)) <iframe srcdoc='{SCRIPT}'></iframe>"
+                    ),
                     "metadata": {},
                 }
             ),
@@ -364,12 +366,14 @@ MARKUP = [
     ),
     Attack(
         "a-terminals-commands",
-        'def double(x):\n    raise ValueError("\\x1b]0;owned\\x07\\x1b[2J\\x9b31m\\u202e\\u0000")\n',
+        "def double(x):\n    raise"
+        ' ValueError("\\x1b]0;owned\\x07\\x1b[2J\\x9b31m\\u202e\\u0000")\n',
         "ValueError",
     ),
     Attack(
         "a-template",
-        'def double(x):\n    raise ValueError("{{ 7 * 7 }} {% raw %} ${jndi:x} %s %n {0.__class__}")\n',
+        'def double(x):\n    raise ValueError("{{ 7 * 7 }} {% raw %} ${jndi:x} %s %n'
+        ' {0.__class__}")\n',
         "ValueError",
     ),
     Attack(

@@ -45,8 +45,10 @@ PERSISTENCE = [
     Attack(
         "in-torch",
         left(
-            'sys.modules["torch"].word = 1; sys.modules["torch"].set_default_dtype(sys.modules["torch"].float64)',
-            'hasattr(sys.modules["torch"], "word") or "64" in str(sys.modules["torch"].get_default_dtype())',
+            'sys.modules["torch"].word = 1;'
+            ' sys.modules["torch"].set_default_dtype(sys.modules["torch"].float64)',
+            'hasattr(sys.modules["torch"], "word") or "64" in'
+            ' str(sys.modules["torch"].get_default_dtype())',
         ),
         copies=3,
     ),
@@ -71,7 +73,8 @@ PERSISTENCE = [
         left(
             'os.fork() == 0 and (ctypes.CDLL(None).prctl(15, FACTS["mark"].encode(), 0, 0, 0), '
             '__import__("time").sleep(60), os._exit(0))',
-            'any(FACTS["mark"] in open(f"/proc/{p}/comm").read() for p in os.listdir("/proc") if p.isdigit())',
+            'any(FACTS["mark"] in open(f"/proc/{p}/comm").read() for p in os.listdir("/proc") if'
+            " p.isdigit())",
         ),
         copies=3,
     ),

@@ -72,7 +72,8 @@ def page(record: dict) -> str:
         text
         + EACH
         + "".join(
-            f"| {one['family']} | {_plain(one['attack'])} | {one['before']:g} | {one['after']:g} | {_plain(one['says'])} |\n"
+            f"| {one['family']} | {_plain(one['attack'])} | {one['before']:g} | {one['after']:g} |"
+            f" {_plain(one['says'])} |\n"
             for one in rows
         )
     )
