@@ -20,8 +20,7 @@ COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-@lru_cache(maxsize=256)  # most cells of most notebooks are as they were given
-def definition_lines(text: str) -> frozenset[tuple[str, str]]:
+def definition_lines(text: str) -> set[tuple[str, str]]:
     """The functions and classes that a text defines, each with every line of its body.
 
     The text may be code, comments, strings or prose. A line that only says that the function is
@@ -44,7 +43,7 @@ def definition_lines(text: str) -> frozenset[tuple[str, str]]:
                 continue
         if CODE.search(code) and NOT_WRITTEN not in code:
             found.update((name, code) for _, name in around)
-    return frozenset(found)
+    return found
 
 
 def functions_of(source: str) -> dict[str, str]:
@@ -72,7 +71,7 @@ def changed_below(sources: list[str], own: list[int], functions: set[str]) -> st
     return ""
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=256)  # most cells of most notebooks are as they were given
 def _set_by(source: str) -> dict[str, set[int]]:
     """The global names that a code cell sets or deletes when it runs, with hashes of the code."""
     found: dict[str, set[int]] = {}

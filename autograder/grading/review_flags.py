@@ -4,6 +4,7 @@ An exercise with all its points never does, nor does a wrong answer in a cell th
 """
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from autograder.grading.definitions import (
     NOT_WRITTEN,
@@ -32,19 +33,15 @@ def _raised(exercise: str, work) -> ReviewItem | None:
     own = [place for place, piece in enumerate(work.pieces) if piece.grade_id == exercise]
     if exercise not in work.own or not own:
         return None
-    for place, piece in enumerate(work.pieces[: own[-1] + 1]):
-        unwritten = work.errors.get(place, "").rpartition("\n")[2].startswith(NOT_WRITTEN)
-        if (
-            place not in work.errors
-            or unwritten
-            and (place not in own or NOT_WRITTEN in piece.source)
-        ):
-            continue
-        if place in own:
+    above = False
+    for place in sorted(place for place in work.errors if 0 <= place <= own[-1]):
+        piece = work.pieces[place]
+        # Who called a function that is not written yet has no answer that such an error could hide.
+        unwritten = work.errors[place].rpartition("\n")[2].startswith(NOT_WRITTEN)
+        if place in own and not (unwritten and NOT_WRITTEN in piece.source):
             return ReviewItem(ReviewKind.RAISED)
-        if piece.grade_id is None or piece.grade_id in work.own:
-            return ReviewItem(ReviewKind.RAISED_ABOVE)
-    return None
+        above |= not unwritten and (piece.grade_id is None or piece.grade_id in work.own)
+    return ReviewItem(ReviewKind.RAISED_ABOVE) if above else None
 
 
 def flags_from_cells(
@@ -55,13 +52,26 @@ def flags_from_cells(
     stubs: by exercise the functions of its cell as given, with their code; given: the sources of
     the notebook as given; cells: those that were submitted; work: the Transplant of them.
     """
-    ours = {line for source in given for line in definition_lines(source)}
-    written = [{name for name, _ in definition_lines(cell.source) - ours} for cell in cells]
+    given = tuple(given)
+    ours = _lines_given(given)
+    written = [
+        set()
+        if cell.source in given
+        else {name for name, _ in definition_lines(cell.source) - ours}
+        for cell in cells
+    ]
     flags = {one: _flag(one, names, cells, written, work) for one, names in stubs.items()}
     return {exercise: item for exercise, item in flags.items() if item}
 
 
-def _flag(exercise: str, functions: Mapping[str, str], cells: list, written: list, work):
+@lru_cache(maxsize=2)  # the same for each submission
+def _lines_given(sources: tuple[str, ...]) -> set[tuple[str, str]]:
+    return set().union(*map(definition_lines, sources))
+
+
+def _flag(
+    exercise: str, functions: Mapping[str, str], cells: list, written: list[set[str]], work
+) -> ReviewItem | None:
     pieces = [piece.source for piece in work.pieces]
     own = [place for place, piece in enumerate(work.pieces) if piece.grade_id == exercise]
     judged = [functions_of(pieces[place]) for place in own]

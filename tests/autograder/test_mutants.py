@@ -8,8 +8,8 @@ from autograder.authoring.catalogue import assignments
 from autograder.authoring.mutants import as_list, equivalents, mutants_of, outcome_of
 from autograder.authoring.proven import has_kernels
 
-SAMPLE = 8  # mutants of an exercise that are tried each time
-SAMPLE_KERNELS = 2  # in a chapter whose solutions run kernels: one mutant takes many seconds
+SAMPLE = 3  # mutants of an exercise that are tried each time
+SAMPLE_KERNELS = 1  # in a chapter whose solutions run kernels: one mutant takes many seconds
 EXERCISES = pytest.mark.parametrize(
     ("one", "exercise"),
     [
