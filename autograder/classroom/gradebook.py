@@ -119,6 +119,8 @@ def _generate(config: Config, assignment: str, release: Path) -> None:
         )
     if not result["success"] or not release.exists():
         said = result.get("error") or result.get("log") or ""
+        if said.rstrip().endswith("KeyboardInterrupt"):  # nbgrader catches it and goes on
+            raise KeyboardInterrupt
         for number in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
             with writing(release.parents[2]):
                 if (

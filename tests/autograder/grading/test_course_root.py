@@ -145,3 +145,10 @@ def test_points_that_the_students_notebook_does_not_have_are_said_before_grading
         match="gives 5 points for 01.ppmi, the checks give 7; build the exercises again",
     ):
         assignment.check_points()
+
+
+def test_ctrl_c_while_nbgrader_makes_the_release_is_no_failure_of_nbgrader(tmp_path, monkeypatch):
+    said = {"success": False, "error": "Traceback ...\nKeyboardInterrupt\n", "log": ""}
+    monkeypatch.setattr("nbgrader.apps.NbGraderAPI.generate_assignment", lambda *_: said)
+    with pytest.raises(KeyboardInterrupt):
+        prepare_course_root(tmp_path / "class", load_assignment("01"))
