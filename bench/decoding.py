@@ -81,7 +81,9 @@ def measure(
     aim: float | None,
     of_bound: tuple[float, float] | None,
 ) -> list[dict]:
-    """Rows: tokens a second against transformers, and against the bound; the first round warms up."""
+    """Rows: tokens a second against transformers, and against the bound; the first round
+    warms up.
+    """
     torch.manual_seed(0)
     ours, as_made = GPT(config).eval(), GPT(config).eval()
     as_made.load_state_dict(ours.state_dict())

@@ -85,7 +85,9 @@ def rate(model: Llama, ids: list[int]) -> tuple[float, list[int]]:
 
 @torch.inference_mode()
 def largest_gap(model: Llama, ids: list[int], said: list[int]) -> float:
-    """By how many nats at most one of these tokens is less likely than the likeliest in its place."""
+    """By how many nats at most one of these tokens is less likely than the likeliest in
+    its place.
+    """
     logprobs = model(torch.tensor([ids + said]))[0, len(ids) - 1 : -1].log_softmax(-1)  # (N, V)
     chosen = logprobs.gather(1, torch.tensor(said)[:, None])[:, 0]
     return float((logprobs.amax(-1) - chosen).max())

@@ -65,7 +65,9 @@ def place_of(word: str, text: str) -> int:
 
 
 def layers(bert: Bert, ids: Tensor, positions: Tensor | None = None) -> Tensor:
-    """The word table's rows, what enters the first block, and what each block gives: (L + 2, T, C)."""
+    """The word table's rows, what enters the first block, and what each block gives: (L +
+    2, T, C).
+    """
     stack = [bert.embeddings.word(ids), bert.embeddings(ids, torch.zeros_like(ids), positions)]
     for block in bert.blocks:
         stack.append(block(stack[-1], None))

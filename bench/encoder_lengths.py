@@ -93,7 +93,9 @@ def resident(which: str) -> int:
 
 
 def grown(name: str, length: int) -> int:
-    """How far this fresh process's peak in RAM lies, in bytes, above what it held before one call."""
+    """How far this fresh process's peak in RAM lies, in bytes, above what it held before
+    one call.
+    """
     way(name, 256)()  # what torch sets up once
     run = way(name, length)
     before = resident("VmRSS")

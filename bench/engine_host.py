@@ -261,7 +261,9 @@ def bytes_of_a_step(context: int, num_seqs: int = 16) -> int:
 
 
 def main() -> None:
-    """Print milliseconds a step, or with --count what the test of the engine's host work looks at."""
+    """Print milliseconds a step, or with --count what the test of the engine's host work
+    looks at.
+    """
     torch.set_num_threads(1)
     if "--count" in sys.argv:
         print(

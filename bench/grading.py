@@ -197,7 +197,9 @@ def otter_or_reason(root: Path, extra: dict) -> OtterGrader | None:
 def of_a_class(
     stock: StockNbgrader, root: Path, submitted: Path, args: argparse.Namespace
 ) -> float:
-    """Stock nbgrader's seconds for each submission of a class, its start-up shared by all of them."""
+    """Stock nbgrader's seconds for each submission of a class, its start-up shared by all
+    of them.
+    """
     seconds, _ = checked_points(stock.grade(root, submitted), args.rivals)
     once = stock.start_up(root)
     return max(0.0, seconds - once) / args.rivals + once / args.students

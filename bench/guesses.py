@@ -110,7 +110,9 @@ def several(
 
 @torch.inference_mode()
 def step_ms(model: GPT, prompt: list[int], width: int = 1) -> float:
-    """Milliseconds of a pass over so many tokens after 40 that are in the cache, the median of 100."""
+    """Milliseconds of a pass over so many tokens after 40 that are in the cache, the
+    median of 100.
+    """
     cache = [PreallocatedCache(128) for _ in model.blocks]
     model(torch.tensor([(prompt * 5)[:40]]), cache=cache)
     times = []

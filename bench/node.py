@@ -134,7 +134,9 @@ def calibrate() -> tuple[dict[str, float], dict]:
 
 
 def node(found: dict[str, float]) -> list[dict]:
-    """LLaMA 3 70B on one to eight GPUs of a node: the bound, and what is expected of a good engine."""
+    """LLaMA 3 70B on one to eight GPUs of a node: the bound, and what is expected of a
+    good engine.
+    """
     rows = []
     for machine in (H100, H200):
         share = found["share_of_peak"]

@@ -132,7 +132,9 @@ def rounded(model: nn.Module, kind: str, part: str) -> tuple[nn.Module, float]:
 
 
 def of_minilm(bert: nn.Module, seed: int) -> list[dict]:
-    """Every kind on one draw; the pairs of words do not depend on the draw and are asked each time."""
+    """Every kind on one draw; the pairs of words do not depend on the draw and are asked
+    each time.
+    """
     definitions = common_definitions(corpora.load("glove_6b_50d"))
     texts, queries, right = drawn(definitions, seed)
     judged = {q: dict.fromkeys(some, 1) for q, some in enumerate(right)}

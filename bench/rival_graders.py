@@ -26,7 +26,9 @@ OTTER = "otter-grader"
 
 
 class StockNbgrader:
-    """`nbgrader autograde` on one assignment, in a course root made once and copied for each run."""
+    """`nbgrader autograde` on one assignment, in a course root made once and copied for
+    each run.
+    """
 
     name = "stock nbgrader autograde"
 

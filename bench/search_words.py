@@ -79,7 +79,9 @@ def common_definitions(glove: Vectors) -> list[tuple[str, list[str]]]:
 def drawn(
     definitions: Sequence[tuple[str, list[str]]], seed: int
 ) -> tuple[list[str], list[str], list[set[int]]]:
-    """A thousand words, the definitions they were drawn with, and which words are right for each."""
+    """A thousand words, the definitions they were drawn with, and which words are right
+    for each.
+    """
     order = random.Random(seed).sample(definitions, TEXTS)
     places, queries = {}, []
     for gloss, words in order:

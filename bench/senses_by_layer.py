@@ -33,7 +33,9 @@ WHICH, SEEDS = "river, four that take an article", 5
 
 @torch.no_grad()
 def layers_at_the_word(bert: Bert, uses: Uses) -> Tensor:
-    """The vectors at the word's first piece, (L + 1, N, C); texts of like length are read together."""
+    """The vectors at the word's first piece, (L + 1, N, C); texts of like length are read
+    together.
+    """
     tokenizer = corpora.load("bert_tokenizer")
     start, end = tokenizer.encode("").ids
     rows, places = [], []

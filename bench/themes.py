@@ -145,7 +145,9 @@ def weigh(urls: list[str]) -> tuple[int, int]:
 
 
 def visit(browser, html: Path) -> dict:
-    """Every page at both sizes, light and dark: rules broken, complaints, requests, width, weight."""
+    """Every page at both sizes, light and dark: rules broken, complaints, requests, width,
+    weight.
+    """
     from axe_playwright_python.sync_playwright import Axe
 
     found = {

@@ -75,7 +75,9 @@ class Ran:
 
 
 def course(*arguments: object, stop_at: int | None = None, delay: float = 0.0) -> Ran:
-    """Run `course`; stop_at: send SIGINT so many seconds (`delay`) after so many lines of progress."""
+    """Run `course`; stop_at: send SIGINT so many seconds (`delay`) after so many lines of
+    progress.
+    """
     ran, group = Ran(), _group()
     begun = time.monotonic()
     process = subprocess.Popen(

@@ -121,7 +121,9 @@ def new_root(root: Path) -> Path:
 def graded(
     folder: Path, handed_in: list[HandIn], args: argparse.Namespace
 ) -> tuple[list[Ran], list[dict[str, bytes]]]:
-    """The one command, stopped and started again; and the records that were there after each stop."""
+    """The one command, stopped and started again; and the records that were there after
+    each stop.
+    """
     root, draw = new_root(folder / "root"), random.Random(args.seed)
     places = sorted(draw.sample(range(1, len(handed_in)), args.interrupts))
     runs, stops, told = [], [], 0

@@ -87,7 +87,9 @@ def based(base: float) -> ExitStack:
 
 
 def half_squares(norm: RMSNorm, x: Tensor) -> Tensor:
-    """The mean of squares in the half precision of a model in float16: above 65,504 it is infinite."""
+    """The mean of squares in the half precision of a model in float16: above 65,504 it is
+    infinite.
+    """
     mean = x.half().square().mean(-1, keepdim=True).float()
     return x / (mean + norm.eps).sqrt() * norm.weight
 

@@ -296,7 +296,9 @@ def pip_install(environment: Path, arguments: list[str]) -> None:
 
 
 def main() -> None:
-    """Everything that comes before the first `course` command, or with `--tests` before the tests."""
+    """Everything that comes before the first `course` command, or with `--tests` before
+    the tests.
+    """
     if sys.argv[1:] == ["--tests"]:
         return install_system_packages(TEST_PACKAGES, FOR_TESTS)
     os.umask(

@@ -134,7 +134,9 @@ def pytest_testnodedown(node, error):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Name what was left running, and what was not tested and why, as the last thing a reader sees."""
+    """Name what was left running, and what was not tested and why, as the last thing a
+    reader sees.
+    """
     if LEFT:
         terminalreporter.section("left running by tests, and ended")
         for command in LEFT:

@@ -27,7 +27,9 @@ class Asked:
 
 
 def asked(exercise: Exercise, secret: bytes = b"") -> list[Asked]:
-    """Every call that the stages make of the reference, with the visible seed or with a hidden one."""
+    """Every call that the stages make of the reference, with the visible seed or with a
+    hidden one.
+    """
     runs = run_stages(
         exercise,
         LocalStudent(reference(exercise.id[:2])),

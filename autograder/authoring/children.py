@@ -59,7 +59,9 @@ def in_children(
 
 
 class _Clock:
-    """Whether a child has computed, or slept, for longer than `seconds` since this clock was made."""
+    """Whether a child has computed, or slept, for longer than `seconds` since this clock
+    was made.
+    """
 
     def __init__(self, child: int, seconds: float):
         self.child, self.seconds, self.begun, self.awake = (

@@ -118,7 +118,9 @@ def earlier_chapters(number: str) -> dict[str, str]:
 
 
 def function_names(one: Assignment) -> list[str]:
-    """What the exercises of an assignment ask to write, wrong-line numbers and the like included."""
+    """What the exercises of an assignment ask to write, wrong-line numbers and the like
+    included.
+    """
     return [
         name
         for exercise in one.exercises.values()

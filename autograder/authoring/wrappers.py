@@ -130,7 +130,9 @@ def _keeping_options(function: Callable) -> Callable:
 
 
 def _known_by(part: Callable) -> Callable:
-    """Answers are kept by a part of the question, as a table would that was given too short a key."""
+    """Answers are kept by a part of the question, as a table would that was given too
+    short a key.
+    """
 
     def wrap(function: Callable) -> Callable:
         kept: dict[str, object] = {}

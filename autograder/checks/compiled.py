@@ -168,7 +168,9 @@ def answer() -> None:
 
 
 def kernels_behind(function: Callable) -> dict[str, Any]:
-    """Every kernel and helper that a function names, or one that it names does, by its name there."""
+    """Every kernel and helper that a function names, or one that it names does, by its
+    name there.
+    """
     found: dict[str, Any] = {}
     seen, wanted = set(), [("", function)]
     while wanted:
@@ -366,7 +368,9 @@ def _kind(name: str, value: object) -> str:
 
 
 def _in_words(error: BaseException) -> str:
-    """What a compiler said: the line where it stopped, and why; its own words where it names none."""
+    """What a compiler said: the line where it stopped, and why; its own words where it
+    names none.
+    """
     while hasattr(error.__cause__, "node"):
         error = error.__cause__
     node, why = (

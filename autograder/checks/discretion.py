@@ -19,7 +19,9 @@ FIXED = {
 
 
 def discreet(hidden: StageResult, visible: StageResult) -> StageResult:
-    """The hidden run's result, with texts that are the author's or that the visible run gave too."""
+    """The hidden run's result, with texts that are the author's or that the visible run
+    gave too.
+    """
     if hidden.status in ("passed", "slip", "capped", "fault"):
         return hidden
     if (hidden.status, hidden.cause) == (visible.status, visible.cause):

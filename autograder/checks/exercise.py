@@ -133,7 +133,9 @@ def exercise(
 
 
 def load_checks(number: str = "") -> None:
-    """Import the checks of one assignment, by its number, or of all; a second time costs nothing."""
+    """Import the checks of one assignment, by its number, or of all; a second time costs
+    nothing.
+    """
     load_modules(number, "test_")
 
 

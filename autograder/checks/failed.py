@@ -8,7 +8,9 @@ import builtins
 
 
 class Failed(Exception):
-    """A kind of StudentError, a sentence, and the class of what the student's code raised, or ""."""
+    """A kind of StudentError, a sentence, and the class of what the student's code raised,
+    or "".
+    """
 
     def __init__(self, kind: str, text: str, raised: str = ""):
         super().__init__(kind, text)

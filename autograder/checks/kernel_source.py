@@ -125,7 +125,9 @@ def _is_hidden(node: ast.AST) -> bool:
 
 
 def _of_name(name: str, known: Mapping[str, object]) -> str:
-    """Why a name from outside may not be used, or ""; one that nothing is known of fails by itself."""
+    """Why a name from outside may not be used, or ""; one that nothing is known of fails
+    by itself.
+    """
     if name in known:
         value = known[name]
         if isinstance(value, ModuleType):
@@ -164,7 +166,9 @@ def _of_attribute(node: ast.Attribute, own: set[str], known: Mapping[str, object
 
 
 def _is_taken(value: object) -> bool:
-    """Whether a kernel may use it: Triton's, a number, a text, or a function of the notebook's own."""
+    """Whether a kernel may use it: Triton's, a number, a text, or a function of the
+    notebook's own.
+    """
     from triton import language
 
     if isinstance(

@@ -36,7 +36,9 @@ def whole(tensor: Tensor) -> Tensor:
 
 
 def marked_arguments(arguments: tuple) -> tuple:
-    """The same arguments for a launcher that is only recorded: with marks in all memory of floats."""
+    """The same arguments for a launcher that is only recorded: with marks in all memory of
+    floats.
+    """
     from autograder.checks.buffers import Buffer
 
     first, found = 0, []

@@ -71,7 +71,9 @@ def replay(
 
 
 class Memory:
-    """The tensors of a call: those that were given, and behind them those that the launcher made."""
+    """The tensors of a call: those that were given, and behind them those that the
+    launcher made.
+    """
 
     def __init__(self, given: list[Tensor]):
         self.copied = 0  # bytes of floats that torch moved

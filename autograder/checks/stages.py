@@ -1,4 +1,6 @@
-"""Run the stages of an exercise on one student, each by itself; nothing is put in proportion yet."""
+"""Run the stages of an exercise on one student, each by itself; nothing is put in
+proportion yet.
+"""
 
 import hashlib
 import hmac

@@ -273,7 +273,9 @@ def readable(value: object, most: int = SHOWN) -> str:
 
 
 def _first_of(value: list | tuple | dict, most: int) -> str:
-    """The first items of a collection, as many as there is room for, and how many more there are."""
+    """The first items of a collection, as many as there is room for, and how many more
+    there are.
+    """
     parts, room = [], most
     for item in value.items() if type(value) is dict else value:
         text = (

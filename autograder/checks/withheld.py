@@ -38,7 +38,9 @@ _touched: list[str] = []
 
 
 class Withheld(Exception):
-    """A student's code used what is withheld; the message is a sentence that names it and says why."""
+    """A student's code used what is withheld; the message is a sentence that names it and
+    says why.
+    """
 
 
 def sentence(name: str, why: str) -> str:

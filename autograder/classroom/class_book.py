@@ -128,7 +128,9 @@ class ClassBook:
             path.chmod(int(str(self._converter.permissions), 8))
 
     def held(self) -> dict[str, Held]:
-        """What the gradebook has of every submission to the assignment, by student, in two queries."""
+        """What the gradebook has of every submission to the assignment, by student, in two
+        queries.
+        """
         with self._transaction():
             times = (
                 self.gradebook.db.query(
@@ -155,7 +157,9 @@ class ClassBook:
         return found
 
     def is_stored(self, verdict: Verdict, held: dict[str, Held]) -> bool:
-        """Whether nbgrader's notebook and gradebook (`held`) hold exactly what this verdict says."""
+        """Whether nbgrader's notebook and gradebook (`held`) hold exactly what this
+        verdict says.
+        """
         try:
             mark = json.loads(self._path(verdict).read_text(encoding="utf-8"))["metadata"].get(
                 MARK, {}

@@ -309,7 +309,9 @@ class SaveVerdict(NbGraderPreprocessor):
 
 
 class FeedbackExporter(HTMLExporter):
-    """In place of nbgrader's notebook page: our feedback page, from the verdict and the gradebook."""
+    """In place of nbgrader's notebook page: our feedback page, from the verdict and the
+    gradebook.
+    """
 
     def from_notebook_node(
         self, nb: NotebookNode, resources: dict | None = None, **options: object

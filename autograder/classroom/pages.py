@@ -74,7 +74,9 @@ def markdown(source: str, pictures: dict[str, dict[str, str]] | None = None) -> 
 
 
 def highlighted(source: str) -> Markup:
-    """Python source as escaped HTML with the course's token colours, cut at SHOWN_CODE characters."""
+    """Python source as escaped HTML with the course's token colours, cut at SHOWN_CODE
+    characters.
+    """
     from pygments import highlight
 
     cut = (

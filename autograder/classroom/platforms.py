@@ -56,7 +56,9 @@ LONG_AGO = (1980, 1, 1, 0, 0, 0)  # of every file in a zip, so that the same pag
 
 @dataclass
 class Export:
-    """Where the file or folder lies, how many students are in it, and who is not, with the reason."""
+    """Where the file or folder lies, how many students are in it, and who is not, with the
+    reason.
+    """
 
     path: Path
     students: int = 0

@@ -191,7 +191,9 @@ def item_analysis(verdicts: list[Verdict]) -> list[dict]:
 
 
 def discrimination(earned: list[float], totals: list[float]) -> float | None:
-    """Correlation of one item with the rest of the points; None where one of the two does not vary."""
+    """Correlation of one item with the rest of the points; None where one of the two does
+    not vary.
+    """
     rest = [total - mine for total, mine in zip(totals, earned, strict=True)]
     if len(set(earned)) < 2 or len(set(rest)) < 2:
         return None

@@ -162,7 +162,9 @@ def said_failed(students: list[str]) -> str:
 
 
 def said_foreign(students: list[str]) -> str:
-    """Whose verdicts are of another secret, as a line for a terminal; the remedy is the caller's."""
+    """Whose verdicts are of another secret, as a line for a terminal; the remedy is the
+    caller's.
+    """
     return (
         f"secret     {len(students)} verdicts were judged with another {SECRET_FILE} than this:"
         f" {', '.join(students)}. "

@@ -55,7 +55,9 @@ class Assignment:
         return notebook
 
     def pristine_with(self, faults: dict[str, str]):
-        """The same by the names of the faults, by exercise, for whoever judges without the secret."""
+        """The same by the names of the faults, by exercise, for whoever judges without the
+        secret.
+        """
         return self.with_faults(self.pristine, faults)
 
     def with_faults(self, notebook, faults: dict[str, str]):
@@ -98,7 +100,9 @@ class Assignment:
         ]
 
     def check_points(self) -> None:
-        """Raise CourseError when the notebook that students have says other points than the checks."""
+        """Raise CourseError when the notebook that students have says other points than
+        the checks.
+        """
         for cell in self.pristine.cells:
             mark = cell.metadata.get("nbgrader", {})
             id = f"{self.number}.{mark.get('grade_id', '').removesuffix('-check')}"

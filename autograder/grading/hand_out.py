@@ -1,4 +1,6 @@
-"""One notebook for each student, with the faults that their id draws under the secret of the class."""
+"""One notebook for each student, with the faults that their id draws under the secret of
+the class.
+"""
 
 import json
 from collections.abc import Sequence

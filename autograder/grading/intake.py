@@ -254,7 +254,9 @@ def source_of(raw: dict) -> str | None:
 
 
 def _borrowed(outputs: object) -> list[str]:
-    """The numbers in the line of the last output that has one; only the end of each text is read."""
+    """The numbers in the line of the last output that has one; only the end of each text
+    is read.
+    """
     found: list[str] = []
     last = outputs[-MAX_OUTPUTS:] if isinstance(outputs, list) else []
     for output in filter(lambda one: isinstance(one, dict), last):
@@ -273,6 +275,8 @@ def _grade_id(metadata: object) -> str | None:
 
 
 def _clean(source: str) -> str:
-    """Text that every later step can store: no lone surrogates, no NUL or other control characters."""
+    """Text that every later step can store: no lone surrogates, no NUL or other control
+    characters.
+    """
     source = source.encode("utf-8", "replace").decode("utf-8")
     return source.replace("\r\n", "\n").replace("\r", "\n").translate(_CONTROL)

@@ -92,7 +92,9 @@ def _is_ipython(line: str) -> bool:
 
 
 def _is_magic(text: str) -> bool:
-    """A percent sign and a name at once: a line that begins with "% " may continue an expression."""
+    """A percent sign and a name at once: a line that begins with "% " may continue an
+    expression.
+    """
     return text[:1] == "%" and (text[1:2].isalpha() or text[1:2] == "_")
 
 

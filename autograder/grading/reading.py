@@ -192,11 +192,15 @@ def with_problem(submission: Submission, copy: Path) -> Submission:
 
 
 def placeholder(problem: str) -> bytes:
-    """What stands in nbgrader's `submitted` folder for a submission that has no readable notebook."""
+    """What stands in nbgrader's `submitted` folder for a submission that has no readable
+    notebook.
+    """
     return UNREAD + f"{problem}\n".encode(errors="replace")
 
 
 def is_placeholder(path: Path) -> bool:
-    """Whether a file, which must be there, is such a placeholder and not what a student handed in."""
+    """Whether a file, which must be there, is such a placeholder and not what a student
+    handed in.
+    """
     with path.open("rb") as file:
         return file.read(len(UNREAD)) == UNREAD

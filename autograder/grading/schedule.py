@@ -90,7 +90,9 @@ class Crew(Protocol):
         """Take from the left of `todo` for whoever is idle."""
 
     def answers(self) -> Iterator[tuple[Submission, Verdict | None]]:
-        """Wait for some news; what came back, with None for a submission over which a worker died."""
+        """Wait for some news; what came back, with None for a submission over which a
+        worker died.
+        """
 
     def close(self) -> None:
         """Let go of everybody, whatever they are at."""
@@ -402,7 +404,9 @@ def _hand_out(workers: list[Worker], todo: deque[Submission]) -> None:
 
 
 def _ready(workers: list[Worker], longest: float) -> list[Worker]:
-    """Busy workers that have an answer, are dead, are silent for too long, or have grown too large."""
+    """Busy workers that have an answer, are dead, are silent for too long, or have grown
+    too large.
+    """
     from autograder.sandbox.tree import resident
 
     busy = [worker for worker in workers if worker.submission]

@@ -269,7 +269,9 @@ def assemble(
 def _own_source(
     grade_id: str, parts: list[Part], cell: NotebookNode, result: Transplant
 ) -> list[str]:
-    """The student's parts of one solution cell; empty when it is untouched, absent or over the cap."""
+    """The student's parts of one solution cell; empty when it is untouched, absent or over
+    the cap.
+    """
     fitting = _fitting(parts, cell)
     written = [
         part

@@ -408,7 +408,9 @@ def _faulty(result: dict) -> bool:
 
 
 def _reported(result: dict) -> str:
-    """What the submission's own process reported, where no fault of this exercise is ours, or ""."""
+    """What the submission's own process reported, where no fault of this exercise is ours,
+    or "".
+    """
     faults = [stage for stage in result["stages"] if stage["status"] == "fault"]
     return (
         REPORTED.format(faults[0]["detail"])

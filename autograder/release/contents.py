@@ -114,7 +114,9 @@ def module_of(path: Path) -> str:
 
 
 def _withhold(assignment: Assignment, contents: Contents) -> None:
-    """Replace what the exercises withhold, except for the functions that checks or mistakes call."""
+    """Replace what the exercises withhold, except for the functions that checks or
+    mistakes call.
+    """
     imported: set[str] = set()
     for path, text in contents.files.items():
         if path.startswith("autograder/chapters/") and path.endswith(".py"):

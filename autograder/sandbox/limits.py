@@ -52,5 +52,7 @@ class Limits:
     restarts: int = 3  # fresh sandboxes after a death
 
     def to_json(self) -> dict:
-        """The limits as a plain dictionary, for the worker's command line and for verdict records."""
+        """The limits as a plain dictionary, for the worker's command line and for verdict
+        records.
+        """
         return asdict(self)

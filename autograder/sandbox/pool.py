@@ -64,7 +64,9 @@ class Pool:
         self.backend.share(stage(self.withhold, self.extra), self.limits, self.warm, wait)
 
     def expect(self, submissions: int) -> None:
-        """Say how many submissions are still to come, so that none is started in vain at the end."""
+        """Say how many submissions are still to come, so that none is started in vain at
+        the end.
+        """
         self._left = submissions
         self._fill()
 

@@ -295,7 +295,9 @@ class RemoteStudent(Student):
         return {}
 
     def _converse_capped(self, request: dict) -> dict:
-        """The same with a child that has a cap on its memory, which is looked at before it starts."""
+        """The same with a child that has a cap on its memory, which is looked at before it
+        starts.
+        """
         if sys.platform != "linux":
             return self._converse(request)
         before, deadline = (
@@ -378,7 +380,9 @@ class RemoteStudent(Student):
             self._kept.discard(request.of.number)
 
     def _revive(self) -> None:
-        """Make sure that a sandbox is there in which the cells have run, if there may still be one."""
+        """Make sure that a sandbox is there in which the cells have run, if there may
+        still be one.
+        """
         while not self._loaded and self._deaths <= self._limits.restarts and not self._account.over:
             if self._process is None:
                 self._process = self._start()

@@ -198,7 +198,9 @@ def measure(model: BertForMaskedLM, batch: dict[str, Tensor]) -> dict[str, float
 
 
 def measure_counts(tokens: Tensor, held: Tensor, places: Tensor) -> dict[str, dict[str, float]]:
-    """The same of counts at these places of the held-out text, which they see without its blanks."""
+    """The same of counts at these places of the held-out text, which they see without its
+    blanks.
+    """
     pairs = KneserNey([tokens.tolist()], VOCAB_SIZE, 2)
     after = np.stack(
         [pairs.distribution([token]) for token in range(VOCAB_SIZE)]

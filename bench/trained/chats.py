@@ -140,7 +140,9 @@ def first_losses(count: int) -> list[float]:
 
 @torch.no_grad()
 def nats(model: GPT, tokenizer: ByteLevelBPE, asked: list[Chat], kind: str = "no end") -> float:
-    """Nats a token over the answers; their ends are left out, which one kind of run never learned."""
+    """Nats a token over the answers; their ends are left out, which one kind of run never
+    learned.
+    """
     terms = [
         causal_lm(
             model,

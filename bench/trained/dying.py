@@ -124,7 +124,9 @@ class Bytes(nn.Module):
 
     @torch.no_grad()
     def dead(self, x: Tensor) -> tuple[float, float]:
-        """The shares of units that are dead, and that are silent along the gate, over these inputs."""
+        """The shares of units that are dead, and that are silent along the gate, over
+        these inputs.
+        """
         x, shares = self.embedding(x).flatten(1), []
         for layer in self.layers:
             along_gate, along_any = layer.slopes(x)

@@ -162,7 +162,9 @@ def training(steps: int) -> TrainingConfig:
 
 
 def first_losses(count: int) -> list[float]:
-    """ELECTRA's losses of the first steps, of warm-up all of them, trained anew; nothing is kept."""
+    """ELECTRA's losses of the first steps, of warm-up all of them, trained anew; nothing
+    is kept.
+    """
     train_text, _ = split(scripture())
     tokens = as_tokens(tokenizer_for("bert_kjv", train_text, VOCAB_SIZE), train_text)
     model, _ = for_replaced_tokens(tokens)

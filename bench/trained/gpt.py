@@ -55,7 +55,9 @@ PROMPTS = ("And the king said unto", "In the beginning", "The river")
 
 @torch.no_grad()
 def bits_per_byte(model: nn.Module, tokens: Tensor, num_bytes: int) -> float:
-    """The loss over a text of so many bytes, cut into chunks; every chunk starts without context."""
+    """The loss over a text of so many bytes, cut into chunks; every chunk starts without
+    context.
+    """
     terms = [causal_lm(model, chunk_batch(rows)) for rows in cut_chunks(tokens, CONTEXT).split(64)]
     nats = sum(float(t.total) for t in terms) / sum(t.count for t in terms)  # per token
     return nats / math.log(2) * len(tokens) / num_bytes

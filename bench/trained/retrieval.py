@@ -295,7 +295,9 @@ def shown(pairs: Sequence[Pair]) -> dict[str, list]:
 def beside_them(
     test: dict[str, list[Pair]], each: dict[tuple[str, str], list[list[float]]], say: Callable
 ) -> dict[str, dict]:
-    """The scores of what was not trained here, with intervals; those of each query go into `each`."""
+    """The scores of what was not trained here, with intervals; those of each query go into
+    `each`.
+    """
     found: dict[str, dict] = {}
     for kind, pairs in test.items():
         for name, table in rivals(pairs).items():

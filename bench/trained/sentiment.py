@@ -54,7 +54,9 @@ RATES = FineTuningConfig(learning_rate=1e-4, layer_decay=0.8, head_scale=10.0, w
 
 
 class MeanClassifier(nn.Module):
-    """A label from the mean of the token vectors: what MiniLM's vectors were trained to be read by."""
+    """A label from the mean of the token vectors: what MiniLM's vectors were trained to be
+    read by.
+    """
 
     def __init__(self, bert: Bert):
         super().__init__()

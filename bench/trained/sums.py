@@ -165,7 +165,9 @@ def share_right(problems: Sequence[str], said: Sequence[Sequence[str]]) -> float
 
 
 def share_voted(problems: Sequence[str], said: Sequence[Sequence[str]], voters: int) -> float:
-    """Right by vote over the first so many answers; where none has an answer the problem is lost."""
+    """Right by vote over the first so many answers; where none has an answer the problem
+    is lost.
+    """
     right = 0
     for digits, some in zip(problems, said, strict=True):
         if any(sums.answer_of(one) is not None for one in some[:voters]):

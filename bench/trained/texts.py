@@ -54,7 +54,9 @@ def split(text: str) -> tuple[str, str]:
 
 
 def tokenizer_for(name: str, text: str, vocab_size: int) -> ByteLevelBPE:
-    """The byte-level BPE of a trained model: from its folder, or trained on `text` and put there."""
+    """The byte-level BPE of a trained model: from its folder, or trained on `text` and put
+    there.
+    """
     file = folder(name) / "bpe.json"
     if not file.is_file():
         bpe = train_byte_level_bpe([text], vocab_size)

@@ -60,7 +60,9 @@ KEEP = {  # file name -> is it wanted on this page?
 
 
 def use_true_pages(app, config):
-    """Take executed pages from the cache, less those that read something which has changed since."""
+    """Take executed pages from the cache, less those that read something which has changed
+    since.
+    """
     config.nb_execution_cache_path = str(book_cache.cache_path(ROOT))
     book_cache.drop_untrue(ROOT)
     os.environ[book_cache.IN_BOOK] = (
@@ -69,7 +71,9 @@ def use_true_pages(app, config):
 
 
 def pages_that_ran_again(app, env, added, changed, removed):
-    """The pages whose outputs are newer than what Sphinx read of them: their text may be as it was."""
+    """The pages whose outputs are newer than what Sphinx read of them: their text may be
+    as it was.
+    """
     now = book_cache.runs(ROOT)
     before = getattr(env, "w2s_runs", {})
     env.w2s_runs = {docname: now.get(app.env.doc2path(docname)) for docname in env.found_docs}

@@ -115,7 +115,9 @@ def _words(node):
 
 
 def formula(tex):
-    """A formula as a line of text: signs and names of functions stay, what only places them goes."""
+    """A formula as a line of text: signs and names of functions stay, what only places
+    them goes.
+    """
     tex = FRACTION.sub(r"\1/\2", SIZE.sub("", tex))
     plain = TEX.sub(lambda found: SIGNS.get(found[1], found[1] if found[1] in NAMES else " "), tex)
     return re.sub(r"(?<=[(√])\s+|\s+(?=[),])", "", " ".join(plain.split()))

@@ -153,7 +153,9 @@ def unknown_keys(config: Path) -> list[str]:
 
 
 def orphans(book: Path, config: Path) -> list[str]:
-    """Pages under `book` that the table of contents does not name, and names in it without a page."""
+    """Pages under `book` that the table of contents does not name, and names in it without
+    a page.
+    """
     toc = yaml.safe_load((book / "_toc.yml").read_text(encoding="utf-8"))
     settings = yaml.safe_load(config.read_text(encoding="utf-8")) or {}
     skipped = [*settings.get("exclude_patterns", []), "_build/**", "**/.ipynb_checkpoints/**"]

@@ -36,7 +36,9 @@ MATHS = re.compile(r"\$([^$]+)\$")
 
 @dataclass(frozen=True)
 class DeckCard:
-    """One card of the whole book; `key` is chapter and id, texts are Markdown as in questions.yml."""
+    """One card of the whole book; `key` is chapter and id, texts are Markdown as in
+    questions.yml.
+    """
 
     key: str
     chapter: int

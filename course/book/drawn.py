@@ -115,7 +115,9 @@ def variants(
 
 
 def shown(number: int | float) -> str:
-    """A number as a question writes it: whole ones with commas, others with four digits that count."""
+    """A number as a question writes it: whole ones with commas, others with four digits
+    that count.
+    """
     if isinstance(number, int):
         return f"{number:,}"
     size = abs(number)

@@ -252,7 +252,9 @@ export default {{
 
 
 def widget_styles() -> str:
-    """The palette and the figures' styles, confined to the widget and following JupyterLab's theme."""
+    """The palette and the figures' styles, confined to the widget and following
+    JupyterLab's theme.
+    """
     palette = _asset("palette.css").replace(":root", ".w2s-widget")
     return (
         palette

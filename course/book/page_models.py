@@ -44,7 +44,9 @@ def page_model(name: str) -> dict[str, Any]:
 
 
 def page_vocabulary(name: str) -> dict[str, Any]:
-    """The same for a published vocabulary (`page_vocabularies`): its name, MB and number of tokens."""
+    """The same for a published vocabulary (`page_vocabularies`): its name, MB and number
+    of tokens.
+    """
     return {
         "name": name,
         "megabytes": round(len(weights_script(name)) / 1e6, 2),

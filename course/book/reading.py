@@ -32,7 +32,9 @@ def minutes(page: Path) -> int:
 
 
 def amounts(page: Path) -> dict[str, int]:
-    """How many words, code lines, formulas, figures, predictions, questions and cards a page has."""
+    """How many words, code lines, formulas, figures, predictions, questions and cards a
+    page has.
+    """
     text = re.sub(r"\A---\n.*?\n---\n", "", page.read_text(encoding="utf-8"), flags=re.S)
     counted = dict.fromkeys(["word", *SECONDS], 0)
 

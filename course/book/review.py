@@ -97,7 +97,9 @@ def statements() -> list[Statement]:
 
 
 def statement_table(notes: int) -> HTML:
-    """The statements of one set of notes: line, sentence, verdict, and the section that shows it."""
+    """The statements of one set of notes: line, sentence, verdict, and the section that
+    shows it.
+    """
     body = "".join(
         f'<tr id="notes-{notes}-{place}"><td'
         f' class="text-right">{row.line}</td><td>{escape(row.told)}</td>'

@@ -92,7 +92,9 @@ def watch(notes: str, root: str) -> None:
 
 
 def _tell_of_safetensors(note):
-    """safetensors opens its files outside Python, which announces nothing: note them on the way in."""
+    """safetensors opens its files outside Python, which announces nothing: note them on
+    the way in.
+    """
     import safetensors
 
     opened = safetensors.safe_open

@@ -125,7 +125,9 @@ def _results_of_ours(checked: list, impl: str) -> list[tuple]:
 
 
 def _results_of_own(one, exercises: list, impl: str) -> tuple[list[tuple], dict[str, str]]:
-    """The results of a student's notebook or Python file, and why a person must look, by exercise."""
+    """The results of a student's notebook or Python file, and why a person must look, by
+    exercise.
+    """
     import sys
 
     from autograder.authoring.implementations import student_path

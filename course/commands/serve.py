@@ -1,4 +1,6 @@
-"""`course serve`: a language model and a sentence encoder behind an HTTP port, with OpenAI's API."""
+"""`course serve`: a language model and a sentence encoder behind an HTTP port, with
+OpenAI's API.
+"""
 
 import argparse
 import contextlib

@@ -326,7 +326,9 @@ def _files() -> list[Sample]:
 
 
 def _with_cell(assignment) -> Callable[[str, str], Callable]:
-    """Attacks with one added cell, after which every function but the written test returns `value`."""
+    """Attacks with one added cell, after which every function but the written test returns
+    `value`.
+    """
 
     def attack(cell: str, value: str) -> Callable:
         def make(notebook: Notebook, traps: dict) -> bytes:

@@ -32,7 +32,9 @@ class Similarity(NamedTuple):
 
 
 class AnalogyAccuracy(NamedTuple):
-    """Share of the questions `used` that were answered right, over all and by section."""
+    """Share of the questions `used` that were answered right, over all and by
+    section.
+    """
 
     accuracy: float
     correct: int

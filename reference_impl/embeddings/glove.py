@@ -84,7 +84,9 @@ class GloveTables(NamedTuple):
     def start(
         cls, vocab_size: int, dim: int, generator: torch.Generator
     ) -> "GloveTables":
-        """Uniform between -0.5/D and 0.5/D, biases too, as the released program starts."""
+        """Uniform between -0.5/D and 0.5/D, biases too, as the released
+        program starts.
+        """
         shapes = ((vocab_size, dim), (vocab_size, dim), (vocab_size,), (vocab_size,))
         return cls(
             *((torch.rand(shape, generator=generator) - 0.5) / dim for shape in shapes)

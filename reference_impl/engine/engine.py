@@ -523,7 +523,9 @@ class Engine:
         params: SamplingParams,
         adapter: str | None = None,
     ) -> list[list[Completion]]:
-        """Serve all prompts to their end: for each prompt, in order, its n completions."""
+        """Serve all prompts to their end: for each prompt, in order, its n
+        completions.
+        """
         names = [
             self.add_request(prompt, params, adapter=adapter) for prompt in prompts
         ]

@@ -228,7 +228,9 @@ class Ranks:
 
     @contextlib.contextmanager
     def _words(self) -> Iterator[None]:
-        """Errors of torch.distributed, which come when a process is gone, as RankLost."""
+        """Errors of torch.distributed, which come when a process is gone, as
+        RankLost.
+        """
         try:
             yield
         except RuntimeError as error:

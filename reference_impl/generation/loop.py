@@ -64,7 +64,9 @@ def check_prompts(
     max_tokens: Sequence[int],
     max_positions: int | None,
 ) -> None:
-    """Refuse no prompts, an empty one, and one that leaves no room for its max_tokens."""
+    """Refuse no prompts, an empty one, and one that leaves no room for its
+    max_tokens.
+    """
     if not prompts:
         raise GenerationError("there are no prompts: give at least one list of ids")
     for row, (prompt, more) in enumerate(zip(prompts, max_tokens, strict=True)):

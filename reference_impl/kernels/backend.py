@@ -72,7 +72,9 @@ LONGEST_STRIDE = (
 
 
 class KernelError(ValueError):
-    """A backend that isn't there, or a shape or dtype that the chosen one can't take."""
+    """A backend that isn't there, or a shape or dtype that the chosen one
+    can't take.
+    """
 
 
 @dataclass(frozen=True)

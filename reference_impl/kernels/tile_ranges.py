@@ -61,7 +61,9 @@ def key_tiles(
     causal: bool,
     window: int | None,
 ) -> list[range]:
-    """The tiles of keys, `columns` wide, of which this tile of queries sees anything."""
+    """The tiles of keys, `columns` wide, of which this tile of queries sees
+    anything.
+    """
     first, last = (
         rows.start + num_keys - num_queries,
         rows.stop - 1 + num_keys - num_queries,

@@ -57,7 +57,9 @@ def load(x: Shaped[Tensor, "R ..."], start: int, stop: int) -> Shaped[Tensor, "r
 def store(
     x: Shaped[Tensor, "R ..."], start: int, stop: int, tile: Shaped[Tensor, "r ..."]
 ) -> None:
-    """Put a tile into rows [start, stop) of x, cut at its end; converted to x's dtype."""
+    """Put a tile into rows [start, stop) of x, cut at its end; converted to
+    x's dtype.
+    """
     target = x[start:stop]
     target.copy_(tile)
     traffic = _counter.get()

@@ -83,7 +83,9 @@ def check_ids(
 
 
 def check_segments(segments: Tensor, shape: tuple[int, ...], num_segments: int) -> None:
-    """Refuse segments that are not one whole number of [0, num_segments) for each id."""
+    """Refuse segments that are not one whole number of [0, num_segments) for
+    each id.
+    """
     _check_whole(segments, "segments")
     _check_shape("segments have", segments, shape)
     if (wrong := _outside(segments, num_segments)) is not None:

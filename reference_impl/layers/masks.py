@@ -18,7 +18,9 @@ from reference_impl.layers.checks import ModelInputError
 def lengths_mask(
     lengths: Int[Tensor, "B"], num_tokens: int | None = None
 ) -> Bool[Tensor, "B T"]:
-    """True for the first lengths[b] tokens of row b, False for the padding after them."""
+    """True for the first lengths[b] tokens of row b, False for the padding
+    after them.
+    """
     longest = int(lengths.max())
     num_tokens = longest if num_tokens is None else num_tokens
     if longest > num_tokens:

@@ -56,7 +56,9 @@ def number(words: str, holds: Callable[[float], bool]) -> Kind:
 
 
 def _finite(value: Real) -> bool:
-    """Whether a float can hold it: a whole number of 400 digits is too large for one."""
+    """Whether a float can hold it: a whole number of 400 digits is too large
+    for one.
+    """
     try:
         return math.isfinite(value)
     except OverflowError:

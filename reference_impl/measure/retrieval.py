@@ -50,7 +50,9 @@ def recall_at(
 def reciprocal_rank_at(
     ranking: Sequence[Hashable], grades: Mapping[Hashable, int], k: int = 10
 ) -> float:
-    """One over the rank of the first relevant document; 0 if none is among the first k."""
+    """One over the rank of the first relevant document; 0 if none is among the
+    first k.
+    """
     relevant = _relevant(ranking, grades, k)
     return next(
         (

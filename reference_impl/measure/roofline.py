@@ -345,7 +345,9 @@ def max_sequences(
 
 
 def bubble(num_stages: int, num_microbatches: int) -> float:
-    """The share of a pipeline's time in which a stage waits: p - 1 of m + p - 1 places."""
+    """The share of a pipeline's time in which a stage waits: p - 1 of m + p -
+    1 places.
+    """
     return (num_stages - 1) / (num_microbatches + num_stages - 1)
 
 

@@ -143,7 +143,9 @@ def block_sparse_attention(
 
 
 def pattern(num_blocks: int, random: Int[Tensor, "H M R"]) -> Bool[Tensor, "H N N"]:
-    """Figure 1 (d): which block sees which, the first and the last row and column full."""
+    """Figure 1 (d): which block sees which, the first and the last row and
+    column full.
+    """
     seen, _ = seen_blocks(num_blocks, random)
     sees = torch.zeros(
         random.shape[0], num_blocks, num_blocks, dtype=torch.bool, device=random.device

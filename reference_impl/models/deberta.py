@@ -91,7 +91,9 @@ class DisentangledAttention(nn.Module):
         distances: Float[Tensor, "R C"],
         mask: Bool[Tensor, "B 1 1 T"] | None,
     ) -> Float[Tensor, "B T C"]:
-        """`distances` has R = 2 span rows; `mask` is True for the keys that are tokens."""
+        """`distances` has R = 2 span rows; `mask` is True for the keys that
+        are tokens.
+        """
         q, k, v = split_heads(self.qkv(x), self.num_heads).chunk(
             3, dim=-1
         )  # (B, H, T, D) each

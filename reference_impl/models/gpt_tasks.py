@@ -60,7 +60,9 @@ class Markers(NamedTuple):
 
 
 def with_markers(gpt: GPT) -> tuple[GPT, Markers]:
-    """The same model with three more rows in its embedding, random ones, and their ids."""
+    """The same model with three more rows in its embedding, random ones, and
+    their ids.
+    """
     known = gpt.config.vocab_size
     larger = GPT(replace(gpt.config, vocab_size=known + 3)).to(gpt.embedding.weight)
     weights = gpt.state_dict()

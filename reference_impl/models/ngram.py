@@ -95,7 +95,9 @@ class NGram:
         self.levels = self.count(texts)
 
     def count(self, texts: Sequence[Sequence[int]]) -> list[dict[Context, Row]]:
-        """For each length of context from 0 to order - 1, what followed each context."""
+        """For each length of context from 0 to order - 1, what followed each
+        context.
+        """
         return [
             rows_of(count_runs(texts, length)) for length in range(1, self.order + 1)
         ]

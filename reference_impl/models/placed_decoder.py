@@ -43,7 +43,9 @@ KINDS = ("none", "learned", "sinusoidal", "T5", "Transformer-XL", "ALiBi", "RoPE
 
 @dataclass(frozen=True)
 class PlacedConfig(Settings):
-    """The sizes of one decoder; `kinds` are what `PlacedDecoders` holds one of each of."""
+    """The sizes of one decoder; `kinds` are what `PlacedDecoders` holds one of
+    each of.
+    """
 
     kinds: tuple[str, ...] = KINDS
     vocab_size: Count = 512

@@ -218,7 +218,9 @@ class T5(Pretrained, nn.Module):
         self._start()
 
     def _start(self) -> None:
-        """As released: without a scale in attention, queries start smaller by sqrt(D)."""
+        """As released: without a scale in attention, queries start smaller by
+        sqrt(D).
+        """
         for name, weight in self.named_parameters():
             if name == "embedding.weight":
                 nn.init.normal_(weight)

@@ -45,7 +45,9 @@ def check_rows(rows: Sequence[Sequence[int]]) -> None:
 
 
 def token_mask(rows: Sequence[Sequence[int]]) -> Bool[Tensor, "B T"]:
-    """True for the tokens of rows as `pad_rows` lays them out, False for the filling."""
+    """True for the tokens of rows as `pad_rows` lays them out, False for the
+    filling.
+    """
     lengths = torch.tensor([len(row) for row in rows])
     return torch.arange(int(lengths.max())) < lengths[:, None]
 

@@ -63,7 +63,9 @@ class StudentAndTeacher(nn.Module):
         self.student, self.teacher = student, teacher.requires_grad_(False).eval()
 
     def train(self, mode: bool = True) -> "StudentAndTeacher":
-        """Sets the student's mode only: a teacher with dropout would contradict itself."""
+        """Sets the student's mode only: a teacher with dropout would
+        contradict itself.
+        """
         self.student.train(mode)
         self.training = mode
         return self

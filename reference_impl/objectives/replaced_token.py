@@ -45,7 +45,9 @@ class ReplacedTokens:
 
 
 class GeneratorAndDiscriminator(nn.Module):
-    """The two that are trained together: one gives logits (B, T, V), the other (B, T)."""
+    """The two that are trained together: one gives logits (B, T, V), the other
+    (B, T).
+    """
 
     def __init__(self, generator: nn.Module, discriminator: nn.Module):
         super().__init__()

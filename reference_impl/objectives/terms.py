@@ -28,7 +28,9 @@ class Terms(NamedTuple):
 
     @property
     def mean(self) -> Float[Tensor, ""]:
-        """The loss as it is reported: zero, with zero gradient, if nothing was counted."""
+        """The loss as it is reported: zero, with zero gradient, if nothing was
+        counted.
+        """
         return self.total / max(self.count, 1)
 
     def plus(self, other: "Terms", weight: float = 1.0) -> "Terms":

@@ -50,7 +50,9 @@ class FileBPE(BPE):
         )
 
     def join(self, left: str, right: str) -> str:
-        """The token that two neighbours make: the prefix of the right one is left out."""
+        """The token that two neighbours make: the prefix of the right one is
+        left out.
+        """
         return left + right[len(self.prefix) :]
 
     def tokenize(self, word: str) -> list[Piece]:

@@ -128,7 +128,9 @@ def plain(name: str) -> str:
 
 @cache
 def ranges(name: str, in_class: bool = False) -> Ranges | None:
-    """Start and end (exclusive) of each run of a class; None if it is not known here."""
+    """Start and end (exclusive) of each run of a class; None if it is not
+    known here.
+    """
     if name in _FIXED:
         return _FIXED[name]
     if name in _TOGETHER:

@@ -225,7 +225,9 @@ def _pattern(entry: str) -> str:
 
 
 def _translate(name: str, entries: Iterable[tuple[str, str]]) -> tuple[str, str]:
-    """The entry that fits a name, and the name by that entry; the longest entry wins."""
+    """The entry that fits a name, and the name by that entry; the longest
+    entry wins.
+    """
     best = None
     for source, target in entries:
         fits = re.fullmatch(_pattern(source) + r"((?:\.\w+)?)", name)

@@ -80,7 +80,9 @@ each_assignment = pytest.mark.parametrize("assignment", ASSIGNMENTS, ids=lambda 
 
 
 def marks(exercise, case: str, share: int) -> tuple:
-    """The marks of a case: none if it is tried each time, `long` if only `make test-slow` tries it."""
+    """The marks of a case: none if it is tried each time, `long` if only `make test-slow`
+    tries it.
+    """
     if exercise.id not in PROVEN:
         return ()
     if exercise.id[:2] in FRAME_CHANGED:

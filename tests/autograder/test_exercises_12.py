@@ -309,7 +309,9 @@ def real_names() -> dict:
 
 
 def pairs_of(model) -> object:
-    """The rows of a model's queries and keys as a file for pairs has them: what `to_halves` undoes."""
+    """The rows of a model's queries and keys as a file for pairs has them: what
+    `to_halves` undoes.
+    """
 
     def pairs(layer, name):
         attention = model.blocks[layer].attention

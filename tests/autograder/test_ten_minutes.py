@@ -1,4 +1,6 @@
-"""CONTRIBUTING's "An exercise in ten minutes", followed to the letter in a copy of the repository."""
+"""CONTRIBUTING's "An exercise in ten minutes", followed to the letter in a copy of the
+repository.
+"""
 
 import os
 import re

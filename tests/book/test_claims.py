@@ -1,4 +1,6 @@
-"""A claim stops the page when its condition fails, and only one truth value will do as a condition."""
+"""A claim stops the page when its condition fails, and only one truth value will do as a
+condition.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""The frame of the book in a browser that has no network: search, notes, navigation, code, print."""
+"""The frame of the book in a browser that has no network: search, notes, navigation, code,
+print.
+"""
 
 import re
 import shutil

@@ -164,7 +164,9 @@ def kept(*kinds: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def page(browser, tmp_path_factory):
-    """A page with the runtime, every tiny model and every trained one beside it, opened from disk."""
+    """A page with the runtime, every tiny model and every trained one beside it, opened
+    from disk.
+    """
     folder = tmp_path_factory.mktemp("models")
     for part in PARTS:
         (folder / f"{part}.js").write_text((RUNTIME / f"{part}.js").read_text())

@@ -32,9 +32,10 @@ EQUIVALENT = {
         ),
     },
     "01.test_keep": {
-        "torch.allclose(answer, right, atol=0.0001)  =>  torch.allclose(right, answer, atol=0.0001)": (
-            "the relative part of the tolerance is taken of nearly the same number"
-        ),
+        (
+            "torch.allclose(answer, right, atol=0.0001)  =>  torch.allclose(right, answer, "
+            "atol=0.0001)"
+        ): ("the relative part of the tolerance is taken of nearly the same number"),
         "torch.allclose(answer, right, atol=0.0001)  =>  torch.allclose(answer, right)": (
             "torch's own tolerance of 1e-5 is looser than the last digit too"
         ),

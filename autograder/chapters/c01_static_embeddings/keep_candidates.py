@@ -76,7 +76,9 @@ def no_limit(counts: Tensor, threshold: float) -> Tensor:
 
 
 def never_sure(counts: Tensor, threshold: float) -> Tensor:
-    """Wrong limit: no word is kept for sure, and a tolerance of a few hundredths does not see it."""
+    """Wrong limit: no word is kept for sure, and a tolerance of a few hundredths does not
+    see it.
+    """
     return root(counts, threshold).clamp(max=0.98)
 
 
@@ -135,44 +137,56 @@ WRONG: dict[str, list[Candidate]] = {
 }
 # What a test lacks that lets such a function through, the most absurd first.
 PROBES: dict[str, Candidate] = {
-    "Your test accepts a function that answers -7 for every word: it never complains, or never looks at the numbers. Is there an `assert` that is reached, outside of `try`, without parentheses round condition and text, that compares with numbers of your own?": (
-        minus_seven
-    ),
-    "Your test accepts a function that is right for the most frequent word and answers -7 for all others: compare every word, with `all` and not with `any`.": (
-        one_is_right
-    ),
-    "Your test accepts 1 - f / 2: it looks at the range or the order of the answers and not at their numbers, or its tolerance lets everything through.": (
-        falling
-    ),
-    "Your test accepts a function that answers 1 for every word: all its words are below the threshold, or at it.": (
-        all_ones
-    ),
-    "Your test accepts a function whose answers are all too small by 0.01: its tolerance is too wide.": (
-        nearly
-    ),
+    (
+        "Your test accepts a function that answers -7 for every word: it never complains, or never "
+        "looks at the numbers. Is there an `assert` that is reached, outside of `try`, without "
+        "parentheses round condition and text, that compares with numbers of your own?"
+    ): (minus_seven),
+    (
+        "Your test accepts a function that is right for the most frequent word and answers -7 for "
+        "all others: compare every word, with `all` and not with `any`."
+    ): (one_is_right),
+    (
+        "Your test accepts 1 - f / 2: it looks at the range or the order of the answers and not at "
+        "their numbers, or its tolerance lets everything through."
+    ): (falling),
+    (
+        "Your test accepts a function that answers 1 for every word: all its words are below the "
+        "threshold, or at it."
+    ): (all_ones),
+    (
+        "Your test accepts a function whose answers are all too small by 0.01: its tolerance is "
+        "too wide."
+    ): (nearly),
 }
 # The wrong ones themselves: what a test accepts that accepts none of the absurd ones.
 ACCEPTED: dict[str, Candidate] = {
     "Your test accepts counts in the place of shares: use counts that do not sum to 1.": raw_counts,
-    "Your test accepts a function that gives each word the share of the word before it: use counts that differ.": (
-        share_of_another
-    ),
-    "Your test accepts t / f without the square root: compare a frequent word with a number worked out by hand.": (
-        without_root
-    ),
-    "Your test accepts the formula of the released C program, which adds t / f to the root: compare a frequent word with a number worked out by hand.": (
-        released_program
-    ),
-    "Your test accepts probabilities above 1: is there a word well below the threshold, and do you look at its number?": (
-        no_limit
-    ),
-    "Your test accepts 0.98 for words that should always be kept: ask for 1, with a tolerance below one hundredth.": (
-        never_sure
-    ),
+    (
+        "Your test accepts a function that gives each word the share of the word before it: use "
+        "counts that differ."
+    ): (share_of_another),
+    (
+        "Your test accepts t / f without the square root: compare a frequent word with a number "
+        "worked out by hand."
+    ): (without_root),
+    (
+        "Your test accepts the formula of the released C program, which adds t / f to the root: "
+        "compare a frequent word with a number worked out by hand."
+    ): (released_program),
+    (
+        "Your test accepts probabilities above 1: is there a word well below the threshold, and do "
+        "you look at its number?"
+    ): (no_limit),
+    (
+        "Your test accepts 0.98 for words that should always be kept: ask for 1, with a tolerance "
+        "below one hundredth."
+    ): (never_sure),
     "Your test accepts a fraction that is upside down, f / t.": upside_down,
-    "Your test accepts a function that drops frequent words as often as it should keep them: use a frequent word whose probability is not one half.": (
-        discard_the_frequent
-    ),
+    (
+        "Your test accepts a function that drops frequent words as often as it should keep them: "
+        "use a frequent word whose probability is not one half."
+    ): (discard_the_frequent),
 }
 # What a test takes for right that rejects a right function.
 MISTAKEN: dict[str, Candidate] = {

@@ -26,7 +26,9 @@ keep_probability = exercise(
 
 
 def frequent_words(rng: torch.Generator) -> tuple[torch.Tensor, float]:
-    """Counts of 4 to 7 words, neither rising nor falling, and a threshold below the share of each."""
+    """Counts of 4 to 7 words, neither rising nor falling, and a threshold below the share
+    of each.
+    """
     words = whole(rng, 4, 7)
     rising = counts(rng, 50, 70, words) + 60 * torch.arange(words)
     return rising.roll(2), 0.05 / words

@@ -26,12 +26,14 @@ EQUIVALENT = {
         "bert_words takes the text apart (NFD)": FORM,
     },
     "02.byte_decode": {
-        "[*range(33, 127), *range(161, 173), *range(174, 256)]  =>  [*range(161, 173), *range(33, 127), *range(174, 256)]": (
-            ORDER
-        ),
-        "[*range(33, 127), *range(161, 173), *range(174, 256)]  =>  [*range(33, 127), *range(174, 256), *range(161, 173)]": (
-            ORDER
-        ),
+        (
+            "[*range(33, 127), *range(161, 173), *range(174, 256)]  =>  [*range(161, 173), "
+            "*range(33, 127), *range(174, 256)]"
+        ): (ORDER),
+        (
+            "[*range(33, 127), *range(161, 173), *range(174, 256)]  =>  [*range(33, 127), "
+            "*range(174, 256), *range(161, 173)]"
+        ): (ORDER),
         "range(174, 256)  =>  range(174, 256 + 1)": OVERWRITTEN,
         "256  =>  257": OVERWRITTEN,
         "range(256)  =>  range(256 - 1)": PRINTABLE,

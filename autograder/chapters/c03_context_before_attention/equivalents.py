@@ -25,9 +25,10 @@ EQUIVALENT = {
         "-1  =>  1": PREFIX,
     },
     "03.test_no_peeking": {
-        "torch.arange(16).reshape(2, 8) * 3 % VOCAB  =>  torch.arange(16).reshape(2, 8) * 3 // VOCAB": (
-            ANY_WORDS
-        ),
+        (
+            "torch.arange(16).reshape(2, 8) * 3 % VOCAB  =>  torch.arange(16).reshape(2, 8) * 3 // "
+            "VOCAB"
+        ): (ANY_WORDS),
         "torch.arange(16).reshape(2, 8) * 3  =>  torch.arange(16).reshape(2, 8) + 3": ANY_WORDS,
         "torch.arange(16).reshape(2, 8) * 3  =>  torch.arange(16).reshape(2, 8)": ANY_WORDS,
         "3  =>  4": ANY_WORDS,
@@ -35,8 +36,9 @@ EQUIVALENT = {
         "(other[row, place] + 1) % VOCAB  =>  (other[row, place] + 1) // VOCAB": ANY_WORDS,
         "other[row, place] + 1  =>  other[row, place] - 1": ANY_WORDS,
         "1  =>  2": ANY_WORDS,
-        "torch.allclose(after, before, atol=0.0001)  =>  torch.allclose(before, after, atol=0.0001)": (
-            "the relative part of the tolerance is taken of nearly the same number"
-        ),
+        (
+            "torch.allclose(after, before, atol=0.0001)  =>  torch.allclose(before, after, "
+            "atol=0.0001)"
+        ): ("the relative part of the tolerance is taken of nearly the same number"),
     },
 }

@@ -433,7 +433,9 @@ KEYS = ("nats_per_token", "perplexity", "bits_per_byte")
 def batch(
     rng: torch.Generator, lengths: list[int], columns: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Logarithms of probabilities and a mask, with texts of these lengths; the filling is harmless."""
+    """Logarithms of probabilities and a mask, with texts of these lengths; the filling is
+    harmless.
+    """
     mask = torch.arange(columns) < torch.tensor(lengths)[:, None]
     return torch.where(mask, uniform(rng, 0.02, 0.9, len(lengths), columns).log(), -1.0), mask
 

@@ -10,9 +10,10 @@ OVERRULED = "a throw of 8 is swapped in the next line, whatever this one made of
 
 EQUIVALENT = {
     "05.bert_encode": {
-        "linear(name, x).unflatten(2, (num_heads, -1)).transpose(1, 2)  =>  linear(name, x).unflatten(2, (num_heads, -1)).transpose(2, 1)": (
-            EITHER_WAY
-        ),
+        (
+            "linear(name, x).unflatten(2, (num_heads, -1)).transpose(1, 2)  =>  linear(name, "
+            "x).unflatten(2, (num_heads, -1)).transpose(2, 1)"
+        ): (EITHER_WAY),
         "seen.transpose(1, 2)  =>  seen.transpose(2, 1)": EITHER_WAY,
     },
     "05.mask_tokens": {
@@ -39,24 +40,29 @@ EQUIVALENT = {
         "2  =>  1": ANY_ROWS,
         "3  =>  4": ANY_ROWS,
         "3  =>  2": ANY_ROWS,
-        "torch.arange(200 * 80).reshape(200, 80) * 7 % (VOCAB - FIRST) + FIRST  =>  torch.arange(200 * 80).reshape(200, 80) * 7 % (VOCAB - FIRST)": (
-            ANY_ROWS
-        ),
+        (
+            "torch.arange(200 * 80).reshape(200, 80) * 7 % (VOCAB - FIRST) + FIRST  =>  "
+            "torch.arange(200 * 80).reshape(200, 80) * 7 % (VOCAB - FIRST)"
+        ): (ANY_ROWS),
         "torch.arange(200 * 80).reshape(200, 80) * 7 % (VOCAB - FIRST) + FIRST  =>  FIRST": (
             ANY_ROWS
         ),
-        "torch.arange(200 * 80).reshape(200, 80) * 7 % (VOCAB - FIRST)  =>  torch.arange(200 * 80).reshape(200, 80) * 7 // (VOCAB - FIRST)": (
-            ANY_ROWS
-        ),
-        "torch.arange(200 * 80).reshape(200, 80) * 7  =>  torch.arange(200 * 80).reshape(200, 80) / 7": (
-            ANY_ROWS
-        ),
-        "torch.arange(200 * 80).reshape(200, 80) * 7  =>  torch.arange(200 * 80).reshape(200, 80) + 7": (
-            ANY_ROWS
-        ),
-        "torch.arange(200 * 80).reshape(200, 80) * 7  =>  torch.arange(200 * 80).reshape(200, 80)": (
-            ANY_ROWS
-        ),
+        (
+            "torch.arange(200 * 80).reshape(200, 80) * 7 % (VOCAB - FIRST)  =>  torch.arange(200 * "
+            "80).reshape(200, 80) * 7 // (VOCAB - FIRST)"
+        ): (ANY_ROWS),
+        (
+            "torch.arange(200 * 80).reshape(200, 80) * 7  =>  torch.arange(200 * 80).reshape(200, "
+            "80) / 7"
+        ): (ANY_ROWS),
+        (
+            "torch.arange(200 * 80).reshape(200, 80) * 7  =>  torch.arange(200 * 80).reshape(200, "
+            "80) + 7"
+        ): (ANY_ROWS),
+        (
+            "torch.arange(200 * 80).reshape(200, 80) * 7  =>  torch.arange(200 * 80).reshape(200, "
+            "80)"
+        ): (ANY_ROWS),
         "torch.arange(200 * 80).reshape(200, 80) * 7  =>  7": ANY_ROWS,
         "7  =>  8": ANY_ROWS,
         "7  =>  6": ANY_ROWS,
@@ -72,12 +78,14 @@ EQUIVALENT = {
         "torch.equal(new[~chosen], ids[~chosen])  =>  torch.equal(ids[~chosen], new[~chosen])": (
             ANY_ORDER
         ),
-        "((covered, 0.8), (kept, 0.1), (~covered & ~kept, 0.1))  =>  ((kept, 0.1), (covered, 0.8), (~covered & ~kept, 0.1))": (
-            ANY_ORDER
-        ),
-        "((covered, 0.8), (kept, 0.1), (~covered & ~kept, 0.1))  =>  ((covered, 0.8), (~covered & ~kept, 0.1), (kept, 0.1))": (
-            ANY_ORDER
-        ),
+        (
+            "((covered, 0.8), (kept, 0.1), (~covered & ~kept, 0.1))  =>  ((kept, 0.1), (covered, "
+            "0.8), (~covered & ~kept, 0.1))"
+        ): (ANY_ORDER),
+        (
+            "((covered, 0.8), (kept, 0.1), (~covered & ~kept, 0.1))  =>  ((covered, 0.8), "
+            "(~covered & ~kept, 0.1), (kept, 0.1))"
+        ): (ANY_ORDER),
         "0.8  =>  0.808": ROOM,
         "0.1  =>  0.101": ROOM,
         "~kept  =>  kept": "where two of three shares are right, so is the third",

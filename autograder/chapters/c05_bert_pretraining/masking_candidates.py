@@ -253,21 +253,26 @@ ends_drawn = masking(change=to_the_ends)
 RIGHT: list[Implementation] = [dealt, by_chance, unseeded, half_up, half_down, ends_drawn]
 # What a test asks for that accepts another right implementation and rejects this one.
 POOR: dict[str, Implementation] = {
-    "It rejects an implementation whose fates are thrown one by one: shares stray by chance, so leave them room, about 0.04 in some thousand chosen tokens.": (
-        by_chance
-    ),
-    "It rejects an implementation that draws anew in each call. The same seed need not give the same answer: judge each call by itself.": (
-        unseeded
-    ),
-    f"It rejects an implementation that swaps in the first and the last ordinary token, {FIRST} and {VOCAB - 1}: each of them may be drawn.": (
-        ends_drawn
-    ),
-    "It rejects an implementation that rounds an exact half up, as it may: ask about other numbers of free tokens.": (
-        half_up
-    ),
-    "It rejects an implementation that rounds an exact half down, as it may: ask about other numbers of free tokens.": (
-        half_down
-    ),
+    (
+        "It rejects an implementation whose fates are thrown one by one: shares stray by chance, "
+        "so leave them room, about 0.04 in some thousand chosen tokens."
+    ): (by_chance),
+    (
+        "It rejects an implementation that draws anew in each call. The same seed need not give "
+        "the same answer: judge each call by itself."
+    ): (unseeded),
+    (
+        f"It rejects an implementation that swaps in the first and the last ordinary token, "
+        f"{FIRST} and {VOCAB - 1}: each of them may be drawn."
+    ): (ends_drawn),
+    (
+        "It rejects an implementation that rounds an exact half up, as it may: ask about other "
+        "numbers of free tokens."
+    ): (half_up),
+    (
+        "It rejects an implementation that rounds an exact half down, as it may: ask about other "
+        "numbers of free tokens."
+    ): (half_down),
 }
 WRONG: dict[str, list[Implementation]] = {
     "share": [
@@ -325,28 +330,36 @@ WRONG: dict[str, list[Implementation]] = {
 }
 # What a test lacks that lets such a function through, the most absurd first.
 PROBES: dict[str, Implementation] = {
-    "Your test accepts numbers that have nothing to do with the ids: it never complains, or looks at shapes only. Is there an `assert` that is reached, outside of `try`, without parentheses round condition and text?": (
-        noise
-    ),
-    "Your test accepts an implementation that chooses nothing and changes nothing: count the labels of each row.": (
-        nothing
-    ),
+    (
+        "Your test accepts numbers that have nothing to do with the ids: it never complains, or "
+        "looks at shapes only. Is there an `assert` that is reached, outside of `try`, without "
+        "parentheses round condition and text?"
+    ): (noise),
+    (
+        "Your test accepts an implementation that chooses nothing and changes nothing: count the "
+        "labels of each row."
+    ): (nothing),
 }
 # What a test takes for right that rejects every right implementation.
 MISTAKEN: dict[str, Implementation] = {
-    "It accepts an implementation that covers every chosen token: 10 % of them are swapped, and 10 % stay as they are.": WRONG[
-        "fates"
-    ][0],
-    "It accepts an implementation that never keeps a chosen token: 10 % of them stay as they are.": WRONG[
-        "fates"
-    ][1],
-    "It accepts an implementation whose labels are read after the change: a label is the id that stood there before.": WRONG[
-        "labels"
-    ][0],
-    "It accepts an implementation that counts special tokens as well: 15 % of the free ones are to be chosen.": WRONG[
-        "share"
-    ][3],
-    "It accepts an implementation that rounds an exact half up, and those that round it to the even number are right too: ask about other numbers of free tokens.": (
-        half_up
-    ),
+    (
+        "It accepts an implementation that covers every chosen token: 10 % of them are swapped, "
+        "and 10 % stay as they are."
+    ): WRONG["fates"][0],
+    (
+        "It accepts an implementation that never keeps a chosen token: 10 % of them stay as they "
+        "are."
+    ): WRONG["fates"][1],
+    (
+        "It accepts an implementation whose labels are read after the change: a label is the id "
+        "that stood there before."
+    ): WRONG["labels"][0],
+    (
+        "It accepts an implementation that counts special tokens as well: 15 % of the free ones "
+        "are to be chosen."
+    ): WRONG["share"][3],
+    (
+        "It accepts an implementation that rounds an exact half up, and those that round it to the "
+        "even number are right too: ask about other numbers of free tokens."
+    ): (half_up),
 }

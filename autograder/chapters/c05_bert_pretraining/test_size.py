@@ -1,4 +1,6 @@
-"""Checks of chapter 5, part 4: the sizes of a BERT's parts, and a masked head with one wrong line."""
+"""Checks of chapter 5, part 4: the sizes of a BERT's parts, and a masked head with one
+wrong line.
+"""
 
 import math
 
@@ -50,7 +52,9 @@ def counted(
 
 
 def sizes(rng) -> list[tuple[int, ...]]:
-    """The case by hand, the smallest, real ones, a drawn one, and some that differ in one number."""
+    """The case by hand, the smallest, real ones, a drawn one, and some that differ in one
+    number.
+    """
     heads = whole(rng, 2, 9)
     free = (
         whole(rng, 20, 9000),

@@ -50,9 +50,10 @@ EQUIVALENT = {
         "128  =>  127": CHUNK,
         "max(int(rows[0]) - side, 0)  =>  max(0, int(rows[0]) - side)": EITHER_WAY,
         "int(rows[0])  =>  rows[0]": WHOLE,
-        "min(int(rows[-1]) + side + 1, q.shape[1])  =>  min(q.shape[1], int(rows[-1]) + side + 1)": (
-            EITHER_WAY
-        ),
+        (
+            "min(int(rows[-1]) + side + 1, q.shape[1])  =>  min(q.shape[1], int(rows[-1]) + side + "
+            "1)"
+        ): (EITHER_WAY),
         "int(rows[-1])  =>  rows[-1]": WHOLE,
         "1  =>  2 (place 3)": HIDDEN,
         "rows[:, None] - near  =>  near - rows[:, None]": SIGN,

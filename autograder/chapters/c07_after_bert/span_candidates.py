@@ -143,7 +143,9 @@ def last_two_exchanged(number: int, chance: Random) -> list[int]:
 
 
 def sentinel_misplaced(turns: Spans, chance: Random) -> tuple[list[int], list[int]]:
-    """In the source the first sentinel with a token before it stands one place too far to the left."""
+    """In the source the first sentinel with a token before it stands one place too far to
+    the left.
+    """
     source, target = written(turns)
     place = next(
         place for place in range(1, len(source)) if source[place] > LAST >= source[place - 1]
@@ -310,24 +312,30 @@ RIGHT: list[Implementation] = [
 ]
 # What a test asks for that accepts another right implementation and rejects this one.
 POOR: dict[str, Implementation] = {
-    "It rejects an implementation that cuts one long span: how many spans there are is left to the implementation.": (
-        single
-    ),
-    "It rejects an implementation that loses the first token and keeps the last: either may be lost, or not.": (
-        first_lost
-    ),
-    "It rejects an implementation that draws anew in each call. The same seed need not give the same answer: judge each call by itself.": (
-        unseeded
-    ),
-    "It rejects an implementation that cuts the same places whatever the seed: judge each call by itself.": (
-        fixed
-    ),
-    "It rejects an implementation that rounds an exact half up, as it may: ask about other lengths.": (
-        rounds_up
-    ),
-    "It rejects an implementation that rounds an exact half down, as it may: ask about other lengths.": (
-        rounds_down
-    ),
+    (
+        "It rejects an implementation that cuts one long span: how many spans there are is left to "
+        "the implementation."
+    ): (single),
+    (
+        "It rejects an implementation that loses the first token and keeps the last: either may be "
+        "lost, or not."
+    ): (first_lost),
+    (
+        "It rejects an implementation that draws anew in each call. The same seed need not give "
+        "the same answer: judge each call by itself."
+    ): (unseeded),
+    (
+        "It rejects an implementation that cuts the same places whatever the seed: judge each call "
+        "by itself."
+    ): (fixed),
+    (
+        "It rejects an implementation that rounds an exact half up, as it may: ask about other "
+        "lengths."
+    ): (rounds_up),
+    (
+        "It rejects an implementation that rounds an exact half down, as it may: ask about other "
+        "lengths."
+    ): (rounds_down),
 }
 WRONG: dict[str, list[Implementation]] = {
     "order": [
@@ -383,9 +391,11 @@ WRONG: dict[str, list[Implementation]] = {
 }
 # What a test lacks that lets such a function through, the most absurd first.
 PROBES: dict[str, Implementation] = {
-    "Your test accepts numbers that have nothing to do with the ids: it never complains. Is there an `assert` that is reached, outside of `try`, without parentheses round condition and text?": (
-        noise
-    ),
+    (
+        "Your test accepts numbers that have nothing to do with the ids: it never complains. Is "
+        "there an `assert` that is reached, outside of `try`, without parentheses round condition "
+        "and text?"
+    ): (noise),
     "Your test accepts an implementation that cuts nothing out: count the lost tokens.": nothing,
 }
 # What a test takes for right that rejects every right implementation.

@@ -110,7 +110,9 @@ def counted(V: int, E: int, C: int, L: int, I: int) -> dict[str, int]:
 
 
 def sizes(rng) -> list[tuple[int, ...]]:
-    """The case by hand, the smallest, the paper's, drawn ones, and some that differ in one number."""
+    """The case by hand, the smallest, the paper's, drawn ones, and some that differ in one
+    number.
+    """
     base = (50, 6, 12, 3, 30)
     return [
         (10, 2, 8, 3, 16),

@@ -27,9 +27,10 @@ EQUIVALENT = {
     "08.test_causal": {
         "0  =>  -1": ONE_ROW,
         "1  =>  2 (place 3)": ANY_OTHER,
-        "(model(other) - before).abs().amax(2)[0] > 0.001  =>  (model(other) - before).abs().amax(2)[0] >= 0.001": (
-            BETWEEN
-        ),
+        (
+            "(model(other) - before).abs().amax(2)[0] > 0.001  =>  (model(other) - "
+            "before).abs().amax(2)[0] >= 0.001"
+        ): (BETWEEN),
         "model(other) - before  =>  before - model(other)": SIGN,
         "0  =>  -1 (place 2)": ONE_ROW,
         "0.001  =>  0.00101": BETWEEN,
@@ -43,9 +44,10 @@ EQUIVALENT = {
     },
     "08.best_answer": {
         "0  =>  -1": ONE_ROW,
-        "float(log_p[torch.arange(len(answer)), answer].sum())  =>  log_p[torch.arange(len(answer)), answer].sum()": (
-            "a number, as a tensor or as a float; the place is what is returned"
-        ),
+        (
+            "float(log_p[torch.arange(len(answer)), answer].sum())  =>  "
+            "log_p[torch.arange(len(answer)), answer].sum()"
+        ): ("a number, as a tensor or as a float; the place is what is returned"),
     },
     "08.task_rows": {
         "0  =>  -1": ONE_TEXT,

@@ -40,7 +40,9 @@ def refuse(ids: Tensor) -> None:
 
 
 def seeing(weights: Tensor, shown: Tensor = SHOWN) -> Model:
-    """A model whose place t sees place s with weights[t, s]; shown: a row of logits for each token."""
+    """A model whose place t sees place s with weights[t, s]; shown: a row of logits for
+    each token.
+    """
 
     def model(ids: Tensor) -> Tensor:
         refuse(ids)
@@ -209,28 +211,35 @@ WRONG: dict[str, list[Model]] = {
 }
 # What a test lacks that lets such a function through, the most absurd first.
 PROBES: dict[str, Model] = {
-    "Your test accepts logits that have nothing to do with the tokens: it never complains, or looks at shapes only. Is there an `assert` that is reached, outside of `try`, that compares two answers?": (
-        noise
-    ),
-    "Your test accepts a model that sees the whole text: change a token, and compare the logits at the places before it.": (
-        everything
-    ),
-    "Your test accepts a model that is deaf to all tokens: ask that something moves, too, at the changed place and behind it.": (
-        deaf
-    ),
+    (
+        "Your test accepts logits that have nothing to do with the tokens: it never complains, or "
+        "looks at shapes only. Is there an `assert` that is reached, outside of `try`, that "
+        "compares two answers?"
+    ): (noise),
+    (
+        "Your test accepts a model that sees the whole text: change a token, and compare the "
+        "logits at the places before it."
+    ): (everything),
+    (
+        "Your test accepts a model that is deaf to all tokens: ask that something moves, too, at "
+        "the changed place and behind it."
+    ): (deaf),
 }
 # What a test takes for right that rejects a right model.
 MISTAKEN: dict[str, Model] = {
-    "It accepts a model that does not see the token at its own place: the logits at t depend on the token at t, too.": (
-        strict
-    ),
-    "It accepts a model that is deaf to all tokens: it asks that nothing moves at or behind the changed place, where a right one must move.": (
-        deaf
-    ),
+    (
+        "It accepts a model that does not see the token at its own place: the logits at t depend "
+        "on the token at t, too."
+    ): (strict),
+    (
+        "It accepts a model that is deaf to all tokens: it asks that nothing moves at or behind "
+        "the changed place, where a right one must move."
+    ): (deaf),
 }
 # What a test asks for that accepts one right model and rejects this one.
 POOR: dict[str, Model] = {
-    "It rejects a model whose logits are moved by a few hundredths in some columns, and not at all in others: one column that moves by more than 0.01 is enough.": (
-        bent
-    ),
+    (
+        "It rejects a model whose logits are moved by a few hundredths in some columns, and not at "
+        "all in others: one column that moves by more than 0.01 is enough."
+    ): (bent),
 }

@@ -449,7 +449,9 @@ def counted(
 
 
 def shapes(rng) -> list[tuple]:
-    """The case by hand, the smallest, real ones, a drawn one, and some that differ in one number."""
+    """The case by hand, the smallest, real ones, a drawn one, and some that differ in one
+    number.
+    """
     heads = whole(rng, 2, 9)
     free = (
         whole(rng, 20, 9000),

@@ -172,7 +172,9 @@ def drawn(rng: torch.Generator, name: str) -> tuple:
 
 
 def steady(number: int) -> TableModel:
-    """A table of five tokens that may be searched after [0, 2] with any of the sizes of `sizes()`."""
+    """A table of five tokens that may be searched after [0, 2] with any of the sizes of
+    `sizes()`.
+    """
     return table(Kind(5, 1, 1, None, 0.0, ()), "steady", STEADY[number % len(STEADY)])[0]
 
 

@@ -16,7 +16,9 @@ Model = Callable[[Tensor], Tensor]
 
 
 class Found(NamedTuple):
-    """The best hypothesis, its score, and the smallest difference that a choice on the way hung on."""
+    """The best hypothesis, its score, and the smallest difference that a choice on the way
+    hung on.
+    """
 
     ids: list[int]
     score: float

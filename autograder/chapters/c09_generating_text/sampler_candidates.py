@@ -212,7 +212,8 @@ PROBES = {
         [0] * len(probabilities)
     ),
     "Your test accepts a sampler that returns an empty list.": lambda probabilities, n: [],
-    "Your test accepts a sampler whose draws are all the first token, whatever the probabilities are.": lambda probabilities, n: (
-        [n] + [0] * (len(probabilities) - 1)
-    ),
+    (
+        "Your test accepts a sampler whose draws are all the first token, whatever the "
+        "probabilities are."
+    ): lambda probabilities, n: [n] + [0] * (len(probabilities) - 1),
 }

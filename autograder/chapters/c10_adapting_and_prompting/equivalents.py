@@ -27,30 +27,38 @@ EQUIVALENT = {
         "chat_example works for up to 100 of anything": "a chat has at most 40 messages"
     },
     "10.test_labels": {
-        "['system', 'user', 'assistant', 'user', 'assistant']  =>  ['user', 'system', 'assistant', 'user', 'assistant']": (
-            ROLES
-        ),
-        "['system', 'user', 'assistant', 'user', 'assistant']  =>  ['system', 'assistant', 'user', 'user', 'assistant']": (
-            ROLES
-        ),
-        "['system', 'user', 'assistant', 'user', 'assistant']  =>  ['system', 'user', 'user', 'assistant', 'assistant']": (
-            ROLES
-        ),
-        "['system', 'user', 'assistant', 'user', 'assistant']  =>  ['system', 'user', 'assistant', 'assistant', 'user']": (
-            ROLES
-        ),
-        "['system', 'user', 'assistant', 'user', 'assistant']  =>  ['system', 'assistant', 'user', 'assistant']": (
-            ROLES
-        ),
-        "['system', 'user', 'assistant', 'user', 'assistant']  =>  ['system', 'user', 'assistant', 'assistant']": (
-            ROLES
-        ),
-        "((3, 3, 3, 3, 4), (3, 4, 5, 3, 3), (4, 4, 4, 4, 4))  =>  ((3, 4, 5, 3, 3), (3, 3, 3, 3, 4), (4, 4, 4, 4, 4))": (
-            ANY_SIZES
-        ),
-        "((3, 3, 3, 3, 4), (3, 4, 5, 3, 3), (4, 4, 4, 4, 4))  =>  ((3, 3, 3, 3, 4), (4, 4, 4, 4, 4), (3, 4, 5, 3, 3))": (
-            ANY_SIZES
-        ),
+        (
+            "['system', 'user', 'assistant', 'user', 'assistant']  =>  ['user', 'system', "
+            "'assistant', 'user', 'assistant']"
+        ): (ROLES),
+        (
+            "['system', 'user', 'assistant', 'user', 'assistant']  =>  ['system', 'assistant', "
+            "'user', 'user', 'assistant']"
+        ): (ROLES),
+        (
+            "['system', 'user', 'assistant', 'user', 'assistant']  =>  ['system', 'user', 'user', "
+            "'assistant', 'assistant']"
+        ): (ROLES),
+        (
+            "['system', 'user', 'assistant', 'user', 'assistant']  =>  ['system', 'user', "
+            "'assistant', 'assistant', 'user']"
+        ): (ROLES),
+        (
+            "['system', 'user', 'assistant', 'user', 'assistant']  =>  ['system', 'assistant', "
+            "'user', 'assistant']"
+        ): (ROLES),
+        (
+            "['system', 'user', 'assistant', 'user', 'assistant']  =>  ['system', 'user', "
+            "'assistant', 'assistant']"
+        ): (ROLES),
+        (
+            "((3, 3, 3, 3, 4), (3, 4, 5, 3, 3), (4, 4, 4, 4, 4))  =>  ((3, 4, 5, 3, 3), (3, 3, 3, "
+            "3, 4), (4, 4, 4, 4, 4))"
+        ): (ANY_SIZES),
+        (
+            "((3, 3, 3, 3, 4), (3, 4, 5, 3, 3), (4, 4, 4, 4, 4))  =>  ((3, 3, 3, 3, 4), (4, 4, 4, "
+            "4, 4), (3, 4, 5, 3, 3))"
+        ): (ANY_SIZES),
         "(3, 3, 3, 3, 4)  =>  (3, 3, 3, 4, 3)": ANY_SIZES,
         "3  =>  4": ANY_SIZES,
         "3  =>  2": ANY_SIZES,
@@ -113,9 +121,10 @@ EQUIVALENT = {
         "0  =>  -1": ONLY_ITS_SHAPE,
     },
     "10.clipped_loss": {
-        "torch.minimum(ratio * weight, ratio.clamp(1 - clip, 1 + clip) * weight)  =>  torch.minimum(ratio.clamp(1 - clip, 1 + clip) * weight, ratio * weight)": (
-            EITHER_WAY
-        ),
+        (
+            "torch.minimum(ratio * weight, ratio.clamp(1 - clip, 1 + clip) * weight)  =>  "
+            "torch.minimum(ratio.clamp(1 - clip, 1 + clip) * weight, ratio * weight)"
+        ): (EITHER_WAY),
     },
     "10.group_advantages": {
         "1.0  =>  1.01": "it stands where all rewards are alike, and there 0 is chosen",

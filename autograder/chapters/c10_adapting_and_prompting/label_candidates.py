@@ -354,12 +354,14 @@ left, eights, begun, left_eights = (
 RIGHT: list[Maker] = [right_maker, left, eights, begun, left_eights]
 # What a test asks for that accepts another right maker and rejects this one.
 POOR: dict[str, Maker] = {
-    "It rejects a maker that fills up on the left: padding may stand before a chat, or behind it.": (
-        left
-    ),
-    "It rejects a maker that fills up to a multiple of eight: rows may be longer than the longest chat.": (
-        eights
-    ),
+    (
+        "It rejects a maker that fills up on the left: padding may stand before a chat, or behind "
+        "it."
+    ): (left),
+    (
+        "It rejects a maker that fills up to a multiple of eight: rows may be longer than the "
+        "longest chat."
+    ): (eights),
     "It rejects a maker that has padding on both sides of a chat.": begun,
     "It rejects a maker that fills up on the left to a multiple of eight.": left_eights,
 }
@@ -472,9 +474,10 @@ WRONG: dict[str, list[Maker]] = {
 }
 # What a test lacks that lets such a maker through, the most absurd first.
 PROBES: dict[str, Maker] = {
-    "Your test accepts rows of one and the same number: it never complains. Is there an `assert` that is reached, outside of `try`, without parentheses round condition and text?": (
-        noise
-    ),
+    (
+        "Your test accepts rows of one and the same number: it never complains. Is there an "
+        "`assert` that is reached, outside of `try`, without parentheses round condition and text?"
+    ): (noise),
     "Your test accepts a maker that learns nothing at all: it compares no label of an answer.": (
         nothing_learned
     ),

@@ -1,4 +1,6 @@
-"""What is withheld in the exercises of this chapter: the course's own answers, and two libraries'."""
+"""What is withheld in the exercises of this chapter: the course's own answers, and two
+libraries'.
+"""
 
 OURS = dict.fromkeys(
     (

@@ -36,14 +36,16 @@ EQUIVALENT = {
         "512  =>  513 (place 2)": OVERLAP,
         "max(first - side, start)  =>  max(start, first - side)": EITHER_WAY,
         "min(last + side, stop)  =>  min(stop, last + side)": EITHER_WAY,
-        "torch.arange(first, last)[:, None] - torch.arange(low, high)  =>  torch.arange(low, high) - torch.arange(first, last)[:, None]": (
-            SIGN
-        ),
+        (
+            "torch.arange(first, last)[:, None] - torch.arange(low, high)  =>  torch.arange(low, "
+            "high) - torch.arange(first, last)[:, None]"
+        ): (SIGN),
     },
     "11.Block": {
-        "part.unflatten(2, (self.H, -1)).transpose(1, 2)  =>  part.unflatten(2, (self.H, -1)).transpose(2, 1)": (
-            AXES
-        ),
+        (
+            "part.unflatten(2, (self.H, -1)).transpose(1, 2)  =>  part.unflatten(2, (self.H, "
+            "-1)).transpose(2, 1)"
+        ): (AXES),
         "(scores.softmax(3) @ v).transpose(1, 2)  =>  (scores.softmax(3) @ v).transpose(2, 1)": (
             AXES
         ),

@@ -52,7 +52,9 @@ def ask_part(student, part: str, cause: str, ids: Tensor, mask: Tensor) -> None:
 
 
 def ended(rng, B: int, T: int, left: bool = False) -> Tensor:
-    """A mask: each text ends somewhere, the first text at the very end; left: it begins somewhere."""
+    """A mask: each text ends somewhere, the first text at the very end; left: it begins
+    somewhere.
+    """
     lengths = counts(rng, 1, T, B)
     lengths[0] = T
     mask = torch.arange(T) < lengths[:, None]

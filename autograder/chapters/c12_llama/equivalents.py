@@ -20,12 +20,14 @@ EQUIVALENT = {
         "silent.float()  =>  silent.double()": FINER,
     },
     "12.grouped_attention": {
-        "(rows @ k.transpose(2, 3) / D ** 0.5).reshape(B, K, H // K, T, S)  =>  (rows @ k.transpose(2, 3) / D ** 0.5).reshape(K, B, H // K, T, S)": (
-            COUNTED_THROUGH
-        ),
-        "(rows @ k.transpose(2, 3) / D ** 0.5).reshape(B, K, H // K, T, S)  =>  (rows @ k.transpose(2, 3) / D ** 0.5).reshape(B, H // K, K, T, S)": (
-            COUNTED_THROUGH
-        ),
+        (
+            "(rows @ k.transpose(2, 3) / D ** 0.5).reshape(B, K, H // K, T, S)  =>  (rows @ "
+            "k.transpose(2, 3) / D ** 0.5).reshape(K, B, H // K, T, S)"
+        ): (COUNTED_THROUGH),
+        (
+            "(rows @ k.transpose(2, 3) / D ** 0.5).reshape(B, K, H // K, T, S)  =>  (rows @ "
+            "k.transpose(2, 3) / D ** 0.5).reshape(B, H // K, K, T, S)"
+        ): (COUNTED_THROUGH),
         "k.transpose(2, 3)  =>  k.transpose(3, 2)": AXES,
     },
     "12.predict_cache": {
@@ -35,9 +37,10 @@ EQUIVALENT = {
     },
     "12.to_halves": {
         "len(w)  =>  w (place 2)": "it stands in the text of the error, which is free",
-        "torch.arange(len(w)).reshape(H, -1, 2).transpose(1, 2)  =>  torch.arange(len(w)).reshape(H, -1, 2).transpose(2, 1)": (
-            AXES
-        ),
+        (
+            "torch.arange(len(w)).reshape(H, -1, 2).transpose(1, 2)  =>  "
+            "torch.arange(len(w)).reshape(H, -1, 2).transpose(2, 1)"
+        ): (AXES),
         "to_halves fails for a first axis of 1": (
             "one row is no head of pairs, and is refused with the same error"
         ),

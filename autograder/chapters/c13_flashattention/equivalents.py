@@ -23,9 +23,10 @@ ANY_LIMIT = "right ones stay far inside either limit, and wrong ones far outside
 
 EQUIVALENT = {
     "13.add": {
-        "add_kernel[triton.cdiv(len(x), block),](x, y, out, len(x), BLOCK=block)  =>  add_kernel[triton.cdiv(len(x), block),](y, x, out, len(x), BLOCK=block)": (
-            "y + x is x + y"
-        ),
+        (
+            "add_kernel[triton.cdiv(len(x), block),](x, y, out, len(x), BLOCK=block)  =>  "
+            "add_kernel[triton.cdiv(len(x), block),](y, x, out, len(x), BLOCK=block)"
+        ): ("y + x is x + y"),
     },
     "13.merge": {
         "torch.maximum(one[0], other[0])  =>  torch.maximum(other[0], one[0])": LARGER,
@@ -40,9 +41,10 @@ EQUIVALENT = {
     "13.flash_backward": {
         "lse.nan_to_num(neginf=0.0)  =>  lse": HIDDEN,
         "lse.nan_to_num(neginf=0.0)  =>  lse.nan_to_num()": HIDDEN,
-        "(torch.zeros_like(grouped), torch.zeros_like(k), torch.zeros_like(v))  =>  (torch.zeros_like(grouped), torch.zeros_like(v), torch.zeros_like(k))": (
-            "k and v have the same shape and dtype"
-        ),
+        (
+            "(torch.zeros_like(grouped), torch.zeros_like(k), torch.zeros_like(v))  =>  "
+            "(torch.zeros_like(grouped), torch.zeros_like(v), torch.zeros_like(k))"
+        ): ("k and v have the same shape and dtype"),
         "min(above + rows, T)  =>  min(T, above + rows)": (
             "the smaller of two numbers, whichever is named first"
         ),
@@ -55,22 +57,29 @@ EQUIVALENT = {
         "tl.maximum(top, tl.max(some, 0))  =>  tl.maximum(tl.max(some, 0), top)": LARGER,
         "0  =>  -1 (place 5)": ONE_AXIS,
         "0  =>  -1 (place 6)": ONE_AXIS,
-        "tl.load(x + mine, mask=mine < C, other=float('-inf'))  =>  tl.load(x + mine, mask=mine < C) (place 2)": (
-            BEYOND
-        ),
+        (
+            "tl.load(x + mine, mask=mine < C, other=float('-inf'))  =>  tl.load(x + mine, "
+            "mask=mine < C) (place 2)"
+        ): (BEYOND),
     },
     "13.flash": {
-        "tl.load(q + head * q_head + own[:, None] * q_row + across[None, :], mask=own[:, None] < T, other=0.0)  =>  tl.load(q + head * q_head + own[:, None] * q_row + across[None, :], mask=own[:, None] < T)": (
-            BEYOND
-        ),
+        (
+            "tl.load(q + head * q_head + own[:, None] * q_row + across[None, :], mask=own[:, None] "
+            "< T, other=0.0)  =>  tl.load(q + head * q_head + own[:, None] * q_row + across[None, "
+            ":], mask=own[:, None] < T)"
+        ): (BEYOND),
         "1e+30  =>  1.01e+30": FAR,
         "tl.minimum(S, (tile + 1) * ROWS + S - T)  =>  tl.minimum((tile + 1) * ROWS + S - T, S)": (
             "the smaller of two numbers, whichever is named first"
         ),
-        "tl.load(k + across[:, None] + key[None, :] * k_row, mask=key[None, :] < S, other=0.0)  =>  tl.load(k + across[:, None] + key[None, :] * k_row, mask=key[None, :] < S)": (
-            BEYOND
-        ),
-        "tl.load(v + key[:, None] * v_row + across[None, :], mask=key[:, None] < S, other=0.0)  =>  tl.load(v + key[:, None] * v_row + across[None, :], mask=key[:, None] < S)": (
+        (
+            "tl.load(k + across[:, None] + key[None, :] * k_row, mask=key[None, :] < S, other=0.0) "
+            " =>  tl.load(k + across[:, None] + key[None, :] * k_row, mask=key[None, :] < S)"
+        ): (BEYOND),
+        (
+            "tl.load(v + key[:, None] * v_row + across[None, :], mask=key[:, None] < S, other=0.0) "
+            " =>  tl.load(v + key[:, None] * v_row + across[None, :], mask=key[:, None] < S)"
+        ): (
             "the interpreter loads 0 there; on a GPU it may be anything, and 0 times NaN is NaN: no"
             " check without one sees it"
         ),
@@ -214,11 +223,13 @@ EQUIVALENT = {
         "assert mine.shape == exact.shape, 'another shape'  =>  pass": (
             "no kind that the card names has another shape"
         ),
-        "torch.allclose(mine.double(), exact, rtol=1e-05, atol=limit)  =>  torch.allclose(exact, mine.double(), rtol=1e-05, atol=limit)": (
-            "which of two is named first plays no part where the limit is absolute"
-        ),
-        "torch.allclose(mine.double(), exact, rtol=1e-05, atol=limit)  =>  torch.allclose(mine.double(), exact, atol=limit)": (
-            "the relative part of the limit plays no part beside the absolute one"
-        ),
+        (
+            "torch.allclose(mine.double(), exact, rtol=1e-05, atol=limit)  =>  "
+            "torch.allclose(exact, mine.double(), rtol=1e-05, atol=limit)"
+        ): ("which of two is named first plays no part where the limit is absolute"),
+        (
+            "torch.allclose(mine.double(), exact, rtol=1e-05, atol=limit)  =>  "
+            "torch.allclose(mine.double(), exact, atol=limit)"
+        ): ("the relative part of the limit plays no part beside the absolute one"),
     },
 }

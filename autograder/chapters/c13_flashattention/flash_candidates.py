@@ -153,9 +153,11 @@ def turned(
 
 RIGHT: list[Attention] = [right, keys_outside, making(precise=True), turned]
 POOR: dict[str, Attention] = {
-    "It compares digits that float32 does not have: sums in another order, or in powers of two, differ from yours by rounding. Compare with a tolerance, and a wider one where scores go to hundreds.": (
-        keys_outside
-    ),
+    (
+        "It compares digits that float32 does not have: sums in another order, or in powers of "
+        "two, differ from yours by rounding. Compare with a tolerance, and a wider one where "
+        "scores go to hundreds."
+    ): (keys_outside),
 }
 
 
@@ -249,12 +251,14 @@ WRONG: dict[str, list[Attention]] = {
     ],
 }
 PROBES: dict[str, Attention] = {
-    "Your test accepts zeros, whatever is asked: it never complains. Is there an `assert` that is reached, outside of `try`, without parentheses round condition and text?": (
-        zeros
-    ),
-    "Your test accepts NaN: a comparison with NaN is False, so that `assert not difference > ...` says nothing. `torch.allclose` and `assert difference < ...` notice it.": (
-        not_a_number
-    ),
+    (
+        "Your test accepts zeros, whatever is asked: it never complains. Is there an `assert` that "
+        "is reached, outside of `try`, without parentheses round condition and text?"
+    ): (zeros),
+    (
+        "Your test accepts NaN: a comparison with NaN is False, so that `assert not difference > "
+        "...` says nothing. `torch.allclose` and `assert difference < ...` notice it."
+    ): (not_a_number),
     "Your test never asks with `causal=True`.": making(scale=False, when=only_causal),
     "Your test never asks with `causal=False`.": making(scale=False, when=not_causal),
     "Your test never asks with more keys than queries.": making(scale=False, when=more_keys),
@@ -266,9 +270,10 @@ MISTAKEN: dict[str, Attention] = {
         aligned="first"
     ),
     "It does not divide the scores by the square root of D.": making(scale=False),
-    "It wants a query that sees no key to see all of them alike, or to be NaN: it has zeros, and -inf as log-sum-exp.": making(
-        low=-1e6
-    ),
+    (
+        "It wants a query that sees no key to see all of them alike, or to be NaN: it has zeros, "
+        "and -inf as log-sum-exp."
+    ): making(low=-1e6),
     "It wants a query that sees no key to be NaN: it has zeros.": blind_is_nan,
     "It wants the log-sum-exp to base 2.": making(lse="two"),
 }

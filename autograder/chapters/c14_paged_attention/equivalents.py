@@ -27,16 +27,26 @@ EQUIVALENT = {
             LARGER
         ),
         "1e+30  =>  1.01e+30": "no score comes near either number",
-        "tl.load(tables + sequence * M + token // s, mask=here, other=0).to(tl.int64)  =>  tl.load(tables + sequence * M + token // s, mask=here, other=0)": (
-            "no cache that is asked has places beyond 2**31, where int32 would not do"
-        ),
-        "tl.load(tables + sequence * M + token // s, mask=here, other=0)  =>  tl.load(tables + sequence * M + token // s, mask=here)": (
-            "what the entry leads to is loaded under the same mask, and not at all"
-        ),
-        "tl.load(k_cache + (block * k_block + token % s * k_place + head // group * k_head)[:, None] + across[None, :], mask=here[:, None], other=0.0)  =>  tl.load(k_cache + (block * k_block + token % s * k_place + head // group * k_head)[:, None] + across[None, :], mask=here[:, None])": (
-            "scores of tokens that are not there are replaced by -inf"
-        ),
-        "tl.load(v_cache + (block * v_block + token % s * v_place + head // group * v_head)[:, None] + across[None, :], mask=here[:, None], other=0.0)  =>  tl.load(v_cache + (block * v_block + token % s * v_place + head // group * v_head)[:, None] + across[None, :], mask=here[:, None])": (
+        (
+            "tl.load(tables + sequence * M + token // s, mask=here, other=0).to(tl.int64)  =>  "
+            "tl.load(tables + sequence * M + token // s, mask=here, other=0)"
+        ): ("no cache that is asked has places beyond 2**31, where int32 would not do"),
+        (
+            "tl.load(tables + sequence * M + token // s, mask=here, other=0)  =>  tl.load(tables + "
+            "sequence * M + token // s, mask=here)"
+        ): ("what the entry leads to is loaded under the same mask, and not at all"),
+        (
+            "tl.load(k_cache + (block * k_block + token % s * k_place + head // group * k_head)[:, "
+            "None] + across[None, :], mask=here[:, None], other=0.0)  =>  tl.load(k_cache + (block "
+            "* k_block + token % s * k_place + head // group * k_head)[:, None] + across[None, :], "
+            "mask=here[:, None])"
+        ): ("scores of tokens that are not there are replaced by -inf"),
+        (
+            "tl.load(v_cache + (block * v_block + token % s * v_place + head // group * v_head)[:, "
+            "None] + across[None, :], mask=here[:, None], other=0.0)  =>  tl.load(v_cache + (block "
+            "* v_block + token % s * v_place + head // group * v_head)[:, None] + across[None, :], "
+            "mask=here[:, None])"
+        ): (
             "tokens that are not there have the weight 0; the interpreter loads 0 there, and a GPU"
             " need not"
         ),
@@ -46,7 +56,11 @@ EQUIVALENT = {
         "1.0  =>  1.01": "zeros are divided by it",
     },
     "14.merge_shares": {
-        "tl.load(parts + (row * N + share)[:, None] * D + across[None, :], mask=(share < N)[:, None], other=0.0)  =>  tl.load(parts + (row * N + share)[:, None] * D + across[None, :], mask=(share < N)[:, None])": (
+        (
+            "tl.load(parts + (row * N + share)[:, None] * D + across[None, :], mask=(share < N)[:, "
+            "None], other=0.0)  =>  tl.load(parts + (row * N + share)[:, None] * D + across[None, "
+            ":], mask=(share < N)[:, None])"
+        ): (
             "what stands behind the last share has the weight 0; the interpreter loads 0 there, and"
             " a GPU need not"
         ),

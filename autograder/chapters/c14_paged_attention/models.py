@@ -199,7 +199,9 @@ class BlocksModel:
 
 
 class Key(bytes):
-    """A key as it is asked, with the letters of the blocks that it stands for: one letter a block."""
+    """A key as it is asked, with the letters of the blocks that it stands for: one letter
+    a block.
+    """
 
     letters: bytes
 

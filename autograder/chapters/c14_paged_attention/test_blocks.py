@@ -285,7 +285,9 @@ def test_a_full_pool_refuses_and_stays_as_it_was(student, rng):
 
 
 def _named(num_blocks: int, size: int, commands: list) -> list:
-    """Those of the commands whose names are right: what is refused is refused for want of blocks."""
+    """Those of the commands whose names are right: what is refused is refused for want of
+    blocks.
+    """
     model, kept = BlocksModel(num_blocks, size), []
     for command in commands:
         there = set(model.tables)

@@ -232,15 +232,18 @@ WRONG: dict[str, list[Report]] = {
 }
 POOR: dict[str, Report] = {}
 PROBES: dict[str, Report] = {
-    "Your test accepts zeros, whatever is asked: it never complains. Is there an `assert` that is reached, outside of `try`, without parentheses round condition and text?": (
-        zeros
-    ),
-    "Your test accepts NaN: a comparison with NaN is False, so that `assert not difference > ...` says nothing. `math.isclose` and `assert difference < ...` notice it.": (
-        not_a_number
-    ),
-    "Your test never has a log in which a request failed, or does not look at the first number there.": making(
-        failed="zero"
-    ),
+    (
+        "Your test accepts zeros, whatever is asked: it never complains. Is there an `assert` that "
+        "is reached, outside of `try`, without parentheses round condition and text?"
+    ): (zeros),
+    (
+        "Your test accepts NaN: a comparison with NaN is False, so that `assert not difference > "
+        "...` says nothing. `math.isclose` and `assert difference < ...` notice it."
+    ): (not_a_number),
+    (
+        "Your test never has a log in which a request failed, or does not look at the first number "
+        "there."
+    ): making(failed="zero"),
     "Your test does not look at `first_p95`.": making(tail="median", start="sent"),
     "Your test does not look at `per_token`.": making(gap="due"),
     "Your test does not look at `per_second`.": making(counted="places", since="sent"),
@@ -252,16 +255,18 @@ MISTAKEN: dict[str, Report] = {
     "It wants times from when the request was sent: they begin when it was due.": making(
         start="sent", since="sent"
     ),
-    "It wants the time to the first token from when the request was sent: it begins when it was due.": making(
-        start="sent"
-    ),
+    (
+        "It wants the time to the first token from when the request was sent: it begins when it "
+        "was due."
+    ): making(start="sent"),
     "It leaves failed requests out of the order of times: they took for ever.": making(
         failed="dropped"
     ),
     "It rounds 0.95 n down: it is rounded up.": making(tail="down"),
-    "It adds all times and all tokens up for the time of a further token: each request counts once.": making(
-        gap="pooled"
-    ),
+    (
+        "It adds all times and all tokens up for the time of a further token: each request counts "
+        "once."
+    ): making(gap="pooled"),
     "It counts the request's first token into the time of a further token.": making(gap="all"),
     "It lets requests of warm-up count.": making(warm=("first_p95", "per_token", "per_second")),
     "It leaves out the request that is due exactly at `begin`: it counts.": making(strict=True),

@@ -1,4 +1,6 @@
-"""Plausible wrong solutions of chapter 15, part 2: what a step reads, and the verdict on guesses."""
+"""Plausible wrong solutions of chapter 15, part 2: what a step reads, and the verdict on
+guesses.
+"""
 
 import torch
 

@@ -223,7 +223,9 @@ def rows(rng, number: int, V: int) -> torch.Tensor:
 def judged(
     p: torch.Tensor, q: torch.Tensor, guesses: list[int], u: list[float]
 ) -> tuple[list[int], float]:
-    """What is said, in float64, and the least distance of a number from what it is compared with."""
+    """What is said, in float64, and the least distance of a number from what it is
+    compared with.
+    """
     p, q, said, near, shares = (
         p.double().tolist(),
         q.double().tolist(),

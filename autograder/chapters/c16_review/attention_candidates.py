@@ -158,9 +158,11 @@ def large_is_nan(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
 right = making()
 RIGHT: list[Attention] = [right, by_loops, making(work=torch.float64), as_rounded_as_told]
 POOR: dict[str, Attention] = {
-    "It compares digits that float32 does not have: sums in another order, or in powers of two, differ from yours by rounding. Compare with a tolerance, and a wider one where scores go to hundreds.": (
-        by_loops
-    ),
+    (
+        "It compares digits that float32 does not have: sums in another order, or in powers of "
+        "two, differ from yours by rounding. Compare with a tolerance, and a wider one where "
+        "scores go to hundreds."
+    ): (by_loops),
 }
 WRONG: dict[str, list[Attention]] = {
     "scale": [
@@ -200,12 +202,14 @@ WRONG: dict[str, list[Attention]] = {
     ],
 }
 PROBES: dict[str, Attention] = {
-    "Your test accepts zeros, whatever is asked: it never complains. Is there an `assert` that is reached, outside of `try`, without parentheses round condition and text?": (
-        zeros
-    ),
-    "Your test accepts NaN: a comparison with NaN is False, so that `assert not difference > ...` says nothing. `torch.allclose` and `assert difference < ...` notice it.": (
-        not_a_number
-    ),
+    (
+        "Your test accepts zeros, whatever is asked: it never complains. Is there an `assert` that "
+        "is reached, outside of `try`, without parentheses round condition and text?"
+    ): (zeros),
+    (
+        "Your test accepts NaN: a comparison with NaN is False, so that `assert not difference > "
+        "...` says nothing. `torch.allclose` and `assert difference < ...` notice it."
+    ): (not_a_number),
     "Your test never asks with as many queries as keys.": making(
         hide="inverted", scale="none", when=as_many
     ),

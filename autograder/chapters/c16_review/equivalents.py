@@ -149,12 +149,14 @@ EQUIVALENT = {
             SHAPES,
         )
         | {
-            "torch.allclose(came, exact, rtol=0.0, atol=0.0001 if size == 1.0 else 0.003)  =>  torch.allclose(exact, came, rtol=0.0, atol=0.0001 if size == 1.0 else 0.003)": (
-                "without a relative part the comparison is the same both ways"
-            ),
-            "torch.allclose(came, exact, rtol=0.0, atol=0.0001 if size == 1.0 else 0.003)  =>  torch.allclose(came, exact, atol=0.0001 if size == 1.0 else 0.003)": (
-                "the relative part that torch takes then is 0.00001, far below the absolute one"
-            ),
+            (
+                "torch.allclose(came, exact, rtol=0.0, atol=0.0001 if size == 1.0 else 0.003)  =>  "
+                "torch.allclose(exact, came, rtol=0.0, atol=0.0001 if size == 1.0 else 0.003)"
+            ): ("without a relative part the comparison is the same both ways"),
+            (
+                "torch.allclose(came, exact, rtol=0.0, atol=0.0001 if size == 1.0 else 0.003)  =>  "
+                "torch.allclose(came, exact, atol=0.0001 if size == 1.0 else 0.003)"
+            ): ("the relative part that torch takes then is 0.00001, far below the absolute one"),
         }
     ),
 }

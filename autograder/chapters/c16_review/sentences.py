@@ -180,18 +180,20 @@ WORTHLESS = {
         ),
     },
     "loss": {
-        "`one` and `other` should have the same shape, a row for each true token, and the true tokens among their columns": (
-            unlike
-        ),
+        (
+            "`one` and `other` should have the same shape, a row for each true token, and the true "
+            "tokens among their columns"
+        ): (unlike),
         SUM: lambda one, other, right: off_sum(one, other),
         "a true token has less than 0.001, so that the loss is infinite or nearly": (
             lambda one, other, right: bool(
                 torch.cat((of_truth(one, right), of_truth(other, right))).min() < 0.001 - 1e-7
             )
         ),
-        "the two likeliest tokens of a row are nearer than 0.01: a tie would decide what is guessed": lambda one, other, right: (
-            top_tie(one, other)
-        ),
+        (
+            "the two likeliest tokens of a row are nearer than 0.01: a tie would decide what is "
+            "guessed"
+        ): lambda one, other, right: top_tie(one, other),
         "`one` should be the model with the smaller loss, by 0.01 at least": (
             lambda one, other, right: loss_of(other, right) - loss_of(one, right) < NEAR - 1e-7
         ),

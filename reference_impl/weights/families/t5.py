@@ -58,7 +58,9 @@ CONFIG = Published(
 
 
 def _stack(stack: str, last: int) -> dict[str, str]:
-    """A stack's names; `last` is the number of the feed-forward among a block's layers."""
+    """A stack's names; `last` is the number of the feed-forward among a
+    block's layers.
+    """
     return {
         f"{stack}.{ours}": f"{stack}.{theirs}"
         for ours, theirs in {

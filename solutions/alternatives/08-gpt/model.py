@@ -70,7 +70,9 @@ class WithBlocks(nn.Module):
 
 
 def lowered(low):
-    """A model whose hidden scores are lowered by a large number: enough for scores in the hundreds."""
+    """A model whose hidden scores are lowered by a large number: enough for scores in the
+    hundreds.
+    """
 
     class Lowered(WithBlocks):
         def __init__(self, *sizes):

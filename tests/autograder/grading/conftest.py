@@ -195,7 +195,9 @@ def on_postgres(server) -> OnPostgres:
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def books(request) -> OnSqlite | OnPostgres:
-    """Course roots on one database and then on the other: for tests whose subject is the gradebook."""
+    """Course roots on one database and then on the other: for tests whose subject is the
+    gradebook.
+    """
     return request.getfixturevalue("on_sqlite" if request.param == "sqlite" else "on_postgres")
 
 

@@ -191,7 +191,10 @@ def test_points_given_by_hand_reach_feedback_and_grades(root, tmp_path):
     page = feedback_path(root, NAME, "perfect").read_text()
     assert (
         "<b>49</b> of 50" in page
-        and "<p>Say <em>who</em> wins, <math><msub><mi>x</mi><mi>i</mi></msub></math>. <b>Why?</b>&lt;script&gt;"
+        and (
+            "<p>Say <em>who</em> wins, <math><msub><mi>x</mi><mi>i</mi></msub></math>. "
+            "<b>Why?</b>&lt;script&gt;"
+        )
         in page
     )
 

@@ -1,4 +1,6 @@
-"""After checks have changed: what would change is shown first, and what people gave by hand stays."""
+"""After checks have changed: what would change is shown first, and what people gave by
+hand stays.
+"""
 
 import csv
 import json

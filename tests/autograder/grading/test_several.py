@@ -1,4 +1,6 @@
-"""Several assignments in one command: which ones, how far it is, and Ctrl-C, which loses nothing."""
+"""Several assignments in one command: which ones, how far it is, and Ctrl-C, which loses
+nothing.
+"""
 
 import csv
 import json

@@ -47,7 +47,9 @@ def small(graded):
 
 
 def course(small, capsys):
-    """`course grade` from the command line's own entry; its exit code and what it said on stderr."""
+    """`course grade` from the command line's own entry; its exit code and what it said on
+    stderr.
+    """
     code = main(
         [
             "grade",

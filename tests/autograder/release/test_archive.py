@@ -1,4 +1,6 @@
-"""The archive that students get: its checks work without the repository, and it has no solutions."""
+"""The archive that students get: its checks work without the repository, and it has no
+solutions.
+"""
 
 import json
 import os

@@ -17,7 +17,10 @@ INNER = "w2s-toy-1.0/data/ratings.tsv"
 
 def make_source(folder, ran, inner=CONTENT, kind=tarfile.REGTYPE, name=INNER):
     """A source distribution whose setup script leaves a trace; its sha256."""
-    setup = f"open({str(ran)!r}, 'w').close()\nfrom setuptools import setup\nsetup(name='w2s-toy', version='1.0')\n"
+    setup = (
+        f"open({str(ran)!r}, 'w').close()\nfrom setuptools import setup\nsetup(name='w2s-toy', "
+        f"version='1.0')\n"
+    )
     info = b"Metadata-Version: 1.0\nName: w2s-toy\nVersion: 1.0\n"
     target = folder / "w2s-toy-1.0.tar.gz"
     with tarfile.open(target, "w:gz") as archive:
@@ -36,7 +39,9 @@ def make_source(folder, ran, inner=CONTENT, kind=tarfile.REGTYPE, name=INNER):
 
 @pytest.fixture
 def offer(tmp_path, monkeypatch):
-    """Put a source distribution where pip looks, and an entry "toy" that pins it (or another hash)."""
+    """Put a source distribution where pip looks, and an entry "toy" that pins it (or
+    another hash).
+    """
     monkeypatch.setenv("W2S_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "sources"))

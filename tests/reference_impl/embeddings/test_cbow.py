@@ -1,4 +1,6 @@
-"""CBOW: the loss by hand, its gradient by gradcheck, a batch against the loss of its predictions."""
+"""CBOW: the loss by hand, its gradient by gradcheck, a batch against the loss of its
+predictions.
+"""
 
 import math
 

@@ -1,4 +1,6 @@
-"""The full softmax and the tree: by hand, by autograd, and against gensim's tree, codes and scores."""
+"""The full softmax and the tree: by hand, by autograd, and against gensim's tree, codes
+and scores.
+"""
 
 import math
 

@@ -19,7 +19,10 @@ SHORT = {"model": "tiny", "prompt": "hi", "max_tokens": 3}
 
 def request_bytes(body, path="/v1/completions", length=None):
     content = json.dumps(body).encode()
-    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+        f"application/json\r\nContent-Length: "
+    )
     return f"{head}{len(content) if length is None else length}\r\n\r\n".encode() + content
 
 

@@ -1,4 +1,6 @@
-"""What the engine says is what each request would get alone; the oracle is transformers' generate."""
+"""What the engine says is what each request would get alone; the oracle is transformers'
+generate.
+"""
 
 import json
 
@@ -160,7 +162,9 @@ def test_greedy_tokens_are_those_of_transformers(name, make_pair):
 
 
 def test_a_window_lets_a_small_cache_serve_a_text_that_is_longer_than_it():
-    """60 tokens and 40 more need 25 blocks of 4; six are enough for a window of 6 and chunks of 8."""
+    """60 tokens and 40 more need 25 blocks of 4; six are enough for a window of 6 and
+    chunks of 8.
+    """
     _, ours = same_weights(*dict(pairs())["mistral"]())
     prompts = [[(7 * i + j) % 97 for i in range(60)] for j in range(3)]
     params = SamplingParams(temperature=0, max_tokens=40)
@@ -346,7 +350,9 @@ def test_an_aborted_request_gives_everything_back(model):
 
 
 def test_a_draft_that_ends_in_no_numbers_draws_nothing_from_another_requests_chance(model):
-    """One seeded request beside one whose verified rows are NaN: its token is the one it has alone."""
+    """One seeded request beside one whose verified rows are NaN: its token is the one it
+    has alone.
+    """
     seeded = Sequence("seeded", [1], SamplingParams(seed=3))
     drafted = Sequence("drafted", [1], SamplingParams(seed=4))
     logits = torch.randn(1, 97, generator=torch.Generator().manual_seed(0))

@@ -11,9 +11,9 @@ import torch
 from reference_impl.engine.limits import Limits
 
 LONG = (
-    "The bank of the river is where the boats lie, and nobody there has ever lent or borrowed anything. "
-    * 2
-)
+    "The bank of the river is where the boats lie, and nobody there has ever lent or borrowed "
+    "anything. "
+) * 2
 
 
 def test_an_answer_can_be_appended_to_the_conversation_as_the_client_dumps_it(client):

@@ -1,4 +1,6 @@
-"""The policy by cases, and by a machine of states that looks for a run of events which breaks it."""
+"""The policy by cases, and by a machine of states that looks for a run of events which
+breaks it.
+"""
 
 import pytest
 from hypothesis import note, settings

@@ -1,4 +1,6 @@
-"""Matrices stored column by column: the same numbers, in another order, for decoding and for files."""
+"""Matrices stored column by column: the same numbers, in another order, for decoding and
+for files.
+"""
 
 import copy
 

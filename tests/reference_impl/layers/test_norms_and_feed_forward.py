@@ -1,4 +1,6 @@
-"""Norms and feed-forward layers: formulas against torch's operators, modules against the formulas."""
+"""Norms and feed-forward layers: formulas against torch's operators, modules against the
+formulas.
+"""
 
 import pytest
 import torch

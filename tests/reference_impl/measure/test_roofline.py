@@ -262,7 +262,9 @@ def test_tensor_parallelism_shares_out_matrices_and_cache_and_pays_two_all_reduc
 
 
 def idle_share(num_stages, num_microbatches):
-    """Microbatch i is in stage s at time i + s; the share of the places in which a stage has none."""
+    """Microbatch i is in stage s at time i + s; the share of the places in which a stage
+    has none.
+    """
     length = num_microbatches + num_stages - 1
     busy = {(i + s, s) for i in range(num_microbatches) for s in range(num_stages)}
     return 1 - len(busy) / (length * num_stages)

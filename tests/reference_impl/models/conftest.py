@@ -162,7 +162,9 @@ def check_cache(model, ids, cuts):
 
 
 def check_left_padding(model, ids, num_padding):
-    """Padding in front, with a mask and positions that start after it, changes no logit of a token."""
+    """Padding in front, with a mask and positions that start after it, changes no logit of
+    a token.
+    """
     padded = torch.cat((torch.zeros(len(ids), num_padding, dtype=torch.long), ids), dim=1)
     mask = torch.arange(padded.shape[1]).expand(padded.shape) >= num_padding
     positions = (mask.cumsum(1) - 1).clamp(min=0)

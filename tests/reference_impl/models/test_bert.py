@@ -1,4 +1,6 @@
-"""BERT and its tasks against transformers, from tiny random configurations with the same weights."""
+"""BERT and its tasks against transformers, from tiny random configurations with the same
+weights.
+"""
 
 import json
 

@@ -1,4 +1,6 @@
-"""BigBird against transformers with its own random blocks, and against attention with a dense mask."""
+"""BigBird against transformers with its own random blocks, and against attention with a
+dense mask.
+"""
 
 import math
 from dataclasses import replace

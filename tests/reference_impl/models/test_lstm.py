@@ -20,7 +20,9 @@ EACH = pytest.mark.parametrize("input_size, hidden_size, num_layers, bidirection
 
 
 def torchs_state(cells):
-    """Our cells' weights under torch's names; torch has two biases, of which only the sum counts."""
+    """Our cells' weights under torch's names; torch has two biases, of which only the sum
+    counts.
+    """
     state = {}
     for layer, pair in enumerate(cells):
         for cell, end in zip(pair, ("", "_reverse")):

@@ -91,7 +91,9 @@ def test_the_clipped_objective_in_each_of_its_six_cases(ratio, advantage, loss, 
 
 @pytest.mark.parametrize("value, loss", [(1.1, 0.405), (1.9, 0.32), (-1.0, 4.5), (5.0, 4.5)])
 def test_the_clipped_value_loss_by_hand(value, loss):
-    """Old value 1, return 2, clip 0.2: a value that moves too far is judged as the worse of both."""
+    """Old value 1, return 2, clip 0.2: a value that moves too far is judged as the worse
+    of both.
+    """
     assert math.isclose(
         clipped_value_loss(row(value), row(1), row(2), 0.2).item(), loss, rel_tol=1e-12
     )

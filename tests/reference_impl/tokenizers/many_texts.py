@@ -1,4 +1,6 @@
-"""Five thousand texts of all kinds, drawn from a seed, for comparing tokenizers with the libraries."""
+"""Five thousand texts of all kinds, drawn from a seed, for comparing tokenizers with the
+libraries.
+"""
 
 import random
 import unicodedata

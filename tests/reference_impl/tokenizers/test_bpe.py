@@ -1,4 +1,6 @@
-"""BPE: the published example, the plain form against the quick one, and both against `tokenizers`."""
+"""BPE: the published example, the plain form against the quick one, and both against
+`tokenizers`.
+"""
 
 import json
 from collections import Counter

@@ -1,4 +1,6 @@
-"""The tokenizers of published models, each with its real chain of components, against `tokenizers`."""
+"""The tokenizers of published models, each with its real chain of components, against
+`tokenizers`.
+"""
 
 import random
 

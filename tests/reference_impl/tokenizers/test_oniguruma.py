@@ -1,4 +1,6 @@
-"""Expressions written for Oniguruma: what they match there, they match here, or they are refused."""
+"""Expressions written for Oniguruma: what they match there, they match here, or they are
+refused.
+"""
 
 import pytest
 from tokenizers import Regex, pre_tokenizers

@@ -1,4 +1,6 @@
-"""A tokenizer's file that the library refuses is refused here, with the file's name and in words."""
+"""A tokenizer's file that the library refuses is refused here, with the file's name and in
+words.
+"""
 
 import copy
 import json

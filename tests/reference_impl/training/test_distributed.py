@@ -69,7 +69,10 @@ def test_each_row_of_the_log_is_written_by_one_process_once(shared):
 
 
 def test_micro_batches_that_can_not_be_shared_evenly_are_refused_in_every_process(shared):
-    says = "accumulation 3 is not a multiple of 2 processes: a step's micro-batches are shared out evenly"
+    says = (
+        "accumulation 3 is not a multiple of 2 processes: a step's micro-batches are shared out "
+        "evenly"
+    )
     assert [(shared / f"refused-{rank}").read_text() for rank in (0, 1)] == [says, says]
 
 

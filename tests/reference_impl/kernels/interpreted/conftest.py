@@ -113,7 +113,9 @@ def dtype(request):
 
 @pytest.fixture
 def naive():
-    """Attention by its definition in the precision of its inputs: all scores at once, (B, H, T, D)."""
+    """Attention by its definition in the precision of its inputs: all scores at once, (B,
+    H, T, D).
+    """
 
     def attention(q, k, v, causal=False, window=None, scale=None):
         num_queries, num_keys = q.shape[2], k.shape[2]

@@ -1,4 +1,6 @@
-"""The second form of flash attention and its gradients against float64 and against the plain form."""
+"""The second form of flash attention and its gradients against float64 and against the
+plain form.
+"""
 
 import pytest
 import torch
