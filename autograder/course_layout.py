@@ -124,6 +124,11 @@ def extensions(root: Path, assignment: str) -> Path:
     return all_records(root) / f"{assignment}.extensions.json"
 
 
+def roster(root: Path, assignment: str) -> Path:
+    """Who is enrolled, as the learning platform said, and when each submission came."""
+    return all_records(root) / f"{assignment}.roster.json"
+
+
 def changes(root: Path, assignment: str) -> Path:
     """What became of points, until a run has said it."""
     return all_records(root) / f"{assignment}.changes.txt"

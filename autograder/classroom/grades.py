@@ -8,6 +8,7 @@ costs.
 
 import csv
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,11 +16,13 @@ from nbgrader.api import Assignment as AssignmentRow
 from nbgrader.api import Grade, Gradebook, MissingEntry, SubmittedAssignment, SubmittedNotebook
 from sqlalchemy.orm import joinedload, selectinload
 
+from autograder.classroom.roster import Enrolled
 from autograder.grading.assignment import Assignment
 from autograder.grading.files import OWNER_ONLY, write_whole
 from autograder.grading.names import WHOLE, shown
 from autograder.grading.verdict import Verdict
 
+ABSENT = "Nothing was submitted."
 WRITTEN = "A written answer waits to be read."
 AGAIN = (
     "Points given by hand are older than what was handed in or judged since; look at the work, and"
@@ -198,8 +201,13 @@ def write_all(path: Path, tables: list[Path]) -> Path:
     return path
 
 
-def write_csv(path: Path, rows: list[tuple[Verdict, HandGrades]], assignment: Assignment) -> Path:
-    """Write the csv of one assignment, a row a student.
+def write_csv(
+    path: Path,
+    rows: list[tuple[Verdict, HandGrades]],
+    assignment: Assignment,
+    absentees: Sequence[Enrolled] = (),
+) -> Path:
+    """Write the csv of one assignment, a row a student, at its end those who submitted nothing.
 
     student (the key in the gradebook), name, lms_id and email (empty if not known), assignment,
     points by exercise (empty: not decided), extra_credit and taken_off (for late work; both empty
@@ -231,6 +239,10 @@ def write_csv(path: Path, rows: list[tuple[Verdict, HandGrades]], assignment: As
                 spreadsheet_text("; ".join(reasons(verdict, points, graded))),
             ]
         )
+    for one in absentees:
+        who = [spreadsheet_text(word) for word in ("", one.name, one.number, one.email)]
+        nothing = [""] * (len(assignment.exercises) + len(TRAILING) - 4)
+        out.writerow([*who, assignment.name, *nothing, f"{most:g}", "", "", ABSENT])
     write_whole(path, text.getvalue(), OWNER_ONLY)
     return path
 

@@ -20,7 +20,7 @@ class Summary:
     cannot be read, with the reason. anew: a sentence where the gradebook had lost what was graded
     before, else "". foreign: students who were judged with another secret than the one that is
     there; renewed: whether this run drew that. failed: students on whose work the checker itself
-    failed.
+    failed. absent: names on the roster without a submission.
     """
 
     assignment: str
@@ -46,6 +46,7 @@ class Summary:
     details: list[str] = field(default_factory=list)
     manual: int = 0
     failed: list[str] = field(default_factory=list)
+    absent: list[str] = field(default_factory=list)
 
     @property
     def not_graded(self) -> dict[str, str]:
@@ -110,6 +111,7 @@ class Summary:
             *named,
             f"graded     {self.submissions} submissions of {self.assignment} in {self.seconds:.0f}"
             f" s, isolation {self.isolation}" + (f" ({self.kept} unchanged)" if self.kept else ""),
+            *self._absent(),
             f"gradebook  {self.gradebook}",
             f"feedback   {self.feedback}",
             f"grades     {self.grades}",
@@ -117,6 +119,13 @@ class Summary:
             *stale,
             *self._left_to_people(),
             *([said_failed(self.failed)] if self.failed else []),
+        ]
+
+    def _absent(self) -> list[str]:
+        if not self.absent:
+            return []
+        return [
+            f"absent     {len(self.absent)} on the roster submitted nothing: {', '.join(self.absent)}"
         ]
 
     def _left_to_people(self) -> list[str]:

@@ -54,6 +54,7 @@ from autograder.classroom.journal import everybody, from_copy, is_gone, is_lost,
 from autograder.classroom.numbers import of_notes, of_records, shared
 from autograder.classroom.progress import progress, write_progress
 from autograder.classroom.report import figures, write_report
+from autograder.classroom.roster import Enrolled, keep_roster, kept_roster, missing, with_times
 from autograder.classroom.summary import Summary
 from autograder.classroom.unjudged import unjudged
 from autograder.course_layout import SECRET_FILE
@@ -100,13 +101,14 @@ def grade_class(
     backend: object = None,
     progress: Callable[[int, int, Verdict], None] | None = None,
     crew: Crew | None = None,
+    roster: list[Enrolled] | None = None,
 ) -> Summary:
     """Grade every submission under `where`: a folder or one zip; None takes what `course collect`
     has brought, and, with `regrade`, the copies of earlier runs.
 
     regrade: judge again what is under `where`, and every other verdict that is by older checks or
     of another secret; a secret that is lost is drawn anew. backend: None takes the strongest
-    isolation here. crew: who judges in the place of processes here, see schedule.Crew. Raises
+    isolation here. roster: who is enrolled; None takes what was given last. crew: who judges in the place of processes here, see schedule.Crew. Raises
     CourseError for what the instructor must mend; never for what is in a submission.
     """
     from autograder.sandbox import choose_backend
@@ -129,6 +131,8 @@ def grade_class(
     config = prepare_course_root(course_root, loaded)
     anew = made_anew(*gone, config)
     guard, secret = Guard(course_root), course_secret(course_root)
+    if roster is not None:
+        keep_roster(course_root, loaded, roster)
     everyone = everybody(course_root, loaded)
     before, broken = (
         {student: one for student, one in everyone.items() if is_lost(one) == which}
@@ -220,6 +224,7 @@ def grade_class(
         [line for one in changed for line in one.lines],
         tables.manual,
         failed,
+        [one.name for one in tables.missing],
     )
 
 
@@ -310,7 +315,7 @@ def _handed_in(
             found.left_out,
             [one.entry for one in found.submissions],
         )
-    return found.submissions
+    return with_times(found.submissions, kept_roster(course_root, assignment))
 
 
 def _judged_into_gradebook(
@@ -400,7 +405,7 @@ class Tables:
 
     people: submissions that need a look for another reason than unread answers; manual: those that
     need manual grading, for whatever reason; written: written answers that wait. lost: by student,
-    whose record is lost. sums: points by student.
+    whose record is lost. sums: points by student. missing: who is on the roster and has no result.
     """
 
     grades: Path
@@ -410,6 +415,7 @@ class Tables:
     written: int
     lost: dict[str, Verdict]
     sums: dict[str, float | None]
+    missing: list[Enrolled]
 
 
 def _write(
@@ -446,7 +452,9 @@ def _write(
         anew,
     )
     write_progress(report / course_layout.INDEX_PAGE, config)
-    write_csv(report / f"{assignment.name}.csv", rows, assignment)
+    roster = kept_roster(course_root, assignment)
+    absentees = missing(roster, [verdict for verdict, _ in rows])
+    write_csv(report / f"{assignment.name}.csv", rows, assignment, absentees)
     return Tables(
         _write_grades(course_root, report, config, assignment.name),
         page,
@@ -458,6 +466,7 @@ def _write(
         ),
         lost={verdict.student: verdict for verdict, _ in rows if is_lost(verdict)},
         sums=_sums(rows, assignment),
+        missing=absentees,
     )
 
 

@@ -111,6 +111,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             " --sample _build/report)"
         ),
     )
+    parser.add_argument(
+        "--roster",
+        type=Path,
+        metavar="FILE",
+        help="who is enrolled: Moodle's grading worksheet, which also says when each submission came "
+        "(in this machine's time zone), Canvas's gradebook export, or a CSV with number, name, email; "
+        "remembered for later runs",
+    )
     add_budget(parser, ", and is judged again with a larger budget")
     parser.add_argument(
         "--regrade",
@@ -162,6 +170,7 @@ def run(args: argparse.Namespace) -> int:
     sys.modules.setdefault("rfc3987_syntax", None)
     from autograder.classroom.hand_ins import set_rule
     from autograder.classroom.handed_over import refuse_inside
+    from autograder.classroom.roster import read_roster
     from autograder.classroom.several import wanted
     from autograder.classroom.summary import said_failed
     from autograder.classroom.whole_class import grade_class, places
@@ -176,6 +185,7 @@ def run(args: argparse.Namespace) -> int:
     if args.jobs < 1:
         raise CourseError(f"--jobs {args.jobs}: give 1 or more")
     budget = budget_of(args)
+    roster = read_roster(args.roster) if args.roster else None
     if args.sample:
         _refuse_beside_sample(args)
     course_root, report = places(args.course_root, args.report, args.sample)
@@ -224,6 +234,7 @@ def run(args: argparse.Namespace) -> int:
                     backend,
                     telling,
                     crew,
+                    roster,
                 )
             )
             if len(names) > 1 and not args.json:
