@@ -39,7 +39,8 @@ _course() {{
     case $words[2] in
 {cases}
     esac
-    [[ $PREFIX == -* ]] && _describe option options || {{ (( $#choices )) && compadd -- $choices; _files; }}
+    [[ $PREFIX == -* ]] && _describe option options ||
+        {{ (( $#choices )) && compadd -- $choices; _files; }}
 }}
 compdef _course course
 """
@@ -97,7 +98,8 @@ def _bash(commands: list[Command]) -> str:
 def _zsh(commands: list[Command]) -> str:
     cases = "\n".join(
         f"        {one.name})"
-        f" options=({' '.join(_quoted(f'{option}:{_short(said)}') for option, said in one.options.items())})"
+        " options=("
+        f"{' '.join(_quoted(f'{option}:{_short(said)}') for option, said in one.options.items())})"
         f" choices=({' '.join(one.choices)}) ;;"
         for one in commands
     )

@@ -1,6 +1,7 @@
 """What a check may pass to a student beside plain values, and how each is written on its way there.
 
-    a callable of ours      forwards plain copies; the student asks, we compute (`callables` has budgets)
+    a callable of ours      forwards plain copies; the student asks, we compute (`callables` has
+                            budgets)
     a Handle                the student's own object, by its number (`handles`)
     a Buffer                memory with strides and guards, changed in place (`buffers`)
     a torch.Generator       arrives in the same state

@@ -22,9 +22,8 @@ ALONE = (
     "_fused_adamw",
 )  # parts of names of such operators
 KEYS = ("CPU", "AutogradCPU")
-_now: list[
-    Any
-] = []  # what is in force: the bar, torch's library of refusals, and the functions with their own code
+# What is in force: the bar, torch's library of refusals, and the functions with their own code.
+_now: list[Any] = []
 
 
 def bar(

@@ -1,7 +1,8 @@
 """Memory that a student's code changes in place: with any strides, and with guards around it that
 must stay as they are.
 
-    out = Buffer(torch.zeros(3, 5), order=(1, 0), gap=2)         # transposed in memory, two numbers between columns
+    # transposed in memory, two numbers between columns
+    out = Buffer(torch.zeros(3, 5), order=(1, 0), gap=2)
     after = student.call("scale_into", x, out).args[1]
     expect(after.values).equals(...)
     after.expect_intact(cause="Rows beyond the table were written too.")

@@ -2,9 +2,13 @@
 predicate judges them.
 
     sentence = "Top-p with p = 0.9 keeps no more tokens than top-k with k = 5."
-    expect_breaks(student.flat_distribution(), holds=lambda p: kept(p, 0.9) <= 5, form=Vector(low=2, high=50),
-                  degenerate={"the probabilities do not add up to 1": lambda p: abs(float(p.sum()) - 1) > 1e-6,
-                              "it breaks the sentence only by a tie": has_tie}, cause="Flat distributions need many tokens.")
+    expect_breaks(
+        student.flat_distribution(), holds=lambda p: kept(p, 0.9) <= 5,
+        form=Vector(low=2, high=50),
+        degenerate={
+            "the probabilities do not add up to 1": lambda p: abs(float(p.sum()) - 1) > 1e-6,
+            "it breaks the sentence only by a tie": has_tie},
+        cause="Flat distributions need many tokens.")
 
 The data are looked at in this order: their form, with sizes first, since our code is going to
 compute with them; what would make the example worthless; and only then whether the sentence fails.

@@ -1,8 +1,10 @@
 """The kind *drawn-fault*: code with one fault, drawn for each student from a list, is handed out;
 the student finds it.
 
-    broken = exercise("99.broken", function="fault_line", also=["weights"], kind="drawn-fault", points=2, faults=Faults(SOURCE, {
-        "axis": ("dim=-1", "dim=0"), "scale": ("/ d**0.5", "/ d")}))
+    broken = exercise(
+        "99.broken", function="fault_line", also=["weights"], kind="drawn-fault", points=2,
+        faults=Faults(SOURCE, {
+            "axis": ("dim=-1", "dim=0"), "scale": ("/ d**0.5", "/ d")}))
 
 `Faults` makes one program for each fault out of the right one. In the solutions file a locked code
 cell `setup-broken` holds `{{faults}}`, which becomes the program. The notebook in exercises/ has

@@ -2,7 +2,8 @@
 everywhere.
 
     names = Renaming()
-    names.expect_same(came=[[4, 1], [4]], expected=[[0, 2], [0]], cause="The second request should share the first block.")
+    names.expect_same(came=[[4, 1], [4]], expected=[[0, 2], [0]],
+                      cause="The second request should share the first block.")
 
 One Renaming holds over several comparisons, so that a name cannot change in the middle of a script;
 `release` forgets one that was freed and may be given out again.

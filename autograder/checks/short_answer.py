@@ -6,7 +6,8 @@ that calibrate it.
         "share": (2, "Compares how many tokens the two corpora need."),
         "price": (1, "Names a price: memory, context or money.")},
         samples=[Sample("Weak", "Tokens are words.", {}, "None of the rows."),
-                 Sample("Fair", "Everything is bytes ...", {"bytes": 1, "share": 1}, "Row 2 half: one corpus only."),
+                 Sample("Fair", "Everything is bytes ...", {"bytes": 1, "share": 1},
+                        "Row 2 half: one corpus only."),
                  Sample("Strong", "...", {"bytes": 1, "share": 2, "price": 1}, "All rows.")])
 
 In the solutions file, a line `{{rubric}}` on the card becomes the table that students see, and

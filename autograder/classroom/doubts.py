@@ -4,9 +4,11 @@ verdicts cost in time.
 A behaviour is doubtful where it rejects work that is right elsewhere. Two signs, each a reason to
 look and no proof:
 
-rejects    at least TWO of those who fail it, and at least half of them, have nearly all of the points for everything else
-reversed   who has it does worse in everything else than who has not: a discrimination (see report.py) further below 0 than TWO
-           standard errors, 1 / sqrt(n - 1) each; what is nearer to 0 may be chance
+rejects    at least TWO of those who fail it, and at least half of them, have nearly all of the
+           points for everything else
+reversed   who has it does worse in everything else than who has not: a discrimination (see
+           report.py) further below 0 than TWO standard errors, 1 / sqrt(n - 1) each; what is nearer
+           to 0 may be chance
 
 A hard behaviour shows the first sign too: the feedback pages of the students who are named tell
 which it is. Those who had not written the function yet say nothing about its checks and are left

@@ -41,10 +41,12 @@ from autograder.grading.submissions import STAMP, Submission
 from autograder.grading.verdict import Verdict
 
 CONFIG_TEXT = '''\
-"""nbgrader's configuration for this course root, written by `course grade`; your own lines below are kept.
+"""nbgrader's configuration for this course root, written by `course grade`; your own lines
+below are kept.
 
-Submissions are transplanted and run in the sandbox, never in a kernel. `course grade --db postgresql://USER@HOST/DATABASE`
-puts db_url into the call; a password belongs in ~/.pgpass.
+Submissions are transplanted and run in the sandbox, never in a kernel.
+`course grade --db postgresql://USER@HOST/DATABASE` puts db_url into the call; a password belongs in
+~/.pgpass.
 """
 from pathlib import Path
 

@@ -1,7 +1,8 @@
 """The steps that nbgrader runs in place of its own, set through its configuration: nothing of
 nbgrader is patched.
 
-    nbgrader autograde:  SafeReader (exporter) -> FromVerdict -> file -> ShowPoints -> SaveVerdict -> late penalties
+    nbgrader autograde:  SafeReader (exporter) -> FromVerdict -> file -> ShowPoints -> SaveVerdict
+                         -> late penalties
     nbgrader generate_feedback:  FeedbackExporter, which writes the same page as `course grade`
     formgrader:  `inert_markdown` in place of the filter that lets a student's script through
 

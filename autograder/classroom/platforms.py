@@ -1,9 +1,9 @@
 """What a learning platform reads back: grades for its gradebook, and feedback pages to hand out.
 
-Canvas     gradebook import: a row a student, found by the number in the column ID. Feedback: files called as its own
-           download called them, up to the file's number.
-Moodle     the assignment's grading worksheet, a row a participant, and its zip of feedback files, called
-           NAME_NUMBER_assignsubmission_file_FILE.
+Canvas     gradebook import: a row a student, found by the number in the column ID. Feedback: files
+           called as its own download called them, up to the file's number.
+Moodle     the assignment's grading worksheet, a row a participant, and its zip of feedback files,
+           called NAME_NUMBER_assignsubmission_file_FILE.
 Gradescope a results.json a student, as its autograder writes it.
 
 The columns and the form of the names are those that the platforms' own importers ask for: Canvas's

@@ -4,9 +4,10 @@ names alone.
 Four layouts, each at the top of what was given or below folders that wrap all of it:
 
 own      STUDENT/ASSIGNMENT/..., STUDENT/NOTEBOOK.ipynb, STUDENT.zip
-Moodle   "Anna Müller_123456_assignsubmission_file_/..." or the same flat, "..._assignsubmission_file_NAME.ipynb"
-Canvas   "smithbob_LATE_102_9002_NAME-1.ipynb": name, LATE if it was, the user's number, the file's number, the name;
-         with anonymous grading "LATE_anon_x7Yz1_9002_NAME.ipynb". See `canvas`.
+Moodle   "Anna Müller_123456_assignsubmission_file_/..." or the same flat,
+         "..._assignsubmission_file_NAME.ipynb"
+Canvas   "smithbob_LATE_102_9002_NAME-1.ipynb": name, LATE if it was, the user's number, the file's
+         number, the name; with anonymous grading "LATE_anon_x7Yz1_9002_NAME.ipynb". See `canvas`.
 
 Moodle writes a blank for each underscore of a name; its number names the student within the
 assignment. Canvas puts letters, digits and underscores of the name together; its user's number is

@@ -59,8 +59,8 @@ A cell that needs a text or vectors names them. This command downloads all of th
 
     .venv/bin/python -c "from reference_impl import corpora; corpora.fetch()"
 
-The functions that the exercises ask for are left out of `reference_impl/`. Cells after the exercises
-that run your functions inside the course's own models say so and need the whole course.
+The functions that the exercises ask for are left out of `reference_impl/`. Cells after the
+exercises that run your functions inside the course's own models say so and need the whole course.
 """
 
 

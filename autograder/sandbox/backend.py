@@ -1,9 +1,10 @@
 """Ways to start the worker, from the strongest to none; `choice.py` chooses among them.
 
-bubblewrap  namespaces, an unprivileged user, no network, a system-call filter: for other people's code
+bubblewrap  namespaces, an unprivileged user, no network, a system-call filter: for other people's
+            code
 container   docker or podman, where bubblewrap is missing
-process     a plain process with resource limits: no isolation at all, for code that you would run yourself;
-            used only when asked for by name
+process     a plain process with resource limits: no isolation at all, for code that you would run
+            yourself; used only when asked for by name
 
 A backend says how to start the worker (`Launch`); what is common to all, the pipe and the watch
 over time and memory, is in `process.py`.

@@ -36,30 +36,35 @@ from autograder.sandbox.libseccomp import (
 
 EPERM, ENOSYS = 1, 38
 FILES = """
-    access chdir chmod chown close close_range copy_file_range creat dup dup2 dup3 faccessat faccessat2 fadvise64 fallocate fchdir fchmod
-    fchmodat fchown fchownat fcntl fdatasync fgetxattr flistxattr flock fstat fstatfs fsync ftruncate futimesat getcwd getdents getdents64
-    getxattr lchown lgetxattr link linkat listxattr llistxattr lseek lstat mkdir mkdirat mknod mknodat newfstatat open openat openat2 pipe
-    pipe2 pread64 preadv preadv2 pwrite64 pwritev pwritev2 read readahead readlink readlinkat readv rename renameat renameat2 rmdir
-    sendfile stat statfs statx symlink symlinkat truncate umask unlink unlinkat utime utimensat utimes write writev
+    access chdir chmod chown close close_range copy_file_range creat dup dup2 dup3 faccessat
+    faccessat2 fadvise64 fallocate fchdir fchmod fchmodat fchown fchownat fcntl fdatasync fgetxattr
+    flistxattr flock fstat fstatfs fsync ftruncate futimesat getcwd getdents getdents64 getxattr
+    lchown lgetxattr link linkat listxattr llistxattr lseek lstat mkdir mkdirat mknod mknodat
+    newfstatat open openat openat2 pipe pipe2 pread64 preadv preadv2 pwrite64 pwritev pwritev2 read
+    readahead readlink readlinkat readv rename renameat renameat2 rmdir sendfile stat statfs statx
+    symlink symlinkat truncate umask unlink unlinkat utime utimensat utimes write writev
 """.split()
 MEMORY = (
     "brk madvise membarrier mlock mlock2 mlockall mmap mprotect mremap msync munlock munlockall"
     " munmap".split()
 )
 WAITING = """
-    epoll_create epoll_create1 epoll_ctl epoll_pwait epoll_pwait2 epoll_wait eventfd eventfd2 futex futex_waitv poll ppoll pselect6 select
-    timerfd_create timerfd_gettime timerfd_settime
+    epoll_create epoll_create1 epoll_ctl epoll_pwait epoll_pwait2 epoll_wait eventfd eventfd2 futex
+    futex_waitv poll ppoll pselect6 select timerfd_create timerfd_gettime timerfd_settime
 """.split()
 PROCESSES = """
-    arch_prctl capget capset execve execveat exit exit_group fork get_robust_list getcpu getegid geteuid getgid getgroups getpgid getpgrp getpid
-    getppid getpriority getresgid getresuid getrlimit getrusage getsid gettid getuid kill pidfd_open pidfd_send_signal prlimit64
-    restart_syscall rseq sched_get_priority_max sched_get_priority_min sched_getaffinity sched_getattr sched_getparam sched_getscheduler
-    sched_setaffinity sched_yield set_robust_list set_tid_address setfsgid setfsuid setgid setgroups setpgid setregid setresgid setresuid
-    setreuid setrlimit setsid setuid tgkill times tkill uname vfork wait4 waitid
+    arch_prctl capget capset execve execveat exit exit_group fork get_robust_list getcpu getegid
+    geteuid getgid getgroups getpgid getpgrp getpid getppid getpriority getresgid getresuid
+    getrlimit getrusage getsid gettid getuid kill pidfd_open pidfd_send_signal prlimit64
+    restart_syscall rseq sched_get_priority_max sched_get_priority_min sched_getaffinity
+    sched_getattr sched_getparam sched_getscheduler sched_setaffinity sched_yield set_robust_list
+    set_tid_address setfsgid setfsuid setgid setgroups setpgid setregid setresgid setresuid setreuid
+    setrlimit setsid setuid tgkill times tkill uname vfork wait4 waitid
 """.split()
 SIGNALS = """
-    alarm getitimer pause rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo rt_sigreturn rt_sigsuspend rt_sigtimedwait
-    rt_tgsigqueueinfo setitimer sigaltstack signalfd signalfd4 timer_create timer_delete timer_getoverrun timer_gettime timer_settime
+    alarm getitimer pause rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo rt_sigreturn
+    rt_sigsuspend rt_sigtimedwait rt_tgsigqueueinfo setitimer sigaltstack signalfd signalfd4
+    timer_create timer_delete timer_getoverrun timer_gettime timer_settime
 """.split()
 TIME = "clock_getres clock_gettime clock_nanosleep gettimeofday nanosleep time".split()
 LOCAL_PAIRS = (
@@ -127,13 +132,16 @@ LOOKED_INTO = {
 }
 # Refused like the rest, and known to exist: an error that says "not permitted" is the truer one.
 REFUSED = """
-    accept accept4 acct add_key adjtimex bind bpf chroot clock_adjtime clock_settime connect delete_module fanotify_init finit_module fsconfig
-    fsetxattr fsmount fsopen fspick init_module io_uring_enter io_uring_register io_uring_setup ioperm iopl ioprio_set kcmp kexec_file_load
-    kexec_load keyctl listen lookup_dcookie lsetxattr mbind memfd_create memfd_secret migrate_pages modify_ldt mount mount_setattr
-    move_mount move_pages mq_open msgget name_to_handle_at open_by_handle_at open_tree perf_event_open personality pidfd_getfd pivot_root
-    process_madvise process_vm_readv process_vm_writev ptrace quotactl quotactl_fd reboot request_key sched_setattr sched_setparam
-    sched_setscheduler seccomp semget set_mempolicy setdomainname sethostname setns setpriority setsockopt settimeofday setxattr shmat
-    shmctl shmget socket swapoff swapon syslog umount2 unshare uselib userfaultfd vhangup
+    accept accept4 acct add_key adjtimex bind bpf chroot clock_adjtime clock_settime connect
+    delete_module fanotify_init finit_module fsconfig fsetxattr fsmount fsopen fspick init_module
+    io_uring_enter io_uring_register io_uring_setup ioperm iopl ioprio_set kcmp kexec_file_load
+    kexec_load keyctl listen lookup_dcookie lsetxattr mbind memfd_create memfd_secret migrate_pages
+    modify_ldt mount mount_setattr move_mount move_pages mq_open msgget name_to_handle_at
+    open_by_handle_at open_tree perf_event_open personality pidfd_getfd pivot_root process_madvise
+    process_vm_readv process_vm_writev ptrace quotactl quotactl_fd reboot request_key sched_setattr
+    sched_setparam sched_setscheduler seccomp semget set_mempolicy setdomainname sethostname setns
+    setpriority setsockopt settimeofday setxattr shmat shmctl shmget socket swapoff swapon syslog
+    umount2 unshare uselib userfaultfd vhangup
 """.split()
 
 

@@ -39,9 +39,8 @@ def link_sections(app, doctree, docname):
     tables = {page[:2]: page for page in app.env.found_docs if page.endswith("/exercises")}
     wanted: dict[str, list[str]] = {}
     for anchor, name in app.w2s_practice.get(docname, []):
-        if (
-            name[:2] in tables
-        ):  # a chapter whose page of exercises is in the book; it may be a later one than the section's
+        # a chapter whose page of exercises is in the book; it may be a later one than the section's
+        if name[:2] in tables:
             wanted.setdefault(anchor, []).append(name)
     for anchor, names in wanted.items():
         sections = [

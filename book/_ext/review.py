@@ -1,7 +1,9 @@
 """The directives of the review chapter, and the file of questions that its pages work from.
 
-    {exam}        a place for the mock exam, and below it every question that was written for it, with its worked answer
-    {deck}        a place for spaced repetition, and links to all flashcards as an Anki package, Markdown and TSV
+    {exam}        a place for the mock exam, and below it every question that was written for it,
+                  with its worked answer
+    {deck}        a place for spaced repetition, and links to all flashcards as an Anki package,
+                  Markdown and TSV
     {what-next}   a place where the reader's own answers from all pages are gathered
 
 Pages load _static/review-bank.js: questions and cards as HTML, taken from the built pages, so that

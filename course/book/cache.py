@@ -101,7 +101,10 @@ def hash_of(root: Path, paths: Iterable[Path]) -> str:
     for path in paths:
         state = path.stat()
         digest.update(
-            f"{path.relative_to(root).as_posix()}\0{_hash_of_file(path, state.st_mtime_ns, state.st_size)}\0".encode()
+            (
+                f"{path.relative_to(root).as_posix()}\0"
+                f"{_hash_of_file(path, state.st_mtime_ns, state.st_size)}\0"
+            ).encode()
         )
     return digest.hexdigest()[:16]
 

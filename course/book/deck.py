@@ -1,8 +1,10 @@
 """All flashcards of the book for other programs: an Anki package, and two files of plain text.
 
     cards = all_cards(book)
-    write_package(cards, "word2serve.apkg")      for Anki (genanki); a deck, and one below it for each chapter
-    as_table(cards), as_notes(cards)             tab-separated values; and Markdown, `front -?- back`, as note programs take it
+    write_package(cards, "word2serve.apkg")      for Anki (genanki); a deck, and one below it for
+                                                 each chapter
+    as_table(cards), as_notes(cards)             tab-separated values; and Markdown,
+                                                 `front -?- back`, as note programs take it
 
 Ids come from the chapter's number and the card's id in questions.yml, never from texts or time:
 whoever learns the cards keeps the history of one when its text is mended, and two builds give the

@@ -1,8 +1,10 @@
 """The mock exam: which questions it may ask, how many of each chapter, and what one number draws
 from them.
 
-    bank = exam_bank(book)                                 every question, in the order of the chapters
-    draw_exam(bank, blueprint(bank, 30), seed=4711)        the sheet that number 4711 gives, everywhere the same
+    bank = exam_bank(book)                                 every question, in the order of the
+                                                           chapters
+    draw_exam(bank, blueprint(bank, 30), seed=4711)        the sheet that number 4711 gives,
+                                                           everywhere the same
 
 book/assets/exam.js draws the same sheet from the same number in the reader's browser; a test holds
 the two together. In the quizzes the right option is the longest far too often. Who always ticks the

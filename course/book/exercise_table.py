@@ -65,9 +65,13 @@ def _row(chapter, name, one, minutes):
     page = (
         f"../{page}" if "/" in page else page
     )  # a page of another chapter, which chapter 16 goes back to
-    link = f'<a href="{page}.html{"#" + anchor if anchor else ""}">{escape(section_title(one.see))}</a>'
+    link = (
+        f'<a href="{page}.html{"#" + anchor if anchor else ""}">'
+        f"{escape(section_title(one.see))}</a>"
+    )
     return (
-        f'<tr id="exercise-{name.replace(".", "-").replace("_", "-")}"><td><code>{name}</code></td><td>{escape(title)}</td>'
+        f'<tr id="exercise-{name.replace(".", "-").replace("_", "-")}">'
+        f"<td><code>{name}</code></td><td>{escape(title)}</td>"
         f"<td>{KINDS[one.kind]}</td><td>{link}</td><td{_side('minutes')}>{minutes}</td><td{_side('points')}>{one.points:g}</td></tr>"
     )
 

@@ -170,7 +170,10 @@ class Figure:
 
     def to_words(self) -> str:
         """For a notebook that cannot run widgets: what the figure shows, and its caption."""
-        return f"<figure><p>{html.escape(self.alt)}</p><figcaption>{inline(self.caption)}</figcaption></figure>"
+        return (
+            f"<figure><p>{html.escape(self.alt)}</p>"
+            f"<figcaption>{inline(self.caption)}</figcaption></figure>"
+        )
 
     def to_widget(self):
         """The live form: an anywidget that runs the same script.

@@ -1,8 +1,10 @@
 """The ledger: every claim that a page judged, as the built page says it, with the code that gave
 the verdict.
 
-    python -m course.book.ledger        after `course book build`: writes book/16-review/verdicts.json anew
-    verdicts()                          what stands there: a list of Judged, in the order of the book
+    python -m course.book.ledger        after `course book build`: writes
+                                        book/16-review/verdicts.json anew
+    verdicts()                          what stands there: a list of Judged, in the order of the
+                                        book
 
 A claim is judged where it arises, in a box of class `claim`; its verdict comes out of a cell there,
 or of a paper. No page repeats a verdict by hand: chapter 16 reads this file, and a test compares it

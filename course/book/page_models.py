@@ -3,7 +3,8 @@ before it is loaded.
 
     page_model("gpt_kjv")                what a figure's data holds: name, size on disk, parameters
     page_vocabulary("gpt2")              the same for the vocabulary of a published tokenizer
-    write_scripts(folder, names)         NAME.js for each and for what it updates, for `book/assets/models/runtime.js`
+    write_scripts(folder, names)         NAME.js for each and for what it updates, for
+                                         `book/assets/models/runtime.js`
 
 A page opened from file:// may not fetch anything, but it may add a script. So a model's safetensors
 file travels in base64 inside a call of `w2s.models.deliver`, with its card and its tokenizer. The

@@ -1,7 +1,8 @@
 """Vocabularies of published tokenizers, small enough for a page to load: the reader's own text is
 cut by the real ones.
 
-    tokenizer("gpt2")        {"kind": "byte-level", "content": {...}}, for `book/assets/models/tokenizers.js`
+    tokenizer("gpt2")        {"kind": "byte-level", "content": {...}}, for
+                             `book/assets/models/tokenizers.js`
     size("gpt2")             50,257
 
 The files come from the cache of `reference_impl.corpora`. Merges are not written out: a merge makes

@@ -1,7 +1,8 @@
 """Comparison tables in which every cell has a proof: book/16-review/tables.yml, read, computed and
 checked.
 
-    tables()                            all of them; ProofError for a cell without a proof, or with one that fails
+    tables()                            all of them; ProofError for a cell without a proof, or with
+                                        one that fails
     shown("norms")                      one as HTML: each cell links its proof
     for_figure()                        the data of the figure proof-table
     kinds()                             how many cells are counted, measured, judged and cited

@@ -4,16 +4,18 @@ by entry.
 One file per chapter feeds the book's pages, the mock exam and the export of flashcards:
 
     quiz:
-      - id: window-size                      # lower-case words joined by hyphens, unique in the file
+      - id: window-size                     # lower-case words joined by hyphens, unique in the file
         question: What grows with the window?
         options:
-          - {text: The number of counted pairs, correct: true, why: Each word meets more neighbours.}
+          - {text: The number of counted pairs, correct: true,
+             why: Each word meets more neighbours.}
           - {text: The vocabulary, why: The vocabulary depends on the text only.}
     flashcards:
       - {id: ppmi, front: What is PPMI?, back: PMI with negative values set to zero.}
     exam:
-      - id: two-slots                        # options as in the quiz, or numbers that are drawn (course/book/drawn.py)
-        page: counting                       # the page to read again
+      # options as in the quiz, or numbers that are drawn (course/book/drawn.py)
+      - id: two-slots
+        page: counting                      # the page to read again
         question: "A word has {n} neighbours at each side. How many pairs does it give?"
         draw: {n: [2, 3, 4]}
         answer: 2 * n

@@ -1,17 +1,17 @@
 """What trained models of scripture's tokens say of a text, computed here: what figures show before
-a model is loaded.
+a model is loaded. By the figure's name:
 
-    judged({"ngram": "ngram_kjv", "lstm": "lstm_kjv"}, ["The bank lends money"])      for the figure text-judged
-    gates("lstm_kjv", ["The bank lends money"])                                       for the figure lstm-gates
-    spelled("transformer_spelling", ["bank", "knight"])                               for the figure three-attentions
-    placed("positions_kjv", before, ["The river is deep."], (0, 64))                  for the figure position-kinds
-    filled("bert_kjv", ["the [MASK] lends money"])                                    for the figure filled-blanks
-    suspected("electra_kjv_stages", ["the bank lends money"])                         for the figure suspicion
-    turns("gpt_kjv", ["The bank lends money"])                                        for the figure writing-loop
-    cached("llama_kjv", ["The bank lends money"])                                     for the figure cache-filling
-    raw("gpt_kjv", ["The bank lends money"])                                          for the figure bent-shares
-    endings("gpt_kjv", [("And God said,", ("Let there be light.", "The light"))])     for the figure two-endings
-    asked("finder", texts, questions, 32, 80)                                         for the figure asked-texts
+    text-judged       judged({"ngram": "ngram_kjv", "lstm": "lstm_kjv"}, ["The bank lends money"])
+    lstm-gates        gates("lstm_kjv", ["The bank lends money"])
+    three-attentions  spelled("transformer_spelling", ["bank", "knight"])
+    position-kinds    placed("positions_kjv", before, ["The river is deep."], (0, 64))
+    filled-blanks     filled("bert_kjv", ["the [MASK] lends money"])
+    suspicion         suspected("electra_kjv_stages", ["the bank lends money"])
+    writing-loop      turns("gpt_kjv", ["The bank lends money"])
+    cache-filling     cached("llama_kjv", ["The bank lends money"])
+    bent-shares       raw("gpt_kjv", ["The bank lends money"])
+    two-endings       endings("gpt_kjv", [("And God said,", ("Let there be light.", "The light"))])
+    asked-texts       asked("finder", texts, questions, 32, 80)
 
 A line feed stands before each text of scripture, which in these models' text ends a verse. It is
 read and not judged.

@@ -1,8 +1,10 @@
 """What pages read besides text: the records of `bench/`, and small files that lie beside a page.
 
     record("trained_vocabularies")["methods"]           bench/results/trained_vocabularies.json
-    interval(run["nats"] for run in runs)                their mean, and half the width of its 95 % interval
-    beside("02-tokenization/article_1.yml")              its path, wherever the page runs as a notebook
+    interval(run["nats"] for run in runs)                their mean, and half the width of its 95 %
+                                                         interval
+    beside("02-tokenization/article_1.yml")              its path, wherever the page runs as a
+                                                         notebook
 
 Paths go from the repository and not from the page, because a page is also a notebook that is
 downloaded and run elsewhere.

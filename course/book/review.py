@@ -103,7 +103,9 @@ def statement_table(notes: int) -> HTML:
     body = "".join(
         f'<tr id="notes-{notes}-{place}"><td'
         f' class="text-right">{row.line}</td><td>{escape(row.told)}</td>'
-        f"<td>{_mark(row.judged)}{f' (claim {row.claim})' if row.claim else ''}{f': {escape(row.why)}' if row.why else ''}</td>"
+        f"<td>{_mark(row.judged)}"
+        f"{f' (claim {row.claim})' if row.claim else ''}"
+        f"{f': {escape(row.why)}' if row.why else ''}</td>"
         f"<td>{_link(row.page, row.section)}</td></tr>"
         for place, row in enumerate(one for one in statements() if one.notes == notes)
     )
@@ -116,7 +118,8 @@ def ledger_table() -> HTML:
     body = "".join(
         f'<tr id="claim-{number}-{place}"><td'
         f' class="text-right">{number}</td><td>{escape(box.told)}</td>'
-        f"<td>{_mark(box.verdict)}</td><td>{_link(box.page, box.section)}</td><td>{'a cell' if box.code else 'a paper'}</td></tr>"
+        f"<td>{_mark(box.verdict)}</td><td>{_link(box.page, box.section)}</td>"
+        f"<td>{'a cell' if box.code else 'a paper'}</td></tr>"
         for place, (number, box) in enumerate(rows)
     )
     return _table(("claim", "as told", "verdict", "where", "given by"), body)
@@ -162,7 +165,8 @@ def syllabus_table() -> HTML:
     """What the course teaches, row by row, and where."""
     body = "".join(
         "<tr><td"
-        f' class="text-right">{row["chapter"]}</td><td>{escape(row["what"])}</td><td>{_link(row["page"], row["section"])}</td></tr>'
+        f' class="text-right">{row["chapter"]}</td><td>{escape(row["what"])}</td>'
+        f"<td>{_link(row['page'], row['section'])}</td></tr>"
         for row in syllabus()
     )
     return _table(("chapter", "what", "where"), body)
@@ -170,7 +174,8 @@ def syllabus_table() -> HTML:
 
 def _table(heads, body):
     head = "".join(
-        f'<th scope="col"{" class=text-right" if name in ("line", "claim", "chapter") else ""}>{name}</th>'
+        f'<th scope="col"'
+        f"{' class=text-right' if name in ('line', 'claim', 'chapter') else ''}>{name}</th>"
         for name in heads
     )
     return HTML(f'<table class="words"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>')

@@ -2,7 +2,8 @@
 1990).
 
     card = review(NEW, "good", today=0)          due in one day
-    card = review(card, "good", today=1)         then in 2.5 days, rounded; then in 6.25; then in 15.6
+    card = review(card, "good", today=1)         then in 2.5 days, rounded; then in 6.25; then in
+                                                 15.6
 
 An answer that came well multiplies the interval by the card's ease, one that did not come brings
 the card back today. book/assets/repeat.js keeps the same rule in the reader's browser; a test holds

@@ -45,14 +45,16 @@ FIGURE = re.compile(
 DRAWN = re.compile(r'<template class="drawn">(.*?)</template>', re.S)
 FAILED = re.compile(r'<pre class="failed" title="([^"]*)">(.*?)</pre>', re.S)
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><body><script>
-const failed = (names, message) => {{ const pre = document.createElement("pre"); pre.className = "failed"; pre.title = names;
+const failed = (names, message) => {{
+  const pre = document.createElement("pre"); pre.className = "failed"; pre.title = names;
   pre.textContent = message; document.body.append(pre); }};
 addEventListener("error", (event) => failed({names}.join(", "), event.message));
 </script>{data}{scripts}<script>
 {names}.forEach((name, i) => {{
   try {{
     const drawn = document.createElement("template"); drawn.className = "drawn";
-    drawn.innerHTML = w2s.stillOf(name, JSON.parse(document.getElementById(`data${{i}}`).textContent));
+    drawn.innerHTML = w2s.stillOf(
+      name, JSON.parse(document.getElementById(`data${{i}}`).textContent));
     document.body.append(drawn);
   }} catch (error) {{ failed(name, error.message); }}
 }});

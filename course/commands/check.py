@@ -4,7 +4,8 @@ import json
 
 SUMMARY = "run the checks of an exercise on your notebook"
 EPILOG = """\
-Of a notebook the cells count that grading takes, in grading's order; `course validate` also judges it with other numbers.
+Of a notebook the cells count that grading takes, in grading's order; `course validate` also judges
+it with other numbers.
 Exit codes: 0 all points are there, 1 points are missing or a person must look, 2 could not run."""
 
 

@@ -10,13 +10,16 @@ from course.folders import new_course_root, say_made
 
 SUMMARY = "put what a class handed in into nbgrader's submitted/, without touching the originals"
 EPILOG = """\
-SUBMISSIONS is a platform's download as it comes (Canvas, Moodle: a folder or one zip), or folders and zips of your own; see
-`course grade --help`. With --exchange nbgrader's own exchange is collected instead.
+SUBMISSIONS is a platform's download as it comes (Canvas, Moodle: a folder or one zip), or folders
+and zips of your own; see `course grade --help`. With --exchange nbgrader's own exchange is
+collected instead.
 
-Each notebook is copied to submitted/STUDENT/ASSIGNMENT/ of the course root, a later hand-in over the copy of an earlier one.
-What was handed in is only read. A folder there that is no copy of ours is left as it is, and named. Names, the platform's
-numbers and lateness are noted for `course grade`, which takes what is collected when it is given no SUBMISSIONS.
-Exit codes: 0 all are there, 1 somebody's could not be taken or read, or an entry is nobody's, 2 could not run."""
+Each notebook is copied to submitted/STUDENT/ASSIGNMENT/ of the course root, a later hand-in over
+the copy of an earlier one. What was handed in is only read. A folder there that is no copy of ours
+is left as it is, and named. Names, the platform's numbers and lateness are noted for
+`course grade`, which takes what is collected when it is given no SUBMISSIONS.
+Exit codes: 0 all are there, 1 somebody's could not be taken or read, or an entry is nobody's, 2
+could not run."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -11,17 +11,20 @@ from course.folders import course_root_there, new_course_root, say_made
 DEFAULT_ROOT = Path("class")
 SUMMARY = "show or set an assignment's due date and a student's extension, in nbgrader's gradebook"
 EPILOG = """\
-A date without a zone is UTC: "2026-03-01 23:59 +0100". A span is 90m, 36h, 2d or 1w and counts from the class's due date;
-0d takes an extension away. STUDENT is the key in the gradebook, as in grades.csv; who has handed in nothing yet gets the
-extension with the hand-in. `--date none` takes the date away; extensions wait until another one is set.
+A date without a zone is UTC: "2026-03-01 23:59 +0100". A span is 90m, 36h, 2d or 1w and counts from
+the class's due date; 0d takes an extension away. STUDENT is the key in the gradebook, as in
+grades.csv; who has handed in nothing yet gets the extension with the hand-in. `--date none` takes
+the date away; extensions wait until another one is set.
 
-What is late follows from nbgrader's timestamp.txt beside the notebook. Nothing is taken off for it unless the course root's
-nbgrader_config.py names a plugin: nbgrader's own, or ours, which takes a share for each day.
+What is late follows from nbgrader's timestamp.txt beside the notebook. Nothing is taken off for it
+unless the course root's nbgrader_config.py names a plugin: nbgrader's own, or ours, which takes a
+share for each day.
   c.AssignLatePenalties.plugin_class = "autograder.classroom.late.ShareEachDay"
   c.ShareEachDay.share = 0.1              # of the points, for each day or part of one
   c.ShareEachDay.most = 0.5               # for all days together
   c.ShareEachDay.grace_minutes = 15
-After a change the pages are old until `course report` writes them again; what is taken off is reckoned again at once.
+After a change the pages are old until `course report` writes them again; what is taken off is
+reckoned again at once.
 Exit codes: 0 shown or set, 2 could not run."""
 
 

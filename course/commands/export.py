@@ -10,14 +10,17 @@ from course.folders import course_root_there, new_place, say_made
 
 SUMMARY = "write the grades for Canvas, Moodle or Gradescope"
 EPILOG = """\
-  canvas      one csv for Gradebook > Import. --column "NAME (NUMBER)" names the column as in Canvas's own export
-  moodle      one csv for the assignment's "Upload grading worksheet". A grade that somebody set in Moodle since is replaced
-              only if you tick there that it may be
+  canvas      one csv for Gradebook > Import. --column "NAME (NUMBER)" names the column as in
+              Canvas's own export
+  moodle      one csv for the assignment's "Upload grading worksheet". A grade that somebody set in
+              Moodle since is replaced only if you tick there that it may be
   gradescope  STUDENT/results.json, as its autograder writes them
 
-Points and extra credit given by hand count, and what nbgrader takes off for late work. A student with something that a person must decide
-is left out and named; --so-far takes what is decided. Whose newer work is not judged yet is left out in any case. Canvas and Moodle know a student by a number, which comes with their
-own download of submissions. Exit codes: 0 all are in it, 1 somebody is left out, 2 could not run."""
+Points and extra credit given by hand count, and what nbgrader takes off for late work. A student
+with something that a person must decide is left out and named; --so-far takes what is decided.
+Whose newer work is not judged yet is left out in any case. Canvas and Moodle know a student by a
+number, which comes with their own download of submissions. Exit codes: 0 all are in it, 1 somebody
+is left out, 2 could not run."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

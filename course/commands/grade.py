@@ -17,36 +17,46 @@ EPILOG = """\
 SUBMISSIONS, as the platform's download comes or as you lay it out:
   own      STUDENT/ASSIGNMENT/NOTEBOOK.ipynb, STUDENT/NOTEBOOK.ipynb, or STUDENT.zip
   Moodle   "Anna M_123456_assignsubmission_file_/NOTEBOOK.ipynb", or the same as flat files
-  Canvas   smithbob_LATE_102_9002_NOTEBOOK-1.ipynb, and with anonymous grading LATE_anon_x7Yz1_9002_NOTEBOOK.ipynb
-  or one zip of any of these. Every entry is graded, or named with the reason why not. Two notebooks of one student, and
-  a notebook of something else, wait for you. Nothing that was handed in is changed, in nbgrader's submitted/ neither.
+  Canvas   smithbob_LATE_102_9002_NOTEBOOK-1.ipynb, and with anonymous grading
+           LATE_anon_x7Yz1_9002_NOTEBOOK.ipynb
+  or one zip of any of these. Every entry is graded, or named with the reason why not. Two notebooks
+  of one student, and a notebook of something else, wait for you. Nothing that was handed in is
+  changed, in nbgrader's submitted/ neither.
 
-A second run judges only what changed. Several hand-ins of one student come by a second run, or in folders named for their
-time, around one student's notebook or around what the class had handed in by then: ada/01-static-embeddings/2026-03-01 10-00/,
-2026-03-01/ada.zip, "attempt 2". --attempts says which counts: the last, or the best with late work reckoned in; the course
-root remembers it, and keeps all of them in hand-ins/. The run prints what became of the points; points given by hand stay and
-are marked for another look.
+A second run judges only what changed. Several hand-ins of one student come by a second run, or in
+folders named for their time, around one student's notebook or around what the class had handed in
+by then: ada/01-static-embeddings/2026-03-01 10-00/, 2026-03-01/ada.zip, "attempt 2". --attempts
+says which counts: the last, or the best with late work reckoned in; the course root remembers it,
+and keeps all of them in hand-ins/. The run prints what became of the points; points given by hand
+stay and are marked for another look.
 
-Due dates and extensions: `course due`, or formgrader. What is late then follows from nbgrader's timestamp.txt beside the notebook
-in STUDENT/ASSIGNMENT/ ("2026-03-01 10:00:00 UTC") and stands in grades.csv as a duration. Platforms' downloads hold no times: a
-timestamp.txt there is the student's own and is not used; Canvas's LATE is shown as "yes". Nothing is taken off for late work, unless nbgrader_config.py in the course root names a plugin
-(c.AssignLatePenalties.plugin_class); see `course due --help`.
+Due dates and extensions: `course due`, or formgrader. What is late then follows from nbgrader's
+timestamp.txt beside the notebook in STUDENT/ASSIGNMENT/ ("2026-03-01 10:00:00 UTC") and stands in
+grades.csv as a duration. Platforms' downloads hold no times: a timestamp.txt there is the student's
+own and is not used; Canvas's LATE is shown as "yes". Nothing is taken off for late work, unless
+nbgrader_config.py in the course root names a plugin (c.AssignLatePenalties.plugin_class); see
+`course due --help`.
 
-The gradebook is nbgrader's: gradebook.db in the course root, or PostgreSQL with --db postgresql://USER@HOST/DATABASE (create
-the database first). formgrader and nbgrader's commands then use the same. It is the truth about points given by hand: back
-it up as you would gradebook.db. Killed, or stopped by a full disk, a lock or a server that is gone, the next run goes on.
+The gradebook is nbgrader's: gradebook.db in the course root, or PostgreSQL with --db
+postgresql://USER@HOST/DATABASE (create the database first). formgrader and nbgrader's commands then
+use the same. It is the truth about points given by hand: back it up as you would gradebook.db.
+Killed, or stopped by a full disk, a lock or a server that is gone, the next run goes on.
 
-Send to students what lies in feedback/STUDENT/ASSIGNMENT/ of the course root (`course release-feedback` makes a zip of it);
-grades.csv has a row for each of them and each assignment, and NAME.csv those of one (`course export` writes it as platforms read it).
-Other machines judge with --scheduler: notebooks and the seeds of their hidden inputs go there, no name and no secret; the
-gradebook is written here only. The book's page "Grading on many machines" says how.
+Send to students what lies in feedback/STUDENT/ASSIGNMENT/ of the course root
+(`course release-feedback` makes a zip of it); grades.csv has a row for each of them and each
+assignment, and NAME.csv those of one (`course export` writes it as platforms read it).
+Other machines judge with --scheduler: notebooks and the seeds of their hidden inputs go there, no
+name and no secret; the gradebook is written here only. The book's page "Grading on many machines"
+says how.
 
-Isolation is required: `course doctor` says what this machine has. Exit codes: 0 graded, and what waits are written answers that
-nobody has read yet, of which a line says how many; 1 a submission needs a look for another reason, or an entry was not graded, or
-the gradebook was lost and was made anew; a folder in which only other assignments lie is named, and is no reason; 2 could not
-run, or notebooks whose points are known, which each run grades first, did not earn them here; 3 the checker itself failed on
-part of the class, which the last line names; 130 interrupted (Ctrl-C): what was graded by then is kept, and the same command
-goes on from there."""
+Isolation is required: `course doctor` says what this machine has. Exit codes: 0 graded, and what
+waits are written answers that nobody has read yet, of which a line says how many; 1 a submission
+needs a look for another reason, or an entry was not graded, or the gradebook was lost and was made
+anew; a folder in which only other assignments lie is named, and is no reason; 2 could not run, or
+notebooks whose points are known, which each run grades first, did not earn them here; 3 the checker
+itself failed on part of the class, which the last line names;
+130 interrupted (Ctrl-C): what was graded by then is kept, and the same command goes on from
+there."""
 CHECKER_FAILED = 3
 
 

@@ -14,13 +14,15 @@ from course.folders import course_root_there, new_place, say_made
 
 SUMMARY = "after checks have changed: show what changes, and write it with --apply"
 EPILOG = """\
-Only verdicts by older checks, and those whose record cannot be read, are judged again, from the copies of earlier runs. Without --apply nothing of the class changes:
-records, gradebook and pages stay, and what was judged is kept for the next run. With --apply the same lines are printed
-first: one for each student whose results change, with the sums of grades.csv before and after; --details has each exercise.
-Points and comments given by hand stay; those of a changed exercise are named, and are marked for another look.
-Exit codes: 0 nothing changes, or it is written; 1 something would change, or somebody's copy is not there; 2 could not run, or
-notebooks whose points are known, which are graded first, did not earn them here; 3 the checker itself failed on part of what was
-judged, which the last line names."""
+Only verdicts by older checks, and those whose record cannot be read, are judged again, from the
+copies of earlier runs. Without --apply nothing of the class changes: records, gradebook and pages
+stay, and what was judged is kept for the next run. With --apply the same lines are printed first:
+one for each student whose results change, with the sums of grades.csv before and after; --details
+has each exercise. Points and comments given by hand stay; those of a changed exercise are named,
+and are marked for another look.
+Exit codes: 0 nothing changes, or it is written; 1 something would change, or somebody's copy is not
+there; 2 could not run, or notebooks whose points are known, which are graded first, did not earn
+them here; 3 the checker itself failed on part of what was judged, which the last line names."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

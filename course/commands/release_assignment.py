@@ -12,16 +12,16 @@ from course.folders import new_course_root, new_place, say_made
 SUMMARY = "put an assignment into an archive for students: notebook, checks, no solutions"
 EPILOG = """\
 The archive holds the notebook, its visible checks with the registered mistakes that explain a wrong
-answer, the code that these import, the packages' lock, and a page that says how to begin. Solutions,
-alternatives, other chapters' checks and the grader are left out. Functions of the reference
-implementation that the exercises withhold raise an error that says why; so do the cells after the
-exercises that need the course's own models.
+answer, the code that these import, the packages' lock, and a page that says how to begin.
+Solutions, alternatives, other chapters' checks and the grader are left out. Functions of the
+reference implementation that the exercises withhold raise an error that says why; so do the cells
+after the exercises that need the course's own models.
 
 The checks compute right values, so a student who reads them can find an answer, as in the book.
 Grading asks for other inputs, which students do not see.
 
---exchange also releases the notebook through nbgrader's exchange, whose folder c.Exchange.root in the
-course root's nbgrader_config.py names. Exit codes: 0 written, 2 could not run."""
+--exchange also releases the notebook through nbgrader's exchange, whose folder c.Exchange.root in
+the course root's nbgrader_config.py names. Exit codes: 0 written, 2 could not run."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -9,10 +9,11 @@ from course.folders import course_root_there, new_place, say_made
 
 SUMMARY = "write the class report from the records of the last grading"
 EPILOG = """\
-index.html has all assignments of the course root and leads to the page of each: NAME.html has the spread of the points, how many
-submissions need manual grading, which to look at, each behaviour with the share that earned it and its discrimination, checks to look at again, misconceptions,
-time, memory and limits. All are single files without scripts that ask for nothing. Feedback pages and NAME.csv are written
-again, too; grades.csv has the rows of every assignment.
+index.html has all assignments of the course root and leads to the page of each: NAME.html has the
+spread of the points, how many submissions need manual grading, which to look at, each behaviour
+with the share that earned it and its discrimination, checks to look at again, misconceptions, time,
+memory and limits. All are single files without scripts that ask for nothing. Feedback pages and
+NAME.csv are written again, too; grades.csv has the rows of every assignment.
 Exit codes: 0 written, 2 could not run."""
 SOME = 8  # names in a line
 

@@ -20,28 +20,34 @@ SUMMARY = "serve a language model over HTTP, with OpenAI's API"
 KEY_VARIABLE = "WORD2SERVE_API_KEY"
 EPILOG = f"""\
 examples:
-  course serve                                  SmolLM2-135M-Instruct on port 8000, embeddings by MiniLM
+  course serve                                  SmolLM2-135M-Instruct on port 8000, embeddings by
+                                                MiniLM
   course serve ~/models/qwen3 --dtype bfloat16  a folder with config.json, weights and tokenizer
-  course serve model.gguf --cache-mb 2048       a LLaMA in one file, and more room for long or many texts
-  course serve --quantization int8              weights of eight bits: a quarter of the memory, quicker alone
+  course serve model.gguf --cache-mb 2048       a LLaMA in one file, and more room for long or many
+                                                texts
+  course serve --quantization int8              weights of eight bits: a quarter of the memory,
+                                                quicker alone
   course serve --lora-modules polite=~/polite   a LoRA adapter, for requests whose model is "polite"
   course serve --tensor-parallel-size 2         half of the model in each of two processes
-  course serve --speculate 4                    guess up to four tokens a step from what the text said before
+  course serve --speculate 4                    guess up to four tokens a step from what the text
+                                                said before
 
 then, with `pip install openai`:
   from openai import OpenAI
   client = OpenAI(base_url="http://127.0.0.1:8000/v1", api_key="none")
-  for piece in client.chat.completions.create(model="smollm2-135m-instruct", stream=True,
-                                              messages=[{{"role": "user", "content": "What is a river?"}}]):
+  for piece in client.chat.completions.create(
+          model="smollm2-135m-instruct", stream=True,
+          messages=[{{"role": "user", "content": "What is a river?"}}]):
       print(piece.choices[0].delta.content or "", end="")
 
 served are /v1/completions, /v1/chat/completions, /v1/embeddings, /v1/models, /health and /metrics.
-Ctrl-C ends the server: answers under way get --shutdown-timeout seconds. Exit codes: 0 ended by Ctrl-C or SIGTERM; 2 could not
-start; 1 a process with a slice of the model was lost.
+Ctrl-C ends the server: answers under way get --shutdown-timeout seconds. Exit codes: 0 ended by
+Ctrl-C or SIGTERM; 2 could not start; 1 a process with a slice of the model was lost.
 
-To ask clients for a key, set {KEY_VARIABLE} in the environment. The option --api-key does the same, but every
-user of this machine can read it in the list of processes. Only /health answers without the key. Without one, requests
-must name this machine by an address, localhost or --host: a web page cannot reach the server under a name of its own.
+To ask clients for a key, set {KEY_VARIABLE} in the environment. The option --api-key does the
+same, but every user of this machine can read it in the list of processes. Only /health answers
+without the key. Without one, requests must name this machine by an address, localhost or --host: a
+web page cannot reach the server under a name of its own.
 """
 
 
@@ -580,13 +586,13 @@ def _announce(args: argparse.Namespace, loaded, engine, served, listening: socke
             flush=True,
         )
         return
+    does = "chat and completions" if served.render_chat else "completions (it has no chat template)"
     lines = [
         (
             f"model       {served.model_name}: {parameters / 1e6:,.1f} million parameters in "
             f"{args.quantization or args.dtype} on {args.device},"
             f" {weight_bytes(loaded.model) / 2**20:,.0f} MiB"
-            f"{f' in each of {shards} processes' if shards > 1 else ''}, "
-            f"{'chat and completions' if served.render_chat else 'completions (it has no chat template)'}"
+            f"{f' in each of {shards} processes' if shards > 1 else ''}, {does}"
         ),
         (
             f"cache       {config.num_blocks:,} blocks of {config.block_size} tokens, "

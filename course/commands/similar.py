@@ -9,11 +9,13 @@ from course.folders import course_root_there, new_place, say_made
 
 SUMMARY = "name pairs of students whose code is alike, to look at; never a verdict"
 EPILOG = """\
-Compares what students wrote in an assignment that was graded here, token by token as MOSS does, by the library copydetect.
-Renamed variables, other comments and another order make no difference. Left out is what was given out, and what more than a
-tenth of the class have. Likeness has innocent causes: the page shows both cells side by side, and what becomes of it is yours
-to say. Nothing goes into gradebook, feedback or exports; no student sees it.
-Exit codes: 0 written, 1 there are pairs or somebody's code could not be compared, 2 could not run."""
+Compares what students wrote in an assignment that was graded here, token by token as MOSS does, by
+the library copydetect. Renamed variables, other comments and another order make no difference. Left
+out is what was given out, and what more than a tenth of the class have. Likeness has innocent
+causes: the page shows both cells side by side, and what becomes of it is yours to say. Nothing goes
+into gradebook, feedback or exports; no student sees it.
+Exit codes: 0 written, 1 there are pairs or somebody's code could not be compared, 2 could not
+run."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,14 +7,18 @@ import sys
 
 SUMMARY = "judge on this machine for `course grade --dask` on another"
 EPILOG = """\
-On one machine `dask scheduler`, on each that shall judge `course worker ADDRESS --jobs N`, where the class lies `course grade ...
---dask ADDRESS`. All need this course from the same commit, with the same environment.
+On one machine `dask scheduler`, on each that shall judge `course worker ADDRESS --jobs N`, where
+the class lies `course grade ... --dask ADDRESS`. All need this course from the same commit, with
+the same environment.
 
-It is Dask's own worker with one thread a process, so `dask worker ADDRESS --nthreads 1 --nworkers N`, as Dask's deployers start
-it, is as good. What follows `--` goes to Dask, such as --tls-ca-file, --tls-cert and --tls-key for an ADDRESS with tls://.
+It is Dask's own worker with one thread a process, so
+`dask worker ADDRESS --nthreads 1 --nworkers N`, as Dask's deployers start it, is as good. What
+follows `--` goes to Dask, such as --tls-ca-file, --tls-cert and --tls-key for an ADDRESS with
+tls://.
 
-Whoever reaches scheduler or worker can run code here as you: keep both in a network of your own, or use tls://. Student code
-runs in sandboxes as with `course grade`; where nothing here can isolate, this refuses to start."""
+Whoever reaches scheduler or worker can run code here as you: keep both in a network of your own, or
+use tls://. Student code runs in sandboxes as with `course grade`; where nothing here can isolate,
+this refuses to start."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

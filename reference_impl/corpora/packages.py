@@ -32,13 +32,21 @@ from pip._vendor.packaging.specifiers import SpecifierSet
 package, version, folder = sys.argv[1:]
 command = create_command("download")
 with command.main_context():
-    options, _ = command.parse_args(["--disable-pip-version-check", "--no-binary=:all:", package])
+    options, _ = command.parse_args(
+        ["--disable-pip-version-check", "--no-binary=:all:", package]
+    )
     session = command.get_default_session(options)
     finder = command._build_package_finder(options=options, session=session)
-    found = finder.find_best_candidate(package, SpecifierSet("==" + version)).best_candidate
+    found = finder.find_best_candidate(
+        package, SpecifierSet("==" + version)
+    ).best_candidate
     if found is None:
         sys.exit("no source distribution of this version in pip's index")
-    answer = session.get(found.link.url_without_fragment, stream=True, headers={"Accept-Encoding": "identity"})
+    answer = session.get(
+        found.link.url_without_fragment,
+        stream=True,
+        headers={"Accept-Encoding": "identity"},
+    )
     answer.raise_for_status()
     with open(folder + "/" + found.link.filename, "wb") as out:
         for part in answer.iter_content(1 << 20):

@@ -21,7 +21,8 @@ RULES = {
     "-": lambda x: (x - 1) % 10,
     "n": lambda x: 9 - x,
 }
-"""By the symbol that names it at the start of a text; "n" is nine less the digit, "9" being a digit already."""
+"""By the symbol that names it at the start of a text; "n" is nine less the digit, "9"
+being a digit already."""
 UNNAMED, TO, NEXT = "_", ">", ","
 SYMBOLS = [*"0123456789", TO, NEXT, UNNAMED, *RULES]
 """The place of a symbol is its id."""

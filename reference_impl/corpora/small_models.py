@@ -2,7 +2,8 @@
 and a card for each.
 
     names()                         what there is
-    small_model("gpt_kjv")          the model in evaluation mode, its tokenizer, its card
+    small_model("gpt_kjv")          the model in evaluation mode, its tokenizer, its
+                                    card
     keep("gpt_kjv", ...)            what a script of bench/trained does at its end
 
 A model's folder, beside this module, holds `model.safetensors` (float16, under our own

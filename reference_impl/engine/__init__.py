@@ -4,7 +4,8 @@ One request goes through the files in order:
 
     server             the HTTP body, its checks, the answer and its stream
       connections        below HTTP: timers for clients that are slow or silent
-      limits             how much, how long; reading a body, noticing that a client has gone
+      limits             how much, how long; reading a body, noticing that a client has
+                         gone
       protocol           which fields a request may have
       responses          the shapes of answers
       embedding          sentence vectors

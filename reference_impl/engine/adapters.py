@@ -33,12 +33,13 @@ CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 FOLLOWED = {"r", "lora_alpha", "use_rslora"}
 FREE = frozenset(
     """
-    peft_version base_model_name_or_path revision task_type auto_mapping inference_mode target_modules exclude_modules
-    lora_dropout fan_in_fan_out layers_to_transform layers_pattern rank_pattern megatron_core qalora_group_size
-    ensure_weight_tying
+    peft_version base_model_name_or_path revision task_type auto_mapping inference_mode
+    target_modules exclude_modules lora_dropout fan_in_fan_out layers_to_transform
+    layers_pattern rank_pattern megatron_core qalora_group_size ensure_weight_tying
 """.split()
 )
-"""Change no number of an adapter that is read: how it was trained, and what its tensors show themselves."""
+"""Change no number of an adapter that is read: how it was trained, and what its tensors
+show themselves."""
 ONLY = {
     "peft_type": ("LORA",),
     "bias": ("none",),

@@ -1,11 +1,12 @@
 """From a path to what is served: model, tokenizer, the ids that end a text, chat
 template, name.
 
-    a .gguf file                                     everything is inside
-    a folder with config.json, weights, tokenizer    GPT-2, LLaMA, Mistral, Qwen; the tokenizer as tokenizer.json, as
-                                                     vocab.json with merges.txt, or as SentencePiece's tokenizer.model,
-                                                     which is taken before a tokenizer.json
-    no path                                          SmolLM2-135M-Instruct, from the cache of `corpora`
+    a .gguf file    everything is inside
+    a folder with config.json, weights, tokenizer
+                    GPT-2, LLaMA, Mistral, Qwen; the tokenizer as tokenizer.json, as
+                    vocab.json with merges.txt, or as SentencePiece's tokenizer.model,
+                    which is taken before a tokenizer.json
+    no path         SmolLM2-135M-Instruct, from the cache of `corpora`
 
 Which ids end a text is told in up to three files of a folder. generation_config.json
 comes first, as in `transformers`: a chat model stops at the end of its turn there,

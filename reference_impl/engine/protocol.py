@@ -27,7 +27,8 @@ Count = Annotated[int, Field(ge=1, lt=2**31)]
 StopString = Annotated[str, Field(min_length=1, max_length=128)]
 Nothing = Annotated[list[Any], Field(max_length=0)]
 NEARLY_GREEDY = 1e-5
-"""A smaller temperature counts as 0: dividing by it could leave the range of numbers, and the likeliest token wins."""
+"""A smaller temperature counts as 0: dividing by it could leave the range of numbers,
+and the likeliest token wins."""
 
 
 class ApiError(Exception):

@@ -6,8 +6,10 @@ slice of the model and of the cache (see `layers.tensor_parallel`) and do nothin
 compute: before each step rank 0 sends all that a model reads of it to everybody, as
 whole numbers. No text, no parameter of a request, and no pickle is sent.
 
-    with Ranks.start(2, path, "float32", "cpu") as ranks:   starts one more process on this machine
-    ranks = Ranks.join(device)                              under torchrun, which has started all of them
+    with Ranks.start(2, path, "float32", "cpu") as ranks:   starts one more process on
+                                                            this machine
+    ranks = Ranks.join(device)                              under torchrun, which has
+                                                            started all of them
 
 Sums go over NCCL between GPUs and over gloo between CPUs; steps are told over gloo, so
 that no GPU has to be asked.

@@ -8,12 +8,14 @@ its prompt gets one first, what is left is filled with pieces of prompts. So a l
 prompt does not hold up those who wait for their next token.
 
 The policy, all of it:
-1. Sequences have a rank: priority, raised by one for every `patience` steps of waiting; then who came first.
-2. Those that run are served in order of rank. If blocks are short, the one of lowest rank is preempted.
-3. If none was preempted, waiting ones are admitted in order of rank. If the first does not fit, none behind it may
-   pass: else a long prompt would wait for ever.
-Of those that run, the one of highest rank is never preempted, and each request fits into the pool alone (`add` sees
-to it): none starves.
+1. Sequences have a rank: priority, raised by one for every `patience` steps of waiting;
+   then who came first.
+2. Those that run are served in order of rank. If blocks are short, the one of lowest
+   rank is preempted.
+3. If none was preempted, waiting ones are admitted in order of rank. If the first does
+   not fit, none behind it may pass: else a long prompt would wait for ever.
+Of those that run, the one of highest rank is never preempted, and each request fits
+into the pool alone (`add` sees to it): none starves.
 """
 
 from collections.abc import Iterable

@@ -6,7 +6,8 @@ forked into n, which share the prompt's blocks (Kwon et al. 2023, section 4.4).
 
     WAITING --admit--> RUNNING --last token--> FINISHED
        ^                  |
-       +-----preempt------+      recompute: its blocks are given up; swap: they are moved to the host and back
+       +-----preempt------+      recompute: its blocks are given up; swap: they are
+                                 moved to the host and back
 
 There is no state for prefill and none for decode. A sequence has `num_uncomputed`
 tokens that are not in the cache yet: many in a prompt, one after each sampled token.
@@ -20,7 +21,8 @@ from dataclasses import dataclass, field
 from reference_impl.generation.sampling_params import SamplingParams
 
 UNKNOWN = -1
-"""Stands in `ids` for a token that is being computed, where the next step is scheduled before it is known."""
+"""Stands in `ids` for a token that is being computed, where the next step is scheduled
+before it is known."""
 
 
 class Status(enum.Enum):

@@ -1,7 +1,8 @@
 """An HTTP server with OpenAI's API: what a client of the big ones says, this one
 understands.
 
-    POST /v1/completions, /v1/chat/completions   whole or as a stream of server-sent events
+    POST /v1/completions, /v1/chat/completions   whole or as a stream of server-sent
+                                                 events
     POST /v1/embeddings                          vectors of an encoder
     GET  /v1/models, /v1/models/NAME, /health, /metrics
 

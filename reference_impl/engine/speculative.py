@@ -34,7 +34,8 @@ from reference_impl.models.llama import Llama
 Probabilities = Callable[
     [Sequence, Float[Tensor, "R V"], Ids[Ids[int]]], Float[Tensor, "R V"]
 ]
-"""From logits after a sequence's prompt and each of these outputs to what its request samples from."""
+"""From logits after a sequence's prompt and each of these outputs to what its request
+samples from."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,8 @@ LIMITS = LLParserLimits(
     max_grammar_size=100_000,
     verbose_errors=False,
 )
-"""A tenth or so of llguidance's own: while a grammar looks for the tokens that may follow, all other requests wait."""
+"""A tenth or so of llguidance's own: while a grammar looks for the tokens that may
+follow, all other requests wait."""
 REMEMBERED = 64
 
 

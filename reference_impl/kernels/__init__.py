@@ -9,12 +9,14 @@ same order.
     rmsnorm                    a norm and its gradient without atomics
     swiglu                     a gate and its gradient, fused
     traffic                    bytes moved: by formula, and counted in the twins
-    tile_ranges                which tiles of keys a tile of queries sees: causal, window, ragged ends
+    tile_ranges                which tiles of keys a tile of queries sees: causal,
+                               window, ragged ends
     flash_attention            attention that never writes the scores down
     flash_attention_backward   its gradient, with the scores computed again
     flash_attention_hopper     the same in the orders that a Hopper wants
     cache_write                new keys and values into the blocks of a cache
-    paged_decode               one query a sequence against a cache in blocks, split over the cache
+    paged_decode               one query a sequence against a cache in blocks, split
+                               over the cache
     paged_prefill              many queries a sequence against a cache in blocks
 
 A file shows the twin first, then the kernel, then the entry point that chooses between

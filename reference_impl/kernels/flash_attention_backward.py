@@ -5,7 +5,8 @@ Dao et al. 2022, algorithm 4 and appendix B.2; one number kept a row: Dao 2023, 
 3.1.2. With P = exp(scores - lse), dO the gradient of the output and delta = rowsum(dO *
 O):
 
-    dV = P^T dO        dS = P * (dO V^T - delta)        dQ = scale dS K        dK = scale dS^T Q
+    dV = P^T dO            dS = P * (dO V^T - delta)
+    dQ = scale dS K        dK = scale dS^T Q
 
 delta takes the place of rowsum(dP * P), which would need a whole row of scores at once.
 

@@ -1,7 +1,8 @@
 """Whether layers run our kernels or torch's operators: one switch, and the record that
 decides its default.
 
-    "proven"    on a GPU those of our kernels that the committed GPU record shows right and faster: the default
+    "proven"    on a GPU those of our kernels that the committed GPU record shows right
+                and faster: the default
     "torch"     none
     "triton"    all, wherever one can run: on a GPU, or in Triton's interpreter
 

@@ -1,7 +1,8 @@
 """The parts that models are made of, in the order in which a text meets them.
 
     checks         ids, masks and lengths that a model can't take, refused in words
-    settings       what a configuration may say: kinds of settings, and one check for all
+    settings       what a configuration may say: kinds of settings, and one check for
+                   all
     masks          which key a query may see: padding, causal, window
     positions      learned, sinusoidal, ALiBi
     relative       T5's bias, Transformer-XL's four terms

@@ -20,10 +20,12 @@ from torch.nn.functional import linear
 from reference_impl.layers.checks import ModelInputError
 
 FEW = 8
-"""So many rows at once still gain from reading fewer bytes; beyond, the operator computes longer than it reads."""
+"""So many rows at once still gain from reading fewer bytes; beyond, the operator
+computes longer than it reads."""
 
 INPUTS, OUTPUTS = 32, 4
-"""The operator reads so many columns and rows at once, and past the end of a matrix that is no multiple of them."""
+"""The operator reads so many columns and rows at once, and past the end of a matrix
+that is no multiple of them."""
 
 
 def quantize_rows(

@@ -8,7 +8,8 @@ vector is the text's.
     classification   <s> text <e>
     entailment       <s> premise $ hypothesis <e>
     similarity       both orders of a pair; their two vectors are added
-    multiple choice  <s> context $ answer <e> for each answer; a softmax over the answers
+    multiple choice  <s> context $ answer <e> for each answer; a softmax over the
+                     answers
 
 All that is new to the model are the linear layer and three rows of the embedding. Start
 from pretrained weights by `model.gpt, markers =

@@ -23,7 +23,8 @@ from reference_impl.layers.checks import ModelInputError, check_ids, check_mask
 from reference_impl.layers.settings import Count, Rate, Settings
 
 State = tuple[Float[Tensor, "B P"], Float[Tensor, "B H"]]
-"""What is shown and what is kept. Both are as wide as the cell, unless the first is projected."""
+"""What is shown and what is kept. Both are as wide as the cell, unless the first is
+projected."""
 
 
 class LSTMCell(nn.Module):

@@ -24,7 +24,8 @@ from jaxtyping import Float
 from reference_impl.measure.metrics import bits_per_byte, perplexity
 
 START = -1
-"""Stands before a text's first token, as often as the context is long. It is no token: it is never predicted."""
+"""Stands before a text's first token, as often as the context is long. It is no token:
+it is never predicted."""
 
 Context = tuple[int, ...]
 Share = int | float | Float[np.ndarray, "V"]

@@ -199,10 +199,14 @@ class XLNet(Pretrained, nn.Module):
         """Read the tokens and, with targets, predict at their places.
 
         mask      True where there is a token; None: no padding
-        visible   True where place i may see place j; None: everywhere. The content stream sees its own token too
-        targets   True where the m-th prediction stands; None: there is no query stream. All False: it is at place 0
-        segments  which sentence a token is of; only whether two differ is used. None: not at all
-        memory    what each layer read of the text before, which all see; it is of segment 0 and gets no gradient
+        visible   True where place i may see place j; None: everywhere. The content
+                  stream sees its own token too
+        targets   True where the m-th prediction stands; None: there is no query stream.
+                  All False: it is at place 0
+        segments  which sentence a token is of; only whether two differ is used. None:
+                  not at all
+        memory    what each layer read of the text before, which all see; it is of
+                  segment 0 and gets no gradient
         """
         self._check(ids, mask, visible, targets, segments, memory)
         num_tokens = ids.shape[1]

@@ -6,7 +6,8 @@ may see changes. A token that is said last sees all others, from both sides, and
 itself. Only the last sixth of the order is predicted (equation 5, K = 6): those said
 first have too little to go by.
 
-    visible  (B, T, T)  True where place i may see place j: j is given, or said before i. A given place sees all given
+    visible  (B, T, T)  True where place i may see place j: j is given, or said before
+                        i. A given place sees all given
     targets  (B, M, T)  True where the m-th prediction stands at place j
     labels   (B, M)     the token there
 

@@ -17,7 +17,8 @@ from torch.nn.functional import cross_entropy
 from reference_impl.objectives.batches import check_labels
 
 IGNORED = -100
-"""The label of a position that is not trained on; torch's cross_entropy and transformers use the same number."""
+"""The label of a position that is not trained on; torch's cross_entropy and
+transformers use the same number."""
 
 
 class Terms(NamedTuple):

@@ -8,8 +8,8 @@ In the order in which a text meets them:
     encoding         pairs, special tokens, truncation, padding
     tokenizer        all of that in one object, with offsets
     chat             from messages to one text, by a model's own template
-    files            the files in which published models keep it; `tokenizer_json`, `sentencepiece_file`,
-                     `gguf_tokenizer`
+    files            the files in which published models keep it; `tokenizer_json`,
+                     `sentencepiece_file`, `gguf_tokenizer`
     streaming        texts that come in chunks; `surrogates`: texts that are none
     byte_models      models that see bytes or code points, and need none of it
 

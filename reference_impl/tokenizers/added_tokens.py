@@ -3,8 +3,10 @@
 A model's file lists them with five flags, and each changes which texts they are found
 in:
 
-    special       left out when decoding; not looked for in texts of strangers (`specials_in_text=False`)
-    normalized    looked for in the normalised text, itself normalised; otherwise in the text as it was written
+    special       left out when decoding; not looked for in texts of strangers
+                  (`specials_in_text=False`)
+    normalized    looked for in the normalised text, itself normalised; otherwise in the
+                  text as it was written
     single_word   only where no letter or digit stands next to it
     lstrip        takes the white space before it with it, as RoBERTa's <mask> does
     rstrip        takes the white space after it
@@ -25,7 +27,8 @@ from reference_impl.tokenizers.text_normalizers import WHITE_SPACE, TextNormaliz
 from reference_impl.tokenizers.vocabulary import TokenizerError
 
 Part = tuple[str, Sequence[int], str | None]
-"""A stretch of text, the places that its characters come from, and the token that it is; None for ordinary text."""
+"""A stretch of text, the places that its characters come from, and the token that it
+is; None for ordinary text."""
 _WORD = regex.compile(r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]")
 
 

@@ -11,10 +11,12 @@ characters again and make the joins in the order in which they were learned.
     [("e", "s"), ("es", "t"), ("l", "o"), ("lo", "w")]
 
 But:
-- Training counts all pairs anew for each merge. `bpe_training.train_bpe` gives the same merges from an index.
-- Pairs with the same count are taken in the order of their ids, as in `tokenizers`. Other programs choose otherwise,
-  and from then on learn other merges.
-- Characters that training did not see have no token. Byte-level BPE (`byte_level.py`) has no such characters.
+- Training counts all pairs anew for each merge. `bpe_training.train_bpe` gives the same
+  merges from an index.
+- Pairs with the same count are taken in the order of their ids, as in `tokenizers`.
+  Other programs choose otherwise, and from then on learn other merges.
+- Characters that training did not see have no token. Byte-level BPE (`byte_level.py`)
+  has no such characters.
 """
 
 import heapq
@@ -26,7 +28,8 @@ from reference_impl.tokenizers.vocabulary import Piece, TokenizerError, Vocabula
 
 Pair = tuple[str, str]
 LONG_WORD = 64
-"""Characters from which on a word is encoded with a heap: below, looking at all ranks again is quicker."""
+"""Characters from which on a word is encoded with a heap: below, looking at all ranks
+again is quicker."""
 
 NO_MERGE = 1 << 60
 """Higher than any rank."""

@@ -4,11 +4,12 @@ from an index.
 Three ideas, each of which makes a merge cheaper:
 
 1. A text has few different words. Train on those, each with its count.
-2. A merge changes few words. An index from each pair to the words that hold it finds them, and only the counts of
-   the pairs around the merge are changed.
-3. The most frequent pair is on top of a heap. An entry of the heap may be out of date: when it comes to the top, it
-   is compared with the count as it is now, and put back if it was too high. A pair whose count grew gets a new
-   entry at once, so the highest count is never missed.
+2. A merge changes few words. An index from each pair to the words that hold it finds
+   them, and only the counts of the pairs around the merge are changed.
+3. The most frequent pair is on top of a heap. An entry of the heap may be out of date:
+   when it comes to the top, it is compared with the count as it is now, and put back if
+   it was too high. A pair whose count grew gets a new entry at once, so the highest
+   count is never missed.
 
 Measured against `tokenizers` and against the plain form: `bench/tokenization.py`.
 

@@ -10,9 +10,11 @@ why tokens that begin a word seem to begin with that letter.
     from_characters("a" + chr(0x120) + "b")  b"a b"
 
 But:
-- A token may hold half a character. Decoded alone it shows U+FFFD; decode whole sequences.
-- A Python string may hold half of a surrogate pair, which UTF-8 can't write; see `surrogates.py`.
-  Bytes that are not UTF-8 keep their value through `encode_bytes` and `decode_bytes`.
+- A token may hold half a character. Decoded alone it shows U+FFFD; decode whole
+  sequences.
+- A Python string may hold half of a surrogate pair, which UTF-8 can't write; see
+  `surrogates.py`. Bytes that are not UTF-8 keep their value through `encode_bytes` and
+  `decode_bytes`.
 """
 
 from collections import Counter

@@ -7,7 +7,8 @@ zero byte. The trie is a double array (Yata's Darts-clone): an array of 32-bit u
 which a step from unit `p` with byte `b` leads to unit `p ^ b`, and the unit there must
 carry the label `b`, or there is no such step. Bits of a unit:
 
-    0-7 label   8 whether a key ends here   9 whether the offset is shifted by 8   10-30 offset   31 set in a value
+    0-7 label   8 whether a key ends here   9 whether the offset is shifted by 8
+    10-30 offset   31 set in a value
 
 But: only what reading needs. The table is built by SentencePiece.
 """

@@ -4,7 +4,8 @@ A step gets the tokens as texts and gives texts; the last step's are joined. LLa
 file has four: the sign for a space becomes a space, byte tokens become characters, all
 is fused, and the first space goes.
 
-    Decoder(metaspace(U+2581, keep_first=False))(["U+2581 Hello", "U+2581 world"])     "Hello world"
+    Decoder(metaspace(U+2581, keep_first=False))(["U+2581 Hello", "U+2581 world"])
+        "Hello world"
 
 A file without a decoder joins its tokens with spaces: `Decoder(spaced)`.
 """

@@ -33,7 +33,8 @@ class Encoding:
     ids: list[int] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
     offsets: list[tuple[int, int]] = field(default_factory=list)
-    """Where the token stands in its text, in characters, end exclusive; (0, 0) for what a template or padding added."""
+    """Where the token stands in its text, in characters, end exclusive; (0, 0) for what
+    a template or padding added."""
     word_ids: list[int | None] = field(default_factory=list)
     """Which word of its text the token is part of; None for added tokens."""
     sequence_ids: list[int | None] = field(default_factory=list)
@@ -44,7 +45,8 @@ class Encoding:
     attention_mask: list[int] = field(default_factory=list)
     """0 for padding."""
     overflow: list["Encoding"] = field(default_factory=list)
-    """What truncation cut off, as further encodings, each overlapping the one before by the stride."""
+    """What truncation cut off, as further encodings, each overlapping the one before by
+    the stride."""
 
     def __len__(self) -> int:
         return len(self.ids)

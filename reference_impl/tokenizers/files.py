@@ -2,7 +2,8 @@
 `merges.txt`, and `.tiktoken`.
 
     vocab.txt                  BERT: a token a line, the line number is the id
-    vocab.json, merges.txt     GPT-2 (there called encoder.json, vocab.bpe): token to id; two parts of a merge a line
+    vocab.json, merges.txt     GPT-2 (there called encoder.json, vocab.bpe): token to
+                               id; two parts of a merge a line
     NAME.tiktoken              GPT-4: a token's bytes in base 64 and its id, a line
 
 What each file lacks, its reader must know: none of them names the normaliser, the

@@ -12,13 +12,14 @@ result has exactly one origin. That is all that offsets need: the origin is one 
 per character.
 
 But:
-- Small letters are made one by one: a final sigma becomes the ordinary small sigma, as in `tokenizers`, where
-  Python's `str.lower` on a whole word would give the final form.
-- Dropping accents destroys information: "cote", "cote" with an acute and "cote" with a circumflex become one word.
-- Marks are not sorted before they are dropped, as NFD of a whole text would: only musical notation shows it, in places
-  that differ by one.
-- The tables are those of the running Python. `tokenizers` carries tables of Unicode 8, so characters that were
-  added later may be classed otherwise there.
+- Small letters are made one by one: a final sigma becomes the ordinary small sigma, as
+  in `tokenizers`, where Python's `str.lower` on a whole word would give the final form.
+- Dropping accents destroys information: "cote", "cote" with an acute and "cote" with a
+  circumflex become one word.
+- Marks are not sorted before they are dropped, as NFD of a whole text would: only
+  musical notation shows it, in places that differ by one.
+- The tables are those of the running Python. `tokenizers` carries tables of Unicode 8,
+  so characters that were added later may be classed otherwise there.
 """
 
 import unicodedata

@@ -33,7 +33,8 @@ _POSIX = regex.compile(
 _SHORT = {"w": "word", "d": "nd"}
 _TIMES = regex.compile(r"\{(\d+)?(,?)(\d+)?\}")
 SAME_ESCAPES = "sSrntfvAX"
-"""Letters that mean the same after a backslash. Only the first seven may stand in a class."""
+"""Letters that mean the same after a backslash. Only the first seven may stand in a
+class."""
 _BOUNDS = {
     "b": "(?-i:(?<={0})(?!{0})|(?<!{0})(?={0}))",
     "B": "(?-i:(?<={0})(?={0})|(?<!{0})(?!{0}))",

@@ -7,7 +7,8 @@ Stored are the runs of code points that `tokenizers` gave when asked
 has, hexadecimal). Names that can't be had from these are None: the expression is
 refused.
 
-    members("Nd")      "\U00000030-\U00000039\U00000660-..."  what may stand between [ and ]
+    members("Nd")      "\U00000030-\U00000039\U00000660-..."  what may stand between
+                                                              [ and ]
     looked_up("nd")    r"p{nd}", and the characters of which `regex` thinks otherwise
 
 A list of characters is gone through one run after the other, 14 to 45 times slower than

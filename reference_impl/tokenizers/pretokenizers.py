@@ -28,30 +28,37 @@ from collections.abc import Iterable, Sequence
 import regex
 
 BERT = regex.compile(r"""[!-/:-@\[-`{-~\p{P}]|[^\s!-/:-@\[-`{-~\p{P}]+""")
-r"""Runs of anything but spaces and punctuation; each punctuation mark alone. All ASCII symbols count as punctuation,
-also those that Unicode calls symbols, such as $, + and ~."""
+r"""Runs of anything but spaces and punctuation; each punctuation mark alone. All ASCII
+symbols count as punctuation, also those that Unicode calls symbols, such as $, + and
+~."""
 
 GPT2 = regex.compile(
     r"""'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
 )
-r"""English endings; then runs of letters, of numbers, or of other signs, each with at most one space before;
-then spaces. `\s+(?!\S)` leaves the last space of a run to the word that follows."""
+r"""English endings; then runs of letters, of numbers, or of other signs, each with at
+most one space before; then spaces. `\s+(?!\S)` leaves the last space of a run to the
+word that follows."""
 
 GPT2_SINGLE_DIGITS = regex.compile(
-    r"""'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+(?![^\s\p{N}])|\s+"""
+    r"""'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+|\p{N}|"""
+    r""" ?[^\s\p{L}\p{N}]+|\s+(?![^\s\p{N}])|\s+"""
 )
-r"""SmolLM2's: each digit is a word of its own, without the space before it. Cutting out the digits first and then
-applying `GPT2` to what is between them is the same as this one expression: to the run of spaces, a digit is an end."""
+r"""SmolLM2's: each digit is a word of its own, without the space before it. Cutting out
+the digits first and then applying `GPT2` to what is between them is the same as this
+one expression: to the run of spaces, a digit is an end."""
 
 CL100K = regex.compile(
-    r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|"""
+    r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+|"""
+    r""" ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|"""
     r"""\s*[\r\n]|\s+(?!\S)|\s"""
 )
-r"""GPT-4's: endings in either case, any one sign before a word, numbers in groups of three, line ends kept together.
-`++` and `?+` never give back what they took, which keeps the time linear."""
+r"""GPT-4's: endings in either case, any one sign before a word, numbers in groups of
+three, line ends kept together. `++` and `?+` never give back what they took, which
+keeps the time linear."""
 
 WORDS_AND_SIGNS = regex.compile(r"\w+|[^\w\s]+")
-"""What `tokenizers` calls `Whitespace`: runs of word characters, runs of other signs, no spaces."""
+"""What `tokenizers` calls `Whitespace`: runs of word characters, runs of other signs,
+no spaces."""
 
 METASPACE = "\u2581"
 """The sign, a lower one eighth block, that SentencePiece writes in place of a space."""

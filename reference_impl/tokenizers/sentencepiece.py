@@ -42,7 +42,8 @@ from reference_impl.tokenizers.vocabulary import (
 _ESCAPED = regex.compile("[\udc80-\udcff]")
 _SINGLE = struct.Struct("<f")
 LEAST_SINGLE = 2.0**-126
-"""Where the library begins to look for the highest score: the smallest number that single precision writes in full."""
+"""Where the library begins to look for the highest score: the smallest number that
+single precision writes in full."""
 
 
 class SentencePieceTokenizer:

@@ -5,7 +5,9 @@ wire a message is a row of fields; each begins with a number that holds the fiel
 number and one of four ways to read what follows:
 
     0  a varint: seven bits a byte, lowest first, the top bit says that more follow
-    1  eight bytes     2  a varint with a length, and as many bytes (text, bytes, or a message)     5  four bytes
+    1  eight bytes
+    2  a varint with a length, and as many bytes (text, bytes, or a message)
+    5  four bytes
 
 That is all of the format that is needed: 40 lines instead of a code generator and a
 package.
@@ -84,7 +86,8 @@ TRAINING_ONLY = {
     54: "seed_sentencepieces_file",
     55: "auto_character_coverage",
 }
-"""Fields of the trainer that change no id: what they decided is in the pieces, whose kinds say which are special."""
+"""Fields of the trainer that change no id: what they decided is in the pieces, whose
+kinds say which are special."""
 NORMALIZER_NAMES = {1: "name", 6: "normalization_rule_tsv"}
 """Where the table of the normaliser came from. The table itself is what counts."""
 FILE_FIELDS = {

@@ -8,7 +8,8 @@ and a plain space, or between a letter or digit and an ASCII sign or a space. Wh
 stands before the last such place is cut; the rest waits. The words are those of the
 text in one piece.
 
-    list(words_of(["one t", "wo \n", "\nthree"], GPT2))      ["one", " two", " \n", "\n", "three"]
+    list(words_of(["one t", "wo \n", "\nthree"], GPT2))
+        ["one", " two", " \n", "\n", "three"]
 
 But: this holds for the expressions of `pretokenizers.py`, which look one sign ahead and
 never behind. For others, say so with an error. A word without an end is held whole: no

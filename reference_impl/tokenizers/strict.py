@@ -29,7 +29,8 @@ _WORDS = {
 }
 
 WHOLE = 2**64
-"""Whole numbers of a file count or name things, and are below this one (unsigned, 64 bits)."""
+"""Whole numbers of a file count or name things, and are below this one (unsigned, 64
+bits)."""
 
 
 class Part:

@@ -30,7 +30,8 @@ Aligned = tuple[str, Sequence[int]]
 WHITE_SPACE = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))
 )
-"""Unicode's property White_Space. Python's `str.isspace` counts U+001C to U+001F too."""
+"""Unicode's property White_Space. Python's `str.isspace` counts U+001C to U+001F
+too."""
 
 
 @runtime_checkable

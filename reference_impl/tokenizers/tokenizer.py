@@ -2,10 +2,13 @@
 words, model, template.
 
     text       "Banks [MASK] rivers"
-    pieces     "Banks ", [MASK], " rivers"        special tokens are taken out first, untouched
-    normalise  "banks ", " rivers"                 each character remembers where it came from
+    pieces     "Banks ", [MASK], " rivers"         special tokens are taken out first,
+                                                   untouched
+    normalise  "banks ", " rivers"                 each character remembers where it
+                                                   came from
     words      "banks" | "rivers"
-    tokens     banks | rivers                      the model cuts words; a word met before is looked up
+    tokens     banks | rivers                      the model cuts words; a word met
+                                                   before is looked up
     template   [CLS] banks [MASK] rivers [SEP]
 
 But: with `specials_in_text=True`, the default as in `tokenizers`, anyone who writes
@@ -36,8 +39,9 @@ from reference_impl.tokenizers.vocabulary import Piece, TokenizerError, Vocabula
 from reference_impl.tokenizers.word_cuts import WordCuts
 
 MAX_KNOWN_SIZE = 2_000_000
-"""Words of so many characters and tokens together are remembered, then all are forgotten: no stranger can fill the
-memory. Their number is no measure: one word without a space may be a whole megabyte.
+"""Words of so many characters and tokens together are remembered, then all are
+forgotten: no stranger can fill the memory. Their number is no measure: one word without
+a space may be a whole megabyte.
 """
 
 

@@ -7,17 +7,21 @@ between characters, its edges the pieces of the vocabulary that stand there. A p
 start to end is a cut, and its score is the sum of the log probabilities on the way.
 
     best path                Viterbi: for each node the best way to reach it
-    n best paths             A*: Viterbi's scores say exactly how good the rest of a path can be
-    a random path            draw p(cut) ^ theta / sum, backwards, from the sums over all ways to each node
-    expected piece counts    forward and backward sums (the E step of training, `unigram_training.py`)
+    n best paths             A*: Viterbi's scores say exactly how good the rest of a
+                             path can be
+    a random path            draw p(cut) ^ theta / sum, backwards, from the sums over
+                             all ways to each node
+    expected piece counts    forward and backward sums (the E step of training,
+                             `unigram_training.py`)
 
 A character without a piece gets an unknown edge, ten below the worst score, so that it
 is used only where it must be.
 
 But:
-- Scores are added in float64. `sentencepiece` adds in float32, so among nearly equal cuts it may choose another.
-- `tokenizers` raises a sample's partial sums to theta again at each node; here the drawn probability is exactly
-  proportional to p ^ theta, as in the paper.
+- Scores are added in float64. `sentencepiece` adds in float32, so among nearly equal
+  cuts it may choose another.
+- `tokenizers` raises a sample's partial sums to theta again at each node; here the
+  drawn probability is exactly proportional to p ^ theta, as in the paper.
 """
 
 import heapq

@@ -4,12 +4,15 @@ the least useful, repeat.
 Kudo 2018, section 3.2, with the details of SentencePiece's trainer, which `tokenizers`
 follows:
 
-1. Seeds: all characters, and every substring that goes on in at least two ways. (One that is always followed by the
-   same character is no use: the longer substring serves as well.) Weight: occurrences in different words x length.
-2. Twice: E step, expected count of each piece over all cuts of all words; M step, new probabilities. The M step takes
-   exp(digamma(count)) for count, which pulls rare pieces down, and drops those expected less than half a time.
-3. Prune: how much likelihood would be lost if a piece were replaced by its own best cut? Keep the best three quarters.
-   Pieces without another cut stay. Back to 2, until 1.1 times the wanted size is reached; then keep the best.
+1. Seeds: all characters, and every substring that goes on in at least two ways. (One
+   that is always followed by the same character is no use: the longer substring serves
+   as well.) Weight: occurrences in different words x length.
+2. Twice: E step, expected count of each piece over all cuts of all words; M step, new
+   probabilities. The M step takes exp(digamma(count)) for count, which pulls rare
+   pieces down, and drops those expected less than half a time.
+3. Prune: how much likelihood would be lost if a piece were replaced by its own best
+   cut? Keep the best three quarters. Pieces without another cut stay. Back to 2, until
+   1.1 times the wanted size is reached; then keep the best.
 
 All lattices of all words are one set of arrays here: an edge is (from place, to place,
 piece), and a step of the forward, backward or Viterbi pass handles all edges that end
@@ -17,9 +20,11 @@ at the k-th place of any word. `Unigram.expected_counts` is the same for one wor
 plain Python; a test holds them equal.
 
 But:
-- Text is counted by words, as the pre-tokenizer cuts them. SentencePiece counts whole sentences.
-- Seeds and EM give what `tokenizers` gives, to eight places. After pruning, a few pieces in a hundred are others;
-  the likelihood of the text is the same within half a percent.
+- Text is counted by words, as the pre-tokenizer cuts them. SentencePiece counts whole
+  sentences.
+- Seeds and EM give what `tokenizers` gives, to eight places. After pruning, a few
+  pieces in a hundred are others; the likelihood of the text is the same within half a
+  percent.
 """
 
 import functools

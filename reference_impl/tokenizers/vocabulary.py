@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 MAX_KNOWN_WORDS = 1_000_000
-"""So many different words a tokenizer remembers; then it forgets them all, so that no text can fill the memory."""
+"""So many different words a tokenizer remembers; then it forgets them all, so that no
+text can fill the memory."""
 
 
 class TokenizerError(ValueError):

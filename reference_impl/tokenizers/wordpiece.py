@@ -12,7 +12,8 @@ cut, the whole word becomes [UNK], although another cut might have worked: with 
 tokens ab, a, ##bc alone, "abc" is unknown.
 
 But:
-- Words come from a pre-tokenizer; a piece never crosses words. See `pretokenizers.BERT`.
+- Words come from a pre-tokenizer; a piece never crosses words. See
+  `pretokenizers.BERT`.
 - Words of more than 100 characters are [UNK] without a look.
 - Decoding can't restore the spaces: "it ' s" and "it's" have the same tokens.
 - Training is in `wordpiece_training.py`.
@@ -25,8 +26,8 @@ from reference_impl.tokenizers.vocabulary import Piece, TokenizerError, Vocabula
 CONTINUES = "##"
 MAX_CHARACTERS = 100
 JOINS_LEFT = (".", "?", "!", ",", "n't", "'m", "'s", "'ve", "'re")
-"""What `tokenizers` writes without a space before it. BERT's own pre-tokenizer cuts before and after the apostrophe,
-so its "it's" comes back as "it ' s"."""
+"""What `tokenizers` writes without a space before it. BERT's own pre-tokenizer cuts
+before and after the apostrophe, so its "it's" comes back as "it ' s"."""
 
 
 class WordPiece:

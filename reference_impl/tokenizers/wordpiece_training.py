@@ -15,11 +15,14 @@ with N symbols, each drawn by its frequency, joining a rare pair gains about cou
 without "u".
 
 But:
-- BERT's vocabulary was made by a program that was never published. This score is what the literature gives for it.
-- `tokenizers.trainers.WordPieceTrainer` does not use this score. It is the BPE trainer with "##" before the symbols
-  inside a word. `score="frequency"` does the same here, so that the two can be compared.
-- The score loves rare pairs: two characters that occur once, and together, score 1, the highest there is. Give
-  `min_count` (10, say), or the vocabulary fills with scraps of rare words.
+- BERT's vocabulary was made by a program that was never published. This score is what
+  the literature gives for it.
+- `tokenizers.trainers.WordPieceTrainer` does not use this score. It is the BPE trainer
+  with "##" before the symbols inside a word. `score="frequency"` does the same here, so
+  that the two can be compared.
+- The score loves rare pairs: two characters that occur once, and together, score 1, the
+  highest there is. Give `min_count` (10, say), or the vocabulary fills with scraps of
+  rare words.
 """
 
 import heapq
@@ -110,9 +113,9 @@ def learn_by_likelihood(
         negative, pair = heapq.heappop(heap)
         score = _score(state, pair, min_count)
         if score != -negative:
-            if (
-                0 < score < -negative
-            ):  # it was too high: back to where it belongs; if too low, a newer entry is right
+            # it was too high: back to where it belongs;
+            # if too low, a newer entry is right
+            if 0 < score < -negative:
                 heapq.heappush(heap, (-score, pair))
             continue
         left, right = tokens[pair[0]], tokens[pair[1]]

@@ -7,5 +7,6 @@ loop           `train`: micro-batches to gradients to weights; start here
 checkpoint     stop at any moment, go on as if nothing had happened
 logs           history as CSV and for TensorBoard, a progress bar
 distributed    the same loop in several processes: replicas (DDP) or shards (FSDP2)
-fine_tuning    a pretrained body under a new head: freezing, rates by layer, epochs over a set
+fine_tuning    a pretrained body under a new head: freezing, rates by layer, epochs over
+               a set
 """

@@ -5,7 +5,8 @@ Devlin et al. 2019, section 4.1 and appendix A.3 (two to four epochs, a small ra
 warm-up over the first tenth); Howard and Ruder 2018, section 3.2 (rates by layer: what
 lies lower is more general and should change less).
 
-    result = fine_tune(model, sequence_classification, examples, collate, FineTuningConfig(learning_rate=2e-5))
+    result = fine_tune(model, sequence_classification, examples, collate,
+                       FineTuningConfig(learning_rate=2e-5))
 
 `examples` is any sequence, `collate` makes a batch of some of them. An epoch meets each
 example once, in an order drawn anew from the seed and the epoch's number.

@@ -1,7 +1,8 @@
 """One loop that trains every model here: micro-batches to gradients, gradients to
 weights.
 
-    result = train(model, causal_lm, batches, TrainingConfig(num_steps=1000, learning_rate=1e-3, warmup_steps=100))
+    result = train(model, causal_lm, batches, TrainingConfig(
+        num_steps=1000, learning_rate=1e-3, warmup_steps=100))
 
 `batches(n)` makes micro-batch n and nothing else decides what is in it; before each,
 torch's generator is seeded by the training's seed and n. So a training that was killed

@@ -18,7 +18,8 @@ from torch import Tensor, nn
 from reference_impl.training.distributed import whole
 
 Groups = list[dict]
-"""What torch's optimisers take: dictionaries with `params` and settings of their own."""
+"""What torch's optimisers take: dictionaries with `params` and settings of their
+own."""
 
 
 def decays(name: str, parameter: Tensor, embeddings: frozenset[int]) -> bool:

@@ -2,11 +2,11 @@
 
 ggml (Gerganov and others; the layouts are in its `ggml-common.h`, `block_q4_0` and its
 neighbours) cuts each row into blocks of 32 numbers. A block keeps one scale as float16
-and a small integer for each number:
+and a small integer for each number; bits are those of one number:
 
-    Q8_0   scale, 32 signed bytes            x = scale * q              34 bytes, 8.5 bits a number
-    Q4_0   scale, 16 bytes of two q each     x = scale * (q - 8)        18 bytes, 4.5 bits
-    Q4_1   scale, minimum, 16 bytes          x = scale * q + minimum    20 bytes, 5 bits
+    Q8_0   scale, 32 signed bytes         x = scale * q             34 bytes, 8.5 bits
+    Q4_0   scale, 16 bytes of two q each  x = scale * (q - 8)       18 bytes, 4.5 bits
+    Q4_1   scale, minimum, 16 bytes       x = scale * q + minimum   20 bytes, 5 bits
 
 In the 4-bit ones, byte i holds number i in its low half and number i + 16 in its high
 half. A block of Q4_1 with scale 0.5, minimum -1 and first byte 0x73: number 0 is 0.5 *
@@ -16,9 +16,9 @@ The "K" types put 256 numbers into a block and store the small blocks' scales as
 integers, too:
 
     Q4_K   2 scales, 8 times (6-bit scale s, 6-bit minimum m), 256 q of 4 bits
-                                         x = scale * s * q - minimum * m   144 bytes, 4.5 bits a number
+                               x = scale * s * q - minimum * m   144 bytes, 4.5 bits
     Q6_K   256 q of 6 bits, 16 times an 8-bit scale s, scale
-                                         x = scale * s * (q - 32)          210 bytes, 6.5625 bits
+                               x = scale * s * (q - 32)          210 bytes, 6.5625 bits
 
 So a row must be a multiple of 256 long; where it is not, a writer has to take another
 type.

@@ -21,7 +21,8 @@ from reference_impl.weights.published import Only
 from reference_impl.weights.shards import WeightsError
 
 Computed = Mapping[str, Callable[[Tensor, object], bool]]
-"""Names of tables that are computed, each with what says that a tensor is the table of a configuration."""
+"""Names of tables that are computed, each with what says that a tensor is the table of
+a configuration."""
 OLD_ENDINGS = {"gamma": "weight", "beta": "bias"}  # of norms, in BERT's first files
 
 
@@ -41,8 +42,10 @@ class Names:
 
     table       ours to theirs, by module, "*" for a layer's number
     transposed  those of ours whose matrix is published with rows and columns exchanged
-    twice       their second names: a second name to the first. Both are written; in reading either will do.
-    files       names that are only found in files: such a name to the one above. Read, and never written.
+    twice       their second names: a second name to the first. Both are written; in
+                reading either will do.
+    files       names that are only found in files: such a name to the one above. Read,
+                and never written.
     computed    tables in old files, which are looked at and left
     otherwise   a name to another, whose tensor it has where a file leaves it out
     """
@@ -163,10 +166,14 @@ class Files:
     """Where a model's parameters are in the files of its family.
 
     names   by its configuration, if that decides
-    inside  what the model is called inside larger ones ("bert" in BertForMaskedLM): of their files, that part is read
-    outer   what stands before the names of most files, and is put before those of a file that lacks it everywhere
-    leave   starts of names of what a file may have beside this model: heads, poolers. All others must be known
-    only    settings of a config.json that must have one value for this model, beside those of its family
+    inside  what the model is called inside larger ones ("bert" in BertForMaskedLM): of
+            their files, that part is read
+    outer   what stands before the names of most files, and is put before those of a
+            file that lacks it everywhere
+    leave   starts of names of what a file may have beside this model: heads, poolers.
+            All others must be known
+    only    settings of a config.json that must have one value for this model, beside
+            those of its family
     """
 
     names: Names | Callable[[object], Names]

@@ -23,18 +23,24 @@ Only = Mapping[str, tuple[Any, str]]
 
 FREE = frozenset(
     """
-    architectures name_or_path _name_or_path _commit_hash transformers_version transformers.js_config tokenizer_class
-    torch_dtype dtype torchscript use_bfloat16 tf_legacy_loss attn_implementation _attn_implementation
-    _attn_implementation_autoset chunk_size_feed_forward gradient_checkpointing initializer_range
+    architectures name_or_path _name_or_path _commit_hash transformers_version
+    transformers.js_config tokenizer_class torch_dtype dtype torchscript use_bfloat16
+    tf_legacy_loss attn_implementation _attn_implementation _attn_implementation_autoset
+    chunk_size_feed_forward gradient_checkpointing initializer_range
     return_dict output_hidden_states output_attentions output_past use_cache
-    id2label label2id num_labels _num_labels problem_type finetuning_task task_specific_params prefix
-    bos_token_id eos_token_id pad_token_id sep_token_id cls_token_id mask_token_id unk_token_id decoder_start_token_id
-    assistant_confidence_threshold assistant_lookbehind bad_words_ids begin_suppress_tokens diversity_penalty do_sample
-    early_stopping encoder_no_repeat_ngram_size encoder_repetition_penalty epsilon_cutoff eta_cutoff
-    exponential_decay_length_penalty forced_bos_token_id forced_eos_token_id length_penalty max_length min_length
-    no_repeat_ngram_size num_assistant_tokens num_assistant_tokens_schedule num_beam_groups num_beams
-    num_return_sequences output_scores penalty_alpha remove_invalid_values repetition_penalty return_dict_in_generate
-    suppress_tokens target_lookbehind temperature top_k top_p typical_p
+    id2label label2id num_labels _num_labels problem_type finetuning_task
+    task_specific_params prefix
+    bos_token_id eos_token_id pad_token_id sep_token_id cls_token_id mask_token_id
+    unk_token_id decoder_start_token_id
+    assistant_confidence_threshold assistant_lookbehind bad_words_ids
+    begin_suppress_tokens diversity_penalty do_sample early_stopping
+    encoder_no_repeat_ngram_size encoder_repetition_penalty epsilon_cutoff eta_cutoff
+    exponential_decay_length_penalty forced_bos_token_id forced_eos_token_id
+    length_penalty max_length min_length no_repeat_ngram_size num_assistant_tokens
+    num_assistant_tokens_schedule num_beam_groups num_beams num_return_sequences
+    output_scores penalty_alpha remove_invalid_values repetition_penalty
+    return_dict_in_generate suppress_tokens target_lookbehind temperature top_k top_p
+    typical_p
 """.split()
 )
 """Keys that change no number, of every family."""
@@ -69,8 +75,10 @@ class Published:
     settings    our setting to the published key
     only        keys that must have one value
     free        keys that change no number, besides FREE
-    defaults    what the library takes for a key that a file leaves out, where that is not what our setting starts from
-    read        brings what is nested, or published in several ways, into one flat object before the rest
+    defaults    what the library takes for a key that a file leaves out, where that is
+                not what our setting starts from
+    read        brings what is nested, or published in several ways, into one flat
+                object before the rest
     """
 
     model_type: str

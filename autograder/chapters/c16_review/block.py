@@ -5,21 +5,25 @@ from torch import Tensor
 
 from autograder.checks.protocol import Faults
 
-PROGRAM = """
-def broken_block(x, weights, heads):                                                        # line 1
-    T, C = x.shape                                                                          # line 2
-    normed = x / (x.square().mean(dim=1, keepdim=True) + 1e-6).sqrt()                       # line 3
-    q, k, v = ((normed @ weights[name].T).reshape(T, heads, -1).transpose(0, 1) for name in ("query", "key", "value"))   # line 4
-    scores = q @ k.transpose(1, 2) / (C / heads) ** 0.5                                     # line 5
-    later = torch.ones(T, T, dtype=torch.bool).triu(1)                                      # line 6
-    shares = scores.masked_fill(later, -torch.inf).softmax(dim=2)                           # line 7
-    mixed = (shares @ v).transpose(0, 1).reshape(T, C)                                      # line 8
-    y = x + mixed @ weights["output"].T                                                     # line 9
-    again = y / (y.square().mean(dim=1, keepdim=True) + 1e-6).sqrt()                        # line 10
-    gate = again @ weights["gate"].T                                                        # line 11
-    inside = gate * gate.sigmoid() * (again @ weights["up"].T)                              # line 12
-    return y + inside @ weights["down"].T                                                   # line 13
+CODE = """\
+def broken_block(x, weights, heads):
+    T, C = x.shape
+    normed = x / (x.square().mean(dim=1, keepdim=True) + 1e-6).sqrt()
+    q, k, v = ((normed @ weights[name].T).reshape(T, heads, -1).transpose(0, 1) \
+for name in ("query", "key", "value"))
+    scores = q @ k.transpose(1, 2) / (C / heads) ** 0.5
+    later = torch.ones(T, T, dtype=torch.bool).triu(1)
+    shares = scores.masked_fill(later, -torch.inf).softmax(dim=2)
+    mixed = (shares @ v).transpose(0, 1).reshape(T, C)
+    y = x + mixed @ weights["output"].T
+    again = y / (y.square().mean(dim=1, keepdim=True) + 1e-6).sqrt()
+    gate = again @ weights["gate"].T
+    inside = gate * gate.sigmoid() * (again @ weights["up"].T)
+    return y + inside @ weights["down"].T
 """
+PROGRAM = "\n" + "".join(
+    f"{line + '   ':<92}# line {number}\n" for number, line in enumerate(CODE.splitlines(), 1)
+)
 FAULTS = Faults(
     PROGRAM,
     {

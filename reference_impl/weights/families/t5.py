@@ -7,7 +7,8 @@ from reference_impl.weights.published import Published, same
 from reference_impl.weights.shards import WeightsError
 
 VERSIONS = {("relu", True): ("relu", False), ("gated-gelu", False): ("gelu_new", True)}
-"""From the feed-forward and whether outputs are scaled to how newer files tell the feed-forward once more."""
+"""From the feed-forward and whether outputs are scaled to how newer files tell the
+feed-forward once more."""
 
 
 def read(config: dict[str, Any]) -> dict[str, Any]:
