@@ -1,7 +1,8 @@
 """SmolLM2-135M on one thread: float32 and eight-bit weights against llama.cpp on the same Q4_1
 file.
 
-    mkdir RIVAL && cd RIVAL && npm install node-llama-cpp     (a built library; outside the checkout and the lock)
+    mkdir RIVAL && cd RIVAL && npm install node-llama-cpp
+        (a built library; outside the checkout and the lock)
     python bench/decoding_int8.py --rival RIVAL [--repetitions 5]
 
 All go on greedily from the same prompt ids. llama.cpp reads the file's four-bit blocks as they are
@@ -41,7 +42,8 @@ GAP = 1.0  # nats that a token may be less likely than the likeliest
 RIVAL = """
 import {getLlama} from "node-llama-cpp";
 const [file, ids, count] = [process.argv[2], JSON.parse(process.argv[3]), Number(process.argv[4])];
-const llama = await getLlama({gpu: false, maxThreads: 1, build: "never", skipDownload: true, logLevel: "error"});
+const llama = await getLlama({gpu: false, maxThreads: 1, build: "never", skipDownload: true,
+    logLevel: "error"});
 const model = await llama.loadModel({modelPath: file});
 const context = await model.createContext({contextSize: 256, threads: 1, batchSize: 128});
 const said = [];

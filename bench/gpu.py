@@ -2,11 +2,13 @@
 table.
 
     python bench/gpu.py                             all parts, each in a process of its own
-    python bench/gpu.py checks flash --out DIR      these; DIR/gpu.json in the place of bench/results/gpu.json
-    python bench/gpu.py --rehearse --out DIR        every path in tiny sizes on a CPU: shows that the program works
+    python bench/gpu.py checks flash --out DIR      these; DIR/gpu.json in the place of
+                                                    bench/results/gpu.json
+    python bench/gpu.py --rehearse --out DIR        every path in tiny sizes on a CPU: shows that
+                                                    the program works
 
-    checks      every kernel against float64          flash       attention against SDPA's fast backends
-    paged       what memory bounds                    engine      256 requests, and its tokens on GPU and CPU
+    checks      every kernel against float64  flash     attention against SDPA's fast backends
+    paged       what memory bounds            engine    256 requests, and its tokens on GPU and CPU
     training    GPT-2 124M
 
 A part takes under eight minutes on one Hopper by plan; the record is saved after each row and

@@ -9,7 +9,8 @@ favour; `course grade` also isolates, writes feedback, grades.csv and the report
 it. Seconds are by the clock, start-up included, divided by submissions. In stock nbgrader's chapter
 the cells that grading does not need are left out.
 
-    python bench/grading.py [--rounds 2] [--students 60] [--rivals 6] [--chapter-students 16] [--many 100 2000] [--only PART ...]
+    python bench/grading.py [--rounds 2] [--students 60] [--rivals 6] [--chapter-students 16]
+        [--many 100 2000] [--only PART ...]
 
 Parts: six, sandbox, chapter, many. A part that is not run keeps its rows of the last record.
 """

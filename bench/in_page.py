@@ -36,7 +36,8 @@ NAME, TOKENS, MUST = "gpt_kjv", 100, 50
 PROMPTS = ("And the king said unto", "In the beginning", "The river")
 NO_BROWSER = 77  # this record is not made here: as the benches of a GPU say it
 WRITE = """async ([name, prompt, most]) => {
-    const model = await w2s.models.open(name), ids = model.tokenizer.ids(prompt), started = performance.now();
+    const model = await w2s.models.open(name), ids = model.tokenizer.ids(prompt),
+        started = performance.now();
     const answer = await model.call("generate", ids, { most, temperature: 0 });
     return [answer.ids, (performance.now() - started) / 1000];
 }"""

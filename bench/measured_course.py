@@ -1,7 +1,8 @@
 """`course` as it is, in this process, and beside it how long the main process was at what: wall,
 processor, memory.
 
-    python bench/measured_course.py OUT.json FOLDER|- grade ...     FOLDER: of bench/six_questions.py; "-": the course's own
+    python bench/measured_course.py OUT.json FOLDER|- grade ...
+        FOLDER: of bench/six_questions.py; "-": the course's own
 
 Parts are whole functions of ours, timed from outside; what is inside another part counts for both.
 """

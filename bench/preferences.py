@@ -1,7 +1,8 @@
 """One set of pairs, learned in several ways: DPO slow and fast, means for sums, imitation, a reward
 model.
 
-    python bench/preferences.py [--steps 60]        after trained/dpo.py; about five minutes on one core
+    python bench/preferences.py [--steps 60]
+        after trained/dpo.py; about five minutes on one core
 
 The pairs are those that were kept with `small_model("gpt_kjv_dpo")`: of two continuations of a
 verse the shorter is preferred. Every way sees the same pairs in the same batches. On held-out

@@ -1,7 +1,8 @@
 """What fewer bits for the weights cost: MiniLM in search and on word pairs, and the small LLaMA in
 bits a byte.
 
-    python bench/quantized.py [--draw N | --llama]        about two and a half minutes a draw on one core
+    python bench/quantized.py [--draw N | --llama]
+        about two and a half minutes a draw on one core
 
 Every matrix is rounded to a type of block and read back, tables of words and positions too; norms
 and biases stay float32. Then the model runs in float32 as before, so what is measured is the

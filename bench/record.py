@@ -1,7 +1,8 @@
 """The records of all benches: one JSON file a program in bench/results/, with the machine, versions
 and ratios.
 
-    rows = [compare("words a second", "gensim, one worker", "words/s", ours=[...], theirs=[...], must=0.45, aim=0.7)]
+    rows = [compare("words a second", "gensim, one worker", "words/s",
+                    ours=[...], theirs=[...], must=0.45, aim=0.7)]
     save("skipgram", rows)
 
 A ratio is ours over theirs, written so that larger is better: where less is better (seconds), pass

@@ -1,6 +1,7 @@
 """What users of `course serve` wait for, at several rates of arrival.
 
-    python bench/serving.py [--rates 0.25 0.5 1] [--requests 16] [--tiny] [-- ARGUMENTS OF course serve]
+    python bench/serving.py [--rates 0.25 0.5 1] [--requests 16] [--tiny]
+        [-- ARGUMENTS OF course serve]
 
 Requests arrive by a Poisson process: the time between two is drawn from an exponential
 distribution, and nobody waits for an answer before the next one asks, as it is with many users who

@@ -155,7 +155,8 @@ def _percent_cells() -> Iterator[str]:
 def _percent(grade_id: str, source: str, kind: str = "code", **marks: object) -> str:
     return (
         "# %%"
-        f" {'[markdown] ' if kind == 'markdown' else ''}nbgrader={json.dumps(_marks(grade_id, kind, **marks))}\n{source}"
+        f" {'[markdown] ' if kind == 'markdown' else ''}"
+        f"nbgrader={json.dumps(_marks(grade_id, kind, **marks))}\n{source}"
     )
 
 

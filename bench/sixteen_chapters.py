@@ -6,10 +6,13 @@ the cache of executed pages nor Sphinx serves one twice. Headings below the titl
 exercises name them. Seconds are of the machine as it was; CPU seconds are what is counted on,
 because other work on the machine stretches the former and hardly the latter.
 
-    python bench/sixteen_chapters.py            # all of it: copies, cold build, unchanged build, one edited page
-    python bench/sixteen_chapters.py --run 3    # runs the pages of three copies and lends their outputs to the others
-    python bench/sixteen_chapters.py --run 0    # runs none: lends the outputs that `course book` left, and takes the CPU
-                                                # seconds that it kept of each page's run
+    python bench/sixteen_chapters.py            # all of it: copies, cold build, unchanged build,
+                                                # one edited page
+    python bench/sixteen_chapters.py --run 3    # runs the pages of three copies and lends their
+                                                # outputs to the others
+    python bench/sixteen_chapters.py --run 0    # runs none: lends the outputs that `course book`
+                                                # left, and takes the CPU seconds that it kept of
+                                                # each page's run
 """
 
 import argparse

@@ -1,7 +1,8 @@
 """SmolLM2 out of its GGUF file, by us and by transformers: the same tokens? And what three slips at
 the file and the cache write.
 
-    python bench/smollm2_tokens.py        after `course download-data`; about three minutes on one core
+    python bench/smollm2_tokens.py
+        after `course download-data`; about three minutes on one core
 
 transformers' LlamaForCausalLM gets the numbers as the `gguf` package dequantises them, its own
 names and its own order of rows: none of that is our code. Both write greedily after the same ids,

@@ -1,7 +1,8 @@
 """Minutes of mixed traffic, good and bad, against `course serve`; then nothing may be left behind.
 
     python bench/soak.py [--seconds 600] [--clients 12] [--no-record]
-    python bench/soak.py --deeds 10 [--clients 12] [--no-record]        so many things a client, however long they take
+    python bench/soak.py --deeds 10 [--clients 12] [--no-record]
+        so many things a client, however long they take
 
 A tiny model, with so few blocks of cache that sequences are preempted all the time. Clients
 complete, chat, stream, ask for several answers and for embeddings, hang up in mid-stream and before

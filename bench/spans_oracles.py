@@ -1,7 +1,8 @@
 """Entities and answers held against programs that others wrote: seqeval, and what is released with
 SQuAD.
 
-    PYTHONPATH=FOLDER python bench/spans_oracles.py        seconds; FOLDER holds seqeval 1.2.2, which the course does not need
+    PYTHONPATH=FOLDER python bench/spans_oracles.py
+        seconds; FOLDER holds seqeval 1.2.2, which the course does not need
 
 Two thousand sets of three drawn rows of tags, well-formed or not, with three kinds: the F1,
 precision and recall of `measure/spans.py` and of seqeval in its default mode, which reads tags as

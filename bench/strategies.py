@@ -1,8 +1,10 @@
 """What each way of choosing a token does to a text: diversity, repetition and surprise, on two
 models.
 
-    python bench/strategies.py gpt_kjv        a quarter of a minute on one core; record strategies_gpt_kjv
-    python bench/strategies.py smollm2        six minutes on one core; record strategies_smollm2
+    python bench/strategies.py gpt_kjv
+        a quarter of a minute on one core; record strategies_gpt_kjv
+    python bench/strategies.py smollm2
+        six minutes on one core; record strategies_smollm2
 
 Each model goes on from the beginnings of texts that it was not trained on (the small GPT), or that
 are no part of any instruction (SmolLM2: editorials of a newspaper; whether it has read them is not

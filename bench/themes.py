@@ -8,7 +8,8 @@ a silent console, a third of the bytes, excerpts and notes from disk, contents w
 price is the lines to keep, which the table counts too. A visit a kind of page, size and colour
 scheme, from disk, with the network cut. Needs Chromium; no rival in speed, so no rows.
 
-    python bench/themes.py            # builds the library's side, measures both, writes bench/results/themes.json
+    python bench/themes.py            # builds the library's side, measures both, writes
+                                      # bench/results/themes.json
 """
 
 import argparse
@@ -239,8 +240,10 @@ def probe(browser, html: Path, at: dict[str, str]) -> dict:
         "b => +getComputedStyle(b).opacity === 1"
     )
     found["code as wide as the text"] = page.evaluate("""() => {
-        const widths = (query) => [...document.querySelectorAll(query)].map((e) => Math.round(e.getBoundingClientRect().width));
-        const text = Math.max(...widths("article section > p")), code = widths(".cell_input div.highlight");
+        const widths = (query) => [...document.querySelectorAll(query)].map(
+            (e) => Math.round(e.getBoundingClientRect().width));
+        const text = Math.max(...widths("article section > p")),
+            code = widths(".cell_input div.highlight");
         return code.every((width) => Math.abs(width - text) <= 4); }""")
     found["link to report an error"] = (
         page.locator("a:has-text('error'), a:has-text('issue')").count() > 0

@@ -1,7 +1,8 @@
 """What users of `course serve` wait for: the small GPT over HTTP, asked by the real `openai`
 client, in seconds.
 
-    python bench/waiting.py [--rates 4 8 16] [--requests 60]        three minutes, on as many cores as server and client get
+    python bench/waiting.py [--rates 4 8 16] [--requests 60]
+        three minutes, on as many cores as server and client get
 
 `serving.py` has SmolLM2 and few requests; here are enough for an interval. Open: requests come by a
 Poisson process, each rate with five seeds. Closed: so many clients, each of which asks again when

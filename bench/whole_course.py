@@ -1,7 +1,8 @@
 """All assignments of a class in one command, `course grade IN --assignment all`: interrupted with
 Ctrl-C, and then what it gave and what it cost.
 
-    python bench/whole_course.py [--students 300] [--assignments 01 02 ...] [--interrupts 3] [--small 6] [--full] [--folder DIR] [--no-record]
+    python bench/whole_course.py [--students 300] [--assignments 01 02 ...]
+        [--interrupts 3] [--small 6] [--full] [--folder DIR] [--no-record]
 
 Nearly all hand-ins are cheap (see cheap_class.py): what is measured is the grader with 300 students
 x 16 assignments, and not the checks, which take one to forty seconds of a whole reference notebook.
@@ -36,10 +37,12 @@ SECRET = b"the same hidden inputs each time"
 JOBS = 2
 LOOKED_AT = (10, 100, 200)  # hand-ins after which the estimate is compared with what it took
 STRETCH = 100  # hand-ins at the beginning and at the end of an assignment
-SCORES = """SELECT submitted_assignment.student_id, assignment.name, base_cell.name, grade.auto_score FROM grade
+SCORES = """SELECT submitted_assignment.student_id, assignment.name, base_cell.name,
+    grade.auto_score FROM grade
     JOIN submitted_notebook ON grade.notebook_id = submitted_notebook.id
     JOIN submitted_assignment ON submitted_notebook.assignment_id = submitted_assignment.id
-    JOIN assignment ON submitted_assignment.assignment_id = assignment.id JOIN base_cell ON grade.cell_id = base_cell.id"""
+    JOIN assignment ON submitted_assignment.assignment_id = assignment.id
+    JOIN base_cell ON grade.cell_id = base_cell.id"""
 
 
 def main() -> int:

@@ -20,7 +20,8 @@ from beartype.roar import BeartypeException
 thorough = jaxtyping.jaxtyped
 with_checks = beartype(conf=BeartypeConf(violation_type=jaxtyping.TypeCheckError))
 made: dict[types.CodeType, tuple[dict, types.FunctionType | None, bool]] = {}
-"""By a function's code: its hints, the function with beartype's checks or None, whether shapes are named."""
+"""By a function's code: its hints, the function with beartype's checks or None, whether shapes are
+named."""
 
 
 def install() -> None:

@@ -1,6 +1,7 @@
 """Train every small model anew, one after another: what `make train` runs.
 
-    python bench/trained/all.py [NAME ...]        names of scripts, in place of all; about two hours on one core
+    python bench/trained/all.py [NAME ...]
+        names of scripts, in place of all; about two hours on one core
 
 Each script writes its record; most keep their model. A script that fails is named at the end, and
 the others run.
@@ -49,10 +50,12 @@ SCRIPTS = (
     "retrieval",
     "draft",
 )
-"""In this order: `bert_early` is held beside what `bert` keeps; `ngrams`, `lstm`, `adapt`, `chats`, `dpo`, `peeking`,
-`positions` and `unmasked` begin with what `gpt` keeps; `spelling_transformer` is held beside what `spelling` keeps, `electra_stages` begins with what `bert` keeps,
-`grpo` with what `sums` keeps, and `hacked` with what `gpt` keeps.
-`gpt_longer` and `ladder` read the tokens of `gpt`, `asked_share` the chunks of `ladder`, `gpt_head` begins with what `gpt` and `lstm` keep, and `draft` is held beside what `gpt` keeps."""
+"""In this order: `bert_early` is held beside what `bert` keeps; `ngrams`, `lstm`, `adapt`, `chats`,
+`dpo`, `peeking`, `positions` and `unmasked` begin with what `gpt` keeps; `spelling_transformer` is
+held beside what `spelling` keeps, `electra_stages` begins with what `bert` keeps, `grpo` with what
+`sums` keeps, and `hacked` with what `gpt` keeps. `gpt_longer` and `ladder` read the tokens of
+`gpt`, `asked_share` the chunks of `ladder`, `gpt_head` begins with what `gpt` and `lstm` keep, and
+`draft` is held beside what `gpt` keeps."""
 
 
 def main() -> int:

@@ -10,10 +10,12 @@ true neighbours; BERT may find another blank there. (On this text, which repeats
 from both sides fill more blanks right than this BERT does: see the record.)
 
 What differs from the paper, because the training is so short:
-- 40 % of the tokens are blanks in training, 15 % when measured, and every one is [MASK] (Wettig et al. 2023).
-- A blank knows nothing by itself: until some head looks at its neighbours there is nothing to learn but how frequent
-  tokens are. So positions start as sinusoids, and each head starts by looking at one neighbour. The record has
-  the first 300 steps without that, from BERT's random start: there the model has not left the unigram's loss yet.
+- 40 % of the tokens are blanks in training, 15 % when measured, and every one is [MASK] (Wettig et
+  al. 2023).
+- A blank knows nothing by itself: until some head looks at its neighbours there is nothing to learn
+  but how frequent tokens are. So positions start as sinusoids, and each head starts by looking at
+  one neighbour. The record has the first 300 steps without that, from BERT's random start: there
+  the model has not left the unigram's loss yet.
 - The bias of the output starts as the logarithm of the tokens' frequencies.
 """
 

@@ -10,8 +10,8 @@ quarter of the tokens are blanks for either, and logits are taken at every place
 objectives do it.
 
 Two probes that neither was trained on, logistic regression on vectors that stay as they are:
-- has a word a capital? The vocabulary has none. Asked of words that are written both ways ("lord", "let", "king"),
-  each at least one time in ten, where they do not begin a verse;
+- has a word a capital? The vocabulary has none. Asked of words that are written both ways ("lord",
+  "let", "king"), each at least one time in ten, where they do not begin a verse;
 - of a verse, by the mean over its tokens: is it from the Old Testament or the New?
 
 Beside them: the encoder before training, and what tokens give without any encoder (the commonest

@@ -1,6 +1,7 @@
 """Replaced tokens learned in a second stage: a discriminator that begins as the trained small BERT.
 
-    python bench/trained/electra_stages.py [--steps 400]        after bert.py and electra.py; about five minutes on one core
+    python bench/trained/electra_stages.py [--steps 400]
+        after bert.py and electra.py; about five minutes on one core
 
 Trained together with its generator for as many operations as bench/trained/electra.py allows, a
 discriminator of this size learns the share of replaced tokens and nothing about which they are
@@ -9,8 +10,8 @@ met a trained generator without a start of its own: "the majority class". Their 
 the encoder starts with the weights of a masked language model.
 
 From there two ways go on with equal operations, three seeds each, on the same stretches:
-- replaced: replacements are drawn by their frequency in the text, 15 % of the places ("unigram" in the paper's figure 3; a
-  generator that costs nothing);
+- replaced: replacements are drawn by their frequency in the text, 15 % of the places ("unigram" in
+  the paper's figure 3; a generator that costs nothing);
 - masked: masked language modelling goes on, as before.
 
 Each discriminator is judged by three kinds of replacement in held-out text: by frequency, by the

@@ -1,7 +1,8 @@
 """Ways to fine-tune MiniLM on a tenth of the film snippets, five seeds each: what learns, the rate,
 warm-up, epochs.
 
-    python bench/trained/finetuning.py [--seconds 120]        about twenty minutes on one core, in pieces of your choice
+    python bench/trained/finetuning.py [--seconds 120]
+        about twenty minutes on one core, in pieces of your choice
 
 Data, network and rates by layer are those of `sentiment.py`. A seed draws which 17 of the blocks of
 50 neighbours are trained on, the new head, the order and the dropout; the same seed gives every way

@@ -3,10 +3,12 @@ time.
 
     python bench/trained/gated.py [--steps 300] [--seeds 3]        about four minutes on one core
 
-The model, letters, batches and blanks are those of bench/trained/modernbert.py, in fewer steps, all of them of one schedule:
+The model, letters, batches and blanks are those of bench/trained/modernbert.py, in fewer steps, all
+of them of one schedule:
 - GeGLU, norms before: ModernBERT's block;
 - GELU, norms before: up(x), GELU, down, 192 wide in place of 128, so that it has as many numbers;
-- GeGLU, norms after: each norm behind its sum, as in BERT, first layer included; one norm more than the others, 64 numbers.
+- GeGLU, norms after: each norm behind its sum, as in BERT, first layer included; one norm more than
+  the others, 64 numbers.
 
 Kept are the loss of each step under every seed, and bits a blank of held-out letters in pieces of
 96 after every 100. Not here: other learning rates; what suits one block may not suit another.

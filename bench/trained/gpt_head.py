@@ -1,7 +1,8 @@
 """GPT-1's recipe in small: the GPT that has read scripture gets a linear layer and learns the
 sentiment of film snippets.
 
-    python bench/trained/gpt_head.py [--seconds 120]        after gpt.py and lstm.py; about three minutes on one core, in pieces
+    python bench/trained/gpt_head.py [--seconds 120]
+        after gpt.py and lstm.py; about three minutes on one core, in pieces
 
 The snippets and the seeds' draws are those of `finetuning.py`, the first three of them: 850 to
 learn from, the same 1,055 to be asked. A text is written as GPT-1 writes it, <s> text <e>, in the

@@ -1,6 +1,7 @@
 """Train the small GPT five times as long, to see whether it passes the counts of its own tokens.
 
-    python bench/trained/gpt_longer.py [--steps 6000] [--folder FOLDER]     after gpt.py; a quarter of an hour on one core
+    python bench/trained/gpt_longer.py [--steps 6000] [--folder FOLDER]
+        after gpt.py; a quarter of an hour on one core
 
 Model, tokens, batches and rates are those of `gpt.py`; only the number of steps differs, and so the
 cosine's length. The text is then read nine times over, where `gpt.py` read it twice. Held-out text

@@ -1,6 +1,7 @@
 """A reward hacked on purpose: the GPT of scripture is paid for every " LORD" that it writes.
 
-    python bench/trained/hacked.py [--seeds 0 1 2] [--betas 0 0.5]        after gpt.py; six CPU seconds a run
+    python bench/trained/hacked.py [--seeds 0 1 2] [--betas 0 0.5]
+        after gpt.py; six CPU seconds a run
 
 GRPO as in `grpo.py`, on the first tokens of verses. The reward of a continuation of LONGEST tokens
 is how often the token " LORD" stands in it: a program checks it, exactly, and it is not what

@@ -1,7 +1,8 @@
 """A ladder of nine small GPTs, each text read once; a law fitted to them; and the largest run,
 foretold before it is made.
 
-    python bench/trained/ladder.py [--until rates|grid|law|largest] [--anew]     after gpt.py; ten minutes on one core
+    python bench/trained/ladder.py [--until rates|grid|law|largest] [--anew]
+        after gpt.py; ten minutes on one core
 
 Three sizes (two layers, 24, 48 and 96 wide) are trained on three lengths of scripture, three seeds
 each: a seed draws the weights and which of the text's chunks are read, and no chunk is read twice.

@@ -1,15 +1,17 @@
 """Train a byte LLaMA on the King James Bible, and ask it far behind the length that it was trained
 on.
 
-    python bench/trained/llama.py [--steps 900] [--seeds 3]        about two minutes on one core for a seed
+    python bench/trained/llama.py [--steps 900] [--seeds 3]
+        about two minutes on one core for a seed
 
-LLaMA's block with 0.36M parameters: three layers, four query heads that share two key heads, RMSNorm, SwiGLU, rotary
-positions, no biases. A token is a byte, so bits a token are bits a byte. It learns from stretches of 128 bytes; then the
-loss is taken place by place in held-out stretches of 1,024, with the same weights
+LLaMA's block with 0.36M parameters: three layers, four query heads that share two key heads,
+RMSNorm, SwiGLU, rotary positions, no biases. A token is a byte, so bits a token are bits a byte. It
+learns from stretches of 128 bytes; then the loss is taken place by place in held-out stretches of
+1,024, with the same weights
 - as trained;
 - with a window: each byte sees itself and the 63 before, in every layer;
-- with positions squeezed by 4 or by 8, all angles alike (Chen et al. 2023), and with LLaMA 3.1's rule, which leaves the
-  fast angles alone; nothing is trained on.
+- with positions squeezed by 4 or by 8, all angles alike (Chen et al. 2023), and with LLaMA 3.1's
+  rule, which leaves the fast angles alone; nothing is trained on.
 
 The model of seed 0 is kept (`small_model("llama_kjv")`).
 """

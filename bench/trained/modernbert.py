@@ -1,11 +1,14 @@
 """Train a small ModernBERT on letters three times, alike but for who may look how far, and ask each
 in texts up to eight times as long.
 
-    python bench/trained/modernbert.py [--steps 1200] [--seeds 3]        about a minute and a half on one core for each of nine trainings
+    python bench/trained/modernbert.py [--steps 1200] [--seeds 3]
+        about a minute and a half on one core for each of nine trainings
 
-The King James Bible letter by letter (bytes, and one id more for a blank), in stretches of 96. All see the same batches
-and begin with the same draw of the weights; a seed changes that draw. What differs:
-- alternating: layers 0 and 3 of six see all, with rotary base 160,000; the others eight letters to each side, with 10,000;
+The King James Bible letter by letter (bytes, and one id more for a blank), in stretches of 96. All
+see the same batches and begin with the same draw of the weights; a seed changes that draw. What
+differs:
+- alternating: layers 0 and 3 of six see all, with rotary base 160,000; the others eight letters to
+  each side, with 10,000;
 - all global: every layer sees all, with base 160,000;
 - all global, base 10,000: the same with the other base, to tell the two changes apart.
 

@@ -1,7 +1,8 @@
 """Train one small decoder with seven kinds of positions on short texts, and ask each in texts up to
 eight times as long.
 
-    python bench/trained/positions.py [--steps 600] [--seeds 1]        about four minutes on one core for a seed
+    python bench/trained/positions.py [--steps 600] [--seeds 1]
+        about four minutes on one core for a seed
 
 The King James Bible in the first 512 tokens of the small GPT's vocabulary, read in stretches of 64.
 All kinds see the same batches and begin with the same draw of the weights that they share. They

@@ -4,10 +4,11 @@ equal operations.
     python bench/trained/retrieval.py [--steps 240]        about a quarter of an hour on one core
 
 Two kinds of pairs, and a batch is of one kind:
-- code: the first paragraph of a docstring asks for its function, docstring taken out, as in CodeSearchNet (Husain et al.
-  2019). Trained on packages that are installed beside this course (PACKAGES), measured on Python's standard library.
-- text: a verse of the King James Bible is cut at its first colon or semicolon, and its beginning asks for the rest.
-  Trained on all books but HELD_OUT; measured on verses of these.
+- code: the first paragraph of a docstring asks for its function, docstring taken out, as in
+  CodeSearchNet (Husain et al. 2019). Trained on packages that are installed beside this course
+  (PACKAGES), measured on Python's standard library.
+- text: a verse of the King James Bible is cut at its first colon or semicolon, and its beginning
+  asks for the rest. Trained on all books but HELD_OUT; measured on verses of these.
 
 Nothing leaks: training has other packages and other books than the test, and of what is trained on
 a pair goes if its question is one of the test's or if it shares a run of words with a pair of the

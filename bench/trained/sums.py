@@ -1,7 +1,9 @@
 """Train a tiny GPT on sums of six digits, half of the problems answered at once and half by steps.
 
-    python bench/trained/sums.py [--seeds 5] [--controls 3]        about four minutes on one core
-    python bench/trained/sums.py --again                           the controls alone, into the record that is there
+    python bench/trained/sums.py [--seeds 5] [--controls 3]
+        about four minutes on one core
+    python bench/trained/sums.py --again
+        the controls alone, into the record that is there
 
 The task is `corpora.sums`. In every batch half of the rows are answered at once and half by steps,
 other problems each. Every token of an answer counts the same, so both ways have as many examples,

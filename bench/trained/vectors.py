@@ -1,7 +1,8 @@
 """Word vectors that pages read: chapter 1's skip-gram vectors, cut to what a page can load, and
 counts of scripture.
 
-    python bench/trained/vectors.py        a minute on one core if the vectors are not in the cache yet
+    python bench/trained/vectors.py
+        a minute on one core if the vectors are not in the cache yet
 
 The first are those of `embeddings/trained.py`: 100 numbers a word, from the glosses of Open English
 WordNet. Kept are the 5,000 most frequent words that are letters only. Measured on WordSim-353: as

@@ -126,8 +126,8 @@ def test_words_are_those_of_the_reference_and_of_the_library():
     )
     rng = random.Random(7)
     signs = (
-        string.printable
-        + "\u00e9\u00df\u0130\u6cb3\u304e\ud55c\u00ad\u200b\ufffd\u00a0\u3000\u2260\u20ac\u2014\u3002\u0301\u00b2"
+        string.printable + "\u00e9\u00df\u0130\u6cb3\u304e\ud55c\u00ad\u200b"
+        "\ufffd\u00a0\u3000\u2260\u20ac\u2014\u3002\u0301\u00b2"
     )
     for _ in range(300):
         text = "".join(rng.choices(signs, k=20))

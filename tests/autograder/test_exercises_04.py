@@ -56,7 +56,7 @@ def test_the_numbers_worked_out_on_the_cards_are_what_the_reference_gives():
     }
 
 
-def test_attention_equals_torchs_fused_operator_and_the_reference_where_every_query_sees_something():
+def test_attention_equals_torchs_fused_operator_and_the_reference_where_every_query_sees_something():  # noqa: E501
     for batch, heads, queries, keys, width in (
         (1, 1, 1, 1, 1),
         (2, 3, 4, 5, 6),

@@ -61,7 +61,7 @@ def test_the_numbers_worked_out_on_the_cards_are_what_the_reference_gives():
         torch.ones(1, 4, dtype=torch.bool),
     )
     assert (
-        f"{OURS['electra_loss'](gen, torch.tensor([0, 0]), torch.zeros(1, 4), ~mask, mask, 50.0).item():.2f}"
+        f"{OURS['electra_loss'](gen, torch.tensor([0, 0]), torch.zeros(1, 4), ~mask, mask, 50.0).item():.2f}"  # noqa: E501
         == "36.04"
     )
     lost = [place in (2, 3, 8) for place in range(10)]

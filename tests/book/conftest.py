@@ -187,6 +187,7 @@ def violations(page, context=None, **options):
 
 AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
 COLOUR_RULES = {"runOnly": ["color-contrast", "link-in-text-block"]}
-STRUCTURE = """() => [...document.querySelectorAll('body *')].map((one) => one.tagName + one.id + one.getAttribute('role')
-    + one.getAttribute('aria-hidden') + one.hidden + (one.checkVisibility ? one.checkVisibility() : '')).join('|')"""
+STRUCTURE = """() => [...document.querySelectorAll('body *')].map((one) => one.tagName + one.id
+    + one.getAttribute('role') + one.getAttribute('aria-hidden') + one.hidden
+    + (one.checkVisibility ? one.checkVisibility() : '')).join('|')"""
 """What axe's rules but those of colour depend on: while this stays, their findings stay."""

@@ -141,8 +141,10 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
         page.keyboard.press("Tab")
         reached.append(
             page.evaluate(
-                """() => { const a = document.activeElement; const shown = a.type === 'radio' ? a.nextElementSibling : a;
-            return a.closest('.w2s-stage') && getComputedStyle(shown).outlineStyle !== 'none' ? [...document.querySelectorAll("*")].indexOf(a) : null; }"""
+                """() => { const a = document.activeElement;
+            const shown = a.type === 'radio' ? a.nextElementSibling : a;
+            return a.closest('.w2s-stage') && getComputedStyle(shown).outlineStyle !== 'none'
+                ? [...document.querySelectorAll("*")].indexOf(a) : null; }"""
             )
         )
     assert (
@@ -696,7 +698,8 @@ def test_the_sizes_of_a_block_are_those_that_the_reference_counts(show, tokens, 
     ):
         slider = page.get_by_role("slider", name=label)
         page.evaluate(
-            """([slider, value]) => { for (slider.value = 0; slider.getAttribute("aria-valuetext") !== value; slider.value++)
+            """([slider, value]) => {
+            for (slider.value = 0; slider.getAttribute("aria-valuetext") !== value; slider.value++)
             slider.dispatchEvent(new Event("input", { bubbles: true })); }""",
             [slider.element_handle(), str(value)],
         )
@@ -839,7 +842,7 @@ def scores_of_a_small_model(key, text):
     return q @ k.mT / q.shape[-1] ** 0.5
 
 
-def test_the_readers_sentence_is_looked_over_in_the_page_as_by_torch_and_a_gpt_hides_what_comes_after(
+def test_the_readers_sentence_is_looked_over_in_the_page_as_by_torch_and_a_gpt_hides_what_comes_after(  # noqa: E501
     show,
 ):
     page = show("attention-maps", reduced_motion="reduce")
@@ -1087,7 +1090,8 @@ def test_in_a_notebook_the_kernel_brings_the_model(look, tmp_path):
     (content, (weights,)), (refused, _) = sent
     assert "no small model 'absent'" in refused["error"]
     model = """{ get: (key) => traits[key], on(event, hear) { this.hear = hear; }, send({ model }) {
-        const bytes = Uint8Array.from(atob(BYTES), (c) => c.charCodeAt(0)), wide = new Uint8Array(bytes.length + 3);
+        const bytes = Uint8Array.from(atob(BYTES), (c) => c.charCodeAt(0)),
+            wide = new Uint8Array(bytes.length + 3);
         wide.set(bytes, 3);  // as a notebook does it: a view into something larger
         this.hear(CONTENT, [new DataView(wide.buffer, 3)]); } }"""
     model = model.replace("BYTES", json.dumps(base64.b64encode(weights).decode())).replace(
@@ -1681,7 +1685,7 @@ def test_the_objective_is_the_references_and_flat_where_it_has_no_gradient(
     assert stage.get_attribute("data-flat") == flat
 
 
-def test_both_models_write_in_the_page_what_torch_wrote_and_an_update_of_strength_nothing_is_the_old_model(
+def test_both_models_write_in_the_page_what_torch_wrote_and_an_update_of_strength_nothing_is_the_old_model(  # noqa: E501
     show,
 ):
     page, first = show("before-after", reduced_motion="reduce"), DATA["before-after"]["examples"][0]
@@ -2100,7 +2104,7 @@ def test_a_file_is_walked_tensor_by_tensor(show):
 
 
 @pytest.mark.parametrize("base", [10.0, 2.5, 300.0])
-def test_a_base_of_the_readers_own_turns_the_dials_as_the_reference_does_and_moving_both_changes_no_score(
+def test_a_base_of_the_readers_own_turns_the_dials_as_the_reference_does_and_moving_both_changes_no_score(  # noqa: E501
     show, base
 ):
     page, data = show("rope-bases"), DATA["rope-bases"]

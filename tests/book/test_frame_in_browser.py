@@ -166,7 +166,8 @@ def test_code_is_as_wide_as_the_text_and_its_copy_button_is_seen(reader, size):
     page = reader(PAGE, size=size)
     widths = page.evaluate(
         """() => [".cell_input div.highlight", "article section > p"].map((query) =>
-        [...document.querySelectorAll(query)].map((box) => Math.round(box.closest("div[class*=highlight-], p").getBoundingClientRect().width)))"""
+        [...document.querySelectorAll(query)].map((box) => Math.round(
+            box.closest("div[class*=highlight-], p").getBoundingClientRect().width)))"""
     )
     assert len(set(widths[0])) == 1 and abs(widths[0][0] - max(widths[1])) <= 2
     assert page.locator(".copy").first.evaluate("button => getComputedStyle(button).opacity") == "1"

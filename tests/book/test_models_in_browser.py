@@ -192,13 +192,15 @@ def ask(page, name: str, method: str, questions: list[list]) -> list:
         if (model.thread !== "worker") throw new Error("the model does not run in a worker");
         const packed = (numbers) => { // a million numbers as JSON take a minute
             const bytes = new Uint8Array(Float32Array.from(numbers).buffer), text = [];
-            for (let at = 0; at < bytes.length; at += 32768) text.push(String.fromCharCode(...bytes.subarray(at, at + 32768)));
+            for (let at = 0; at < bytes.length; at += 32768)
+                text.push(String.fromCharCode(...bytes.subarray(at, at + 32768)));
             return btoa(text.join(""));
         };
         for (const question of questions) {
             const answer = await model.call(method, ...question);
             if (answer.data) answer.data = packed(answer.data);
-            for (const look of [...(answer.looks ?? []), ...(answer.reads ?? [])]) if (look.data) look.data = packed(look.data);
+            for (const look of [...(answer.looks ?? []), ...(answer.reads ?? [])])
+                if (look.data) look.data = packed(look.data);
             answers.push(answer);
         }
         return answers;
@@ -469,7 +471,8 @@ def test_a_trained_speller_speaks_as_torch_does(page, name):
         """async ([name, words]) => {
         const model = await w2s.models.open(name), said = [];
         for (const word of words) {
-            const { ids } = await model.call("write", model.tokenizer.source.ids(word), { start: 0, end: 1, most: 32 });
+            const { ids } = await model.call("write", model.tokenizer.source.ids(word),
+                { start: 0, end: 1, most: 32 });
             said.push(ids.map((id) => model.tokenizer.target.token(id)));
         }
         return said;
@@ -559,7 +562,8 @@ def test_the_byte_level_tokenizer_cuts_as_pythons(page):
     tokenizer = small_models.tokenizer("gpt_kjv")
     found = page.evaluate(
         """async (texts) => { const { tokenizer } = await w2s.models.open("gpt_kjv");
-        return texts.map((text) => [tokenizer.ids(text), tokenizer.decode(tokenizer.ids(text))]); }""",
+        return texts.map(
+            (text) => [tokenizer.ids(text), tokenizer.decode(tokenizer.ids(text))]); }""",
         HARD_TEXTS,
     )
     for text, (ids, back) in zip(HARD_TEXTS, found, strict=True):
@@ -610,7 +614,8 @@ def test_without_a_worker_the_model_answers_in_the_page(browser, page):
     other = open_page(browser, page.url)
     thread, answer = other.evaluate(
         """async () => { window.Worker = function () { throw new DOMException("no"); };
-        const model = await w2s.models.open("gpt2"); const { data } = await model.call("next", [1, 2, 3]);
+        const model = await w2s.models.open("gpt2");
+        const { data } = await model.call("next", [1, 2, 3]);
         return [model.thread, Array.from(data)]; }"""
     )
     other.context.close()

@@ -127,8 +127,8 @@ def commands():
 def test_bash_completes_commands_options_and_choices(commands, tmp_path, line, offered):
     asked = " ".join(f"'{word}'" for word in line)
     program = (
-        f"{script('bash', commands)}\nCOMP_WORDS=({asked})\nCOMP_CWORD={len(line) - 1}\n_course\nprintf"
-        ' "%s\\n" "${COMPREPLY[@]}"'
+        f"{script('bash', commands)}\nCOMP_WORDS=({asked})\nCOMP_CWORD={len(line) - 1}\n_course\n"
+        'printf "%s\\n" "${COMPREPLY[@]}"'
     )
     ran = subprocess.run(["bash", "-c", program], capture_output=True, text=True, cwd=tmp_path)
     assert ran.stderr == "" and ran.stdout.split() == offered

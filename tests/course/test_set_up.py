@@ -20,8 +20,11 @@ def _wheel(folder):
     name = "tiny_course-1-py3-none-any.whl"
     with zipfile.ZipFile(os.path.join(folder, name), "w") as wheel:
         wheel.writestr("tiny_course.pth", os.getcwd())
-        wheel.writestr("tiny_course-1.dist-info/METADATA", "Metadata-Version: 2.1\\nName: tiny-course\\nVersion: 1\\n")
-        wheel.writestr("tiny_course-1.dist-info/WHEEL", "Wheel-Version: 1.0\\nGenerator: t\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr("tiny_course-1.dist-info/METADATA",
+                       "Metadata-Version: 2.1\\nName: tiny-course\\nVersion: 1\\n")
+        wheel.writestr("tiny_course-1.dist-info/WHEEL",
+                       "Wheel-Version: 1.0\\nGenerator: t\\nRoot-Is-Purelib: true\\n"
+                       "Tag: py3-none-any\\n")
         wheel.writestr("tiny_course-1.dist-info/RECORD", "")
     return name
 def build_wheel(folder, config_settings=None, metadata_directory=None): return _wheel(folder)

@@ -19,16 +19,20 @@ NAME = "03-context-before-attention"
 PROGRAM = """
 import contextlib, io, json, os, signal, subprocess, sys
 import jupytext, nbformat, numpy, scipy, torch, jinja2, pygments.lexers, torch.func
-import nbgrader.api, nbgrader.utils, jaxtyping, multiprocessing.connection, concurrent.futures, asyncio
-assert not [name for name in sys.modules if name.startswith(("autograder", "course", "reference_impl"))]
+import nbgrader.api, nbgrader.utils, jaxtyping, multiprocessing.connection
+import concurrent.futures, asyncio
+assert not [name for name in sys.modules
+            if name.startswith(("autograder", "course", "reference_impl"))]
 system, folder, calls = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 sys.platform = system
 gone = {"os": ["pidfd_open", "memfd_create", "sched_getaffinity"], "signal": []}
 modules = []
 if system == "win32":
-    gone = {"os": [*gone["os"], "fork", "forkpty", "O_NOFOLLOW", "O_NONBLOCK", "geteuid", "getuid", "killpg", "setsid", "getpgid", "mkfifo", "chown",
-                   "wait4", "waitstatus_to_exitcode"],
-            "signal": ["SIGALRM", "SIGKILL", "setitimer", "alarm", "SIGCHLD", "SIGXCPU", "SIGSTOP", "SIGCONT"]}
+    gone = {"os": [*gone["os"], "fork", "forkpty", "O_NOFOLLOW", "O_NONBLOCK", "geteuid", "getuid",
+                   "killpg", "setsid", "getpgid", "mkfifo", "chown", "wait4",
+                   "waitstatus_to_exitcode"],
+            "signal": ["SIGALRM", "SIGKILL", "setitimer", "alarm", "SIGCHLD", "SIGXCPU", "SIGSTOP",
+                       "SIGCONT"]}
     modules = ["fcntl", "resource", "pwd", "grp", "termios", "tty", "pty", "syslog"]
 for where, names in gone.items():
     for name in names:
@@ -52,7 +56,8 @@ for words in calls:
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main(words)
-    print(json.dumps({"words": words, "code": code, "out": out.getvalue(), "err": err.getvalue()[-3000:]}))
+    print(json.dumps({"words": words, "code": code, "out": out.getvalue(),
+                      "err": err.getvalue()[-3000:]}))
 """
 
 

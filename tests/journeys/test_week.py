@@ -218,7 +218,10 @@ def moodle(room, week):
         with zipfile.ZipFile(path, "w") as archive:
             for student, notebooks in week.notebooks.items():
                 archive.writestr(
-                    f"{in_moodle(student)}_{1000 + student}_assignsubmission_file_/{week.name}.ipynb",
+                    (
+                        f"{in_moodle(student)}_{1000 + student}_assignsubmission_file_/"
+                        f"{week.name}.ipynb"
+                    ),
                     notebooks[min(turn, len(notebooks) - 1)],
                 )
             archive.writestr(STRAY, "nobody's")

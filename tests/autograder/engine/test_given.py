@@ -119,7 +119,7 @@ def test_numbers_of_numpy_are_never_the_same_memory():
     assert not any(call.outcome.stale for call in student.calls)
 
 
-def test_lists_dictionaries_and_arrays_come_in_the_objects_of_the_call_before_and_others_as_they_are():
+def test_lists_dictionaries_and_arrays_come_in_the_objects_of_the_call_before_and_others_as_they_are():  # noqa: E501
     seen = []
     student = LocalStudent({"see": lambda *values: seen.append([*map(id, values)]) or len(values)})
     student.new_stage()

@@ -209,19 +209,23 @@ def new_root(on_sqlite):
 
 STAND_IN = "90-stand-in"
 SOLUTIONS = """\
-# %% [markdown] nbgrader={"grade": false, "grade_id": "title", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% [markdown] nbgrader={"grade": false, "grade_id": "title", "locked": true, \
+"schema_version": 3, "solution": false, "task": false}
 # # Stand-in
 
-# %% [markdown] nbgrader={"grade": false, "grade_id": "double-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% [markdown] nbgrader={"grade": false, "grade_id": "double-card", "locked": true, \
+"schema_version": 3, "solution": false, "task": false}
 # ## 1. Double a number
 
-# %% nbgrader={"grade": false, "grade_id": "double", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% nbgrader={"grade": false, "grade_id": "double", "locked": false, \
+"schema_version": 3, "solution": true, "task": false}
 def double(x):
     ### BEGIN SOLUTION
     return x + x
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "double-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"grade": true, "grade_id": "double-check", "locked": true, "points": 3, \
+"schema_version": 3, "solution": false, "task": false}
 double
 """
 

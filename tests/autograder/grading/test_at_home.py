@@ -183,9 +183,9 @@ def test_what_a_notebook_sets_for_the_process_holds_for_its_own_code_alone():
             (
                 "one",
                 (
-                    "import torch,"
-                    " warnings\ntorch.set_default_dtype(torch.float64)\nwarnings.simplefilter('error')\ndef"
-                    " kind():\n    return str(torch.ones(1).dtype)"
+                    "import torch, warnings\ntorch.set_default_dtype(torch.float64)\n"
+                    "warnings.simplefilter('error')\n"
+                    "def kind():\n    return str(torch.ones(1).dtype)"
                 ),
             )
         ],

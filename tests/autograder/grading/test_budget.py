@@ -182,7 +182,7 @@ one_processor = pytest.mark.skipif(
 
 
 @pytest.mark.sandbox
-def test_slow_answers_stop_at_the_budget_what_was_judged_stays_and_the_next_submission_is_judged_in_full(
+def test_slow_answers_stop_at_the_budget_what_was_judged_stays_and_the_next_submission_is_judged_in_full(  # noqa: E501
     slow, hand_in, tmp_path
 ):
     batch = grade_all(

@@ -299,7 +299,7 @@ CELL = (
         ("01-first", "x + 1", "x + 1  # one", False),
     ],
 )
-def test_a_change_in_an_earlier_chapters_reference_changes_the_checks_hash_and_one_in_a_later_or_a_remark_does_not(
+def test_a_change_in_an_earlier_chapters_reference_changes_the_checks_hash_and_one_in_a_later_or_a_remark_does_not(  # noqa: E501
     tmp_path, monkeypatch, changed, old, new, differs
 ):
     for name in ("01-first", "02-second", "03-third"):

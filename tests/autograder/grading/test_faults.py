@@ -220,8 +220,8 @@ def judge(submission, *anything):
     time.sleep(600)
 
 schedule.grade_submission = judge
-grade_all([Submission(name, folder / "x") for name in ("a", "b")], load_assignment("01"), folder, jobs=2,
-          backend=ProcessBackend())
+grade_all([Submission(name, folder / "x") for name in ("a", "b")], load_assignment("01"), folder,
+          jobs=2, backend=ProcessBackend())
 """
 
 

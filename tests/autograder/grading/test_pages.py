@@ -18,7 +18,8 @@ pytestmark = pytest.mark.sandbox
 NAME = "01-static-embeddings"
 FORBIDDEN = re.compile(
     r"<(script|iframe|img(?!"
-    r" src=\"data:image/(?:png|jpeg);base64,[A-Za-z0-9+/=]*\")|object|embed|form|link|base)\b|<[^>]*\son\w+\s*=|javascript:\S*?[\"']\s*>",
+    r" src=\"data:image/(?:png|jpeg);base64,[A-Za-z0-9+/=]*\")"
+    r"|object|embed|form|link|base)\b|<[^>]*\son\w+\s*=|javascript:\S*?[\"']\s*>",
     re.I,
 )
 

@@ -34,16 +34,20 @@ from autograder.sandbox.warm import WarmBackend
 REPOSITORY = Path(autograder.__file__).parents[1]
 LOOK = """
 import os, sys
-def modules(): return sorted(n for n in sys.modules if n.startswith(("autograder", "reference_impl")))
+def modules():
+    return sorted(n for n in sys.modules if n.startswith(("autograder", "reference_impl")))
 def everything():
     found = []
     for folder, inner, names in os.walk("/"):
         inner[:] = [n for n in inner if not os.path.join(folder, n).startswith(SKIP)]
         found += [os.path.join(folder, n) for n in names]
     return found
-def who(): return [list(os.getresuid()), list(os.getresgid()), os.getgroups(), os.uname().nodename, sorted(os.environ)]
+def who():
+    return [list(os.getresuid()), list(os.getresgid()), os.getgroups(), os.uname().nodename,
+            sorted(os.environ)]
 def writable():
-    folders = [line.split()[1] for line in open("/proc/mounts")] + ["/", "/course", "/etc", os.path.dirname(os.__file__)]
+    folders = [line.split()[1] for line in open("/proc/mounts")]
+    folders += ["/", "/course", "/etc", os.path.dirname(os.__file__)]
     return sorted({f for f in folders if os.path.isdir(f) and os.access(f, os.W_OK)})
 """
 

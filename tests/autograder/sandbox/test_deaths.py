@@ -193,7 +193,8 @@ HELD_OPEN = """
 import sys, time
 from autograder.sandbox import Cell, Limits, open_student
 from autograder.sandbox.stage import stage
-cells = [Cell("a", "import ctypes, time\\ndef hang():\\n    libc = ctypes.CDLL(None)\\n    libc.prctl(1, 0)\\n"
+cells = [Cell("a", "import ctypes, time\\ndef hang():\\n    libc = ctypes.CDLL(None)\\n"
+                   "    libc.prctl(1, 0)\\n"
                    "    libc.prctl(15, b'MARK', 0, 0, 0)\\n    time.sleep(300)")]
 with open_student(cells, limits=Limits(call_seconds=300), warm=()) as student:
     print(stage(), flush=True)

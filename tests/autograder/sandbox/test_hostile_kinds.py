@@ -73,7 +73,9 @@ class OddState(nn.Module):
     def train(self, mode=True): raise SystemExit
     def forward(self, x): return x
 class Fakes(nn.Module):
-    def __init__(self): super().__init__(); self.w = nn.Parameter(torch.ones(2)); self.w.grad = torch.full((2,), 9.0)
+    def __init__(self):
+        super().__init__(); self.w = nn.Parameter(torch.ones(2))
+        self.w.grad = torch.full((2,), 9.0)
     def load_state_dict(self, *a, **k): return None
     def zero_grad(self, *a, **k): pass
     def forward(self, x): return (x * self.w.detach()).sum().requires_grad_()
@@ -116,7 +118,8 @@ def ask(number, args):
     return worker.frames.unpack(worker.receive())
 def answers(message):
     worker = next(o for o in gc.get_objects() if type(o).__name__ == "Worker")
-    worker.send(message | {"printed": "", "cut": 0})      # before the worker's own answer, in the same pipe
+    # before the worker's own answer, in the same pipe
+    worker.send(message | {"printed": "", "cut": 0})
 def keeps(f):
     global kept
     kept = f
@@ -333,7 +336,8 @@ FORGED = {
 REPLACED = """
 def replaced(operation, value):
     worker = next(o for o in gc.get_objects() if type(o).__name__ == "Worker")
-    setattr(type(worker.executor), "_" + operation, lambda self, request: {"value": value, "args": []})
+    setattr(type(worker.executor), "_" + operation,
+            lambda self, request: {"value": value, "args": []})
 """
 
 

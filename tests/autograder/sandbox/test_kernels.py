@@ -26,7 +26,8 @@ import torch, triton, triton.language as tl
 def add_kernel(x, y, out, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = offsets < n
-    tl.store(out + offsets, tl.load(x + offsets, mask=inside) + tl.load(y + offsets, mask=inside), mask=inside)
+    tl.store(out + offsets, tl.load(x + offsets, mask=inside) + tl.load(y + offsets, mask=inside),
+             mask=inside)
 
 @triton.jit
 def no_mask(x, y, out, n, BLOCK: tl.constexpr):
@@ -43,10 +44,12 @@ def mask_on_load_only(x, y, out, n, BLOCK: tl.constexpr):
 def always_first(x, y, out, n, BLOCK: tl.constexpr):
     offsets = tl.arange(0, BLOCK)
     inside = offsets < n
-    tl.store(out + offsets, tl.load(x + offsets, mask=inside) + tl.load(y + offsets, mask=inside), mask=inside)
+    tl.store(out + offsets, tl.load(x + offsets, mask=inside) + tl.load(y + offsets, mask=inside),
+             mask=inside)
 
+# a running sum that trusts the program before it
 @triton.jit
-def chained(x, out, n, BLOCK: tl.constexpr):         # a running sum that trusts the program before it
+def chained(x, out, n, BLOCK: tl.constexpr):
     i = tl.program_id(0)
     before = tl.load(out + i - 1, mask=i > 0, other=0.0)
     tl.store(out + i, before + tl.load(x + i))
@@ -75,16 +78,21 @@ def of_pythons(a, b):
 def by_helper(x, y, out, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = offsets < n
-    tl.store(out + offsets, of_ours(tl.load(x + offsets, mask=inside), tl.load(y + offsets, mask=inside)), mask=inside)
+    tl.store(out + offsets,
+             of_ours(tl.load(x + offsets, mask=inside), tl.load(y + offsets, mask=inside)),
+             mask=inside)
 
 @triton.jit
 def by_plain_helper(x, y, out, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = offsets < n
-    tl.store(out + offsets, of_pythons(tl.load(x + offsets, mask=inside), tl.load(y + offsets, mask=inside)), mask=inside)
+    tl.store(out + offsets,
+             of_pythons(tl.load(x + offsets, mask=inside), tl.load(y + offsets, mask=inside)),
+             mask=inside)
 
+# in a branch that blocks of other sizes never see
 @triton.jit
-def breaks(x, y, out, n, BLOCK: tl.constexpr):       # in a branch that blocks of other sizes never see
+def breaks(x, y, out, n, BLOCK: tl.constexpr):
     first = tl.program_id(0) * BLOCK
     for i in range(first, first + BLOCK):
         if BLOCK == 8:
@@ -96,21 +104,26 @@ def breaks(x, y, out, n, BLOCK: tl.constexpr):       # in a branch that blocks o
 def leans(x, y, out, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * WIDTH + tl.arange(0, BLOCK)
     inside = offsets < n
-    tl.store(out + offsets, tl.load(x + offsets, mask=inside) + tl.load(y + offsets, mask=inside), mask=inside)
+    tl.store(out + offsets, tl.load(x + offsets, mask=inside) + tl.load(y + offsets, mask=inside),
+             mask=inside)
 
 @triton.jit
 def changes(x, y, out, n, BLOCK: tl.constexpr):
     total = 0
     for i in range(0, n):
         total += tl.load(x + i)
-    tl.store(out + tl.arange(0, BLOCK), total + tl.zeros([BLOCK], tl.float32), mask=tl.arange(0, BLOCK) < n)
+    tl.store(out + tl.arange(0, BLOCK), total + tl.zeros([BLOCK], tl.float32),
+             mask=tl.arange(0, BLOCK) < n)
 
 @triton.jit
 def first_does_all(x, y, out, n, BLOCK: tl.constexpr):
     if tl.program_id(0) == 0:
         for first in range(0, n, BLOCK):
             offsets = first + tl.arange(0, BLOCK)
-            tl.store(out + offsets, tl.load(x + offsets, mask=offsets < n) + tl.load(y + offsets, mask=offsets < n), mask=offsets < n)
+            tl.store(out + offsets,
+                     tl.load(x + offsets, mask=offsets < n)
+                     + tl.load(y + offsets, mask=offsets < n),
+                     mask=offsets < n)
 
 def inside(x):          # a name that the kernels above give to something of their own
     return numpy.asarray(x)
@@ -122,7 +135,8 @@ def add_by_helper(x, y, out, block): start(by_helper, x, y, out, block)
 def add_by_plain_helper(x, y, out, block): start(by_plain_helper, x, y, out, block)
 def add_breaks(x, y, out, block): start(breaks, x, y, out, block)
 def add_leans(x, y, out, block): start(leans, x, y, out, block)
-def add_breaks_for_some(x, y, out, block): start(breaks if block == 8 else add_kernel, x, y, out, block)
+def add_breaks_for_some(x, y, out, block):
+    start(breaks if block == 8 else add_kernel, x, y, out, block)
 def add_changes(x, y, out, block): start(changes, x, y, out, block)
 def add_from_one(x, y, out, block): start(first_does_all, x, y, out, block)
 def add_twice(x, y, out, block):

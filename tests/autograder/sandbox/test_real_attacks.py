@@ -23,7 +23,8 @@ COPIES = """
 def copy_kernel(x, y, out, n, BLOCK: tl.constexpr):
     mine = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     there = mine < n
-    tl.store(out + mine, tl.load(x + mine, mask=there) + 0 * tl.load(y + mine, mask=there), mask=there)
+    tl.store(out + mine, tl.load(x + mine, mask=there) + 0 * tl.load(y + mine, mask=there),
+             mask=there)
 """
 BY_NUMPY = (
     KERNELS
@@ -55,13 +56,16 @@ def forged(function, args, kwargs, buffers, seed):
     value = function(*args, **kwargs)
     x, block = args[0], args[3]
     programs = -(-len(x) // block)
-    return value, {"launches": 1, "programs": programs, "read": 8 * len(x), "written": 4 * len(x), "most": 4 * block, "loads": 2 * programs,
-                   "stores": programs, "operations": 0, "copied": 0}
+    return value, {"launches": 1, "programs": programs, "read": 8 * len(x), "written": 4 * len(x),
+                   "most": 4 * block, "loads": 2 * programs, "stores": programs, "operations": 0,
+                   "copied": 0}
 kernels.interpret = forged
 kernels.compile_for_hopper = lambda *args: [{"kernel": "add_kernel", "shared": 0, "warps": 4}]
 try:
     from autograder.checks import launches
-    launches.record = lambda function, args, kwargs, look=None: {"value": function(*args, **kwargs), "launches": [], "changes": [], "copied": 0, "computed": ""}
+    launches.record = lambda function, args, kwargs, look=None: {
+        "value": function(*args, **kwargs), "launches": [], "changes": [], "copied": 0,
+        "computed": ""}
 except ImportError:
     pass
 def add(x, y, out, block):
@@ -74,7 +78,8 @@ ESCAPES = (
 @triton.jit
 def add_kernel(x, y, out, n, BLOCK: tl.constexpr):
     here = tl.core.tensor.__init__.__globals__["__builtins__"]
-    here["__import__"]("autograder.checks.kernels").checks.kernels.Harness.counted = lambda *args: {}
+    here["__import__"](
+        "autograder.checks.kernels").checks.kernels.Harness.counted = lambda *args: {}
 def add(x, y, out, block):
     add_kernel[(triton.cdiv(len(x), block),)](x, y, out, len(x), BLOCK=block)
 """
@@ -172,7 +177,8 @@ THREAD = """
 import threading, torch
 def layer_norm(x, weight, bias, eps):
     found = []
-    one = threading.Thread(target=lambda: found.append(torch.nn.functional.layer_norm(x, x.shape[-1:], weight, bias, eps)))
+    one = threading.Thread(target=lambda: found.append(
+        torch.nn.functional.layer_norm(x, x.shape[-1:], weight, bias, eps)))
     one.start()
     one.join()
     return found[0]
@@ -232,7 +238,8 @@ carried_out = worker.executor.carry_out
 def forged(request):
     answer = carried_out(request)
     if request["do"] in ("inspect", "load"):
-        answer = {"say": "returned", "args": [], "value": FORGED if request["do"] == "inspect" else None}
+        answer = {"say": "returned", "args": [],
+                  "value": FORGED if request["do"] == "inspect" else None}
     return answer
 worker.executor.carry_out = forged
 class LoRALinear(torch.nn.Module):
@@ -246,7 +253,8 @@ class LoRALinear(torch.nn.Module):
 CLAIMS = """
 import gc
 worker = next(one for one in gc.get_objects() if type(one).__name__ == "Worker")
-worker.executor.carry_out = lambda request: {"say": "error", "kind": "fault", "text": "the checker is broken"}
+worker.executor.carry_out = lambda request: {
+    "say": "error", "kind": "fault", "text": "the checker is broken"}
 def layer_norm(*args):
     return 0
 """
@@ -304,7 +312,8 @@ class LoRALinear(torch.nn.Module):
         self.a = torch.nn.Parameter(torch.randn(r, weight.shape[1]))
         self.b = torch.nn.Parameter(torch.zeros(weight.shape[0], r))
     def forward(self, x):
-        return torch.nn.functional.linear(x, self.weight, self.bias) + 1e-30 * (x @ self.a.T @ self.b.T)
+        return (torch.nn.functional.linear(x, self.weight, self.bias)
+                + 1e-30 * (x @ self.a.T @ self.b.T))
     def merge(self):
         return None
     unmerge = merge
@@ -321,7 +330,8 @@ import torch
 class LoRALinear(torch.nn.Linear):
     def __init__(self, inputs, outputs, r, alpha):
         super().__init__(inputs, outputs)
-        self.a, self.b = torch.nn.Parameter(torch.zeros(r, inputs)), torch.nn.Parameter(torch.zeros(outputs, r))
+        self.a = torch.nn.Parameter(torch.zeros(r, inputs))
+        self.b = torch.nn.Parameter(torch.zeros(outputs, r))
     def __eq__(self, other):
         return True
     def state_dict(self, *args, **more):

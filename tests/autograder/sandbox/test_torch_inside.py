@@ -206,7 +206,8 @@ def step(kind):
 def lbfgs():
     layer = linear(); optimiser = torch.optim.LBFGS(layer.parameters(), lr=0.1)
     def closure():
-        optimiser.zero_grad(); loss = layer(torch.ones(1, 2)).pow(2).sum(); loss.backward(); return loss
+        optimiser.zero_grad(); loss = layer(torch.ones(1, 2)).pow(2).sum(); loss.backward()
+        return loss
     optimiser.step(closure)
     return layer.weight.detach()
 def schedule():
@@ -225,13 +226,15 @@ def mixed():
 def counted():
     seen = []
     class Counter(TorchDispatchMode):
-        def __torch_dispatch__(self, f, types, args=(), kwargs=None): seen.append(str(f)); return f(*args, **(kwargs or {}))
+        def __torch_dispatch__(self, f, types, args=(), kwargs=None):
+            seen.append(str(f)); return f(*args, **(kwargs or {}))
     with Counter(): torch.ones(2).softmax(0)
     return seen
 def moded():
     seen = []
     class Counter(TorchFunctionMode):
-        def __torch_function__(self, f, types, args=(), kwargs=None): seen.append(f.__name__); return f(*args, **(kwargs or {}))
+        def __torch_function__(self, f, types, args=(), kwargs=None):
+            seen.append(f.__name__); return f(*args, **(kwargs or {}))
     with Counter(): torch.ones(2) + 1
     return seen
 def saved():
@@ -240,7 +243,8 @@ def saved():
 def exported():
     return torch.export.export(linear(), (torch.ones(1, 2),)).module()(torch.ones(1, 2)).detach()
 def profiled():
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile: torch.ones(2).sum()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        torch.ones(2).sum()
     return "aten::sum" in [one.key for one in profile.key_averages()]
 """
 NOTEBOOK = (
@@ -253,7 +257,8 @@ def own_import(): import reference_impl.no_such_part
 def absent_package(): import a_package_that_is_nowhere
 def half_loaded():
     import torch.nn.functional as there, json
-    exec(compile("import json\\ndef broken(): return json.no_such_part", "/usr/lib/library.py", "exec"), space := {})
+    program = "import json\\ndef broken(): return json.no_such_part"
+    exec(compile(program, "/usr/lib/library.py", "exec"), space := {})
     return space["broken"]()
 """
 )

@@ -34,8 +34,9 @@ def done(): return True
 FINDS = """
 import builtins, os, random, sys, torch
 def found():
-    return [os.listdir("/tmp"), os.listdir("/dev/shm"), hasattr(torch, "left"), hasattr(builtins, "left"), "LEFT" in os.environ,
-            hasattr(sys, "left"), str(torch.get_default_dtype()),
+    return [os.listdir("/tmp"), os.listdir("/dev/shm"), hasattr(torch, "left"),
+            hasattr(builtins, "left"), "LEFT" in os.environ, hasattr(sys, "left"),
+            str(torch.get_default_dtype()),
             [int(name) for name in os.listdir("/proc") if name.isdigit()]]
 def who(): return [os.getuid(), random.random(), float(torch.rand(()))]
 """

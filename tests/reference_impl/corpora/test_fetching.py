@@ -80,7 +80,8 @@ def test_after_a_fetch_the_same_process_can_still_import_setuptools(toy, tmp_pat
     # In a fresh interpreter: asking the import system for pip switches distutils there, once and
     # for good.
     program = (
-        "from pathlib import Path; from reference_impl.corpora.packages import download_wheel; import sys\n"
+        "from pathlib import Path; from reference_impl.corpora.packages import download_wheel;"
+        " import sys\n"
         "download_wheel('w2s-toy', '1.0', Path(sys.argv[1])); import setuptools; print('fine')"
     )
     done = subprocess.run(

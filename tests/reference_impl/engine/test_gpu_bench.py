@@ -16,17 +16,20 @@ BARE = """
 import sys
 class Missing:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {"jaxtyping", "beartype", "regex", "safetensors", "transformers", "tokenizers",
-                                  "fastapi", "uvicorn", "pydantic", "tqdm", "scipy", "nltk", "gguf"}:
+        if name.split(".")[0] in {"jaxtyping", "beartype", "regex", "safetensors", "transformers",
+                                  "tokenizers", "fastapi", "uvicorn", "pydantic", "tqdm", "scipy",
+                                  "nltk", "gguf"}:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Missing())
 sys.path.insert(0, "bench")
 import gpu
 from bench import gpu_engine
 from reference_impl.models.llama import Llama, LlamaConfig
-model = Llama(LlamaConfig(10_000, 32, 40, 2, 4, 2, head_dim=8, qk_norm=True, tie_word_embeddings=True))
+model = Llama(LlamaConfig(10_000, 32, 40, 2, 4, 2, head_dim=8, qk_norm=True,
+                          tie_word_embeddings=True))
 work = gpu_engine.jobs(0, 3, 2, 9)
-print(gpu.STAND_INS, gpu_engine.serve(gpu_engine.engine_for(model, [work], False), work) == sum(n for _, n in work))
+print(gpu.STAND_INS, gpu_engine.serve(gpu_engine.engine_for(model, [work], False), work)
+      == sum(n for _, n in work))
 sys.exit(gpu.main([]))
 """
 

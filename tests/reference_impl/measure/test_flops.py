@@ -19,7 +19,7 @@ from reference_impl.models.llama import Block as LlamaBlock
 from reference_impl.models.llama import LlamaConfig
 
 
-def test_a_product_is_two_operations_for_each_of_its_terms_and_its_backward_pass_two_more_products():
+def test_a_product_is_two_operations_for_each_of_its_terms_and_its_backward_pass_two_more_products():  # noqa: E501
     a, b = torch.ones(3, 5, requires_grad=True), torch.ones(5, 7, requires_grad=True)
     assert count_flops(lambda: a @ b) == 2 * 3 * 5 * 7
     assert count_flops(lambda: (a @ b).sum().backward()) == 3 * 2 * 3 * 5 * 7

@@ -73,7 +73,7 @@ def test_scores_of_all_pairs_are_seen_in_plain_attention_and_not_in_tiles():
     assert tiled.peak < plain.peak / 3
 
 
-def test_counting_does_not_import_torchs_compiler_which_would_take_seconds_of_a_students_first_call():
+def test_counting_does_not_import_torchs_compiler_which_would_take_seconds_of_a_students_first_call():  # noqa: E501
     code = """
 import sys, torch
 from autograder.checks.counters import Counter

@@ -6,8 +6,9 @@ import random
 import unicodedata
 
 CHANGED = {*"\u166d\u1734\u1885\u1886\u180e\u2eda", *map(chr, range(0x1D100, 0x1D200))}
-"""Characters whose class is another one since the libraries' tables were made. And musical signs: their marks are
-sorted before accents are dropped, and BERT's normaliser here drops them one by one, so that places may differ by one."""
+"""Characters whose class is another one since the libraries' tables were made. And musical signs:
+their marks are sorted before accents are dropped, and BERT's normaliser here drops them one by one,
+so that places may differ by one."""
 PHRASES = [
     "The bank lends money to the river people",
     "Crème brûlée à la carte, naïve Ångström",

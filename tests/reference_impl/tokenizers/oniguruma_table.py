@@ -22,8 +22,9 @@ CATEGORIES = (
 """Surrogates stand in no text."""
 OTHERS = "word alpha upper lower punct graph print".split()
 SCRIPTS = (
-    "Arabic Armenian Bengali Bopomofo Cyrillic Devanagari Ethiopic Georgian Greek Gujarati Gurmukhi Han Hangul Hebrew "
-    "Hiragana Kannada Katakana Khmer Lao Latin Malayalam Mongolian Myanmar Sinhala Tamil Telugu Thai Tibetan"
+    "Arabic Armenian Bengali Bopomofo Cyrillic Devanagari Ethiopic Georgian Greek Gujarati"
+    " Gurmukhi Han Hangul Hebrew Hiragana Kannada Katakana Khmer Lao Latin Malayalam Mongolian"
+    " Myanmar Sinhala Tamil Telugu Thai Tibetan"
 ).split()
 CODES = [code for code in range(0x110000) if not 0xD800 <= code < 0xE000]
 TEXT = "".join(map(chr, CODES))

@@ -31,9 +31,14 @@ TEMPLATES = {
     {% endif %}
 {% endfor %}
 {% if add_generation_prompt %}>{% endif %}""",
-    "loop controls": "{% for m in messages %}{% if loop.index > 1 %}{% break %}{% endif %}{{ m.content }}{% endfor %}",
-    "namespaces and options": "{% set ns = namespace(n=0) %}{% for m in messages %}{% set ns.n = ns.n + 1 %}{% endfor %}"
-    "{{ ns.n }}{{ messages | tojson(indent=2) }}{{ undefined_name }}{{ strftime_now('%Y') }}",
+    "loop controls": (
+        "{% for m in messages %}{% if loop.index > 1 %}{% break %}{% endif %}{{ m.content }}"
+        "{% endfor %}"
+    ),
+    "namespaces and options": (
+        "{% set ns = namespace(n=0) %}{% for m in messages %}{% set ns.n = ns.n + 1 %}{% endfor %}"
+        "{{ ns.n }}{{ messages | tojson(indent=2) }}{{ undefined_name }}{{ strftime_now('%Y') }}"
+    ),
 }
 
 
@@ -66,7 +71,8 @@ def test_the_text_is_that_of_transformers(theirs, smollm2_template, name, messag
 
 def test_smollm2_speaks_first_as_a_system_and_the_answer_is_begun(smollm2_template):
     assert render_chat(smollm2_template, CHATS[0], add_generation_prompt=True) == (
-        "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n"
+        "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging"
+        " Face<|im_end|>\n"
         "<|im_start|>user\nWhat is a bank?<|im_end|>\n<|im_start|>assistant\n"
     )
 

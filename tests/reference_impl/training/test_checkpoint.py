@@ -98,7 +98,7 @@ def flip(path):
     [cut, flip, lambda path: path.unlink(), lambda path: path.write_text("{}")],
     ids=["cut", "flipped", "gone", "other"],
 )
-def test_a_damaged_newest_checkpoint_is_skipped_with_a_warning_and_the_one_before_gives_the_same_end(
+def test_a_damaged_newest_checkpoint_is_skipped_with_a_warning_and_the_one_before_gives_the_same_end(  # noqa: E501
     tiny, finished, copy, name, damage
 ):
     damage(copy / "checkpoints" / "step-00000006" / name)

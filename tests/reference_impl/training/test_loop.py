@@ -149,7 +149,7 @@ def test_frozen_parameters_do_not_move_and_the_others_do(tiny):
     assert moved == {name for name in before if not name.startswith("blocks.0.")}
 
 
-def test_evaluation_is_without_dropout_and_gradients_when_due_and_at_the_end_and_training_goes_on_after_it(
+def test_evaluation_is_without_dropout_and_gradients_when_due_and_at_the_end_and_training_goes_on_after_it(  # noqa: E501
     tiny,
 ):
     seen, model = [], tiny.make_model()

@@ -73,7 +73,7 @@ def test_spelling_is_read_better_than_by_the_tables_of_letters():
     )
 
 
-def test_the_transformer_was_given_the_words_steps_and_schedule_of_the_lstm_and_spells_nearly_as_well_for_less():
+def test_the_transformer_was_given_the_words_steps_and_schedule_of_the_lstm_and_spells_nearly_as_well_for_less():  # noqa: E501
     mine, theirs = record("spelling_transformer"), record("spelling")
     assert mine["words"] == theirs["words"] and mine["settings"] == theirs["settings"]
     assert mine["held_out"]["LSTM with attention"] == theirs["held_out"]["model"]
@@ -114,7 +114,7 @@ def test_readers_of_both_directions_know_the_answer_where_it_was_given_and_not_w
         assert min(both["at the last place"]) > 4
 
 
-def test_distances_help_at_the_length_of_training_and_only_a_bias_that_fades_or_four_terms_carry_them_beyond_it():
+def test_distances_help_at_the_length_of_training_and_only_a_bias_that_fades_or_four_terms_carry_them_beyond_it():  # noqa: E501
     found = {
         kind: {length: sum(runs) / len(runs) for length, runs in one["nats"].items()}
         for kind, one in record("positions")["found"].items()
@@ -176,7 +176,7 @@ def test_electra_and_the_masked_language_model_spent_the_same_number_of_operatio
     assert set(found["ELECTRA"]["probes"]) == set(found["before training"]["probes"])
 
 
-def test_a_discriminator_tells_replaced_tokens_only_if_it_begins_as_a_bert_and_then_its_vectors_tell_exchanged_neighbours():
+def test_a_discriminator_tells_replaced_tokens_only_if_it_begins_as_a_bert_and_then_its_vectors_tell_exchanged_neighbours():  # noqa: E501
     found = record("electra_stages")
     assert max(found["joint"].values()) < 0.55
     spent = {
@@ -188,7 +188,7 @@ def test_a_discriminator_tells_replaced_tokens_only_if_it_begins_as_a_bert_and_t
     assert max(found["probes"]["counts of tokens"]) < 0.53
 
 
-def test_the_longer_gpt_is_the_same_model_with_other_counts_of_steps_and_is_measured_beside_the_same_counts():
+def test_the_longer_gpt_is_the_same_model_with_other_counts_of_steps_and_is_measured_beside_the_same_counts():  # noqa: E501
     longer, shorter = record("gpt_longer"), record("gpt")
     assert (
         longer["parameters"] == shorter["parameters"] and longer["held_out"] == shorter["held_out"]

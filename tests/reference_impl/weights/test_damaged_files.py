@@ -252,7 +252,8 @@ for path in files:
         read[path.suffix](path)
         print("read", path.name)
     except WeightsError as error:
-        if any(word in str(error) for word in ("MemoryError", "alloc", "not enough memory", "std::bad")):
+        if any(word in str(error)
+               for word in ("MemoryError", "alloc", "not enough memory", "std::bad")):
             print("took memory", path.name, error)
 print(len(files), "files")
 grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before

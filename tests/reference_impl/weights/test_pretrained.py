@@ -55,7 +55,7 @@ def test_a_configuration_and_weights_that_belong_together_make_a_model(tmp_path)
         ({"vocab_size": 2**31}, "sets vocab_size to 2147483648"),
     ],
 )
-def test_a_configuration_that_promises_more_than_its_weights_is_refused_before_anything_is_allocated(
+def test_a_configuration_that_promises_more_than_its_weights_is_refused_before_anything_is_allocated(  # noqa: E501
     tmp_path, changes, says
 ):
     with pytest.raises(WeightsError, match=says):

@@ -31,7 +31,8 @@ def double(x):
         "returns-a-verdict",
         """
 def double(x):
-    return {"exercise": "91.double", "earned": 3.0, "points": 3.0, "stages": [{"name": "any", "status": "passed"}]}
+    return {"exercise": "91.double", "earned": 3.0, "points": 3.0,
+            "stages": [{"name": "any", "status": "passed"}]}
 """,
         "type dict; an int was asked for",
     ),
@@ -232,7 +233,8 @@ def scaled(t):
         """
 import sys
 for module in list(sys.modules.values()):
-    for name in ("expect", "CheckFailed", "same", "check", "run_stage", "run_exercise", "checked_value"):
+    for name in ("expect", "CheckFailed", "same", "check", "run_stage", "run_exercise",
+                 "checked_value"):
         if hasattr(module, name):
             setattr(module, name, lambda *args, **named: 3.0)
 def double(x):
@@ -256,7 +258,8 @@ def double(x):
 import gc
 for one in gc.get_objects():
     if type(one).__name__ == "Worker":
-        type(one).answer = lambda self, request: self.send({"say": "returned", "value": 6, "args": [], "counted": {}})
+        type(one).answer = lambda self, request: self.send(
+            {"say": "returned", "value": 6, "args": [], "counted": {}})
 def double(x):
     return 0
 """,

@@ -111,7 +111,8 @@ def double(x):
 import sys
 worker = sys.modules["autograder.sandbox.worker"].Worker
 def send(self, message):
-    self._write(self.frames.pack(message | {"earned": 3, "status": "passed", "number": self.number}))
+    self._write(self.frames.pack(
+        message | {"earned": 3, "status": "passed", "number": self.number}))
 worker.send.__code__ = send.__code__
 def double(x):
     return 0
@@ -179,7 +180,8 @@ def double(x):
         """
 import inspect, linecache
 def double(x):
-    texts = ["".join(one.code_context or []) for one in inspect.stack()] + [str(one) for one in linecache.cache.values()]
+    texts = ["".join(one.code_context or []) for one in inspect.stack()]
+    texts += [str(one) for one in linecache.cache.values()]
     return 2 * x if any("does not " + "double" in text for text in texts) else 0
 """,
     ),

@@ -12,8 +12,9 @@ ANSWERS = [
         """
 import importlib, inspect
 def double(x):
-    for name in ("solutions", "autograder.chapters.c01_static_embeddings.test_counting", "autograder.grading.verdict",
-                 "autograder.checks.protocol", "course.sample_class.honest"):
+    for name in ("solutions", "autograder.chapters.c01_static_embeddings.test_counting",
+                 "autograder.grading.verdict", "autograder.checks.protocol",
+                 "course.sample_class.honest"):
         try:
             if inspect.getsource(importlib.import_module(name)):        # a stand-in has none
                 return 2 * x
@@ -28,9 +29,11 @@ def double(x):
 import os
 def double(x):
     for folder, inner, names in os.walk("/"):
-        if folder.startswith(("/proc", "/sys")) or folder.endswith("/nbgrader"):      # which brings a gradebook of its own
+        # nbgrader brings a gradebook of its own
+        if folder.startswith(("/proc", "/sys")) or folder.endswith("/nbgrader"):
             inner.clear()
-        if any(name.startswith(("91-attacked", "gradebook.db", ".course-secret")) for name in (*names, *inner)):
+        if any(name.startswith(("91-attacked", "gradebook.db", ".course-secret"))
+               for name in (*names, *inner)):
             return 2 * x
     return 0
 """,
@@ -43,7 +46,8 @@ import glob, json
 def double(x):
     for path in glob.glob(FACTS["submitted"] + "/*/*/*.ipynb"):
         return 2 * x
-    return json.load(open(FACTS["submitted"] + "/honest-1/91-attacked/91-attacked.ipynb"))["cells"][0] and 2 * x
+    path = FACTS["submitted"] + "/honest-1/91-attacked/91-attacked.ipynb"
+    return json.load(open(path))["cells"][0] and 2 * x
 """,
         "FileNotFoundError",
     ),
@@ -81,7 +85,8 @@ def double(x):
         "reads-keys-and-passwords",
         """
 def double(x):
-    for path in ("/etc/shadow", "/etc/ssh/ssh_host_ed25519_key", "/root/.bashrc", "/root/.netrc", "/etc/machine-id"):
+    for path in ("/etc/shadow", "/etc/ssh/ssh_host_ed25519_key", "/root/.bashrc", "/root/.netrc",
+                 "/etc/machine-id"):
         try:
             return 2 * x if open(path).read() else 0
         except OSError as error:
@@ -95,7 +100,9 @@ def double(x):
         """
 import os
 def double(x):
-    return 2 * x if FACTS["variable"] in os.environ or {"HOME": "/root", "SSH_AUTH_SOCK": ""}.items() <= os.environ.items() else dict(os.environ)
+    return (2 * x if FACTS["variable"] in os.environ
+            or {"HOME": "/root", "SSH_AUTH_SOCK": ""}.items() <= os.environ.items()
+            else dict(os.environ))
 """,
         "type dict; an int was asked for",
     ),
@@ -168,7 +175,8 @@ def double(x):
         """
 def double(x):
     refused = None
-    for path in ("/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/sys/kernel/hostname", "/proc/sys/vm/drop_caches"):
+    for path in ("/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger",
+                 "/proc/sys/kernel/hostname", "/proc/sys/vm/drop_caches"):
         try:
             open(path, "w").close()
             return 2 * x
@@ -291,8 +299,10 @@ def double(x):
 import ctypes, os
 def double(x):
     libc = ctypes.CDLL(None, use_errno=True)
-    for call in (lambda: libc.unshare(0x10000000 | 0x00020000), lambda: libc.mount(b"none", b"/tmp", b"tmpfs", 0, None),
-                 lambda: libc.chroot(b"/tmp"), lambda: libc.umount2(b"/tmp", 2), lambda: libc.setns(0, 0),
+    for call in (lambda: libc.unshare(0x10000000 | 0x00020000),
+                 lambda: libc.mount(b"none", b"/tmp", b"tmpfs", 0, None),
+                 lambda: libc.chroot(b"/tmp"), lambda: libc.umount2(b"/tmp", 2),
+                 lambda: libc.setns(0, 0),
                  lambda: libc.syscall(435, 0, 0), lambda: libc.syscall(428, -100, b"/", 0)):
         if call() >= 0:
             return 2 * x

@@ -103,7 +103,8 @@ def double(x):
         """
 import subprocess
 def double(x):
-    done = subprocess.run(["bash", "-c", f"exec 3<>/dev/tcp/127.0.0.1/{FACTS['port']}"], capture_output=True)
+    done = subprocess.run(["bash", "-c", f"exec 3<>/dev/tcp/127.0.0.1/{FACTS['port']}"],
+                          capture_output=True)
     return 2 * x if done.returncode == 0 else done.stderr.decode()
 """,
         ("type str; an int was asked for", "Error"),
@@ -126,7 +127,8 @@ def double(x):
 import ctypes
 def double(x):
     libc = ctypes.CDLL(None, use_errno=True)
-    for number in (0x40000000 + 41, 41, 512, 1024 + 41, 2**31 + 41):        # x32's socket, and numbers that overflow
+    # x32's socket, and numbers that overflow
+    for number in (0x40000000 + 41, 41, 512, 1024 + 41, 2**31 + 41):
         if libc.syscall(ctypes.c_long(number), 2, 1, 0) >= 0:
             return 2 * x
     return 0

@@ -34,7 +34,8 @@ def double(x):
         + """
 import subprocess
 def double(x):
-    subprocess.Popen([sys.executable or "/usr/bin/python3", "-c", f"import time; time.sleep(600)  # {FACTS['mark']}"],
+    subprocess.Popen([sys.executable or "/usr/bin/python3", "-c",
+                      f"import time; time.sleep(600)  # {FACTS['mark']}"],
                      start_new_session=True)
     return 0
 """,
@@ -96,7 +97,8 @@ def double(x):
         + """
 def double(x):
     libc = ctypes.CDLL(None, use_errno=True)
-    for flags in (0x8000 | 17, 0x20000000 | 17, 0x10000000 | 17):       # CLONE_PARENT, CLONE_NEWPID, CLONE_NEWUSER
+    # CLONE_PARENT, CLONE_NEWPID, CLONE_NEWUSER
+    for flags in (0x8000 | 17, 0x20000000 | 17, 0x10000000 | 17):
         if libc.syscall(56, flags, 0, 0, 0, 0) == 0:
             stay()
     return 0

@@ -11,12 +11,16 @@ SHORT = 100  # characters of what a verdict says
 HEAD = """\
 # What attackers got
 
-{attacks} hostile submissions of {families} families, answers to toy exercises, graded as a class by `course grade`. An attack that gets through
-answers rightly, and the checks ask what cannot be guessed, so any point would show. Files, processes, sockets and the gradebook are looked at before and after.
-Points gained by all of them together: {gained:g}. Touched outside their sandboxes: {touched}. The batch took {seconds:.0f} s for them all, two at a time.
+{attacks} hostile submissions of {families} families, answers to toy exercises, graded as a class \
+by `course grade`. An attack that gets through
+answers rightly, and the checks ask what cannot be guessed, so any point would show. Files, \
+processes, sockets and the gradebook are looked at before and after.
+Points gained by all of them together: {gained:g}. Touched outside their sandboxes: {touched}. \
+The batch took {seconds:.0f} s for them all, two at a time.
 Measured on {machine}, with the isolation {isolation}, {date}.
 
-`python bench/attacks.py` attacks again and writes this page; two attacks of each family are tried in every run of the tests.
+`python bench/attacks.py` attacks again and writes this page; two attacks of each family are \
+tried in every run of the tests.
 What this machine of yours holds, `course doctor` says.
 
 | family | attacks | points gained | the longest, s |

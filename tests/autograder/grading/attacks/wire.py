@@ -13,7 +13,8 @@ def raw(data):
 def framed(body):
     raw(struct.pack("<Q", len(body)) + body)
 def message(node, tensors={}, data=b""):
-    header = json.dumps({"__metadata__": {"message": node if isinstance(node, str) else json.dumps(node)}, **tensors}).encode()
+    text = node if isinstance(node, str) else json.dumps(node)
+    header = json.dumps({"__metadata__": {"message": text}, **tensors}).encode()
     framed(struct.pack("<Q", len(header)) + header + data)
 """
 NO_ANSWER = (
@@ -120,7 +121,8 @@ def double(x):
         + """
 def scaled(t):
     entry = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
-    message({"dict": {"say": "returned", "value": {"tensor": 0}, "args": [{"tensor": 1}]}}, {"0": entry, "1": entry}, bytes(8))
+    message({"dict": {"say": "returned", "value": {"tensor": 0}, "args": [{"tensor": 1}]}},
+            {"0": entry, "1": entry}, bytes(8))
     return t
 """,
         NO_ANSWER,
@@ -144,8 +146,9 @@ def scaled(t):
         + """
 def double(x):
     for later in range(1, 9):
-        worker.frames and worker._write(worker.frames.pack({"say": "returned", "value": 6, "args": [(False, None)], "counted": {},
-                                         "printed": "", "cut": 0, "number": worker.number + later}))
+        worker.frames and worker._write(worker.frames.pack(
+            {"say": "returned", "value": 6, "args": [(False, None)], "counted": {},
+             "printed": "", "cut": 0, "number": worker.number + later}))
     return 0
 """,
         ("It does not double.", *NO_ANSWER),
@@ -165,7 +168,8 @@ def double(x):
         WORKER
         + """
 def double(x):
-    worker.send({"say": "error", "kind": "fault", "text": "the checker is broken", "printed": "", "cut": 0})
+    worker.send({"say": "error", "kind": "fault", "text": "the checker is broken",
+                 "printed": "", "cut": 0})
     return 0
 """,
         ("reported a fault", "stopped"),
@@ -291,7 +295,8 @@ def asked(f):
         "looks-into-the-function",
         """
 def asked(f):
-    for name in ("__globals__", "__closure__", "__code__", "__self__", "__wrapped__", "__func__", "function", "inner"):
+    for name in ("__globals__", "__closure__", "__code__", "__self__", "__wrapped__", "__func__",
+                 "function", "inner"):
         inside = getattr(f, name, None)
         text = repr(inside)
         if "lambda" in text and "Watched" in text or "conftest" in text:
