@@ -125,7 +125,10 @@ class Summary:
         if not self.absent:
             return []
         return [
-            f"absent     {len(self.absent)} on the roster submitted nothing: {', '.join(self.absent)}"
+            (
+                f"absent     {len(self.absent)} on the roster submitted nothing: "
+                f"{', '.join(self.absent)}"
+            )
         ]
 
     def _left_to_people(self) -> list[str]:

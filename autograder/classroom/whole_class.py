@@ -108,8 +108,9 @@ def grade_class(
 
     regrade: judge again what is under `where`, and every other verdict that is by older checks or
     of another secret; a secret that is lost is drawn anew. backend: None takes the strongest
-    isolation here. roster: who is enrolled; None takes what was given last. crew: who judges in the place of processes here, see schedule.Crew. Raises
-    CourseError for what the instructor must mend; never for what is in a submission.
+    isolation here. roster: who is enrolled; None takes what was given last. crew: who judges in the
+    place of processes here, see schedule.Crew. Raises CourseError for what the instructor must
+    mend; never for what is in a submission.
     """
     from autograder.sandbox import choose_backend
 

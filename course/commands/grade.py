@@ -125,9 +125,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--roster",
         type=Path,
         metavar="FILE",
-        help="who is enrolled: Moodle's grading worksheet, which also says when each submission came "
-        "(in this machine's time zone), Canvas's gradebook export, or a CSV with number, name, email; "
-        "remembered for later runs",
+        help="who is enrolled: Moodle's grading worksheet, which also says when each submission"
+        " came (in this machine's time zone), Canvas's gradebook export, or a CSV with number,"
+        " name, email; remembered for later runs",
     )
     add_budget(parser, ", and is judged again with a larger budget")
     parser.add_argument(

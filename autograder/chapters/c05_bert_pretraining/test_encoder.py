@@ -11,7 +11,7 @@ from autograder.checks.protocol import exercise, expect
 
 BOOK = "05-bert-pretraining"
 CLOSE = {"rtol": 1e-4, "atol": 2e-5}
-# Behind a layer: so wide that 1e-5 under a root in the place of 1e-12 shows in the first stage only.
+# Behind a layer: so wide that 1e-5 under a root in place of 1e-12 shows in the first stage only.
 CLOSE_BEHIND_LAYERS = {"rtol": 1e-3, "atol": 2e-4}
 ATTENTION = (
     "attention.self.query",

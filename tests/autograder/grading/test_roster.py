@@ -15,7 +15,8 @@ from autograder.errors import CourseError
 WORKSHEET = (
     "Identifier,Full name,Email address,Status,Grade,Maximum Grade,Grade can be changed,"
     "Last modified (submission),Last modified (grade),Feedback comments\n"
-    'Participant 11,Ada Lovelace,ada@example.org,Submitted,,3,Yes,"Sunday, 1 March 2026, 11:30 PM",-,\n'
+    "Participant 11,Ada Lovelace,ada@example.org,Submitted,,3,Yes,"
+    '"Sunday, 1 March 2026, 11:30 PM",-,\n'
     "Participant 12,Bo Ek,bo@example.org,No submission,,3,Yes,-,-,\n"
 )
 CANVAS = (
