@@ -12,7 +12,7 @@ from autograder.checks.protocol import exercise, expect
 BOOK = "05-bert-pretraining"
 CLOSE = {"rtol": 1e-4, "atol": 2e-5}
 # Behind a layer: so wide that 1e-5 under a root in place of 1e-12 shows in the first stage only.
-CLOSE_BEHIND_LAYERS = {"rtol": 1e-3, "atol": 2e-4}
+CLOSE_BEHIND_LAYERS = {"rtol": 4e-4, "atol": 8e-5}
 ATTENTION = (
     "attention.self.query",
     "attention.self.key",
@@ -127,6 +127,16 @@ def drawn(
         )
     ids, segments = counts(rng, 0, entries - 1, batch, places), counts(rng, 0, 1, batch, places)
     return weights, ids, segments, torch.ones(batch, places, dtype=torch.bool), num_heads
+
+
+def with_loud_feed_forward(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The weights with a feed-forward that adds so much that a GELU that is nearly right shows."""
+    return {
+        name: 3 * tensor
+        if name.endswith(".output.dense.weight") and ".attention." not in name
+        else tensor
+        for name, tensor in weights.items()
+    }
 
 
 def ask(student, parts: tuple, cause: str) -> None:
@@ -306,11 +316,7 @@ def test_the_feed_forward_uses_the_exact_gelu(student, rng):
         ((2, whole(rng, 4, 9), 8, 4), whole(rng, 7, 30)),
     ):
         weights, *rest = drawn(rng, *sizes, 1, inner)
-        weights = {
-            name: 3 * tensor if name.endswith("0.output.dense.weight") else tensor
-            for name, tensor in weights.items()
-        }
-        ask(student, (weights, *rest), rule)
+        ask(student, (with_loud_feed_forward(weights), *rest), rule)
 
 
 @bert_encode.stage("layers", points=1)
@@ -326,6 +332,7 @@ def test_there_may_be_many_layers_and_other_names(student, rng):
         ((2, 5, 8, 4), whole(rng, 3, 5)),
     ):
         weights, ids, segments, mask, heads = drawn(rng, *sizes, layers)
+        weights = with_loud_feed_forward(weights)
         mask[0, -1] = False
         more = {
             "pooler.dense.weight": normal(rng, sizes[2], sizes[2]),
