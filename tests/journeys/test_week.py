@@ -114,13 +114,13 @@ def name_of(student):
 
 def released(room, week):
     """The notebook that the release's archive holds, which is all that students have."""
-    room.course("release", week.number, "--out", room.folder / f"{week.number}.zip")
+    room.course("release-assignment", week.number, "--out", room.folder / f"{week.number}.zip")
     with zipfile.ZipFile(room.folder / f"{week.number}.zip") as archive:
         files = archive.namelist()
         assert not [
             name
             for name in files
-            if "solutions" in name or "mistakes" in name or "autograder/grading" in name
+            if "solutions" in name or "alternatives" in name or "autograder/grading" in name
         ]
         return json.loads(archive.read(f"word2serve-{week.name}/{week.name}.ipynb"))
 
@@ -325,7 +325,7 @@ def room(request, tmp_path_factory):
         by_hand(room, week)
         record = room.root / "verdicts" / week.name / f"{week.keys[0]}.json"
         record.write_bytes(record.read_bytes()[:1000])
-        said = room.course("regrade", week.number, "--write")
+        said = room.course("regrade", week.number, "--apply")
         [change] = [line for line in said.splitlines() if line.startswith("changes ")]
         assert "affected   1 verdicts" in said and "the record could not be read" in change
         assert name_of(0) in change or week.keys[0] in change
@@ -415,7 +415,7 @@ def test_each_platform_reads_back_the_points(room):
             week.keys[student]: pytest.approx(meant) for student, meant in counted.items()
         }
         if week.form == "moodle":
-            room.course("export", "moodle", "--assignment", week.number, code=1)
+            room.course("export", "--to", "moodle", "--assignment", week.number, code=1)
             assert {
                 row["Identifier"]: float(row["Grade"])
                 for row in room.table(f"moodle-{week.name}.csv")
@@ -433,7 +433,7 @@ def test_each_platform_reads_back_the_points(room):
 def test_everybodys_page_is_in_the_zip_that_goes_back(room):
     for week in room.weeks:
         path = room.root / "report" / f"feedback-{week.form}-{week.name}.zip"
-        room.course("feedback", week.form, "--assignment", week.number)
+        room.course("release-feedback", "--lms", week.form, "--assignment", week.number)
         with zipfile.ZipFile(io.BytesIO(path.read_bytes())) as archive:
             pages = {name: archive.read(name).decode() for name in archive.namelist()}
         assert len(pages) == room.count and all("<script" not in page for page in pages.values())
