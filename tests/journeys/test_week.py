@@ -320,7 +320,15 @@ def room(request, tmp_path_factory):
         where = FORMS[week.form](room, week)
         # 1: one student's notebook is of another assignment and needs a person
         room.course(
-            "grade", *where, "--assignment", week.number, "--jobs", "2", "--hand-in", "best", code=1
+            "grade",
+            *where,
+            "--assignment",
+            week.number,
+            "--jobs",
+            "2",
+            "--attempts",
+            "best",
+            code=1,
         )
         by_hand(room, week)
         record = room.root / "verdicts" / week.name / f"{week.keys[0]}.json"

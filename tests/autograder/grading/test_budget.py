@@ -357,15 +357,18 @@ def test_who_verifies_or_regrades_gives_the_budget_of_the_run(
     (tmp_path / "in" / "ada").mkdir(parents=True)
     hand_in("ada", SLEEPS).path.rename(tmp_path / "in" / "ada" / f"{NAME}.ipynb")
     root = ["--course-root", str(tmp_path / "class")]
-    assert main(["grade", str(tmp_path / "in"), "--assignment", "93", *root, "--budget", "20"]) == 0
     assert (
-        main(["verify", "ada", "93", *root, "--budget", "20"]) == 0
-        and main(["verify", "ada", "93", *root, "--budget", "1"]) == 1
+        main(["grade", str(tmp_path / "in"), "--assignment", "93", *root, "--time-limit", "20"])
+        == 0
+    )
+    assert (
+        main(["verify", "ada", "93", *root, "--time-limit", "20"]) == 0
+        and main(["verify", "ada", "93", *root, "--time-limit", "1"]) == 1
     )
     monkeypatch.setitem(slow.__dict__, "checks_hash", "other")
-    assert main(["regrade", "93", *root, "--budget", "1"]) == 1
+    assert main(["regrade", "93", *root, "--time-limit", "1"]) == 1
     capsys.readouterr()
-    assert main(["regrade", "93", *root, "--budget", "20"]) == 0, capsys.readouterr().out
+    assert main(["regrade", "93", *root, "--time-limit", "20"]) == 0, capsys.readouterr().out
 
 
 def test_the_budget_travels_with_the_terms_and_what_comes_back_says_where_it_ended(slow, hand_in):
@@ -384,7 +387,9 @@ def test_a_budget_that_makes_no_sense_is_refused_in_words(
     command, seconds, tmp_path, capsys, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    assert main([*command, "--course-root", str(tmp_path / "class"), f"--budget={seconds}"]) == 2
+    assert (
+        main([*command, "--course-root", str(tmp_path / "class"), f"--time-limit={seconds}"]) == 2
+    )
     assert (
         "give seconds from 1 to 86400" in capsys.readouterr().err
         and not (tmp_path / "class").exists()

@@ -180,10 +180,10 @@ def test_a_release_is_not_written_below_a_folder_that_is_missing(tmp_path, capsy
         ["IN"],
         ["--regrade"],
         ["--assignment", "02"],
-        ["--scheduler", "tcp://127.0.0.1:1"],
+        ["--dask", "tcp://127.0.0.1:1"],
         ["--backend", "process"],
         ["--cold"],
-        ["--budget", "90"],
+        ["--time-limit", "90"],
     ],
     ids=" ".join,
 )
@@ -224,7 +224,7 @@ def test_what_is_written_of_one_assignment_is_not_written_over_by_another(
         ):
             main([*words, "--assignment", number, "--course-root", str(root)])
         main(["similar", number, "--course-root", str(root)])
-        main(["regrade", number, "--write", "--course-root", str(root)])
+        main(["regrade", number, "--apply", "--course-root", str(root)])
 
     def files():
         return {

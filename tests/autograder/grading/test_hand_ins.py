@@ -177,7 +177,7 @@ def test_the_last_counts_unless_the_course_says_the_best_and_the_course_root_rem
         root, "ada"
     )
     capsys.readouterr()
-    course(root, "grade", tmp_path / "in", "--hand-in", "best")
+    course(root, "grade", tmp_path / "in", "--attempts", "best")
     said = capsys.readouterr().out
     assert (
         "(1 unchanged)" in said and "1 of 3  ada" in said
@@ -207,7 +207,7 @@ def test_the_last_counts_unless_the_course_says_the_best_and_the_course_root_rem
         and "(4 unchanged)" in capsys.readouterr().out
         and totals(root)["ada"] == "3"
     )
-    course(root, "grade", tmp_path / "in", "--hand-in", "last")
+    course(root, "grade", tmp_path / "in", "--attempts", "latest")
     assert totals(root) == {"ada": "0", "bo": "0.75", "cy": "0", "di": "1"}
 
 
@@ -228,7 +228,7 @@ def page(root, student):
 def test_a_class_that_was_copied_elsewhere_goes_on_with_its_own_secret(
     root, tmp_path, notebook_of, links
 ):
-    course(root, "grade", tmp_path / "in", "--hand-in", "best")
+    course(root, "grade", tmp_path / "in", "--attempts", "best")
     elsewhere = tmp_path / "elsewhere" / "class"
     shutil.copytree(root, elsewhere, symlinks=links != "followed by the copy")
     shared = [elsewhere / "hand-ins" / number / SECRET_FILE for number in "12"]
@@ -252,7 +252,7 @@ def test_a_class_that_was_copied_elsewhere_goes_on_with_its_own_secret(
 
 @pytest.mark.sandbox
 def test_an_extension_makes_another_hand_in_the_best(root, tmp_path):
-    course(root, "grade", tmp_path / "in", "--hand-in", "best")
+    course(root, "grade", tmp_path / "in", "--attempts", "best")
     assert main(["due", "90", "--extend", "bo=3d", "--course-root", str(root)]) == 0
     course(root, "report")
     assert totals(root)["bo"] == "3" and in_gradebook(root)["bo"] == 3
@@ -276,7 +276,7 @@ def test_hand_ins_that_are_collected_one_after_the_other_are_all_judged(
         "Eva": 2,
         "Flo": 0,
     }
-    course(root, "grade", "--hand-in", "best")
+    course(root, "grade", "--attempts", "best")
     assert totals(root) == {"Eva": "3", "Flo": "1"}
     course(root, "grade")
     assert totals(root) == {"Eva": "3", "Flo": "1"} and len(kept(root, stand_in, "Eva")) == 2
@@ -313,11 +313,11 @@ def test_an_earlier_hand_in_that_comes_again_without_a_time_is_told_from_a_new_o
 def test_a_regrade_judges_every_hand_in_by_the_new_checks(
     root, stand_in, tmp_path, monkeypatch, capsys
 ):
-    course(root, "grade", tmp_path / "in", "--hand-in", "best")
+    course(root, "grade", tmp_path / "in", "--attempts", "best")
     monkeypatch.setitem(stand_in.__dict__, "checks_hash", "other")
     assert main(["regrade", "90", "--course-root", str(root)]) == 0
     assert load_verdict(root / "hand-ins" / "1", NAME, "ada").checks != "other"
-    assert main(["regrade", "90", "--write", "--course-root", str(root)]) == 0
+    assert main(["regrade", "90", "--apply", "--course-root", str(root)]) == 0
     assert {load_verdict(root / "hand-ins" / number, NAME, "ada").checks for number in "12"} == {
         "other"
     }

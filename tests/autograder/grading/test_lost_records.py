@@ -143,7 +143,7 @@ def test_grading_makes_the_record_again_from_the_copy_and_points_by_hand_stay(
             and "Bo: 2 -> 2 points (the record could not be read)" in said
         )
         assert (path.read_bytes() if path.exists() else None) == harmed
-        assert course(root, "regrade", "90", "--write", assignment=()) == 0
+        assert course(root, "regrade", "90", "--apply", assignment=()) == 0
     else:
         dee = tmp_path / "in" / MOODLE.format("Dee_9") / f"{NAME}.ipynb"
         dee.parent.mkdir(parents=True)
@@ -205,7 +205,7 @@ def test_a_note_on_one_of_several_hand_ins_that_is_broken_stops_nobody(
     notes = sorted((root / "hand-ins").glob(f"*/notebooks/{NAME}/Bo.json"))
     assert len(notes) == 2
     notes[0].write_text(notes[0].read_text()[:40])
-    assert course(root, "grade", tmp_path / "in", "--hand-in", "best") == 0
+    assert course(root, "grade", tmp_path / "in", "--attempts", "best") == 0
     assert rows(root)["Bo"]["total"] == "3" and rows(root)["Bo"]["lms_id"] == "71"
 
 

@@ -110,7 +110,7 @@ def test_what_changes_is_shown_and_nothing_is_written_until_it_is_asked_for(root
         for one in json.loads(capsys.readouterr().out)["changes"]
     }
     assert changes == {"ada": (1, 3), "dan": (1.5, 1.5)}
-    assert course(root, "--write") == 0
+    assert course(root, "--apply") == 0
     with gradebook(root) as book:
         grades = {
             student: book.find_grade("double-check", NAME, NAME, student)
@@ -156,7 +156,7 @@ def total(root):
 def test_the_sum_that_a_regrade_shows_is_the_one_it_writes_under_a_late_penalty(late_root, capsys):
     assert total(late_root) == [0.5]  # 1 point, less two quarters of it
     assert course(late_root) == 1 and "changes    ada: 0.5 -> 1.5 points" in capsys.readouterr().out
-    assert course(late_root, "--write") == 0 and total(late_root) == [1.5]
+    assert course(late_root, "--apply") == 0 and total(late_root) == [1.5]
 
 
 def test_grading_again_says_one_line_for_a_student_with_the_sums_of_grades_csv(late_root):
@@ -183,7 +183,7 @@ def test_a_record_of_an_earlier_release_is_judged_again_once_and_said_to_be(root
     verdict = load_verdict(root, NAME, "ada")
     verdict.checks, verdict.schema = "worked out otherwise", 2
     path = save_verdict(root, verdict)
-    assert course(root, "--write") in (0, 1)  # 1: cy's copy was changed above
+    assert course(root, "--apply") in (0, 1)  # 1: cy's copy was changed above
     said = capsys.readouterr().out
     assert (
         "checks     1 of them are from an earlier release" in said and "judged again, once" in said

@@ -53,7 +53,7 @@ def put(root, secret):
         ["regrade", "90"],
         ["grade", "--assignment", "90"],
         ["grade", "in", "--assignment", "90"],
-        ["grade", "in", "--assignment", "90", "--hand-in", "best"],
+        ["grade", "in", "--assignment", "90", "--attempts", "best"],
     ],
 )
 def test_a_lost_secret_stops_what_judges_and_nothing_is_written(graded, root, words, capsys):
@@ -152,5 +152,5 @@ def test_regrade_shows_whose_record_is_of_another_secret_and_writes_when_it_is_a
     [ada, _] = plan(root, load_assignment("90")).verdicts
     assert ada.seed_ids == {"90.double": seed_id(OTHER[::-1], "ada", "90.double")}
     assert (
-        course(root, "regrade", "90", "--write") == 0 and course(root, "verify", "ada", "90") == 0
+        course(root, "regrade", "90", "--apply") == 0 and course(root, "verify", "ada", "90") == 0
     )

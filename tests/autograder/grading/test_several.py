@@ -256,7 +256,7 @@ def test_no_assignment_at_all_is_refused_before_anything_is_made(
 ):
     monkeypatch.chdir(tmp_path)
     put(tmp_path / "in" / "ada" / f"{STAND_IN}.ipynb", b"{}")
-    assert main(["grade", "in", "--assignment", names, "--hand-in", "best"]) == 2
+    assert main(["grade", "in", "--assignment", names, "--attempts", "best"]) == 2
     assert "names no assignment" in capsys.readouterr().err and [
         path.name for path in tmp_path.iterdir()
     ] == ["in"]

@@ -80,7 +80,7 @@ def test_what_goes_out_leaves_out_whose_newer_hand_in_is_not_judged(root, tmp_pa
 
 
 def test_under_best_a_hand_in_that_is_not_judged_may_be_the_best(root):
-    course(root, "grade", "--hand-in", "best")
+    course(root, "grade", "--attempts", "best")
     assert rows(root)["ada"]["total"] == "3"
     (root / "hand-ins" / "1" / "verdicts" / NAME / "ada.json").unlink()
     course(root, "report")
@@ -152,7 +152,7 @@ def test_an_answer_that_only_another_hand_in_has_waits_for_a_person_who_is_told_
         ),
         assignment="01",
     )
-    course(root, "grade", "--hand-in", "best", assignment="01")
+    course(root, "grade", "--attempts", "best", assignment="01")
     assert (
         f"hand-in 1 has one: read it in hand-ins/1/notebooks/{FIRST}/ada.ipynb."
         in rows(root)["ada"]["needs_human"]
