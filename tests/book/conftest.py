@@ -13,14 +13,17 @@ ROOT = Path(__file__).resolve().parents[2]
 SIZES = {"desktop": {"width": 1440, "height": 900}, "phone": {"width": 390, "height": 844}}
 
 
-def one_in(share: int, names: Iterable[str], test: str) -> list:
-    """Parameters of a test: one name in `share` is tried each time, the others in `make test-slow`.
+def one_in(share: int, cases: Iterable, test: str) -> list:
+    """Parameters of a test: one case in `share` is tried each time, the others in `make test-slow`.
 
-    test: tells tests apart, so that each tries other names.
+    cases: names or tuples. test: tells tests apart, so that each tries other cases.
     """
     return [
-        pytest.param(name, marks=() if _hash(test + name) % share == 0 else pytest.mark.long)
-        for name in names
+        pytest.param(
+            *(case if isinstance(case, tuple) else (case,)),
+            marks=() if _hash(f"{test}{case}") % share == 0 else pytest.mark.long,
+        )
+        for case in cases
     ]
 
 

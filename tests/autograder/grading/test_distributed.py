@@ -240,6 +240,7 @@ def test_a_submission_over_which_two_workers_die_waits_for_a_human_and_the_rest_
     )
 
 
+@pytest.mark.long
 def test_the_budget_of_the_command_holds_on_its_workers(
     dask, stand_in, notebook_of, new_root, tmp_path
 ):
@@ -308,7 +309,9 @@ def test_a_scheduler_that_goes_away_is_said_and_a_rerun_with_another_completes(
     "arguments, environment, said",
     [
         ((), {"OTHER_CHECKS": "1"}, r"checks is f+ here and \w+ at the command.*same commit"),
-        (("--nthreads", "2"), {}, "2 threads and needs exactly one"),
+        pytest.param(
+            ("--nthreads", "2"), {}, "2 threads and needs exactly one", marks=pytest.mark.long
+        ),
     ],
     ids=["other checks", "two threads"],
 )
