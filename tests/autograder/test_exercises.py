@@ -62,7 +62,8 @@ MANY_OR_DRAWN = (
 )
 PROVEN = {id for assignment in ASSIGNMENTS for id in proven(assignment)}
 # Chapters of which twice as many cases are tried.
-FRAME_CHANGED = {one.number for one in ASSIGNMENTS if frame_changed(one) and not has_kernels(one)}
+KERNELS = {one.number for one in ASSIGNMENTS if has_kernels(one)}  # a case takes many seconds
+FRAME_CHANGED = {one.number for one in ASSIGNMENTS if frame_changed(one)} - KERNELS
 
 
 def each_seed(few: list[bytes]):
@@ -83,9 +84,10 @@ def marks(exercise, case: str, share: int) -> tuple:
     """The marks of a case: none if it is tried each time, `long` if only `make test-slow`
     tries it.
     """
-    if exercise.id not in PROVEN:
+    number = exercise.id[:2]
+    if exercise.id not in PROVEN and number not in KERNELS:
         return ()
-    if exercise.id[:2] in FRAME_CHANGED:
+    if exercise.id not in PROVEN or number in FRAME_CHANGED:
         share //= 2
     return () if sampled(f"{exercise.id} {case}", share) else (pytest.mark.long,)
 
