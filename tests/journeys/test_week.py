@@ -368,9 +368,12 @@ def test_who_needs_a_person_is_named_and_nobody_else(room):
             row["student"].removeprefix("'"): row["needs_human"]
             for row in room.table(f"{week.name}.csv")
         }
+        hostile = week.keys[NAMES.index("Hal Hostile")]  # his cell ends the process
         assert {key for key, reason in rows.items() if reason} == {
-            week.keys[NAMES.index("Otto Other")]
+            week.keys[NAMES.index("Otto Other")],
+            hostile,
         }
+        assert "its cell stopped with an error" in rows[hostile]
         assert "does not look like this assignment" in rows[week.keys[NAMES.index("Otto Other")]]
 
 
