@@ -414,7 +414,12 @@ def test_the_better_of_two_hand_ins_counts_and_lateness_stands_beside_the_points
 
 def test_each_platform_reads_back_the_points(room):
     for week in room.weeks:
-        counted = {student: meant for student, meant in week.meant.items() if meant is not None}
+        waits = NAMES.index("Hal Hostile")  # his cell ends the process: a person decides
+        counted = {
+            student: meant
+            for student, meant in week.meant.items()
+            if meant is not None and student != waits
+        }
         room.course(
             "export", "gradescope", "--assignment", week.number, code=1
         )  # 1: somebody waits for a person
