@@ -76,7 +76,7 @@ def _platform(command: str, option: str, platforms: tuple[str, ...]) -> Callable
 
 def _verify(rest: list[str]) -> list[str]:
     if not rest or rest[0].startswith("-"):
-        return ["regrade", *rest]
+        return ["regrade", *rest, "--student"]  # says that a student is missing
     student, *others = rest
     return ["regrade", *others, "--student", student]
 
