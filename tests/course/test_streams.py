@@ -102,7 +102,9 @@ def test_a_path_that_cannot_be_made_is_named_in_one_line_and_as_json(
     )
 
 
-@pytest.mark.parametrize("words", [["grade", "--jobs", "x"], ["export", "--to", "canva"], ["verify"]])
+@pytest.mark.parametrize(
+    "words", [["grade", "--jobs", "x"], ["export", "--to", "canva"], ["verify"]]
+)
 def test_a_slip_in_the_words_is_json_too(words, capsys):
     with pytest.raises(SystemExit) as end:
         main([*words, "--json"])
