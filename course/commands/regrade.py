@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
     from course import verify_student
     from course.commands.grade import CHECKER_FAILED
 
-    if args.student:
+    if args.student is not None:
         if args.apply:
             raise CourseError("--student only compares: leave out --apply, or leave out --student")
         return verify_student.run(args)
