@@ -34,8 +34,7 @@ class LoRALinear(nn.Module):
     def __init__(self, inputs, outputs, rank, alpha):
         super().__init__()
         self.base = nn.Linear(inputs, outputs, bias=False).requires_grad_(False)
-        self.a = nn.Parameter(torch.randn(rank, inputs))
-        self.b = nn.Parameter(torch.zeros(outputs, rank))
+        self.a, self.b = nn.Parameter(torch.randn(rank, inputs)), nn.Parameter(torch.zeros(outputs, rank))
         self.scale = alpha / rank
     def forward(self, x): return self.base(x) + self.scale * (x @ self.a.T @ self.b.T)
 """
@@ -50,8 +49,7 @@ SCALE = "def scale_into(x, out): torch.add(x, x, out=out)\n"
 BLOCKS = """
 class Blocks:
     def __init__(self, number, size):
-        self.free, self.size, self.tables, self.lengths = list(range(number)), size, {}, {}
-        self.users = [0] * number
+        self.free, self.size, self.tables, self.lengths, self.users = list(range(number)), size, {}, {}, [0] * number
     def take(self):
         block = self.free.pop()
         self.users[block] = 1
@@ -297,8 +295,7 @@ import triton, triton.language as tl
 def add_kernel(x, y, out, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = offsets < n
-    tl.store(out + offsets, tl.load(x + offsets, mask=inside) + tl.load(y + offsets, mask=inside),
-             mask=inside)
+    tl.store(out + offsets, tl.load(x + offsets, mask=inside) + tl.load(y + offsets, mask=inside), mask=inside)
 def add(x, y, out, block): add_kernel[(triton.cdiv(len(x), block),)](x, y, out, len(x), BLOCK=block)
 """
 
