@@ -1,6 +1,7 @@
 """`course formgrader`: nbgrader's formgrader, in the browser, for a course directory."""
 
 import argparse
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -34,7 +35,9 @@ def run(args: argparse.Namespace) -> int:
     from autograder.classroom.whole_class import COURSE_ROOT
 
     root = course_root_there(COURSE_ROOT if args.sample else args.course_root)
-    command = [sys.executable, "-m", "jupyterlab", "--ServerApp.default_url=/formgrader/"]
+    command = [sys.executable, "-m", "jupyterlab", "--LabApp.default_url=/formgrader"]
     if args.no_browser:
         command.append("--no-browser")
+    if hasattr(os, "geteuid") and os.geteuid() == 0:  # in a container, where JupyterLab asks for it
+        command.append("--allow-root")
     return subprocess.run(command, cwd=root, check=False).returncode
