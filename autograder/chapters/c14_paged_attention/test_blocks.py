@@ -135,6 +135,7 @@ def test_a_fork_shares_and_nobody_loses_what_another_holds(student, rng):
     ask_blocks(
         student,
         (4, 2, shared),
+        (4, 2, [("allocate", "a", 1), ("fork", "a", "b")]),  # a last block with room
         (6, 2, [*shared, ("free", "a")]),
         (6, 2, [*shared, ("free", "b")]),
         (6, 2, [*shared, ("free", "a"), ("allocate", "c", 4), ("free", "b"), ("allocate", "d", 4)]),

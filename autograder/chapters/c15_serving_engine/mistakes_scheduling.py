@@ -462,7 +462,7 @@ def _(requests, budget, free_blocks, block_size):
     PLAN,
     "changes-the-requests",
     caught_by="decode",
-    loses=1.5,
+    loses=1.8,
     misconception="You write into the requests that you are given.",
 )
 def _(requests, budget, free_blocks, block_size):
