@@ -25,9 +25,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import torch  # noqa: E402  (threads are set before torch starts)
 from record import compare, save  # noqa: E402
 
-from course.book.figures import ASSETS, RUNTIME  # noqa: E402
-from course.book.page_models import write_scripts  # noqa: E402
-from course.book.stills import find_chromium  # noqa: E402
+from course.book.build.stills import find_chromium  # noqa: E402
+from course.book.pages.figures import ASSETS, RUNTIME  # noqa: E402
+from course.book.pages.models import write_scripts  # noqa: E402
 from reference_impl.corpora.small_models import small_model  # noqa: E402
 from reference_impl.generation.loop import generate  # noqa: E402
 from reference_impl.generation.sampling_params import SamplingParams  # noqa: E402

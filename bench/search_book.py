@@ -34,8 +34,8 @@ from search_words import bag, pooled  # noqa: E402
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # noqa: E402
 from torch import Tensor  # noqa: E402
 
-from course.book import prose  # noqa: E402
-from course.book.questions import load_questions  # noqa: E402
+from course.book.lint import prose  # noqa: E402
+from course.book.review.questions import load_questions  # noqa: E402
 from reference_impl import corpora  # noqa: E402
 from reference_impl.measure.retrieval import ndcg_at, retrieval_scores  # noqa: E402
 from reference_impl.models.heads import similarity  # noqa: E402

@@ -31,7 +31,8 @@ from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from record import save
 
-from course.book import build, cache, kernels, stills
+from course.book.build import build, cache, stills
+from course.book.build import kernel_pool as kernels
 
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTER = "01-static-embeddings"

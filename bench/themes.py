@@ -26,7 +26,7 @@ from urllib.parse import unquote, urlsplit
 import yaml
 from record import save
 
-from course.book import cache
+from course.book.build import cache
 
 ROOT = Path(__file__).resolve().parents[1]
 HERE = Path(__file__).with_name("themes")

@@ -95,7 +95,7 @@ class Film:
         """The moving figure: all snapshots seen from the two directions in which the last one is
         widest.
         """
-        from course.book.figures import figure
+        from course.book.pages.figures import figure
 
         last = self.shots[-1][1]
         middle = last.mean(0)

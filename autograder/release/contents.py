@@ -33,7 +33,7 @@ DATA = (
     "LICENSE",
     "LICENSE-TEXT",
 )
-FIGURES = "course/book/figures.py"  # draws with the scripts in book/assets/
+FIGURES = "course/book/pages/figures.py"  # draws with the scripts in book/assets/
 STAND_IN = '''"""Withheld in this archive: {why}."""
 from autograder.checks.withheld import StandIn
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import course_theme
 from sphinx.util.fileutil import copy_asset
 
-from course.book import cache as book_cache
+from course.book.build import cache as book_cache
 
 ASSETS = Path(course_theme.__file__).resolve().parents[1] / "assets"
 

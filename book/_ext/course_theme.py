@@ -19,9 +19,9 @@ from pybtex.plugin import find_plugin, register_plugin
 from sphinx.util.fileutil import copy_asset
 from sphinx.writers.html5 import HTML5Translator
 
-from course.book import cache as book_cache
-from course.book.build import read_page
-from course.book.page_notebooks import glued_by, to_notebook
+from course.book.build import cache as book_cache
+from course.book.build.build import read_page
+from course.book.build.notebooks import glued_by, to_notebook
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -66,7 +66,7 @@ def use_true_pages(app, config):
     config.nb_execution_cache_path = str(book_cache.cache_path(ROOT))
     book_cache.drop_untrue(ROOT)
     os.environ[book_cache.IN_BOOK] = (
-        "1"  # kernels inherit it; course.book.figures then writes a static page
+        "1"  # kernels inherit it; course.book.pages.figures then writes a static page
     )
 
 

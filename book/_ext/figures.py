@@ -2,10 +2,10 @@
 they load.
 
 The stills of the pages that were read anew are drawn by the figures' own scripts (see
-`course.book.stills`) before pages are written, in one browser. When a page is written, they are put
-in, what is missing is drawn, and the kit, the figure's script and, where a model answers in the
-page, the runtime are asked for, by that page alone. After the build the weights of the models that
-pages offer are written beside the runtime. It needs nothing of the theme.
+`course.book.build.stills`) before pages are written, in one browser. When a page is written, they
+are put in, what is missing is drawn, and the kit, the figure's script and, where a model answers in
+the page, the runtime are asked for, by that page alone. After the build the weights of the models
+that pages offer are written beside the runtime. It needs nothing of the theme.
 """
 
 import re
@@ -13,8 +13,9 @@ from pathlib import Path
 
 from docutils import nodes
 
-from course.book import page_models, stills
-from course.book.figures import ANSWERS, KEYS, scripts_of
+from course.book.build import stills
+from course.book.pages import models as page_models
+from course.book.pages.figures import ANSWERS, KEYS, scripts_of
 
 ROOT = Path(__file__).resolve().parents[2]
 OFFERED = re.compile(r'"(?:model|vocabulary)":\{"name":"([\w-]+)"')

@@ -11,7 +11,7 @@
 
 With `:choose: it rises | it falls` the reader picks one of the options. The cell that ends in
 `revealed(...)` of the same name is the one whose output waits; it stands below the directive on the
-same page (course/book/predictions.py).
+same page (course/book/pages/predictions.py).
 
 Without scripts, and in print, question and output are both simply there. With assets/predict.js the
 output is shown once the reader has answered or asked to see it, beside the answer and how far off

@@ -19,7 +19,7 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
-from course.book.questions import QuestionError, load_questions
+from course.book.review.questions import QuestionError, load_questions
 
 
 class _FromFile(SphinxDirective):

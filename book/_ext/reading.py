@@ -2,7 +2,7 @@
 the head of each page.
 
 {minutes}`counting`           minutes of the page beside this one
-{counted}`exercises 01`       see course/book/reading.py
+{counted}`exercises 01`       see course/book/review/reading_time.py
 """
 
 from pathlib import Path
@@ -10,7 +10,7 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.util.docutils import SphinxRole
 
-from course.book import reading
+from course.book.review import reading_time as reading
 
 
 class Minutes(SphinxRole):

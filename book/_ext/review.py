@@ -25,9 +25,10 @@ from questions import place
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from course.book import deck, exam
-from course.book.drawn import shown
-from course.book.questions import FORMULA, SLOT, QuestionError, load_questions
+from course.book.review import exam
+from course.book.review import flashcards as deck
+from course.book.review.drawn_numbers import shown
+from course.book.review.questions import FORMULA, SLOT, QuestionError, load_questions
 
 FOLDER, BANK = "cards", "review-bank.js"
 FIELDSET = re.compile(r'<fieldset class="w2s-question"[^>]*data-id="([^"]+)".*?</fieldset>', re.S)

@@ -9,7 +9,7 @@
   const titles = new Map(bank.chapters.map((chapter) => [chapter.number, chapter]));
   let ticking = null, exam = null;
 
-  /* The sheet of course/book/exam.py, function draw_exam. */
+  /* The sheet of course/book/review/exam.py, function draw_exam. */
   function draw(seed) {
     const numbers = tools.numbers(seed), chosen = [];
     for (const [chapter, many] of Object.entries(bank.plan).map(([a, b]) => [Number(a), b]).sort((a, b) => a[0] - b[0])) {

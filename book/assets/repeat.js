@@ -1,4 +1,4 @@
-/* Spaced repetition of all cards. What is due is kept in this browser only; the rule is that of course/book/spacing.py. */
+/* Spaced repetition of all cards. What is due is kept in this browser only; the rule is that of course/book/review/repetition.py. */
 (function () {
   "use strict";
   const host = document.querySelector('[data-w2s-review="cards"]'), bank = window.w2sBank, tools = window.w2sReview;

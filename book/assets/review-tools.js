@@ -23,7 +23,7 @@ window.w2sReview = (function () {
   };
   const link = (page, words) => el("a", { href: `../${page}.html` }, words);
 
-  /* The numbers of course/book/exam.py, class Numbers. */
+  /* The numbers of course/book/review/exam.py, class Numbers. */
   function numbers(seed) {
     let state = seed >>> 0;
     const below = (n) => {

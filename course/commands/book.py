@@ -39,7 +39,7 @@ def run(args) -> int:
     import os
     import sys
 
-    from course.book.build import build_book
+    from course.book.build.build import build_book
 
     root, out = Path(__file__).resolve().parents[2], sys.stderr if args.json else sys.stdout
     made = {
@@ -51,7 +51,7 @@ def run(args) -> int:
         )
     }
     if args.pdf:
-        from course.book.pdf import print_book
+        from course.book.build.pdf import print_book
 
         made["pdf"] = print_book(root, made["book"].parent)
     print(

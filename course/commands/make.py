@@ -116,7 +116,7 @@ def build_exercises() -> Results:
 
 def make_book(jobs: int) -> Results:
     """The book, strictly: a warning or a finding of our own checks stops here."""
-    from course.book.build import build_book
+    from course.book.build.build import build_book
 
     return [("book", build_book(ROOT, jobs=jobs, say=lambda line: print(f"  {line}", flush=True)))]
 

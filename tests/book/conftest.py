@@ -48,7 +48,7 @@ def page_names() -> list[str]:
 @pytest.fixture(scope="session")
 def html() -> Path:
     """The folder of the built book; built here if anything has changed since."""
-    from course.book.build import build_book
+    from course.book.build.build import build_book
 
     return build_book(ROOT, jobs=2).parent
 
@@ -162,8 +162,8 @@ def stills_root(tmp_path_factory):
     """A folder in which a still that was drawn is kept: each figure's is there, drawn once for all
     tests.
     """
-    from course.book import stills
-    from course.book.figures import figure
+    from course.book.build import stills
+    from course.book.pages.figures import figure
     from tests.book.figure_data import DATA
 
     root = tmp_path_factory.mktemp("stills")

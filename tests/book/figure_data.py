@@ -5,8 +5,8 @@
 
 import torch
 
-from course.book import adapted, letters, readings
-from course.book.page_models import page_model, page_vocabulary
+from course.book.pages import adapted, letters, readings
+from course.book.pages.models import page_model, page_vocabulary
 from reference_impl.corpora import rules
 from reference_impl.corpora.small_models import small_model
 from reference_impl.layers.masks import window_mask

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autograder.errors import CourseError
-from course.book import build as book_build
+from course.book.build import build as book_build
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = (
@@ -61,7 +61,7 @@ def test_a_page_that_fails_or_warns_is_named_and_not_kept(course):
 
 
 def test_a_page_knows_that_it_runs_for_the_book(course):
-    root = course("from course.book.cache import in_book; assert in_book()")
+    root = course("from course.book.build.cache import in_book; assert in_book()")
     assert book_build.execute_pages(root, 1, quiet) == []
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from course.book import checks as book_checks
+from course.book.lint import checks as book_checks
 
 ROOT = Path(__file__).resolve().parents[2]
 

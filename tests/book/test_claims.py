@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from course.book.claims import ClaimError, claim
-from course.book.predictions import revealed
+from course.book.pages.claims import ClaimError, claim
+from course.book.pages.predictions import revealed
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import zipfile
 
 import pytest
 
-from course.book import deck
-from course.book.deck import DeckCard
-from course.book.spacing import NEW, review
+from course.book.review import flashcards as deck
+from course.book.review.flashcards import DeckCard
+from course.book.review.repetition import NEW, review
 from tests.book.conftest import ROOT
 
 CARDS = deck.all_cards(ROOT / "book")

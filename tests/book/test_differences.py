@@ -2,7 +2,7 @@
 
 import pytest
 
-from course.book.differences import difference
+from course.book.pages.code_diff import difference
 
 
 def one(x: int) -> int:

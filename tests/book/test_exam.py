@@ -9,10 +9,10 @@ import math
 import pytest
 import torch
 
-from course.book import exam
-from course.book.drawn import DrawnError, shown, value, variants
-from course.book.exam import Item, Numbers
-from course.book.questions import Option, QuestionError, load_questions
+from course.book.review import exam
+from course.book.review.drawn_numbers import DrawnError, shown, value, variants
+from course.book.review.exam import Item, Numbers
+from course.book.review.questions import Option, QuestionError, load_questions
 from tests.book.conftest import ROOT
 
 BOOK = ROOT / "book"

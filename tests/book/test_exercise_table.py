@@ -7,7 +7,7 @@ import re
 import pytest
 
 from autograder.authoring.catalogue import assignment
-from course.book.exercise_table import exercise_table, section_title
+from course.book.review.exercise_table import exercise_table, section_title
 
 
 @pytest.mark.parametrize(

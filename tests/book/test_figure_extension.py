@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from course.book.figures import figure, scripts_of
+from course.book.pages.figures import figure, scripts_of
 from tests.book.figure_data import DATA
 
 ROOT = Path(__file__).resolve().parents[2]

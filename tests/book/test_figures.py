@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from course.book.cache import IN_BOOK
-from course.book.captions import FigureError
-from course.book.figures import figure
-from course.book.pictures import course_style, picture
+from course.book.build.cache import IN_BOOK
+from course.book.pages.captions import FigureError
+from course.book.pages.figures import figure
+from course.book.pages.plots import course_style, picture
 
 DATA = {"sentences": [["a", "b", "a"]], "vocabulary": ["a", "b"], "window": 1}
 

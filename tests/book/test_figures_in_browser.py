@@ -16,9 +16,10 @@ import pytest
 import torch
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from course.book import letters, readings, stills
-from course.book.figures import ANSWERS, KEYS, figure, scripts_of
-from course.book.page_models import write_scripts
+from course.book.build import stills
+from course.book.pages import letters, readings
+from course.book.pages.figures import ANSWERS, KEYS, figure, scripts_of
+from course.book.pages.models import write_scripts
 from reference_impl import corpora
 from reference_impl.corpora import sums
 from reference_impl.corpora.small_models import small_model
@@ -1058,7 +1059,7 @@ def widget_page(folder, name, model):
     """A page that stands for a notebook: it renders the widget's module with a model that is
     JavaScript text.
     """
-    from course.book.figures import widget_module, widget_styles
+    from course.book.pages.figures import widget_module, widget_styles
 
     code, rendering = widget_module(name).split("export default", 1)
     (folder / "w.css").write_text(widget_styles())

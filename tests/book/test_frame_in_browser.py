@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from course.book import pdf
+from course.book.build import pdf
 from tests.book.conftest import MATHS_SET
 
 pytestmark = pytest.mark.browser
@@ -210,7 +210,7 @@ def test_print_shows_the_text_without_the_frame(reader):
 
 
 def test_the_joined_book_has_unique_ids_and_only_links_that_lead_somewhere(html):
-    from course.book.checks import PageFacts
+    from course.book.lint.checks import PageFacts
 
     root = html.parents[1]
     text = pdf.joined(root, html)

@@ -10,7 +10,8 @@ from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
 from nbformat.v4 import new_code_cell, new_notebook
 
-from course.book import build, cache, kernels
+from course.book.build import build, cache
+from course.book.build import kernel_pool as kernels
 
 pytestmark = pytest.mark.skipif(not kernels.POSSIBLE, reason="kernels start warm on Linux only")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from course.book.figures import ASSETS, KEYS, KIT
+from course.book.pages.figures import ASSETS, KEYS, KIT
 from tests.book.conftest import open_page, visit
 from tests.book.test_figures_in_browser import assert_same_elements_and_no_pale_colour, faults
 

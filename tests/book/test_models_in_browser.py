@@ -12,7 +12,8 @@ import torch
 from safetensors.torch import save
 from torch import nn
 
-from course.book import page_models, readings
+from course.book.pages import models as page_models
+from course.book.pages import readings
 from reference_impl.corpora import small_models
 from reference_impl.generation.encoder_decoder import translate
 from reference_impl.layers.lora import LoRALinear

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from course.book import build as book_build
-from course.book import cache as book_cache
-from course.book import trace
+from course.book.build import build as book_build
+from course.book.build import cache as book_cache
+from course.book.build import dependencies as trace
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = (
@@ -62,8 +62,8 @@ def times(root, *names):
 def noted(root, code):
     """The lines that watching a process which runs `code` in `root` gives."""
     program = (
-        f"from course.book.trace import watch; watch('notes', {str(root)!r}); import sys;"
-        f" sys.path.insert(0, '.')\n{code}"
+        f"from course.book.build.dependencies import watch; watch('notes', {str(root)!r});"
+        f" import sys; sys.path.insert(0, '.')\n{code}"
     )
     subprocess.run(
         [sys.executable, "-B", "-c", program],

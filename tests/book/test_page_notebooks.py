@@ -13,7 +13,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course.book.page_notebooks import to_notebook
+from course.book.build.notebooks import to_notebook
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = ROOT / "book"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from course.book import pictures
+from course.book.pages import plots as pictures
 
 ASSETS = Path(__file__).resolve().parents[2] / "book" / "assets"
 PAIR = re.compile(r"--w2s-([a-z-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)")

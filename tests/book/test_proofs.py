@@ -4,10 +4,10 @@ others say is computed.
 
 import pytest
 
-from course.book import proofs
-from course.book.ledger import by_number
-from course.book.proofs import ProofError, cell, kinds, shown, tables
-from course.book.review import Part, weeks
+from course.book.review import tables as proofs
+from course.book.review.coverage import Part, weeks
+from course.book.review.ledger import by_number
+from course.book.review.tables import ProofError, cell, kinds, shown, tables
 
 PAGE = "05-bert-pretraining/size"
 

@@ -4,7 +4,7 @@ else named with the remedy.
 
 import pytest
 
-from course.book.prose import findings_of, prose_findings
+from course.book.lint.prose import findings_of, prose_findings
 from tests.book.conftest import ROOT
 
 CELL = "\n\n```{code-cell} python\n%s\n```\n"

@@ -5,7 +5,7 @@ import copy
 import pytest
 import yaml
 
-from course.book.questions import QuestionError, load_questions
+from course.book.review.questions import QuestionError, load_questions
 
 SOUND = {
     "quiz": [

@@ -4,7 +4,7 @@ in this browser.
 
 import pytest
 
-from course.book.questions import load_questions
+from course.book.review.questions import load_questions
 from tests.book.conftest import COLOUR_RULES, ROOT, open_page, violations, visit
 
 pytestmark = pytest.mark.browser

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from course.book import reading
-from course.book.questions import load_questions
+from course.book.review import reading_time as reading
+from course.book.review.questions import load_questions
 from tests.book.conftest import ROOT
 
 CHAPTER = ROOT / "book" / "01-static-embeddings"

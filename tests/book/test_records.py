@@ -6,7 +6,7 @@ import sys
 import pytest
 from scipy import stats
 
-from course.book.records import beside, interval, record
+from course.book.pages.records import beside, interval, record
 from tests.book.conftest import ROOT
 
 

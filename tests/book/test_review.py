@@ -10,10 +10,10 @@ import pytest
 from bs4 import BeautifulSoup
 from docutils.nodes import make_id
 
-from course.book import ledger
-from course.book.prose import plain
-from course.book.records import ROOT
-from course.book.review import OTHERS, Statement, address, statements, syllabus
+from course.book.lint.prose import plain
+from course.book.pages.records import ROOT
+from course.book.review import ledger
+from course.book.review.coverage import OTHERS, Statement, address, statements, syllabus
 
 LISTS = (
     ROOT.parent / "shared"
@@ -134,7 +134,7 @@ def test_pages_that_judge_the_same_claim_agree():
 
 def test_the_verdicts_are_those_of_the_built_pages(html):
     assert ledger.collect(html, ROOT / "book") == ledger.verdicts(), (
-        "run python -m course.book.ledger, look at what changed, and build again"
+        "run python -m course.book.review.ledger, look at what changed, and build again"
     )
 
 

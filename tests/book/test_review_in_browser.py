@@ -8,7 +8,9 @@ from dataclasses import asdict
 
 import pytest
 
-from course.book import deck, exam, spacing
+from course.book.review import exam
+from course.book.review import flashcards as deck
+from course.book.review import repetition as spacing
 from tests.book.conftest import COLOUR_RULES, ROOT, open_page, violations
 
 pytestmark = pytest.mark.browser

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from course.book import stills
-from course.book.captions import FigureError
-from course.book.figures import ASSETS, KEYS, figure
+from course.book.build import stills
+from course.book.pages.captions import FigureError
+from course.book.pages.figures import ASSETS, KEYS, figure
 from tests.book.figure_data import DATA
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -157,13 +157,13 @@ def test_every_figure_of_the_books_sources_has_a_committed_still_and_an_id_of_it
         "an id stands twice in the book: give one figure an id of its own"
     )
     kept = {path.stem for path in (ROOT / "book" / "stills").glob("*.html")}
-    assert kept == set(ids), "build the book, then run python -m course.book.stills"
+    assert kept == set(ids), "build the book, then run python -m course.book.build.stills"
 
 
 def test_importing_figures_imports_neither_torch_nor_widgets_nor_the_drawing_of_stills():
     code = (
-        "import sys, course.book.figures; heavy = 'torch', 'anywidget', 'matplotlib',"
-        " 'course.book.stills'; print([name for name in heavy if name in sys.modules])"
+        "import sys, course.book.pages.figures; heavy = 'torch', 'anywidget', 'matplotlib',"
+        " 'course.book.build.stills'; print([name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert done.stdout.strip() == "[]", done.stderr

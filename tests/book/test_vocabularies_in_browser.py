@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from course.book import page_vocabularies
-from course.book.figures import ASSETS, RUNTIME
-from course.book.page_models import write_scripts
+from course.book.pages import vocabularies as page_vocabularies
+from course.book.pages.figures import ASSETS, RUNTIME
+from course.book.pages.models import write_scripts
 from reference_impl import corpora
 from reference_impl.corpora.cache import CorpusError
 from reference_impl.tokenizers.bpe import train_bpe_plain
@@ -123,7 +123,7 @@ def drawn(look, tmp_path):
     """
 
     def open_(name, data):
-        from course.book.figures import figure, scripts_of
+        from course.book.pages.figures import figure, scripts_of
 
         scripts = "".join(
             f'<script src="{(ASSETS / file).as_uri()}"></script>'

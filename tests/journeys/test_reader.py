@@ -23,7 +23,7 @@ def page(browser):
     """A browser that may open files and nothing else; at the end it must have asked for and
     complained of nothing.
     """
-    from course.book.build import build_book
+    from course.book.build.build import build_book
 
     landing = build_book(ROOT, jobs=2)
     context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")

@@ -1,7 +1,7 @@
 /* One word in two sentences, by each half of an ELMo's layers: two marks in a plane, and the cosine of the two vectors.
 
    data = {
-     model: {name, megabytes, parameters},   from course.book.page_models.page_model; a model of kind "elmo"
+     model: {name, megabytes, parameters},   from course.book.pages.models.page_model; a model of kind "elmo"
      word: "bank", layer: 2,                 the word of the plane, and the layer that is shown first
      uses: [{sense: "river", points: [[[x, y], [x, y]], ...]}]   uses of the word: for each layer, forward and backward
      planes: [[{centre: [...], axes: [[...], [...]]}, ...], ...] what made the points: for each layer, both halves

@@ -1,7 +1,7 @@
 /* The reader's own words, mixed to one vector, and who is nearest to it, answered by the vectors in the page.
 
    data = {
-     model: {name, megabytes, parameters},   from course.book.page_models.page_model; a model of kind "vectors"
+     model: {name, megabytes, parameters},   from course.book.pages.models.page_model; a model of kind "vectors"
      examples: [{text: "bank river", nearest: [{word: "shore", cosine: 0.71}, ...]}, ...]
                                              what torch found, shown before the vectors are loaded; the first at first
    }

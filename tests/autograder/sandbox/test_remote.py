@@ -156,8 +156,8 @@ def test_what_a_notebook_expects_of_jupyter_is_there_and_harmless():
             "setup",
             "from __future__ import annotations\nimport ipywidgets as w, anywidget\nfrom"
             " IPython.display import display as show, HTML\nfrom autograder.check import"
-            " check\nfrom course.book.figures import figure\nfrom autograder.anything.else_ import"
-            " name",
+            " check\nfrom course.book.pages.figures import figure\n"
+            "from autograder.anything.else_ import name",
         ),
         Cell(
             None,

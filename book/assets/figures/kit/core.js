@@ -1,6 +1,6 @@
 /* The figure kit's core: how a figure gets onto a page, and what it is given to draw with.
 
-   Classic scripts without dependencies: they work from file:// and under script-src 'self', and course/book/figures.py
+   Classic scripts without dependencies: they work from file:// and under script-src 'self', and course/book/pages/figures.py
    wraps the same text as a module for notebooks. The other files of this folder add to `w2s.kit`.
 
    A figure registers once:   window.w2s.register("window-counts", function draw(stage, data, tools) { ... });
@@ -106,7 +106,7 @@
     else all();
   }
 
-  /* In a notebook: anywidget hands over an element and the data. `caption` is HTML made by course/book/figures.py. */
+  /* In a notebook: anywidget hands over an element and the data. `caption` is HTML made by course/book/pages/figures.py. */
   function widget(name, host, data, caption, alt) {
     const text = kit.el("figcaption", {});
     text.innerHTML = caption;

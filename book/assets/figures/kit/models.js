@@ -3,7 +3,7 @@
   "use strict";
   const kit = window.w2s.kit, { el } = kit;
 
-  /* offer: {name, megabytes, parameters}, made by course/book/page_models.py, or several of them for one press. Nothing
+  /* offer: {name, megabytes, parameters}, made by course/book/pages/models.py, or several of them for one press. Nothing
      is loaded before it. ready(model, ...) is called once; a failure is told in words and can be tried again. */
   kit.modelOffer = function modelOffer(offer, ready) {
     const offers = [offer].flat(), sum = (key) => offers.reduce((total, one) => total + one[key], 0);

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from course.book.questions import load_questions
+from course.book.review.questions import load_questions
 
 # seconds; to it comes a number from the texts: Anki takes a note over when its moment is another
 TIME = 1_700_000_000

@@ -3,7 +3,7 @@ with its place in the book.
 
     statements()                        book/16-review/statements.yml, one entry a statement
     statement_table(0)                  those of the first set of notes, as a table with links
-    ledger_table()                      the claims of the ledger, from course.book.ledger
+    ledger_table()                      the claims of the ledger, from course.book.review.ledger
     listed(rows)                        rows for the figure judged-sentences
 
 An entry has the sentence as told, and either the number of a claim, whose verdict the page that
@@ -21,9 +21,9 @@ from typing import Any
 import yaml
 from IPython.display import HTML
 
-from course.book.exercise_table import section_title
-from course.book.ledger import KINDS, Judged, by_number
-from course.book.records import ROOT, beside
+from course.book.pages.records import ROOT, beside
+from course.book.review.exercise_table import section_title
+from course.book.review.ledger import KINDS, Judged, by_number
 
 OTHERS = ("shown", "opinion")  # a definition, a heading, a picture; what no code can judge
 FOLDER = ROOT / "book" / "16-review"
@@ -210,7 +210,7 @@ def parts(chapters: Iterable[int]) -> list[Part]:
     that book and cards say.
     """
     from autograder.authoring.catalogue import assignment
-    from course.book.reading import exercise_minutes, minutes
+    from course.book.review.reading_time import exercise_minutes, minutes
 
     contents, found = yaml.safe_load((ROOT / "book" / "_toc.yml").read_text(encoding="utf-8")), []
     listed = [entry for part in contents["parts"] for entry in part["chapters"]]

@@ -9,7 +9,7 @@ reader has answered; in a notebook it is simply shown.
 
 import html
 
-from course.book.claims import ClaimError
+from course.book.pages.claims import ClaimError
 
 
 class Revealed:

@@ -24,9 +24,9 @@ import torch
 import yaml
 from IPython.display import HTML
 
-from course.book.ledger import by_number
-from course.book.records import ROOT, beside, record
-from course.book.review import address
+from course.book.pages.records import ROOT, beside, record
+from course.book.review.coverage import address
+from course.book.review.ledger import by_number
 from reference_impl.layers.masks import causal_mask
 from reference_impl.measure.flops import count_parameters
 from reference_impl.models.bert import Bert, BertConfig

@@ -5,8 +5,8 @@ those numbers.
 
 prints nothing and stops the build when the condition no longer holds, with the sentence in the
 error. The sentence is a quotation from the page, emphasis and line breaks aside;
-`course.book.prose` compares the two, and demands a claim, a computed value or a source for every
-figure in the prose.
+`course.book.lint.prose` compares the two, and demands a claim, a computed value or a source for
+every figure in the prose.
 
 Claims that study notes repeat and the book judges (the ledger) are boxes with one of four verdicts,
 and no claims here.

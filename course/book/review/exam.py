@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from course.book.questions import ExamQuestion, Option, Question, load_questions
+from course.book.review.questions import ExamQuestion, Option, Question, load_questions
 
 REVIEW = 16  # the chapter of the exam itself asks nothing
 QUESTIONS, MINUTES = 30, 45

@@ -10,7 +10,7 @@ page.
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from course.book.page_models import page_model
+from course.book.pages.models import page_model
 from reference_impl.corpora.small_models import small_model
 from reference_impl.generation.loop import generate
 from reference_impl.generation.sampling_params import SamplingParams

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 import yaml
 
-from course.book.prose import prose_findings
+from course.book.lint.prose import prose_findings
 
 LOADED = {
     ("link", "href"),

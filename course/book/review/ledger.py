@@ -1,7 +1,7 @@
 """The ledger: every claim that a page judged, as the built page says it, with the code that gave
 the verdict.
 
-    python -m course.book.ledger        after `course book build`: writes
+    python -m course.book.review.ledger        after `course book build`: writes
                                         book/16-review/verdicts.json anew
     verdicts()                          what stands there: a list of Judged, in the order of the
                                         book
@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from course.book.records import ROOT
+from course.book.pages.records import ROOT
 
 FILE = ROOT / "book" / "16-review" / "verdicts.json"
 KINDS = ("holds", "holds with a condition", "wrong", "cannot be checked")

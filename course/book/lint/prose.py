@@ -4,7 +4,7 @@ A sentence that names a number, a share, a comparison or a trend passes if one o
 behind it:
 
 - a claim: `claim("...", condition)` in a cell of the page quotes it, or a part of it
-  (`course.book.claims`);
+  (`course.book.pages.claims`);
 - a computed value: the sentence holds `{glue:text}` or `{counted}`;
 - a source: the sentence cites;
 - the page's own choice: the paragraph stands below a comment line `% given`, or `% given: WORDS`

@@ -13,7 +13,7 @@ One file per chapter feeds the book's pages, the mock exam and the export of fla
     flashcards:
       - {id: ppmi, front: What is PPMI?, back: PMI with negative values set to zero.}
     exam:
-      # options as in the quiz, or numbers that are drawn (course/book/drawn.py)
+      # options as in the quiz, or numbers that are drawn (course/book/review/drawn_numbers.py)
       - id: two-slots
         page: counting                      # the page to read again
         question: "A word has {n} neighbours at each side. How many pairs does it give?"
@@ -34,7 +34,7 @@ from typing import Any
 
 import yaml
 
-from course.book.drawn import DrawnError, variants
+from course.book.review.drawn_numbers import DrawnError, variants
 
 ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*\Z")
 BLOCK = re.compile(

@@ -17,9 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from autograder.errors import CourseError
-from course.book import cache as book_cache
-from course.book import checks as book_checks
-from course.book import kernels, trace
+from course.book.build import cache as book_cache
+from course.book.build import dependencies as trace
+from course.book.build import kernel_pool as kernels
+from course.book.lint import checks as book_checks
 
 TIMEOUT = 900  # seconds a cell may take, as in _config.yml
 STAMP = "book.json"

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 
 import yaml
 
-from course.book import reading
+from course.book.review import reading_time as reading
 
 DROPPED = {
     "calibration",

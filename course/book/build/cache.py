@@ -2,8 +2,8 @@
 
 jupyter-cache keeps a page's outputs by its code cells. A page that imports reference_impl would
 then keep its old output when reference_impl changes. So each executed page carries the files that
-it read when it ran (course/book/trace.py) with their hashes. It is true as long as all of them are
-as they were; a change in one chapter's modules asks for that chapter's pages only.
+it read when it ran (course/book/build/dependencies.py) with their hashes. It is true as long as all
+of them are as they were; a change in one chapter's modules asks for that chapter's pages only.
 """
 
 import hashlib
@@ -12,13 +12,13 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
-from course.book.trace import EVERYTHING, LISTED
+from course.book.build.dependencies import EVERYTHING, LISTED
 
 IN_BOOK = "W2S_BOOK"  # set in the environment of kernels that run the book's pages
 ALWAYS = (
     "requirements.lock",
-    "course/book/trace.py",
-    "course/book/kernels.py",
+    "course/book/build/dependencies.py",
+    "course/book/build/kernel_pool.py",
 )  # what every page depends on
 CODE = ("reference_impl", "course", "autograder", "solutions", "bench")
 NOT_READ = {"__pycache__", ".ipynb_checkpoints", "_build", "node_modules"}

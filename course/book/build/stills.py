@@ -5,7 +5,7 @@
 It stands on the page before scripts run, in print, and for readers without scripts. Drawn ones are
 kept in _build/stills by a hash of scripts and data; `draw_ahead` draws those of many pages by
 starting the browser once. Where there is no Chromium, the still that is committed in book/stills is
-taken, by the figure's id; `python -m course.book.stills` puts those of the built book there.
+taken, by the figure's id; `python -m course.book.build.stills` puts those of the built book there.
 """
 
 import hashlib
@@ -20,8 +20,8 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from course.book.captions import FigureError
-from course.book.figures import ANSWERS, ASSETS, KEYS, scripts_of
+from course.book.pages.captions import FigureError
+from course.book.pages.figures import ANSWERS, ASSETS, KEYS, scripts_of
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = (
@@ -223,4 +223,4 @@ def _scripts(name: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.stdout.writelines(f"{path}\n" for path in keep_stills(Path(__file__).resolve().parents[2]))
+    sys.stdout.writelines(f"{path}\n" for path in keep_stills(Path(__file__).resolve().parents[3]))

@@ -47,7 +47,8 @@ def relative(path, root: Path) -> str | None:
 
 def kernel_line(notes: Path, root: Path) -> str:
     """What a page's kernel runs first, so that it watches itself and leaves no name behind."""
-    return f"__import__('course.book.trace').book.trace.watch({str(notes)!r}, {str(root)!r})"
+    watch = "__import__('course.book.build.dependencies').book.build.dependencies.watch"
+    return f"{watch}({str(notes)!r}, {str(root)!r})"
 
 
 def watch(notes: str, root: str) -> None:

@@ -64,7 +64,7 @@ def amounts(page: Path) -> dict[str, int]:
 
 
 def _count_questions(counted, page, kind, body):
-    from course.book.questions import load_questions
+    from course.book.review.questions import load_questions
 
     questions = load_questions(page.parent / kind.split("}", 1)[1].strip())
     only = re.search(r"^:only:\s*(\S+)", body, re.M)
@@ -92,7 +92,7 @@ def counted(what: str, folder: Path) -> int | float:
             return sum(exercise_minutes(chapter).values())
         return len(chapter.exercises) if kind == "exercises" else chapter.points
     if kind in ("questions", "cards") and not number:
-        from course.book.questions import load_questions
+        from course.book.review.questions import load_questions
 
         questions = load_questions(folder / "questions.yml")
         return len(questions.quiz if kind == "questions" else questions.flashcards)

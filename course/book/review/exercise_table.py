@@ -13,10 +13,10 @@ from docutils.nodes import make_id
 from IPython.display import HTML
 
 from autograder.authoring.catalogue import Assignment
-from course.book.prose import plain
-from course.book.reading import exercise_minutes
+from course.book.lint.prose import plain
+from course.book.review.reading_time import exercise_minutes
 
-BOOK = Path(__file__).resolve().parents[2] / "book"
+BOOK = Path(__file__).resolve().parents[3] / "book"
 KINDS = {
     "function": "write a function",
     "predict": "predict, then run",

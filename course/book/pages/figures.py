@@ -1,6 +1,6 @@
 """Figures that move: one call that gives a static page its HTML and a live notebook a widget.
 
-    from course.book.figures import figure
+    from course.book.pages.figures import figure
     figure("window-counts", data, caption="...", alt="...")
 
 The drawing is book/assets/figures/NAME.js, on the kit beside it; the format of `data` stands at the
@@ -15,10 +15,10 @@ import json
 import math
 from pathlib import Path
 
-from course.book.cache import in_book
-from course.book.captions import FigureError, checked_words, inline
+from course.book.build.cache import in_book
+from course.book.pages.captions import FigureError, checked_words, inline
 
-ASSETS = Path(__file__).resolve().parents[2] / "book" / "assets"
+ASSETS = Path(__file__).resolve().parents[3] / "book" / "assets"
 KIT = ("core", "controls", "drawing", "charts", "models")
 RUNTIME = (
     "numbers",
@@ -271,7 +271,7 @@ body[data-jp-theme-light="true"] .w2s-widget { color-scheme: light; }
 
 def _bring_model(widget, content, buffers):
     """Answer a widget that asks for a model: card and tokenizer as JSON, the weights as bytes."""
-    from course.book.page_models import archive
+    from course.book.pages.models import archive
     from reference_impl.corpora.cache import CorpusError
 
     try:

@@ -1,0 +1,1 @@
+"""Checks of the book's sources and of its built pages."""
