@@ -13,9 +13,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from autograder.checks import borrowed
 from autograder.checks.exercise import CHAPTERS
-from autograder.checks.limited import Limited
 from autograder.checks.protocol import (
     EXERCISES,
     Exercise,
@@ -24,9 +22,11 @@ from autograder.checks.protocol import (
     load_checks,
     run_exercise,
 )
+from autograder.checks.restrictions import reference_imports as borrowed
+from autograder.checks.restrictions.import_hook import stand_ins
+from autograder.checks.restrictions.names import in_exercise
 from autograder.checks.rubric import as_html, as_text
-from autograder.checks.withholding import in_exercise
-from autograder.imports import stand_ins
+from autograder.checks.student.timeout import Limited
 
 # Where `word2serve_me` grows (see `course package`); last, so that it hides nothing.
 MYWORK = Path(__file__).resolve().parents[1] / "mywork"

@@ -19,8 +19,8 @@ def add_budget(parser: argparse.ArgumentParser, more: str = "") -> None:
 
 def budget_of(args: argparse.Namespace) -> float:
     """The seconds, 60 where none were given. Raises CourseError."""
-    from autograder.errors import CourseError
-    from autograder.grading.verdict import BUDGET_SECONDS
+    from autograder.common.errors import CourseError
+    from autograder.grading.grade import BUDGET_SECONDS
 
     if args.budget is None:
         return BUDGET_SECONDS

@@ -25,8 +25,8 @@ def take_database(args: argparse.Namespace, course_root: Path, make: bool = Fals
     """
     if args.db is None:
         return
-    from autograder.classroom.moving import use_database
-    from autograder.errors import CourseError
+    from autograder.classroom.gradebook.migrate import use_database
+    from autograder.common.errors import CourseError
 
     if not make and not course_root.is_dir():
         raise CourseError(f"{course_root}: there is no course root; run `course grade` first")

@@ -18,11 +18,11 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.checks import drawn
 from autograder.checks.exercise import CHAPTERS
+from autograder.checks.kinds import seeded_fault as drawn
+from autograder.checks.kinds.short_answer import filled_in
 from autograder.checks.protocol import Exercise, exercises_of
-from autograder.checks.short_answer import filled_in
-from autograder.errors import CourseError
+from autograder.common.errors import CourseError
 
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTIONS = ROOT / "solutions"

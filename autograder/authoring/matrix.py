@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from autograder.authoring.catalogue import Assignment
 from autograder.authoring.implementations import namespace_of
+from autograder.checks.mistakes.registry import Mistake, mistakes_of
 from autograder.checks.protocol import Exercise, LocalStudent, run_exercise
-from autograder.checks.registry import Mistake, mistakes_of
 
 HEAD = """# Mistakes of {name}
 

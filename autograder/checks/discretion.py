@@ -10,7 +10,7 @@ import builtins
 from dataclasses import replace
 
 from autograder.checks.results import CAUSES, StageResult
-from autograder.checks.tracebacks import PLACE
+from autograder.checks.student.tracebacks import PLACE
 
 FIXED = {
     "not_attempted": "A function of this exercise is not written yet, or its cell failed.",

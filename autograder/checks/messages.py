@@ -10,9 +10,9 @@ registered mistake is recognised.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from autograder.checks.assertions.values import shortened
 from autograder.checks.results import EARNING, FAILED, StageResult
 from autograder.checks.stages import Run
-from autograder.checks.values import shortened
 
 MOST = 600  # characters of all that is said of one stage
 KNOWN = 280  # of them at most for the registered mistake

@@ -13,7 +13,7 @@ Points stay where they are shown: the sum of the stages is always what the exerc
 
 from dataclasses import replace
 
-from autograder.checks import slips
+from autograder.checks.assertions import slips
 from autograder.checks.results import EARNING, StageResult
 from autograder.checks.stages import Run
 

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from autograder.checks import slips
-from autograder.checks.drawn import fault_of
-from autograder.checks.exchange import Call, Request, StudentError
-from autograder.checks.expect import CheckFailed
+from autograder.checks.assertions import slips
+from autograder.checks.assertions.expect import CheckFailed
+from autograder.checks.assertions.values import same
+from autograder.checks.inputs.strided import is_plain, slip_with_views
+from autograder.checks.kinds.seeded_fault import fault_of
 from autograder.checks.results import CAUSES, FROM_INSIDE, StageResult
-from autograder.checks.student import Student
-from autograder.checks.values import same
-from autograder.checks.views import is_plain, slip_with_views
+from autograder.checks.student.base import Student
+from autograder.checks.student.requests import Call, Request, StudentError
 
 STATUS_OF_KIND = {
     "missing": "not_attempted",

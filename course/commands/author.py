@@ -247,9 +247,9 @@ def run_hand_out(args) -> int:
     """Write the notebooks and say where they are."""
     from pathlib import Path
 
-    from autograder.errors import CourseError
+    from autograder.common.errors import CourseError
     from autograder.grading.assignment import load_assignment
-    from autograder.grading.hand_out import hand_out
+    from autograder.release.personal_notebooks import hand_out
 
     try:
         students = [

@@ -28,7 +28,7 @@ def add_arguments(parser) -> None:
 def run(args) -> int:
     """Print a rubric per exercise and the sum; 1 when points are missing."""
     from autograder.authoring.catalogue import exercises_named
-    from autograder.errors import CourseError
+    from autograder.common.errors import CourseError
 
     paths = [word for word in args.what if word.lower().endswith((".ipynb", ".py"))]
     names = [word for word in args.what if word not in paths]
@@ -62,9 +62,9 @@ def print_results(one, exercises: list, impl: str, as_json: bool) -> int:
     import contextlib
     import sys
 
-    from autograder.checks import borrowed
+    from autograder.checks.restrictions import reference_imports as borrowed
     from autograder.checks.rubric import as_text
-    from autograder.errors import CourseError
+    from autograder.common.errors import CourseError
 
     checked = [exercise for exercise in exercises if exercise.stages]
     by_hand = [exercise for exercise in exercises if not exercise.stages]
@@ -114,8 +114,8 @@ def print_results(one, exercises: list, impl: str, as_json: bool) -> int:
 def _results_of_ours(checked: list, impl: str) -> list[tuple]:
     """The results of the reference, or of a mistake or alternative where an exercise has it."""
     from autograder.authoring.implementations import namespace_of
-    from autograder.checks.limited import Limited
     from autograder.checks.protocol import LocalStudent, run_exercise
+    from autograder.checks.student.timeout import Limited
 
     known = [(exercise, namespace_of(impl, exercise)) for exercise in checked]
     return [
@@ -133,12 +133,12 @@ def _results_of_own(one, exercises: list, impl: str) -> tuple[list[tuple], dict[
 
     from autograder.authoring.implementations import student_path
     from autograder.checks.protocol import run_exercise
-    from autograder.checks.withheld import GRADERS
-    from autograder.checks.withholding import in_chapter
+    from autograder.checks.restrictions.guard import GRADERS
+    from autograder.checks.restrictions.import_hook import stand_ins
+    from autograder.checks.restrictions.names import in_chapter
     from autograder.grading.assignment import load_assignment
-    from autograder.grading.review_flags import review_items
-    from autograder.grading.verdict import FAILED
-    from autograder.imports import stand_ins
+    from autograder.grading.grade import FAILED
+    from autograder.grading.notebook.review_flags import review_items
     from course.own_notebook import Own, cells_of, run_cells, taken
 
     path = student_path(impl, one.number)

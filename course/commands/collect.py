@@ -47,12 +47,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 1 when somebody's work could not be taken or an entry is nobody's."""
-    from autograder.classroom.collect import collect
-    from autograder.classroom.exchange import collect_from_exchange
-    from autograder.classroom.handed_over import refuse_inside
-    from autograder.classroom.numbers import of_records
-    from autograder.classroom.whole_class import journal
-    from autograder.errors import CourseError
+    from autograder.classroom.grade_class import journal
+    from autograder.classroom.submissions.collect import collect
+    from autograder.classroom.submissions.exchange import collect_from_exchange
+    from autograder.classroom.submissions.identities import of_records
+    from autograder.classroom.submissions.metadata import refuse_inside
+    from autograder.common.errors import CourseError
     from autograder.grading.assignment import load_assignment
 
     root = args.course_root

@@ -53,9 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Set what was asked for and print what stands."""
-    from autograder.classroom import late
-    from autograder.classroom.gradebook import CONFIG_FILE, open_gradebook, prepare_course_root
-    from autograder.errors import CourseError
+    from autograder.classroom.gradebook import deadlines as late
+    from autograder.classroom.gradebook.course import (
+        CONFIG_FILE,
+        open_gradebook,
+        prepare_course_root,
+    )
+    from autograder.common.errors import CourseError
     from autograder.grading.assignment import load_assignment
 
     root = args.course_root.resolve()

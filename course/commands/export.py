@@ -63,10 +63,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 1 when somebody is left out."""
-    from autograder.classroom.handed_over import never_judged
-    from autograder.classroom.platforms import export_grades
-    from autograder.classroom.whole_class import places, records
-    from autograder.errors import CourseError
+    from autograder.classroom.grade_class import places, records
+    from autograder.classroom.reports.lms_export import export_grades
+    from autograder.classroom.submissions.metadata import never_judged
+    from autograder.common.errors import CourseError
 
     if args.column and args.to != "canvas":
         raise CourseError(

@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """JupyterLab's exit code."""
-    from autograder.classroom.whole_class import COURSE_ROOT
+    from autograder.classroom.grade_class import COURSE_ROOT
 
     root = course_root_there(COURSE_ROOT if args.sample else args.course_root)
     command = [sys.executable, "-m", "jupyterlab", "--LabApp.default_url=/formgrader"]

@@ -178,17 +178,17 @@ def run(args: argparse.Namespace) -> int:
     # nbformat's validator would import it, and compile a grammar for IRIs for 1 s. No notebook is
     # checked for IRIs.
     sys.modules.setdefault("rfc3987_syntax", None)
-    from autograder.classroom.hand_ins import set_rule
-    from autograder.classroom.handed_over import refuse_inside
-    from autograder.classroom.roster import read_roster
-    from autograder.classroom.several import wanted
-    from autograder.classroom.summary import said_failed
-    from autograder.classroom.whole_class import grade_class, places
+    from autograder.classroom.chosen_assignments import wanted
+    from autograder.classroom.grade_class import grade_class, places
+    from autograder.classroom.reports.run_summary import said_failed
+    from autograder.classroom.submissions.attempts import set_rule
+    from autograder.classroom.submissions.metadata import refuse_inside
+    from autograder.classroom.submissions.roster import read_roster
+    from autograder.common.errors import CourseError
     from autograder.course_layout import INDEX_PAGE
-    from autograder.errors import CourseError
-    from autograder.grading.entries import nothing_at
-    from autograder.grading.schedule import Here
-    from autograder.grading.telling import Telling
+    from autograder.grading.executors.local import Here
+    from autograder.grading.intake.entries import nothing_at
+    from autograder.grading.progress_lines import Telling
     from autograder.sandbox import choose_backend
     from course.sample_class.graded import grade_sample_class
 
@@ -223,7 +223,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         crew = backend = None
         if args.scheduler:
-            from autograder.grading.cluster import Cluster
+            from autograder.grading.executors.dask import Cluster
 
             crew = Cluster(args.scheduler, args.backend or "bubblewrap", args.cold, budget=budget)
         else:
@@ -285,7 +285,7 @@ def _refuse_beside_sample(args: argparse.Namespace) -> None:
     """Raise CourseError for what says whose work is judged, or how, when the sample class was asked
     for, which has its own of it.
     """
-    from autograder.errors import CourseError
+    from autograder.common.errors import CourseError
 
     beside = {
         str(args.submissions): args.submissions,

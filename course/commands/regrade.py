@@ -85,10 +85,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Exit code 1 when something would change and is not written."""
     sys.modules.setdefault("rfc3987_syntax", None)  # as in `course grade`
+    from autograder.classroom.grade_class import places
     from autograder.classroom.regrade import plan, write
-    from autograder.classroom.summary import said_failed
-    from autograder.classroom.whole_class import places
-    from autograder.errors import CourseError
+    from autograder.classroom.reports.run_summary import said_failed
+    from autograder.common.errors import CourseError
     from autograder.grading.assignment import load_assignment
     from autograder.sandbox import choose_backend
     from course import verify_student

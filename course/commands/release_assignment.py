@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the archive and say what is in it."""
-    from autograder.classroom.exchange import release_through_exchange
+    from autograder.classroom.submissions.exchange import release_through_exchange
     from autograder.grading.assignment import load_assignment
     from autograder.release.archive import write_archive
 

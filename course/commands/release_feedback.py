@@ -46,9 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 1 when somebody is left out."""
-    from autograder.classroom.handed_over import never_judged
-    from autograder.classroom.platforms import zip_feedback
-    from autograder.classroom.whole_class import places, records, rewrite
+    from autograder.classroom.grade_class import places, records, rewrite
+    from autograder.classroom.reports.lms_export import zip_feedback
+    from autograder.classroom.submissions.metadata import never_judged
     from course.commands.export import tell
 
     root, report = places(args.course_root, None, args.sample)

@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 0; a missing record is a CourseError."""
-    from autograder.classroom.whole_class import (
+    from autograder.classroom.grade_class import (
         behind,
         class_figures,
         graded_here,

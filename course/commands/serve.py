@@ -14,7 +14,7 @@ import socket
 import sys
 from pathlib import Path
 
-from autograder.errors import CourseError
+from autograder.common.errors import CourseError
 
 SUMMARY = "serve a language model over HTTP, with OpenAI's API"
 KEY_VARIABLE = "WORD2SERVE_API_KEY"

@@ -44,10 +44,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 1 when there is something to look at."""
-    from autograder.classroom.pages import assignment_title
-    from autograder.classroom.similar import similar, write_similar
-    from autograder.classroom.whole_class import places, records
-    from autograder.grading.guard import Guard
+    from autograder.classroom.grade_class import places, records
+    from autograder.classroom.reports.html_pages import assignment_title
+    from autograder.classroom.similarity.report import similar, write_similar
+    from autograder.common.error_boundary import Guard
 
     root, report = places(args.course_root, args.report, args.sample)
     course_root_there(root)

@@ -66,7 +66,7 @@ def _backend():
     """
     import os
 
-    from autograder.errors import CourseError
+    from autograder.common.errors import CourseError
 
     if not hasattr(os, "fork"):
         return None

@@ -51,8 +51,8 @@ def run(args: argparse.Namespace) -> int:
     """Become Dask's worker; never returns unless something is missing."""
     from importlib.util import find_spec
 
-    from autograder.errors import CourseError
-    from autograder.grading.cluster import MISSING
+    from autograder.common.errors import CourseError
+    from autograder.grading.executors.dask import MISSING
     from autograder.sandbox import choose_backend
 
     if args.jobs < 1:

@@ -39,9 +39,9 @@ from autograder.authoring.proven import (
     sampled,
 )
 from autograder.authoring.wrappers import WRAPPERS, wrapped
-from autograder.checks.local_student import OurNamespace
+from autograder.checks.mistakes.registry import alternatives_of, mistakes_of
 from autograder.checks.protocol import LocalStudent, rng_for, run_exercise
-from autograder.checks.registry import alternatives_of, mistakes_of
+from autograder.checks.student.local import OurNamespace
 
 ASSIGNMENTS = assignments()
 CHECKED = [one for assignment in ASSIGNMENTS for one in assignment.exercises.values() if one.stages]

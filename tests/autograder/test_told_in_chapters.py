@@ -10,14 +10,14 @@ from autograder.authoring.implementations import reference
 from autograder.chapters.c05_bert_pretraining.mistakes_blanks import _changed, _chosen
 from autograder.chapters.c08_gpt.mistakes_model import Base
 from autograder.checks.exercise import exercises_of
-from autograder.checks.local_student import LocalStudent, OurNamespace
 from autograder.checks.messages import MOST, first_failure, sentences
 from autograder.checks.protocol import run_exercise
 from autograder.checks.results import ExerciseResult, StageResult
-from autograder.classroom.feedback import feedback_page
-from autograder.classroom.grades import HandGrades
+from autograder.checks.student.local import LocalStudent, OurNamespace
+from autograder.classroom.gradebook.grades import HandGrades
+from autograder.classroom.reports.feedback import feedback_page
 from autograder.grading.assignment import load_assignment
-from autograder.grading.verdict import Verdict
+from autograder.grading.grade import Verdict
 
 
 def told(id, function) -> list[str]:

@@ -261,7 +261,7 @@ def test_the_book_is_printed_into_one_pdf(html, of_its_own):
 
 
 def test_a_machine_without_a_browser_is_told_what_to_install(html, monkeypatch):
-    from autograder.errors import CourseError
+    from autograder.common.errors import CourseError
 
     monkeypatch.setenv("PATH", "")
     with pytest.raises(CourseError, match="install Chromium"):

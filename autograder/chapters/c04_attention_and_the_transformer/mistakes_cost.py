@@ -1,6 +1,6 @@
 """Plausible wrong predictions of chapter 4, part 4: what a block costs."""
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 COST = "04.predict_block"
 

@@ -3,11 +3,11 @@
 import torch
 
 from autograder.chapters.c04_attention_and_the_transformer.withholding import LAYERS
-from autograder.checks.draws import normal, one_changed, whole
-from autograder.checks.exchange import StudentError
+from autograder.checks.assertions.slips import note
+from autograder.checks.inputs.draws import normal, one_changed, whole
+from autograder.checks.inputs.strided import FAILS, strided
 from autograder.checks.protocol import Sample, Watched, exercise, expect, short_answer
-from autograder.checks.slips import note
-from autograder.checks.views import FAILS, strided
+from autograder.checks.student.requests import StudentError
 
 BOOK = "04-attention-and-the-transformer"
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}

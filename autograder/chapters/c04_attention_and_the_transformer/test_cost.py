@@ -1,7 +1,7 @@
 """Checks of chapter 4, part 4: what a block costs."""
 
 from autograder.chapters.c04_attention_and_the_transformer.withholding import COUNTERS, LAYERS
-from autograder.checks.draws import whole
+from autograder.checks.inputs.draws import whole
 from autograder.checks.protocol import exercise, expect
 
 PAGE = "04-attention-and-the-transformer/block"

@@ -5,7 +5,7 @@ import math
 import torch
 
 from autograder.chapters.c04_attention_and_the_transformer.withholding import FUSED, LAYERS
-from autograder.checks.draws import look_alikes, normal, one_changed, whole
+from autograder.checks.inputs.draws import look_alikes, normal, one_changed, whole
 from autograder.checks.protocol import exercise, expect
 
 PAGE = "04-attention-and-the-transformer/heads"

@@ -3,7 +3,7 @@
 import torch
 
 from autograder.chapters.c04_attention_and_the_transformer.withholding import LAYERS, NORMS
-from autograder.checks.draws import look_alikes, normal, one_changed, uniform, whole
+from autograder.checks.inputs.draws import look_alikes, normal, one_changed, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
 PAGE = "04-attention-and-the-transformer/block"

@@ -5,7 +5,7 @@ from itertools import accumulate
 import torch
 
 from autograder.chapters.c16_review.withholding import LIBRARIES, OURS
-from autograder.checks.draws import distinct, look_alike, whole
+from autograder.checks.inputs.draws import distinct, look_alike, whole
 from autograder.checks.protocol import exercise, expect
 
 seven_masks = exercise(

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 import yaml
 
-from autograder.errors import CourseError
+from autograder.common.errors import CourseError
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARTICLE = re.compile(r"<article>(.*)</article>", re.S)

@@ -12,10 +12,10 @@ from nbclient import NotebookClient
 
 from autograder.authoring.solution_sources import reference_sources
 from autograder.check import check
-from autograder.checks import limited
-from autograder.checks.limited import Limited
 from autograder.checks.protocol import LocalStudent, exercise, run_exercise
 from autograder.checks.rubric import with_code
+from autograder.checks.student import timeout as limited
+from autograder.checks.student.timeout import Limited
 from autograder.grading.assignment import load_assignment
 
 
@@ -146,7 +146,7 @@ EXERCISE = """
 import torch
 from autograder.check import check
 from autograder.checks.protocol import exercise, expect
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 made = exercise("99.double", function="double", points=2, see="99-none/page#double")
 
@@ -235,7 +235,7 @@ def test_backticks_become_code_and_nothing_else_becomes_markup():
 
 
 def test_the_check_says_what_is_borrowed(shares, capsys, monkeypatch, tmp_path):
-    from autograder.checks import borrowed
+    from autograder.checks.restrictions import reference_imports as borrowed
 
     (tmp_path / "c03_later.py").write_text(f'"""Chapter 03."""\n{borrowed.MARK}\n')
     (tmp_path / "c02_own.py").write_text('"""Chapter 02."""\n')

@@ -45,7 +45,7 @@ def test_a_mistake_exits_1_and_is_shown_only_in_its_own_exercise(capsys):
 
 
 def test_an_alternative_gets_all_points(capsys):
-    from autograder.checks.registry import alternatives_of
+    from autograder.checks.mistakes.registry import alternatives_of
 
     name = alternatives_of("01.ppmi")[0].name
     assert main(["author", "check", "01.ppmi", "--impl", f"alternative:{name}"]) == 0

@@ -5,10 +5,10 @@ only named.
 import pytest
 import torch
 
-from autograder.checks.expect import CheckFailed
+from autograder.checks.assertions.expect import CheckFailed
 from autograder.checks.messages import MOST, first_failure, following, sentences
+from autograder.checks.mistakes.registry import mistake
 from autograder.checks.protocol import LocalStudent, exercise, expect, run_exercise
-from autograder.checks.registry import mistake
 from autograder.checks.results import StageResult
 from autograder.checks.rubric import as_html, as_text
 

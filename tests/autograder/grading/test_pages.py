@@ -6,12 +6,17 @@ import re
 
 import pytest
 
-from autograder.classroom.feedback import feedback_path
-from autograder.classroom.gradebook import course_config
-from autograder.classroom.pages import SHOWN_CODE, highlighted
-from autograder.classroom.report import discrimination, item_analysis, spread, write_report
-from autograder.classroom.whole_class import class_rows
-from autograder.grading.guard import Guard
+from autograder.classroom.grade_class import class_rows
+from autograder.classroom.gradebook.course import course_config
+from autograder.classroom.reports.class_report import (
+    discrimination,
+    item_analysis,
+    spread,
+    write_report,
+)
+from autograder.classroom.reports.feedback import feedback_path
+from autograder.classroom.reports.html_pages import SHOWN_CODE, highlighted
+from autograder.common.error_boundary import Guard
 from tests.book.conftest import COLOUR_RULES, STRUCTURE, violations
 
 pytestmark = pytest.mark.sandbox
