@@ -421,7 +421,7 @@ _plan(
     PLAN,
     "lists-in-the-list",
     caught_by="decode",
-    loses=1.5,
+    loses=1.8,
     misconception="Your plan holds lists. Tuples were asked for.",
 )
 def _(requests, budget, free_blocks, block_size):
