@@ -24,12 +24,12 @@ FILES = {
         "from autograder.authoring import idle\nfrom autograder.checks import stages"
     ),
     "autograder/authoring/idle.py": "idle = 1",
-    "autograder/checks/stages.py": "from . import slips",
+    "autograder/checks/stages.py": "from .assertions import slips",
     "autograder/checks/assertions/slips.py": "slip = 5",
     "autograder/checks/kernels/interpreter.py": "import reference_impl.kernels\nrun = 1",
     "autograder/grading/grade.py": "points = 1",
     f"{CHAPTER}/test_counting.py": (
-        "from autograder.checks import slips\n"
+        "from autograder.checks.assertions import slips\n"
         "from autograder.chapters.c01_static_embeddings import candidates"
     ),
     f"{CHAPTER}/candidates.py": "def right(x): return x",

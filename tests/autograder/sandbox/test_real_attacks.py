@@ -62,7 +62,7 @@ def forged(function, args, kwargs, buffers, seed):
 kernels.interpret = forged
 kernels.compile_for_hopper = lambda *args: [{"kernel": "add_kernel", "shared": 0, "warps": 4}]
 try:
-    from autograder.checks import launches
+    from autograder.checks.kernels import launches
     launches.record = lambda function, args, kwargs, look=None: {
         "value": function(*args, **kwargs), "launches": [], "changes": [], "copied": 0,
         "computed": ""}
@@ -261,7 +261,7 @@ def layer_norm(*args):
 RECORDS = (
     KERNELS
     + """
-from autograder.checks import launches
+from autograder.checks.kernels import launches
 launches.record = lambda *args: RECORD
 def add(x, y, out, block):
     return None
