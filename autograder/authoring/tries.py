@@ -14,6 +14,7 @@ from autograder.authoring.implementations import own_cells, run_cells
 from autograder.checks.messages import first_failure, sentences
 from autograder.checks.protocol import Exercise, LocalStudent, rng_for, run_exercise
 from autograder.checks.restrictions.names import in_chapter
+from autograder.checks.results import Status
 from autograder.checks.student.timeout import Limited
 from autograder.common.errors import CourseError
 
@@ -95,7 +96,9 @@ def trial(one: Assignment, exercise: Exercise, path: Path, in_sandbox: bool) -> 
         )
 
     visible, failures = run(b"")
-    patient = all(stage.status not in ("time", "memory", "killed") for stage in visible.stages)
+    patient = all(
+        stage.status not in (Status.TIME, Status.MEMORY, Status.KILLED) for stage in visible.stages
+    )
     earned = [run(f"try {number}".encode())[0].earned for number in range(SEEDS if patient else 0)]
     first = first_failure(visible.stages)
     message = " ".join([f"[{first.name}]", *sentences(first), first.detail]) if first else ""

@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from autograder.checks.assertions.values import shortened
-from autograder.checks.results import EARNING, FAILED, StageResult
+from autograder.checks.results import EARNING, FAILED, StageResult, Status
 from autograder.checks.stages import Run
 
 MOST = 600  # characters of all that is said of one stage
 KNOWN = 280  # of them at most for the registered mistake
 DETAIL = 160  # of them at least for numbers or a traceback, if there are as many
-MAY_FOLLOW = ("wrong", "error", "time", "memory", "killed")
+MAY_FOLLOW = (Status.WRONG, Status.ERROR, Status.TIME, Status.MEMORY, Status.KILLED)
 
 
 def worded(runs: list[Run], results: list[StageResult]) -> list[StageResult]:
@@ -58,7 +58,7 @@ def first_failure(stages: Sequence) -> StageResult | Mapping | None:
     place = (
         failed
         if failed is not None
-        else next((i for i, status in enumerate(statuses) if status == "slip"), None)
+        else next((i for i, status in enumerate(statuses) if status == Status.SLIP), None)
     )
     return None if place is None else stages[place]
 
@@ -80,12 +80,14 @@ def told(stages: Sequence) -> list:
     """The stages of which more than a name is said: the first failure, and what never follows from
     another stage.
     """
-    capped = next((stage for stage in stages if _record(stage)["status"] == "capped"), None)
+    capped = next((stage for stage in stages if _record(stage)["status"] == Status.CAPPED), None)
     first = first_failure(stages)
     return [
         stage
         for stage in stages
-        if stage is first or stage is capped or _record(stage)["status"] in ("slip", "fault")
+        if stage is first
+        or stage is capped
+        or _record(stage)["status"] in (Status.SLIP, Status.FAULT)
     ]
 
 

@@ -27,14 +27,13 @@ from autograder.classroom.gradebook.course import (
 )
 from autograder.classroom.gradebook.database import shown
 from autograder.classroom.gradebook.grades import (
-    WRITTEN,
     HandGrades,
     exercise_points,
     hand_grades,
     looked_up,
-    reasons,
     too_many,
     total_points,
+    troubles,
     waiting_answers,
     write_all,
     write_csv,
@@ -632,8 +631,4 @@ def _graded_before(course_root: Path, assignment: str) -> tuple[Assignment, Path
 
 
 def _troubles(verdict: Verdict, graded: HandGrades, assignment: Assignment) -> list[str]:
-    return [
-        reason
-        for reason in reasons(verdict, exercise_points(verdict, graded, assignment), graded)
-        if not reason.endswith(WRITTEN)
-    ]
+    return troubles(verdict, exercise_points(verdict, graded, assignment), graded)

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from autograder.checks.messages import sentences
+from autograder.checks.results import Status
 from autograder.classroom.records import everybody, from_copy, is_lost
 from autograder.classroom.submissions.metadata import never_judged
 from autograder.classroom.submissions.ungraded import kept_copy, unjudged
@@ -56,7 +57,7 @@ class Replay:
         for result in again.results:
             found.append(f"{result['exercise']}  {result['earned']:g} of {result['points']:g}")
             for stage in result["stages"]:
-                said = " ".join(sentences(stage)) if stage["status"] != "passed" else ""
+                said = " ".join(sentences(stage)) if stage["status"] != Status.PASSED else ""
                 found.append(
                     f"    {stage['name']:<16} {stage['status']:<13} {stage['earned']:g} of"
                     f" {stage['points']:g}  {said}".rstrip()

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from autograder import course_layout
-from autograder.checks.results import FROM_INSIDE
+from autograder.checks.results import FROM_INSIDE, Status
 from autograder.common.atomic_files import OWNER_ONLY, write_whole
 from autograder.common.safe_names import safe_name, shown
 from autograder.grading.assignment import Assignment
@@ -393,7 +393,7 @@ def _fault_of(one: object, reason: str) -> dict:
                 "name": stage.name,
                 "points": stage.points,
                 "earned": 0.0,
-                "status": "fault",
+                "status": Status.FAULT,
                 "cause": FROM_INSIDE if reason == IN_A_CELL else "The checker itself failed here.",
                 "detail": _short(reason),
                 "misconception": "",
@@ -404,14 +404,14 @@ def _fault_of(one: object, reason: str) -> dict:
 
 
 def _faulty(result: dict) -> bool:
-    return any(stage["status"] == "fault" for stage in result["stages"])
+    return any(stage["status"] == Status.FAULT for stage in result["stages"])
 
 
 def _reported(result: dict) -> str:
     """What the submission's own process reported, where no fault of this exercise is ours,
     or "".
     """
-    faults = [stage for stage in result["stages"] if stage["status"] == "fault"]
+    faults = [stage for stage in result["stages"] if stage["status"] == Status.FAULT]
     return (
         REPORTED.format(faults[0]["detail"])
         if all(stage["cause"] == FROM_INSIDE for stage in faults)

@@ -12,6 +12,7 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from autograder.checks.results import Status
 from autograder.common.errors import CourseError
 from autograder.grading.assignment import Assignment, load_assignment
 from autograder.grading.executors.messages import Sent
@@ -122,7 +123,7 @@ def _reason(result: dict, waits: str) -> str:
             (
                 stage["detail"] or stage["cause"]
                 for stage in result["stages"]
-                if stage["status"] != "passed"
+                if stage["status"] != Status.PASSED
             ),
             "",
         )

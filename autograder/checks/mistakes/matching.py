@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from autograder.checks.assertions.values import same
 from autograder.checks.mistakes.suspects import Suspect, answer, suspects
-from autograder.checks.results import FAILED, StageResult
+from autograder.checks.results import FAILED, StageResult, Status
 from autograder.checks.stages import Run
 from autograder.checks.student.base import Student
 from autograder.checks.student.requests import Call, Returned, StudentError
@@ -21,7 +21,7 @@ NAMED = 3  # mistakes that may give the same answers
 REPLAYS = 40  # more inputs than these are not asked again
 # two orders of the same float32 operations differ by so much near 1, where the logarithm is 0
 ROUNDING = 1e-6
-UNSURE = ("time", "memory", "killed", "fault")
+UNSURE = (Status.TIME, Status.MEMORY, Status.KILLED, Status.FAULT)
 
 
 def named(
@@ -87,7 +87,7 @@ def _ended_otherwise(left: StageResult, right: StageResult) -> bool:
     the same one.
     """
     last = [result.detail.rsplit("\n", 1)[-1] for result in (left, right)]
-    return left.status == right.status == "error" and last[0] != last[1]
+    return left.status == right.status == Status.ERROR and last[0] != last[1]
 
 
 def _of(function: str, run: Run) -> list[Call]:

@@ -269,6 +269,23 @@ def reasons(
     return list(dict.fromkeys([*open_points(verdict, points, graded), *notes]))
 
 
+def troubles(
+    verdict: Verdict, points: dict[str, float | None], graded: HandGrades | None = None
+) -> list[str]:
+    """Of `reasons` all but the written answers that are still unread, which are no trouble."""
+    unread = _unread(verdict, points)
+    return reasons(verdict, {id: one for id, one in points.items() if id not in unread}, graded)
+
+
+def _unread(verdict: Verdict, points: dict[str, float | None]) -> set[str]:
+    """The exercises without points for which nothing is open but that somebody reads them."""
+    return {
+        id
+        for id, one in points.items()
+        if one is None and verdict.readable and not verdict.waits(id)
+    }
+
+
 def open_points(
     verdict: Verdict, points: dict[str, float | None], graded: HandGrades | None = None
 ) -> list[str]:

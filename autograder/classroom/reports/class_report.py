@@ -16,12 +16,12 @@ from urllib.parse import quote
 from autograder.checks.results import EARNING
 from autograder.checks.rubric import WORDS
 from autograder.classroom.gradebook.grades import (
-    WRITTEN,
     HandGrades,
     exercise_points,
     extra_credit,
     reasons,
     total_points,
+    troubles,
     waiting_answers,
 )
 from autograder.classroom.reports.feedback import feedback_path
@@ -268,9 +268,7 @@ def _student(
     verdict: Verdict, graded: HandGrades, assignment: Assignment, page: Path, course_root: Path
 ) -> dict:
     points = exercise_points(verdict, graded, assignment)
-    waiting = [
-        reason for reason in reasons(verdict, points, graded) if not reason.endswith(WRITTEN)
-    ]
+    waiting = troubles(verdict, points, graded)
     target = os.path.relpath(
         feedback_path(course_root, assignment.name, verdict.student), page.parent
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from autograder import course_layout
 from autograder.checks.messages import first_failure, following, sentences
+from autograder.checks.results import Status
 from autograder.checks.rubric import page_in_words
 from autograder.classroom.reports.html_pages import (
     SHOWN_CODE,
@@ -87,7 +88,7 @@ def _exercise(
         "",
     )
     stopped = bool(
-        broken and first and first["status"] == "not_attempted"
+        broken and first and first["status"] == Status.NOT_ATTEMPTED
     )  # its cell ended before the function was there
     return {
         "id": id,
@@ -107,7 +108,11 @@ def _exercise(
         "asked": verdict.readable and bool(verdict.waits(id)),
         "stopped": stopped,
         "own_error": (
-            broken if stopped else first["detail"] if first and first["status"] == "error" else ""
+            broken
+            if stopped
+            else first["detail"]
+            if first and first["status"] == Status.ERROR
+            else ""
         ),
         "waits": verdict.waits(id) if verdict.readable and earned is None else "",
         "again": looks_again(id, graded),

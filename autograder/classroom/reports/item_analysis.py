@@ -19,13 +19,13 @@ from dataclasses import dataclass, field
 from math import sqrt
 from statistics import median
 
-from autograder.checks.results import EARNING
+from autograder.checks.results import EARNING, Status
 from autograder.grading.grade import Verdict
 
 TWO = 2
 NEARLY_ALL = 0.9  # of the points for everything else
-SILENT = ("not_attempted", "fault", "human")
-STOPPED = ("time", "memory", "killed")
+SILENT = (Status.NOT_ATTEMPTED, Status.FAULT, "human")
+STOPPED = (Status.TIME, Status.MEMORY, Status.KILLED)
 
 
 @dataclass

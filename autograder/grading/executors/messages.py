@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
-from autograder.checks.results import STATUSES
+from autograder.checks.results import Status
 from autograder.grading.assignment import Assignment
 from autograder.grading.grade import BUDGET_SECONDS, MAX_TEXT, Verdict, unjudged
 from autograder.grading.intake.discovery import Submission
@@ -286,7 +286,7 @@ def _shaped(came: Verdict) -> bool:
             _row(one, {"exercise": (str,), "points": NUMBER, "earned": NUMBER, "stages": (list,)})
             and all(
                 _row(stage, STAGE)
-                and stage["status"] in STATUSES
+                and stage["status"] in list(Status)
                 and all(_text(stage[name]) for name in ("cause", "detail", "misconception"))
                 for stage in one["stages"]
             )
