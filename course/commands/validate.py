@@ -39,11 +39,11 @@ def run(args) -> int:
     from pathlib import Path
 
     from autograder.grading.assignment import load_assignment
-    from course.commands.check import _number_of
+    from course.commands.check import number_of
     from course.hand_in import look, mended
 
     path = Path(args.notebook)
-    loaded = load_assignment(args.assignment or _number_of([str(path)]))
+    loaded = load_assignment(args.assignment or number_of(str(path)))
     found = look(path, loaded, _backend())
     target = Path(args.to, f"{loaded.name}.ipynb") if args.to.endswith("/") else Path(args.to)
     new = mended(path, target) if args.to else None

@@ -165,6 +165,7 @@ OLD_AND_NEW = {
     "feedback moodle --assignment 01": "release-feedback --lms moodle --assignment 01",
     "export --assignment 01 canvas": "export --to canvas --assignment 01",
     "verify ada 01": "regrade 01 --student ada",
+    "verify --course-root x ada 01": "regrade --course-root x 01 --student ada",
     "regrade --write --budget 9": "regrade --apply --time-limit 9",
     "grade x --hand-in last --budget=9": "grade x --attempts latest --time-limit=9",
     "grade x --hand-in=best --scheduler tcp://a": "grade x --attempts=best --dask tcp://a",
