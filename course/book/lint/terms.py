@@ -167,7 +167,8 @@ def markdown(text: str) -> str:
             kept.append(line)
         elif fence[2].startswith("{") and fence[2] not in CODE_DIRECTIVES:
             open_fences.append(fence[1])
-            kept.append(filled(fence[0]) + line[fence.end() :])
+            named = fence[2] == "{predict}"  # what follows is a name
+            kept.append(filled(line) if named else filled(fence[0]) + line[fence.end() :])
         else:
             end = at
             while end < len(lines) and lines[end].strip() != fence[1]:

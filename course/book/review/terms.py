@@ -164,7 +164,7 @@ def _one_replaced(path: Path, item: Any, write: str) -> Replaced:
     if (
         not isinstance(item, dict)
         or not isinstance(item.get("word"), str)
-        or set(item) - {"word", "pattern", "where"}
+        or set(item) - {"word", "pattern", "where", "write"}
     ):
         raise TermsError(
             f"{path}: {write}: {item!r} replaces nothing; write a word, or `word` with `pattern`"
@@ -194,7 +194,7 @@ def _one_replaced(path: Path, item: Any, write: str) -> Replaced:
             f"{path}: {write}: the pattern of {item['word']!r} matches the empty text;"
             " make it match a word"
         )
-    return Replaced(item["word"], pattern, chapters, write)
+    return Replaced(item["word"], pattern, chapters, item.get("write", write))
 
 
 def _any_space(found: re.Match[str]) -> str:
