@@ -8,8 +8,8 @@ from pathlib import Path
 
 HELP = (
     "keep the gradebook in this database from now on: postgresql://USER@HOST/DATABASE, or sqlite"
-    " for gradebook.db in the course root. It is written to nbgrader_config.py there, once, and"
-    " what the old database holds is copied. A password belongs in ~/.pgpass or PGPASSWORD"
+    " for gradebook.db in the course directory. It is written to nbgrader_config.py there, once,"
+    " and what the old database holds is copied. A password belongs in ~/.pgpass or PGPASSWORD"
 )
 
 

@@ -6,7 +6,9 @@ import json
 from argparse import Namespace
 from collections.abc import Callable
 
-SUMMARY = "for authors of exercises: check, matrix, mutants, prove, try, withheld, hand-out"
+SUMMARY = (
+    "for authors of exercises: check, matrix, mutants, prove, try, hand-out, what is not allowed"
+)
 
 
 def add_arguments(parser) -> None:
@@ -14,7 +16,8 @@ def add_arguments(parser) -> None:
     parts = parser.add_subparsers(dest="part", metavar="PART", required=True)
 
     check = parts.add_parser(
-        "check", help="run the checks on the reference, a known mistake or another right answer"
+        "check",
+        help="run the checks on the reference solution, a known mistake or another right answer",
     )
     _exercise(check)
     check.add_argument(

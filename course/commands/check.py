@@ -4,9 +4,10 @@ import json
 
 SUMMARY = "run the checks of an exercise on your notebook"
 EPILOG = """\
-Of a notebook the cells count that grading takes, in grading's order; `course validate` also judges
-it with other numbers.
-Exit codes: 0 all points are there, 1 points are missing or a person must look, 2 could not run."""
+Of a notebook, the cells that the grader uses count, in its order; `course validate` also grades it
+with other numbers.
+Exit codes: 0 all points are there, 1 points are missing or an exercise needs manual grading, 2
+could not run."""
 
 
 def add_arguments(parser) -> None:

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cold",
         action="store_true",
-        help="examine bubblewrap as `course grade --cold` uses it: every sandbox started anew",
+        help="examine bubblewrap as `course grade --cold` uses it: every sandbox a fresh start",
     )
     parser.add_argument("--time", action="store_true", help="measure a start as well")
 

@@ -10,7 +10,7 @@ from course.folders import course_root_there
 
 SUMMARY = "open nbgrader's formgrader, where written answers are graded by hand"
 EPILOG = """\
-Ctrl-C twice ends it. Afterwards `course report` writes the pages and grades anew. Exit codes: as
+Ctrl-C twice ends it. Afterwards `course report` writes the pages and grades again. Exit codes: as
 JupyterLab's; 2 could not run."""
 
 

@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json",
         action="store_true",
-        help="print what was made as JSON; what is going on goes to stderr",
+        help="print what was made as JSON; progress goes to stderr",
     )
 
 

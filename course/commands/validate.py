@@ -6,8 +6,8 @@ Nothing is sent. The notebook is read and graded in a fresh process with the gra
 other numbers than in its check cells, and you see what is taken, what is left out, whether cells
 were run out of order, and what each exercise gives. On Windows it runs in the command's own
 process. With --to a copy is written in which no two cells have one id.
-Exit codes: 0 all that is checked is there, 1 something is missing or waits for a person, 2 could
-not run."""
+Exit codes: 0 all that is checked is there, 1 something is missing or needs manual grading, 2
+could not run."""
 
 
 def add_arguments(parser) -> None:

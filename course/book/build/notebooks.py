@@ -24,6 +24,7 @@ DROPPED = {
     "toctree",
     "contents",
     "glossary",
+    "glossary-terms",
     "bibliography",
     "raw",
     "index",
