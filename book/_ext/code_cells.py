@@ -5,6 +5,7 @@
   output's frame, which opens the code.
 - The code below a {predict} holds its answer: it stays folded until the reader has predicted
   (assets/predict.js), and without scripts until it is opened.
+- Cells of tables without words do not break: a vector stays on one line.
 - Lines of code that are too long for a screen are wrapped with a hanging indent.
 
 Everything opens without a script. The notebook of a page keeps its cells as they are.
@@ -22,6 +23,7 @@ BLOCK = re.compile(
     re.S,
 )
 INDENT = re.compile(r'(?:<span class="w">)?( *)')
+SHORT_CELL = re.compile(r'<td(?: class="([\w -]+)")?><p>([^<a-zA-Z]{1,40})</p></td>')
 HANG = 4  # columns by which the further parts of a wrapped line are moved in
 
 
@@ -104,10 +106,17 @@ def _line(text):
     return f'<span class="ln" style="--in:{indent}">{text}\n</span>'
 
 
+def keep_together(body):
+    """Cells of tables that hold a number, a vector or a few signs, so that they do not break."""
+    return SHORT_CELL.sub(
+        lambda cell: f'<td class="{cell[1] or ""} short"><p>{cell[2]}</p></td>', body
+    )
+
+
 def add_lines(app, pagename, templatename, context, doctree):
-    """Wrap the code of a page that is about to be written."""
+    """Wrap the code of a page that is about to be written, and hold short cells together."""
     if "body" in context:
-        context["body"] = wrap_lines(context["body"])
+        context["body"] = keep_together(wrap_lines(context["body"]))
 
 
 def setup(app):

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 PLUMBING = ("course.book.pages", "course_style", "myst_nb")
 SILENT_CALLS = {"claim", "glue"}
+WIDEST = 88  # columns of code that fit the column of text
+FAR_COMMENT = re.compile(r"(?<=\S) {3,}#")  # aligned with others, so far that the line is too long
 MAGIC = re.compile(r"^\s*[%!].*$", re.M)
 
 
@@ -37,6 +39,7 @@ def shown_source(source: str) -> str:
             del lines[first:last]
         elif _call(node) == "revealed" and len(node.value.args) > 1:
             lines[first:last] = _segment(source, node.value.args[1]).split("\n")
+    lines = [FAR_COMMENT.sub("  #", line) if len(line) > WIDEST else line for line in lines]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
 
 
