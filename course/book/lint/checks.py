@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 import yaml
 
+from course.book.lint.code_width import width_findings
 from course.book.lint.prose import prose_findings
 
 LOADED = {
@@ -339,13 +340,17 @@ def _shown_lines(path):
 
 
 def check_sources(root: Path) -> list[str]:
-    """Findings that need no build: the configuration, the contents, hidden evidence, figures in
-    prose without support.
+    """Findings that need no build: the configuration, the contents, hidden evidence, code that
+    is too wide, figures in prose without support.
     """
     config = root / "_config.yml"
     book = root / "book"
     return (
-        unknown_keys(config) + orphans(book, config) + hidden_for_good(book) + prose_findings(book)
+        unknown_keys(config)
+        + orphans(book, config)
+        + hidden_for_good(book)
+        + width_findings(book)
+        + prose_findings(book)
     )
 
 
