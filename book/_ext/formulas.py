@@ -64,8 +64,7 @@ def visit_math(self, node):
 
 def visit_math_block(self, node):
     """A formula on a line of its own, with its number if it has one."""
-    kind = "math amsmath" if "amsmath" in node.get("classes", []) else "math"
-    self.body.append(self.starttag(node, "div", CLASS=kind))
+    self.body.append(self.starttag(node, "div", CLASS="math"))
     if node.get("number"):
         self.body.append(f'<span class="eqno">({get_node_equation_number(self, node)})')
         self.add_permalink_ref(node, "Link to this formula")
