@@ -12,7 +12,7 @@ from docutils import nodes
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
-from course.book.build.formulas import FormulaError, aligned, rendered, unnumbered
+from course.book.build.formulas import FormulaError, aligned, key, rendered, unnumbered
 
 NAME = "katex"
 SCRIPT = "vendor/katex/katex.min.js"  # it runs here; no page loads it
@@ -106,6 +106,7 @@ def leave_out_script(app, error):
 
 def setup(app):
     """Register the renderer, which `html_math_renderer` chooses, and the events."""
+    app.add_config_value("w2s_formulas_key", key(), "html", [str])
     app.add_html_math_renderer(NAME, (visit_math, None), (visit_math_block, None))
     app.connect("doctree-read", check)
     app.connect("doctree-resolved", keep_signs, priority=900)

@@ -57,6 +57,8 @@ def first_sentences(doctree) -> str:
     for paragraph in _paragraphs(doctree):
         plain = re.sub(r"\s+([,.;:])", r"\1", " ".join(words(paragraph).split()))
         for sentence in SENTENCE.findall(plain) or [plain]:
+            if sentence.strip()[:1].islower():  # the end of one that a quotation interrupts
+                continue
             longer = f"{text} {sentence.strip()}".strip()
             if len(text) >= SHORTEST or text and len(longer) > LONGEST:
                 return text
@@ -110,8 +112,11 @@ def card_of(pagename: str) -> str:
 
 def add_tags(app, pagename, templatename, context, doctree):
     """The tags for the page's head, which the template writes."""
-    described = getattr(app.env, "w2s_descriptions", {}).get(pagename) or SEARCH
     title = html.unescape(re.sub(r"<[^>]*>", "", context.get("title") or ""))
+    described = getattr(app.env, "w2s_descriptions", {}).get(pagename) or SEARCH
+    chapter = _chapter(app, pagename)
+    if chapter and len(described) < SHORTEST // 2:
+        described = f"{title} of {chapter}. {described}"
     home = pagename == app.config.root_doc
     base = app.config.html_baseurl
     image = f"{FOLDER}/{card_of(pagename)}"
@@ -124,7 +129,7 @@ def add_tags(app, pagename, templatename, context, doctree):
         ("property", "og:image", base + image if base else context["pathto"](image, 1)),
         ("property", "og:image:width", str(SIZE[0])),
         ("property", "og:image:height", str(SIZE[1])),
-        ("property", "og:image:alt", _card_words(app, pagename)),
+        ("property", "og:image:alt", f"word2serve, {chapter}" if chapter else "word2serve"),
         ("name", "twitter:card", "summary_large_image"),
     ]
     if base:
@@ -134,10 +139,11 @@ def add_tags(app, pagename, templatename, context, doctree):
     )
 
 
-def _card_words(app, pagename):
+def _chapter(app, pagename):
+    """The number and title of the chapter of a page; "" where it is in none."""
     found = CHAPTER.match(pagename)
     title = _chapters(app).get(found[1]) if found else None
-    return f"word2serve, chapter {int(found[1])}: {title}" if title else "word2serve"
+    return f"chapter {int(found[1])}, {title}" if title else ""
 
 
 def _chapters(app):

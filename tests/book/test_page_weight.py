@@ -8,6 +8,19 @@ import pytest
 from tests.book.conftest import one_in, open_page, page_names
 
 LIMIT = 400_000  # bytes, without compression
+HEAVIER = {  # pages that hold more, with a limit of their own: it may fall, not rise
+    "search": 1_250_000,  # the texts of all pages
+    "16-review/cards": 1_100_000,  # these three: all questions and cards of the book
+    "16-review/exam": 1_100_000,
+    "16-review/what-next": 950_000,
+    "01-static-embeddings/glove": 700_000,  # a picture of 411 kB
+    "01-static-embeddings/bank": 460_000,
+    "06-bert-finetuning-and-inference/search": 460_000,
+    "07-after-bert/long": 460_000,
+    "07-after-bert/smaller": 460_000,
+    "10-adapting-and-prompting/lora": 460_000,
+    "16-review/statements": 460_000,
+}
 MODELS = "_static/models/"  # weights and the program that runs them, loaded when a reader asks
 
 pytestmark = pytest.mark.browser
@@ -28,7 +41,7 @@ def test_a_page_weighs_less_than_the_limit(browser, html, name):
     found = weight(page.heard.requests)
     page.context.close()
     assert f"{Path(name).name}.html" in found
-    assert sum(found.values()) <= LIMIT, found
+    assert sum(found.values()) <= HEAVIER.get(name, LIMIT), found
 
 
 def test_fonts_that_a_formula_needs_are_counted(browser, html):

@@ -9,6 +9,7 @@ looks as the reader's browser and installed fonts have it: without a font for fo
 and roots do not grow.
 """
 
+import hashlib
 import json
 import re
 from functools import lru_cache
@@ -24,7 +25,10 @@ function render(tex, display) {
 }
 0
 """
-NAMESPACE = ' xmlns="http://www.w3.org/1998/Math/MathML"'  # HTML needs none
+# What pages do not need: the namespace, and the TeX that KaTeX keeps beside the MathML.
+SPARED = re.compile(
+    r' xmlns="http://www\.w3\.org/1998/Math/MathML"|</?semantics>|<annotation.*?</annotation>', re.S
+)
 MARKED = "\u0332"  # KaTeX underlines what it could not read, sign by sign
 
 
@@ -49,7 +53,13 @@ def rendered(tex: str, display: bool = False) -> str:
     if "error" in answer:
         said = answer["error"].removeprefix("KaTeX parse error: ").replace(MARKED, "")
         raise FormulaError(re.sub(r"^LaTeX-incompatible input.*?'error': ", "", said))
-    return answer["html"].replace(NAMESPACE, "")
+    return SPARED.sub("", answer["html"])
+
+
+def key() -> str:
+    """A hash of what decides how formulas come out."""
+    files = (Path(__file__), KATEX / "katex.min.js")
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
 def aligned(tex: str) -> str:
