@@ -78,12 +78,10 @@
   /* A formula a little wider than the text is drawn smaller; one that would fall below SMALLEST of its size scrolls. */
   function fitFormulas() {
     const SMALLEST = 0.75;
-    document.querySelectorAll("div.math mjx-container[display] > svg, .amsmath mjx-container[display] > svg").forEach((drawing) => {
-      drawing.style.width = drawing.style.height = "";
-      const room = drawing.closest(".math, .amsmath").clientWidth, wide = drawing.getBoundingClientRect().width;
-      if (wide <= room || room / wide < SMALLEST) return;
-      const scale = room / wide - 0.001;
-      for (const side of ["width", "height"]) drawing.style[side] = `${parseFloat(drawing.getAttribute(side)) * scale}ex`;
+    document.querySelectorAll(".katex-display > .katex").forEach((formula) => {
+      formula.style.removeProperty("--fit");
+      const frame = formula.closest("div.math"), room = frame.clientWidth, wide = frame.scrollWidth;
+      if (wide > room && room / wide >= SMALLEST) formula.style.setProperty("--fit", room / wide - 0.005);
     });
   }
 
@@ -138,7 +136,6 @@
       box.innerHTML = text + (hint ? `<p class="hint">${hint}</p>` : "");
       box.hidden = false;
       link.setAttribute("aria-describedby", "note");
-      if (window.MathJax?.typesetPromise && box.querySelector(".math")) await window.MathJax.typesetPromise([box]);
       const at = link.getClientRects()[0] || link.getBoundingClientRect(), size = box.getBoundingClientRect();
       const above = at.bottom + size.height + 12 > innerHeight && at.top > size.height + 80;
       box.style.left = `${Math.max(12, Math.min(at.left, root.clientWidth - size.width - 12)) + scrollX}px`;
@@ -231,7 +228,7 @@
     window.addEventListener("hashchange", openTarget);
     const settle = () => { fitFormulas(); reachScrolling(); };
     settle();
-    window.MathJax?.startup?.promise?.then(settle);
+    document.fonts.ready.then(settle);
     new ResizeObserver(settle).observe(document.body);
   });
 })();

@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from course.book.build import pdf
-from tests.book.conftest import MATHS_SET, violations
+from tests.book.conftest import FONTS_THERE, violations
 
 pytestmark = pytest.mark.browser
 PAGE = "01-static-embeddings/counting"
@@ -90,8 +90,8 @@ def test_a_citation_shows_its_reference_on_hover_and_escape_closes_it(reader):
 
 
 def test_a_note_comes_with_the_keyboard_and_fits_a_phone(reader):
-    page = reader(PAGE, size="phone", maths=True)
-    page.wait_for_function(MATHS_SET)
+    page = reader(PAGE, size="phone")
+    page.wait_for_function(FONTS_THERE)
     link = cited(page)
     page.keyboard.press("Tab")  # so that focus counts as the keyboard's
     link.focus()
