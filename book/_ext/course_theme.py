@@ -37,6 +37,8 @@ KEEP = {  # file name -> is it wanted on this page?
     "_static/course.css": lambda body: True,
     "_static/vendor/katex/katex.min.css": lambda body: _shows_formulas(body),
     "_static/formulas.css": lambda body: _shows_formulas(body),
+    "_static/nav.css": lambda body: True,
+    "_static/home.css": lambda body: "w2s-chapters" in body,
     "_static/predict.js": lambda body: "data-w2s-predict" in body,
     "_static/predict.css": lambda body: "data-w2s-predict" in body,
     "_static/figures/figures.css": lambda body: "data-w2s-figure" in body,

@@ -38,6 +38,8 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "skipgram-training": {"words", "snapshots"},
     "bank-neighbours": {"words", "senses", "methods", "neighbours"},
     "word-mixtures": {"model", "examples"},
+    "bank-moves": {"model", "word", "plane", "uses", "examples"},
+    "model-map": {"parts", "tokens", "cells", "next"},
     "text-cuts": {"texts", "vocabularies"},
     "bpe-training": {"words", "merges"},
     "bpe-encoding": {"examples", "vocabularies"},

@@ -17,6 +17,7 @@ from reference_impl.models.gpt import GPT, GPTConfig
 
 ROOT = Path(__file__).resolve().parents[3]
 SLICES = {
+    "bank_reader": 2,
     "elmo_glosses": 5,
     "finder": 5,
     "gpt_kjv": 8,
