@@ -296,6 +296,15 @@ DATA |= {
     },
 }
 
+DATA["qkv-flow"] = {
+    "words": ["sat", "bank", "river"],
+    "at": 1,
+    "task": "Turn the query of bank until it attends most to itself.",
+    "size": 4,
+    "query": [1.5, 1.5],
+    "keys": [[0, 0], [1, 0], [1, 1]],
+    "values": [[0, 8], [4, 4], [8, 0]],
+}
 DATA["attention-plane"] = {
     "words": ["sat", "the", "bank"],
     "at": 1,

@@ -51,6 +51,7 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "spelling-looks": {"model", "examples"},
     "two-readers": {"model", "word", "layer", "uses", "planes", "examples"},
     "seen-by-layer": {"words", "place", "readers"},
+    "qkv-flow": {"words", "at", "task", "size", "query", "keys", "values"},
     "attention-plane": {"words", "at", "size", "query", "keys", "values", "drawn"},
     "attention-maps": {"models", "examples", "recorded", "layer", "head"},
     "position-kinds": {"model", "kinds", "before", "shifts", "examples"},
