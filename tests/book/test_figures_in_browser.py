@@ -812,7 +812,8 @@ def test_weights_and_output_of_the_flow_are_the_references(show, mask, open_):
     query = [[length * math.cos(turn), length * math.sin(turn), 0.0, 0.0]]
     keys = [[*key, 0.0, 0.0] for key in data["keys"]]
     q, k, v = (
-        torch.tensor(rows, dtype=torch.float64)[None, None] for rows in (query, keys, data["values"])
+        torch.tensor(rows, dtype=torch.float64)[None, None]
+        for rows in (query, keys, data["values"])
     )
     weights = attention_weights(q, k, torch.tensor([open_]).bool())
     stage = page.locator(".w2s-stage")
