@@ -195,6 +195,7 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
             ("qkv-flow", "input[type=range] >> nth=0", "ArrowRight"),
             ("qkv-flow", "input[type=range] >> nth=1", "ArrowRight"),
             ("qkv-flow", "input:checked", "ArrowRight"),
+            ("head-split", "input:checked", "ArrowRight"),
             ("attention-plane", "[role=slider] >> nth=0", "ArrowUp"),
             ("attention-plane", "input:checked >> nth=0", "ArrowRight"),
             ("attention-maps", "input[type=range] >> nth=0", "ArrowRight"),
@@ -820,6 +821,17 @@ def test_weights_and_output_of_the_flow_are_the_references(show, mask, open_):
     for name, expected in (("weights", weights), ("output", weights @ v)):
         shown = json.loads(stage.get_attribute(f"data-{name}"))
         assert shown == pytest.approx(expected.flatten().tolist(), abs=1e-9)
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_weights_of_the_heads_are_the_references(show, count):
+    page, data = show("head-split"), DATA["head-split"]
+    page.locator(f"input[value='{count}']").check(force=True)
+    q, k = (torch.tensor(rows).double()[None] for rows in ([data["query"]], data["keys"]))
+    expected = attention_weights(split_heads(q, count), split_heads(k, count))[0, :, 0]
+    shown = json.loads(page.locator(".w2s-stage").get_attribute("data-weights"))
+    torch.testing.assert_close(torch.tensor(shown).double(), expected)
+    assert f"D = 4 / {count} = {4 // count}" in said(page)
 
 
 def test_the_flow_says_when_its_task_is_done(show):

@@ -52,6 +52,7 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "two-readers": {"model", "word", "layer", "uses", "planes", "examples"},
     "seen-by-layer": {"words", "place", "readers"},
     "qkv-flow": {"words", "at", "task", "size", "query", "keys", "values"},
+    "head-split": {"words", "at", "task", "query", "keys", "counts", "heads"},
     "attention-plane": {"words", "at", "size", "query", "keys", "values", "drawn"},
     "attention-maps": {"models", "examples", "recorded", "layer", "head"},
     "position-kinds": {"model", "kinds", "before", "shifts", "examples"},
