@@ -317,6 +317,7 @@ DATA["head-split"] = {
 DATA["attention-plane"] = {
     "words": ["sat", "the", "bank"],
     "at": 1,
+    "task": "Turn the query.",
     "size": 4,
     "query": [1.5, 1.5],
     "keys": [[0, 0], [1, 0], [1, 1]],
@@ -354,6 +355,7 @@ SMALL = [
 DATA["attention-maps"] = {
     "layer": 0,
     "head": 1,
+    "task": "Find a head.",
     "recorded": "MiniLM",
     "models": SMALL,
     "examples": [

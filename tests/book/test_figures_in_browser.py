@@ -761,7 +761,7 @@ def test_weights_in_the_plane_are_the_references_also_when_a_key_was_moved(
 ):
     page, data = show("attention-plane"), DATA["attention-plane"]
     press(page, page.get_by_role("slider", name="key of sat"), "ArrowLeft")
-    for name, value in (("It sees", mask), ("Scores", scale), ("The other D", rest)):
+    for name, value in (("It may attend to", mask), ("Scores", scale), ("The other D", rest)):
         page.get_by_role("group", name=name).locator(f"input[value={value}]").check(force=True)
     page.get_by_label("D, from 2 to 5").fill(str(size))
     press(page, page.get_by_label("D, from 2 to 5"), "Enter")
@@ -853,7 +853,7 @@ def test_a_map_shows_the_softmax_of_the_recorded_scores_for_the_word_that_is_pre
     assert json.loads(page.locator(".w2s-stage").get_attribute("data-weights")) == pytest.approx(
         expected.tolist(), abs=1e-6
     )
-    assert "Layer 3, head 2: “lends” looks most at" in said(page)
+    assert "Layer 3, head 2: “lends” attends most to" in said(page)
     assert (
         page.locator(".w2s-live .w2s-bar-label").all_inner_texts()[2]
         == f"lends: {data['examples'][0]['scores'][2][1][2][2]:.2f}"
