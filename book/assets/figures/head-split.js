@@ -30,7 +30,7 @@ window.w2s.register("head-split", function (stage, data, tools) {
       word), svg("rect", { class: `w2s-share hue-${hue}`, x: left + 52, y: ATTEND + 25 + s * ROW, height: 13, rx: 2,
       width: Math.max(1, bar * weights[s]) })]);
     return [line(wide / 2, 42, left + width / 2, ATTEND, hue), box(left + 2, ATTEND, width - 4, 26 + ROW * words.length, hue),
-      label(left + width / 2, ATTEND + 16, `head ${head + 1}`, "w2s-word"), ...rows.flat(),
+      label(left + width / 2, ATTEND + 16, `head ${head}`, "w2s-word"), ...rows.flat(),
       line(left + width / 2, CUT - 8, left + width / 2, CUT, hue), line(left + width / 2, CUT + 20, wide / 2, MIX, hue)];
   }
 
