@@ -296,9 +296,28 @@ DATA |= {
     },
 }
 
+DATA["qkv-flow"] = {
+    "words": ["sat", "bank", "river"],
+    "at": 1,
+    "task": "Turn the query of bank until it attends most to itself.",
+    "size": 4,
+    "query": [1.5, 1.5],
+    "keys": [[0, 0], [1, 0], [1, 1]],
+    "values": [[0, 8], [4, 4], [8, 0]],
+}
+DATA["head-split"] = {
+    "words": ["sat", "bank", "river"],
+    "at": 1,
+    "task": "Raise the number of heads. What changes, and what does not?",
+    "query": [1.5, -0.5, 2, 1],
+    "keys": [[0, 1, 1, 0], [1, 0, -1, 2], [0.5, 2, 0, 1]],
+    "counts": [1, 2, 4],
+    "heads": 2,
+}
 DATA["attention-plane"] = {
     "words": ["sat", "the", "bank"],
     "at": 1,
+    "task": "Turn the query.",
     "size": 4,
     "query": [1.5, 1.5],
     "keys": [[0, 0], [1, 0], [1, 1]],
@@ -336,6 +355,7 @@ SMALL = [
 DATA["attention-maps"] = {
     "layer": 0,
     "head": 1,
+    "task": "Find a head.",
     "recorded": "MiniLM",
     "models": SMALL,
     "examples": [

@@ -192,6 +192,10 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
             ("two-readers", "input:checked >> nth=1", "ArrowLeft"),
             ("seen-by-layer", "input:checked", "ArrowRight"),
             ("seen-by-layer", "button >> nth=0", "Enter"),
+            ("qkv-flow", "input[type=range] >> nth=0", "ArrowRight"),
+            ("qkv-flow", "input[type=range] >> nth=1", "ArrowRight"),
+            ("qkv-flow", "input:checked", "ArrowRight"),
+            ("head-split", "input:checked", "ArrowRight"),
             ("attention-plane", "[role=slider] >> nth=0", "ArrowUp"),
             ("attention-plane", "input:checked >> nth=0", "ArrowRight"),
             ("attention-maps", "input[type=range] >> nth=0", "ArrowRight"),
@@ -757,7 +761,7 @@ def test_weights_in_the_plane_are_the_references_also_when_a_key_was_moved(
 ):
     page, data = show("attention-plane"), DATA["attention-plane"]
     press(page, page.get_by_role("slider", name="key of sat"), "ArrowLeft")
-    for name, value in (("It sees", mask), ("Scores", scale), ("The other D", rest)):
+    for name, value in (("It may attend to", mask), ("Scores", scale), ("The other D", rest)):
         page.get_by_role("group", name=name).locator(f"input[value={value}]").check(force=True)
     page.get_by_label("D, from 2 to 5").fill(str(size))
     press(page, page.get_by_label("D, from 2 to 5"), "Enter")
@@ -799,6 +803,47 @@ def test_a_key_in_the_plane_follows_the_pointer(show):
     assert x == 1.0 and y > 1.3
 
 
+@pytest.mark.parametrize("mask, open_", [("all", [1, 1, 1]), ("causal", [1, 1, 0])])
+def test_weights_and_output_of_the_flow_are_the_references(show, mask, open_):
+    page, data = show("qkv-flow"), DATA["qkv-flow"]
+    page.locator(f"input[value={mask}]").check(force=True)
+    for label, key in (("Direction", "ArrowLeft"), ("Length", "ArrowRight")):
+        press(page, page.get_by_role("slider", name=label), key)
+    turn, length = math.radians(40), 1.1 * math.hypot(*data["query"])
+    query = [[length * math.cos(turn), length * math.sin(turn), 0.0, 0.0]]
+    keys = [[*key, 0.0, 0.0] for key in data["keys"]]
+    q, k, v = (
+        torch.tensor(rows, dtype=torch.float64)[None, None]
+        for rows in (query, keys, data["values"])
+    )
+    weights = attention_weights(q, k, torch.tensor([open_]).bool())
+    stage = page.locator(".w2s-stage")
+    for name, expected in (("weights", weights), ("output", weights @ v)):
+        shown = json.loads(stage.get_attribute(f"data-{name}"))
+        assert shown == pytest.approx(expected.flatten().tolist(), abs=1e-9)
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_weights_of_the_heads_are_the_references(show, count):
+    page, data = show("head-split"), DATA["head-split"]
+    page.locator(f"input[value='{count}']").check(force=True)
+    q, k = (torch.tensor(rows).double()[None] for rows in ([data["query"]], data["keys"]))
+    expected = attention_weights(split_heads(q, count), split_heads(k, count))[0, :, 0]
+    shown = json.loads(page.locator(".w2s-stage").get_attribute("data-weights"))
+    torch.testing.assert_close(torch.tensor(shown).double(), expected)
+    assert f"D = 4 / {count} = {4 // count}" in said(page)
+
+
+def test_the_flow_says_when_its_task_is_done(show):
+    page = show("qkv-flow")
+    assert "attends most to “river”" in said(page)
+    slider = page.get_by_role("slider", name="Direction")
+    for _ in range(16):
+        press(page, slider, "ArrowLeft")
+    assert slider.get_attribute("aria-valuetext") == "−35°"
+    assert said(page).startswith("Done. “bank” attends most to itself")
+
+
 def test_a_map_shows_the_softmax_of_the_recorded_scores_for_the_word_that_is_pressed(show):
     page, data = show("attention-maps"), DATA["attention-maps"]
     for slider in page.get_by_role("slider").all():
@@ -808,7 +853,7 @@ def test_a_map_shows_the_softmax_of_the_recorded_scores_for_the_word_that_is_pre
     assert json.loads(page.locator(".w2s-stage").get_attribute("data-weights")) == pytest.approx(
         expected.tolist(), abs=1e-6
     )
-    assert "Layer 3, head 2: “lends” looks most at" in said(page)
+    assert "Layer 3, head 2: “lends” attends most to" in said(page)
     assert (
         page.locator(".w2s-live .w2s-bar-label").all_inner_texts()[2]
         == f"lends: {data['examples'][0]['scores'][2][1][2][2]:.2f}"

@@ -16,7 +16,7 @@ multi_head = exercise(
     "04.multi_head",
     function="multi_head",
     points=7,
-    see=f"{PAGE}#split-look-merge",
+    see=f"{PAGE}#split-attend-merge",
     withhold=LAYERS | FUSED,
 )
 

@@ -21,7 +21,7 @@ attention = exercise(
     "04.attention",
     function="attention",
     points=9,
-    see=f"{PAGE}#query-key-value",
+    see=f"{PAGE}#the-formula",
     withhold=LAYERS | FUSED,
 )
 
@@ -378,7 +378,7 @@ masks = exercise(
     "04.masks",
     function="masks",
     points=5,
-    see=f"{PAGE}#masks-who-may-look-where",
+    see=f"{PAGE}#attention-masks",
     withhold=LAYERS | FUSED,
 )
 

@@ -12,7 +12,7 @@ seven_masks = exercise(
     "16.seven_masks",
     function="seven_masks",
     points=8,
-    see="04-attention-and-the-transformer/attention#masks-who-may-look-where",
+    see="04-attention-and-the-transformer/attention#attention-masks",
     withhold=OURS | LIBRARIES,
 )
 
