@@ -12,7 +12,7 @@ window.w2s.register("score-by-position", function (stage, data, tools) {
   "use strict";
   const { svg, set, el } = tools, { queries } = data, last = queries[queries.length - 1], HEIGHT = 250;
   let kind = data.kinds[0].key, head = 0, aligned = tools.asStill ? 1 : 0, shift = aligned, query = queries.length - 2, wide = 560, stop = () => {};
-  const axes = tools.axes({ yLabel: "mean score, centred" }), name = svg("text", { class: "w2s-axis-label", "text-anchor": "end" });
+  const axes = tools.axes({ yLabel: "mean score" }), name = svg("text", { class: "w2s-axis-label", "text-anchor": "end" });
   const chart = tools.picture({ class: "w2s-lanes" }, axes.node, name);
 
   function paint() {
@@ -33,7 +33,7 @@ window.w2s.register("score-by-position", function (stage, data, tools) {
     stop = tools.animate(from === aligned ? 0 : 600, (t) => { shift = from + t * (aligned - from); paint(); });
     chart.name(`Mean scores with ${kind}, head ${head + 1}, for ${queries.length} query positions.`);
     Object.assign(stage.dataset, { kind, head, aligned, query: queries[query], share });
-    tools.say(`${kind}, head ${head + 1}: distance explains ${share} % of the variation of these scores, averaged over the heads.`);
+    tools.say(`${kind}, head ${head + 1}: distance explains ${share}\u00a0% of the variation of these scores, averaged over the heads.`);
   }
 
   const kinds = tools.choice({ legend: "Encoding", value: kind, options: data.kinds, onchange(key) { kind = key; draw(); } });
