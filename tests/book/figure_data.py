@@ -324,7 +324,20 @@ DATA["attention-plane"] = {
     "values": [[0, 8], [0, 0], [8, 0]],
     "drawn": [[0.5, -1.0, 2.0], [1.0, 1.0, -0.5], [0.0, 2.0, 1.5], [-1.0, 0.5, 1.0]],
 }
+DATA["score-by-position"] = {
+    "task": "Align the curves at their query: which coincide?",
+    "kinds": [{"key": "learned", "label": "learned"}, {"key": "ALiBi", "label": "ALiBi"}],
+    "queries": [1, 3, 5],
+    "scores": {
+        "learned": [
+            [[h + (q * key) % 5 / 2 for key in range(q + 1)] for q in (1, 3, 5)] for h in range(2)
+        ],
+        "ALiBi": [[[-(q - key) / 2**h for key in range(q + 1)] for q in (1, 3, 5)] for h in (1, 2)],
+    },
+    "explained": {"learned": 0.25, "ALiBi": 1.0},
+}
 DATA["two-clocks"] = {
+    "task": "Move one word, then both together.",
     "words": ["bank", "river"],
     "query": [1, 2],
     "key": [2, 1],
@@ -396,6 +409,7 @@ DATA |= {
 }
 PLACED = [id % 500 for id in range(3, 7 * 448, 7)]
 DATA["position-kinds"] = {
+    "task": "Move the text further from the beginning.",
     "model": page_model("positions_kjv"),
     "kinds": [
         {"key": kind, "label": kind}

@@ -201,6 +201,9 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
             ("attention-maps", "input[type=range] >> nth=0", "ArrowRight"),
             ("attention-maps", "button.w2s-token >> nth=0", "Enter"),
             ("two-clocks", "input[type=range] >> nth=0", "ArrowRight"),
+            ("score-by-position", "input:checked >> nth=0", "ArrowRight"),
+            ("score-by-position", "input:checked >> nth=1", "ArrowRight"),
+            ("score-by-position", "input[type=range]", "ArrowLeft"),
             ("two-clocks", "input:checked >> nth=1", "ArrowRight"),
             ("block-sizes", "input[type=range] >> nth=0", "ArrowRight"),
             ("block-sizes", "[role=button] >> nth=1", "Enter"),
@@ -209,7 +212,7 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
             ("three-attentions", "input:checked >> nth=1", "ArrowRight"),
             ("three-attentions", "input:checked >> nth=3", "ArrowRight"),
             ("position-kinds", "input[type=range]", "ArrowRight"),
-            ("position-kinds", "input:checked >> nth=1", "ArrowLeft"),
+            ("position-kinds", "input:checked", "ArrowLeft"),
             ("input-sum", "input:checked", "ArrowRight"),
             ("input-sum", "button.w2s-token >> nth=0", "Enter"),
             ("mask-draws", "button:has-text('times')", "Enter"),
@@ -951,6 +954,23 @@ def test_two_clocks_give_the_references_score_which_stays_when_both_are_moved(sh
         )
         scores[places] = float(stage.get_attribute("data-score"))
     assert scores[6, 3] == pytest.approx(scores[4, 1], abs=1e-9)
+
+
+def test_scores_align_at_their_query_and_only_those_of_a_distance_coincide(show):
+    page = show("score-by-position", reduced_motion="reduce")
+
+    def ends():
+        """The pixel at which each curve's last key, its query, is drawn."""
+        lines = page.locator(".w2s-live polyline").all()
+        return {line.get_attribute("points").split()[-1] for line in lines}
+
+    for kind, together in (("learned", 3), ("ALiBi", 1)):
+        page.locator(f"input[value={kind}]").check(force=True)
+        page.locator(".w2s-choice input[value='0']").first.check(force=True)
+        assert len(ends()) == 3
+        page.locator(".w2s-choice input[value='1']").first.check(force=True)
+        assert len(ends()) == together
+    assert "100\u00a0%" in said(page)
 
 
 def test_rows_of_an_input_add_up_and_an_exchange_of_the_texts_changes_two_of_them(show):

@@ -9,6 +9,7 @@ from autograder.checks.inputs.draws import distinct, look_alikes, normal, one_ch
 from autograder.checks.protocol import exercise, expect
 
 PAGE = "04-attention-and-the-transformer/positions"
+ROTARY = "04-attention-and-the-transformer/rotary"
 FARTHEST = 100_000
 NEAR = {"rtol": 1e-4, "atol": 5e-6}  # angles in float32 are right to here while positions are small
 
@@ -16,7 +17,7 @@ sinusoids = exercise(
     "04.sinusoids",
     function="sinusoids",
     points=4,
-    see=f"{PAGE}#in-the-vector-clocks",
+    see=f"{PAGE}#sinusoidal-encodings",
     withhold=LAYERS,
 )
 
@@ -153,7 +154,7 @@ rotate = exercise(
     "04.rotate",
     function="rotate",
     points=5,
-    see=f"{PAGE}#in-query-and-key-turn-them",
+    see=f"{ROTARY}#rotating-queries-and-keys",
     withhold=LAYERS,
 )
 
@@ -362,7 +363,7 @@ distance_bias = exercise(
     "04.distance_bias",
     function="distance_bias",
     points=4,
-    see=f"{PAGE}#in-the-score-a-number-for-each-distance",
+    see=f"{PAGE}#alibi",
     withhold=LAYERS,
 )
 
