@@ -20,6 +20,7 @@ from course.book.review import reading_time as reading
 
 DROPPED = {
     "calibration",
+    "lab-end",
     "tableofcontents",
     "toctree",
     "contents",
@@ -145,6 +146,8 @@ class _Page:
         """What stands in the place of one directive."""
         if name in DROPPED:
             return ""
+        if name == "lab":
+            return f"**Lab: {self.inline(argument)}** {self.plain(body).strip()}"
         if name in ON_PAGE:
             return f"*{ON_PAGE[name]} can be answered on this page of the book.*"
         if name == "predict":
