@@ -49,6 +49,7 @@ SCRIPTS = (
     "dying",
     "retrieval",
     "draft",
+    "induction",
 )
 """In this order: `bert_early` is held beside what `bert` keeps; `ngrams`, `lstm`, `adapt`, `chats`,
 `dpo`, `peeking`, `positions` and `unmasked` begin with what `gpt` keeps; `spelling_transformer` is
