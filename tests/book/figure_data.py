@@ -407,6 +407,42 @@ DATA |= {
         "examples": readings.spelled("transformer_spelling", ["bank", "river"]),
     },
 }
+DATA |= {
+    "residual-stream": {
+        "task": "Step through the block.",
+        "words": ["the", "bank", "lends", "money"],
+        "at": 1,
+        "weights": [0.1, 0.2, 0.4, 0.3],
+    },
+    "encoder-decoder": {
+        "task": "Write the sounds.",
+        "source": ["a", "b", "end"],
+        "target": ["start", "A", "B"],
+        "written": ["A", "B", "end"],
+        "reads": [[0.2, 0.3, 0.5]] * 3,
+        "writes": [[1, 0, 0], [0.5, 0.5, 0], [0.2, 0.3, 0.5]],
+        "backs": [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.1, 0.2, 0.7]],
+    },
+    "induction-heads": {
+        "task": "Step into the second line.",
+        "tokens": ["sun", "sea", "sun", "sea"],
+        "half": 2,
+        "heads": [
+            {
+                "key": "1",
+                "label": "layer 1, head 1",
+                "weights": [[1, 0, 0, 0], [0.9, 0.1, 0, 0], [0, 0.8, 0.2, 0], [0, 0, 0.9, 0.1]],
+            },
+            {
+                "key": "2",
+                "label": "layer 2, head 3",
+                "weights": [[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0, 0.9, 0.1, 0], [0, 0, 0.9, 0.1]],
+            },
+        ],
+        "next": [{"token": token, "share": 0.9} for token in ("sun", "sun", "sea", "sun")],
+        "right": [0.1, 0.2, 0.9],
+    },
+}
 PLACED = [id % 500 for id in range(3, 7 * 448, 7)]
 DATA["position-kinds"] = {
     "task": "Move the text further from the beginning.",

@@ -208,6 +208,13 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
             ("block-sizes", "input[type=range] >> nth=0", "ArrowRight"),
             ("block-sizes", "[role=button] >> nth=1", "Enter"),
             ("block-sizes", "input:checked >> nth=1", "ArrowRight"),
+            ("residual-stream", "button:has-text('Step')", "Enter"),
+            ("residual-stream", "input:checked", "ArrowRight"),
+            ("encoder-decoder", "button:has-text('Step')", "Enter"),
+            ("encoder-decoder", "input:checked", "ArrowRight"),
+            ("induction-heads", "button:has-text('Step')", "Enter"),
+            ("induction-heads", "input:checked", "ArrowLeft"),
+            ("induction-heads", "button.w2s-token >> nth=2", "Enter"),
             ("three-attentions", "button:has-text('Step')", "Enter"),
             ("three-attentions", "input:checked >> nth=1", "ArrowRight"),
             ("three-attentions", "input:checked >> nth=3", "ArrowRight"),
@@ -735,6 +742,44 @@ def test_the_norm_moves_from_the_stream_to_the_side_path(show):
     assert stream not in norms() and len(norms()) == 2
     page.get_by_role("button", name="norm").first.click()
     assert "side path" in said(page)
+
+
+def test_attention_reads_every_stream_and_the_feed_forward_layer_its_own(show):
+    page = show("residual-stream", reduced_motion="reduce")
+    step = page.get_by_role("button", name="Step")
+    step.click()
+    assert "mostly “lends” (40 %)" in said(page)
+    step.click()
+    step.click()
+    assert "no other token can reach it" in said(page)
+    norms = page.locator(".w2s-live .w2s-box:has-text('norm') rect")
+    before = norms.first.get_attribute("x")
+    page.locator("input[value=after]").check(force=True)
+    assert norms.count() == 2 and norms.first.get_attribute("x") != before
+    step.click()
+    assert step.is_disabled() and "on the stream" in said(page)
+
+
+def test_each_step_of_a_decoder_may_attend_to_one_position_more(show):
+    page = show("encoder-decoder")
+    assert "attends to 1 of 3 target positions" in said(page)
+    page.get_by_role("button", name="Step").click()
+    assert "attends to 2 of 3" in said(page) and "most to “b” (80 %)" in said(page)
+    drawn = page.locator(".w2s-live svg line").count()
+    page.locator("input[value=decoder]").check(force=True)
+    assert "no cross-attention" in said(page)
+    assert page.locator(".w2s-live svg line").count() < drawn
+    page.locator("input[value=encoder]").check(force=True)
+    assert "all 3 letters" in said(page)
+
+
+def test_an_induction_head_attends_to_the_token_after_the_earlier_occurrence(show):
+    page = show("induction-heads")
+    page.locator("button.w2s-token").nth(2).click()
+    assert "the token after its earlier occurrence (90 %)" in said(page)
+    assert page.locator(".w2s-stage").get_attribute("data-best") == "1"
+    page.locator("input[value='1']").check(force=True)
+    assert page.locator(".w2s-stage").get_attribute("data-head") == "1"
 
 
 def test_a_pressed_vector_lights_the_words_that_it_has_seen_and_tells_an_answer_given_away(show):

@@ -18,7 +18,7 @@ block = exercise(
     also=["wrong_line"],
     points=5,
     kind="find-line",
-    see=f"{BOOK}/block#add-do-not-replace",
+    see=f"{BOOK}/block#residual-connections",
     withhold=LAYERS,
 )
 
@@ -231,7 +231,7 @@ def test_each_part_is_asked_once(student, rng):
 short_answer(
     "04.which_family",
     points=4,
-    see=f"{BOOK}/families#three-masks",
+    see=f"{BOOK}/families#three-attention-patterns",
     rubric={
         "families": (
             1,

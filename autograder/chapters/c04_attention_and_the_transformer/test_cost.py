@@ -13,7 +13,7 @@ predict_block = exercise(
     function="predict_block",
     points=5,
     kind="predict",
-    see=f"{PAGE}#what-it-costs",
+    see=f"{PAGE}#parameters-flops-and-bytes",
     withhold=LAYERS | COUNTERS,
 )
 

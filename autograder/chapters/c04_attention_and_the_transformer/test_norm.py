@@ -14,7 +14,7 @@ layer_norm = exercise(
     "04.layer_norm",
     function="layer_norm",
     points=4,
-    see=f"{PAGE}#bring-to-one-size",
+    see=f"{PAGE}#layernorm",
     withhold=LAYERS | NORMS,
 )
 

@@ -45,6 +45,7 @@ SLICES = {
     "llama_kjv": 10,
     "modernbert_kjv": 20,
     "modernbert_kjv_global": 20,
+    "induction": 4,
 }
 FALLS = {
     "gpt_kjv_dpo": 0.01,
