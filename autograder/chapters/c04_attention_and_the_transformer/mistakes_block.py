@@ -17,10 +17,10 @@ BLOCK = "04.block"
         " of x itself."
     ),
 )
-def _(x, attend, think, norm_1, norm_2):
+def _(x, attend, feed_forward, norm_1, norm_2):
     normed = norm_1(x)
     x = normed + attend(normed)
-    return x + think(norm_2(x))
+    return x + feed_forward(norm_2(x))
 
 
 @mistake(
@@ -30,10 +30,10 @@ def _(x, attend, think, norm_1, norm_2):
     loses=4,
     misconception="You add what the feed-forward gave to the norm of the sum, in place of the sum.",
 )
-def _(x, attend, think, norm_1, norm_2):
+def _(x, attend, feed_forward, norm_1, norm_2):
     x = x + attend(norm_1(x))
     normed = norm_2(x)
-    return normed + think(normed)
+    return normed + feed_forward(normed)
 
 
 @mistake(
@@ -46,10 +46,10 @@ def _(x, attend, think, norm_1, norm_2):
         " normed."
     ),
 )
-def _(x, attend, think, norm_1, norm_2):
+def _(x, attend, feed_forward, norm_1, norm_2):
     x = norm_1(x)
     x = norm_2(x + attend(x))
-    return x + think(x)
+    return x + feed_forward(x)
 
 
 @mistake(
@@ -62,9 +62,9 @@ def _(x, attend, think, norm_1, norm_2):
         " sublayer."
     ),
 )
-def _(x, attend, think, norm_1, norm_2):
+def _(x, attend, feed_forward, norm_1, norm_2):
     x = norm_1(x + attend(x))
-    return norm_2(x + think(x))
+    return norm_2(x + feed_forward(x))
 
 
 @mistake(
@@ -74,9 +74,9 @@ def _(x, attend, think, norm_1, norm_2):
     loses=4,
     misconception="You norm what a sublayer gives. Norm what goes into it.",
 )
-def _(x, attend, think, norm_1, norm_2):
+def _(x, attend, feed_forward, norm_1, norm_2):
     x = x + norm_1(attend(x))
-    return x + norm_2(think(x))
+    return x + norm_2(feed_forward(x))
 
 
 @mistake(
@@ -89,9 +89,9 @@ def _(x, attend, think, norm_1, norm_2):
         " and not in each."
     ),
 )
-def _(x, attend, think, norm_1, norm_2):
+def _(x, attend, feed_forward, norm_1, norm_2):
     x = x + attend(norm_1(x))
-    return norm_2(x + think(norm_2(x)))
+    return norm_2(x + feed_forward(norm_2(x)))
 
 
 @mistake(
@@ -101,8 +101,8 @@ def _(x, attend, think, norm_1, norm_2):
     loses=4,
     misconception="You add nothing: each sublayer's result takes the place of what was there.",
 )
-def _(x, attend, think, norm_1, norm_2):
-    return think(norm_2(attend(norm_1(x))))
+def _(x, attend, feed_forward, norm_1, norm_2):
+    return feed_forward(norm_2(attend(norm_1(x))))
 
 
 @mistake(
@@ -112,9 +112,9 @@ def _(x, attend, think, norm_1, norm_2):
     loses=4,
     misconception="You leave x out at attention: what it gives is added to x.",
 )
-def _(x, attend, think, norm_1, norm_2):
+def _(x, attend, feed_forward, norm_1, norm_2):
     x = attend(norm_1(x))
-    return x + think(norm_2(x))
+    return x + feed_forward(norm_2(x))
 
 
 @mistake(
@@ -124,8 +124,8 @@ def _(x, attend, think, norm_1, norm_2):
     loses=4,
     misconception="You leave the sum out at the feed-forward: what it gives is added to the sum.",
 )
-def _(x, attend, think, norm_1, norm_2):
-    return think(norm_2(x + attend(norm_1(x))))
+def _(x, attend, feed_forward, norm_1, norm_2):
+    return feed_forward(norm_2(x + attend(norm_1(x))))
 
 
 @mistake(
@@ -138,8 +138,8 @@ def _(x, attend, think, norm_1, norm_2):
         " but for what the feed-forward makes of it."
     ),
 )
-def _(x, attend, think, norm_1, norm_2):
-    return x + think(norm_2(x + attend(norm_1(x))))
+def _(x, attend, feed_forward, norm_1, norm_2):
+    return x + feed_forward(norm_2(x + attend(norm_1(x))))
 
 
 @mistake(
@@ -149,9 +149,9 @@ def _(x, attend, think, norm_1, norm_2):
     loses=4,
     misconception="You add the block's input once more at the end. It is in the sum already.",
 )
-def _(x, attend, think, norm_1, norm_2):
+def _(x, attend, feed_forward, norm_1, norm_2):
     seen = x + attend(norm_1(x))
-    return x + seen + think(norm_2(seen))
+    return x + seen + feed_forward(norm_2(seen))
 
 
 @mistake(
@@ -161,9 +161,9 @@ def _(x, attend, think, norm_1, norm_2):
     loses=4,
     misconception="You take the mean of x and what a sublayer gives. It is the sum.",
 )
-def _(x, attend, think, norm_1, norm_2):
+def _(x, attend, feed_forward, norm_1, norm_2):
     x = (x + attend(norm_1(x))) / 2
-    return (x + think(norm_2(x))) / 2
+    return (x + feed_forward(norm_2(x))) / 2
 
 
 @mistake(
@@ -173,8 +173,8 @@ def _(x, attend, think, norm_1, norm_2):
     loses=4,
     misconception="You never use attention.",
 )
-def _(x, attend, think, norm_1, norm_2):
-    return x + think(norm_2(x))
+def _(x, attend, feed_forward, norm_1, norm_2):
+    return x + feed_forward(norm_2(x))
 
 
 @mistake(
@@ -184,7 +184,7 @@ def _(x, attend, think, norm_1, norm_2):
     loses=3,
     misconception="You never use the feed-forward.",
 )
-def _(x, attend, think, norm_1, norm_2):
+def _(x, attend, feed_forward, norm_1, norm_2):
     return x + attend(norm_1(x))
 
 
@@ -195,15 +195,15 @@ def _(x, attend, think, norm_1, norm_2):
     loses=3,
     misconception="You feed attention with x itself. It gets norm_1 of x.",
 )
-def _(x, attend, think, norm_1, norm_2):
+def _(x, attend, feed_forward, norm_1, norm_2):
     x = x + attend(x)
-    return x + think(norm_2(x))
+    return x + feed_forward(norm_2(x))
 
 
 @mistake(BLOCK, "nothing-normed", caught_by="fed", loses=3, misconception="You use neither norm.")
-def _(x, attend, think, norm_1, norm_2):
+def _(x, attend, feed_forward, norm_1, norm_2):
     x = x + attend(x)
-    return x + think(x)
+    return x + feed_forward(x)
 
 
 @mistake(
@@ -215,9 +215,9 @@ def _(x, attend, think, norm_1, norm_2):
         "You exchange the norms: norm_1 belongs to attention, norm_2 to the feed-forward."
     ),
 )
-def _(x, attend, think, norm_1, norm_2):
+def _(x, attend, feed_forward, norm_1, norm_2):
     x = x + attend(norm_2(x))
-    return x + think(norm_1(x))
+    return x + feed_forward(norm_1(x))
 
 
 @mistake(
@@ -227,8 +227,8 @@ def _(x, attend, think, norm_1, norm_2):
     loses=3,
     misconception="The feed-forward comes first in your block. Attention does.",
 )
-def _(x, attend, think, norm_1, norm_2):
-    x = x + think(norm_1(x))
+def _(x, attend, feed_forward, norm_1, norm_2):
+    x = x + feed_forward(norm_1(x))
     return x + attend(norm_2(x))
 
 
@@ -239,9 +239,9 @@ def _(x, attend, think, norm_1, norm_2):
     loses=3,
     misconception="You put both norms before attention. Each stands before its own sublayer.",
 )
-def _(x, attend, think, norm_1, norm_2):
+def _(x, attend, feed_forward, norm_1, norm_2):
     x = x + attend(norm_2(norm_1(x)))
-    return x + think(norm_2(x))
+    return x + feed_forward(norm_2(x))
 
 
 @mistake(
@@ -251,9 +251,9 @@ def _(x, attend, think, norm_1, norm_2):
     loses=3,
     misconception="Every sequence of your batch gets what attention gave to the first one.",
 )
-def _(x, attend, think, norm_1, norm_2):
+def _(x, attend, feed_forward, norm_1, norm_2):
     x = x + attend(norm_1(x[:1]))
-    return x + think(norm_2(x))
+    return x + feed_forward(norm_2(x))
 
 
 @mistake(
@@ -263,9 +263,9 @@ def _(x, attend, think, norm_1, norm_2):
     loses=3,
     misconception="You feed attention with one token at a time, so that it has nobody to look at.",
 )
-def _(x, attend, think, norm_1, norm_2):
+def _(x, attend, feed_forward, norm_1, norm_2):
     x = torch.cat([one + attend(norm_1(one)) for one in x.split(1, 1)], 1)
-    return x + think(norm_2(x))
+    return x + feed_forward(norm_2(x))
 
 
 @mistake(
@@ -275,9 +275,9 @@ def _(x, attend, think, norm_1, norm_2):
     loses=3,
     misconception="You exchange sequences and tokens before attention: it mixes different texts.",
 )
-def _(x, attend, think, norm_1, norm_2):
+def _(x, attend, feed_forward, norm_1, norm_2):
     x = x + attend(norm_1(x).transpose(0, 1)).transpose(0, 1)
-    return x + think(norm_2(x))
+    return x + feed_forward(norm_2(x))
 
 
 @mistake(
@@ -287,9 +287,9 @@ def _(x, attend, think, norm_1, norm_2):
     loses=2,
     misconception="You use norm_1 at both sublayers. The second has its own.",
 )
-def _(x, attend, think, norm_1, norm_2):
+def _(x, attend, feed_forward, norm_1, norm_2):
     x = x + attend(norm_1(x))
-    return x + think(norm_1(x))
+    return x + feed_forward(norm_1(x))
 
 
 @mistake(
@@ -299,9 +299,9 @@ def _(x, attend, think, norm_1, norm_2):
     loses=2,
     misconception="You feed the feed-forward with the sum itself. It gets norm_2 of the sum.",
 )
-def _(x, attend, think, norm_1, norm_2):
+def _(x, attend, feed_forward, norm_1, norm_2):
     x = x + attend(norm_1(x))
-    return x + think(x)
+    return x + feed_forward(x)
 
 
 @mistake(
@@ -314,8 +314,8 @@ def _(x, attend, think, norm_1, norm_2):
         " as GPT-J does. Here it comes after attention and sees what that gave."
     ),
 )
-def _(x, attend, think, norm_1, norm_2):
-    return x + attend(norm_1(x)) + think(norm_2(x))
+def _(x, attend, feed_forward, norm_1, norm_2):
+    return x + attend(norm_1(x)) + feed_forward(norm_2(x))
 
 
 @mistake(
@@ -328,9 +328,9 @@ def _(x, attend, think, norm_1, norm_2):
         " sum."
     ),
 )
-def _(x, attend, think, norm_1, norm_2):
+def _(x, attend, feed_forward, norm_1, norm_2):
     seen = attend(norm_1(x))
-    return x + seen + think(norm_2(seen))
+    return x + seen + feed_forward(norm_2(seen))
 
 
 @mistake(
@@ -342,9 +342,9 @@ def _(x, attend, think, norm_1, norm_2):
         "You feed the feed-forward with what attention was fed with. It gets norm_2 of the sum."
     ),
 )
-def _(x, attend, think, norm_1, norm_2):
+def _(x, attend, feed_forward, norm_1, norm_2):
     normed = norm_1(x)
-    return x + attend(normed) + think(normed)
+    return x + attend(normed) + feed_forward(normed)
 
 
 @mistake(
@@ -354,9 +354,9 @@ def _(x, attend, think, norm_1, norm_2):
     loses=2,
     misconception="You put both norms before the feed-forward. It gets norm_2 of the sum.",
 )
-def _(x, attend, think, norm_1, norm_2):
+def _(x, attend, feed_forward, norm_1, norm_2):
     x = x + attend(norm_1(x))
-    return x + think(norm_2(norm_1(x)))
+    return x + feed_forward(norm_2(norm_1(x)))
 
 
 @mistake(
@@ -368,9 +368,9 @@ def _(x, attend, think, norm_1, norm_2):
         "You cut large numbers off. Nothing is cut: what goes past the sublayers may grow."
     ),
 )
-def _(x, attend, think, norm_1, norm_2):
+def _(x, attend, feed_forward, norm_1, norm_2):
     x = x + attend(norm_1(x))
-    return (x + think(norm_2(x))).clamp(-50, 50)
+    return (x + feed_forward(norm_2(x))).clamp(-50, 50)
 
 
 @mistake(
@@ -383,8 +383,8 @@ def _(x, attend, think, norm_1, norm_2):
         " under a name: it is the dearest part."
     ),
 )
-def _(x, attend, think, norm_1, norm_2):
-    return x + attend(norm_1(x)) + think(norm_2(x + attend(norm_1(x))))
+def _(x, attend, feed_forward, norm_1, norm_2):
+    return x + attend(norm_1(x)) + feed_forward(norm_2(x + attend(norm_1(x))))
 
 
 @mistake(
@@ -394,9 +394,9 @@ def _(x, attend, think, norm_1, norm_2):
     loses=1,
     misconception="`x += ...` writes into the argument, which belongs to the caller.",
 )
-def _(x, attend, think, norm_1, norm_2):
+def _(x, attend, feed_forward, norm_1, norm_2):
     x += attend(norm_1(x))
-    x += think(norm_2(x))
+    x += feed_forward(norm_2(x))
     return x.clone()
 
 

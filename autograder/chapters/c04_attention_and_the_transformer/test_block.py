@@ -46,12 +46,12 @@ def attend_otherwise(x):
     return 0.8 * x - x.mean(1, keepdim=True).square() + 0.1
 
 
-def think(x):
+def feed_forward(x):
     """Token by token, and not linear."""
     return torch.sin(0.7 * x + 0.2) + 0.1 * x.roll(1, -1).square()
 
 
-def think_otherwise(x):
+def feed_forward_otherwise(x):
     """Another such layer."""
     return 0.5 * x.square() - 0.3 * x.roll(-1, -1) + 0.6
 
@@ -71,10 +71,10 @@ def constant(number: float):
     return lambda x: torch.full_like(x, number)
 
 
-def right_block(x, attend, think, norm_1, norm_2):
+def right_block(x, attend, feed_forward, norm_1, norm_2):
     """The two formulas, one after the other."""
     seen = attend(norm_1(x)) + x
-    return think(norm_2(seen)) + seen
+    return feed_forward(norm_2(seen)) + seen
 
 
 def ask_block(student, x, cause: str, *parts) -> None:
@@ -151,16 +151,16 @@ def test_the_feed_forward_is_fed_the_second_norm_of_the_sum(student, rng):
     )
     for size in (*SIZES, (2, whole(rng, 4, 6), 3)):
         x = normal(rng, *size) + 0.5
-        ask_block(student, x, rule, constant(0.0), think, norm_1, norm_2)
-        ask_block(student, x, rule, attend, think, norm_1, norm_2)
+        ask_block(student, x, rule, constant(0.0), feed_forward, norm_1, norm_2)
+        ask_block(student, x, rule, attend, feed_forward, norm_1, norm_2)
     for norm in (constant(0.0), constant(1.0), lambda x: x.clone()):
-        ask_block(student, normal(rng, 2, 3, 4), rule, attend, think, norm_1, norm)
-        ask_block(student, normal(rng, 2, 3, 4), rule, attend, think, norm, norm_2)
+        ask_block(student, normal(rng, 2, 3, 4), rule, attend, feed_forward, norm_1, norm)
+        ask_block(student, normal(rng, 2, 3, 4), rule, attend, feed_forward, norm, norm_2)
     for scale in (0.01, 100.0, 2e4):
-        ask_block(student, scale * normal(rng, 2, 3, 4), rule, attend, think, norm_1, norm_2)
+        ask_block(student, scale * normal(rng, 2, 3, 4), rule, attend, feed_forward, norm_1, norm_2)
     parts = (
-        (normal(rng, 1, 3, 2), attend, think, norm_1, norm_2),
-        (normal(rng, 1, 3, 2), attend_otherwise, think_otherwise, norm_2, norm_1),
+        (normal(rng, 1, 3, 2), attend, feed_forward, norm_1, norm_2),
+        (normal(rng, 1, 3, 2), attend_otherwise, feed_forward_otherwise, norm_2, norm_1),
     )
     for one in one_changed(*parts):
         ask_block(student, one[0], rule, *one[1:])
@@ -169,7 +169,7 @@ def test_the_feed_forward_is_fed_the_second_norm_of_the_sum(student, rng):
         normal(rng, 2, 3, 2).double(),
         "x may be float64, and so is the answer then, to nine digits.",
         attend,
-        think,
+        feed_forward,
         norm_1,
         norm_2,
     )
@@ -179,14 +179,14 @@ def test_the_feed_forward_is_fed_the_second_norm_of_the_sum(student, rng):
 def ask_with_views(student, x) -> None:
     """The same question with a view of a larger tensor: who fails there only makes a slip."""
     try:
-        came = student.block(strided(x), attend, think, norm_1, norm_2)
+        came = student.block(strided(x), attend, feed_forward, norm_1, norm_2)
     except StudentError as error:
         if error.kind != "error":
             raise
         note(FAILS)
         return
     expect(came).close(
-        right_block(x, attend, think, norm_1, norm_2),
+        right_block(x, attend, feed_forward, norm_1, norm_2),
         **CLOSE,
         cause="Read x by its indices, and not the memory under it.",
     )
@@ -204,14 +204,14 @@ def test_each_part_is_asked_once(student, rng):
         ((2, 3, 2), constant(0.0), norm_2),
         ((2, 3, 2), norm_1, constant(0.0)),
     ):
-        parts = [Watched(one, calls=20) for one in (attend, think, first, second)]
+        parts = [Watched(one, calls=20) for one in (attend, feed_forward, first, second)]
         x = normal(rng, *size)
         expect(student.block(x, *parts)).close(
-            right_block(x, attend, think, first, second),
+            right_block(x, attend, feed_forward, first, second),
             **CLOSE,
             cause="The result should be as before.",
         )
-        for name, one in zip(("attend", "think", "norm_1", "norm_2"), parts):
+        for name, one in zip(("attend", "feed_forward", "norm_1", "norm_2"), parts):
             expect(one.calls == 1).is_true(
                 cause=(
                     f"`{name}` is to be called once, with the whole batch: keep what it gave under"
