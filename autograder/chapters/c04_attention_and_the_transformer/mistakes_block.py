@@ -10,11 +10,11 @@ BLOCK = "04.block"
 @mistake(
     BLOCK,
     "as-printed",
-    caught_by="residual",
+    caught_by="residual connections",
     loses=4,
     misconception=(
-        "This is the code of the statement: it adds what attention gave to the norm of x, in place"
-        " of x itself."
+        "This is the code of the statement: it adds attention's output to norm_1(x) instead of x"
+        " itself."
     ),
 )
 def _(x, attend, feed_forward, norm_1, norm_2):
@@ -26,9 +26,9 @@ def _(x, attend, feed_forward, norm_1, norm_2):
 @mistake(
     BLOCK,
     "norm-on-the-second-residual",
-    caught_by="residual",
+    caught_by="residual connections",
     loses=4,
-    misconception="You add what the feed-forward gave to the norm of the sum, in place of the sum.",
+    misconception="You add the feed-forward's output to the norm of the sum instead of the sum.",
 )
 def _(x, attend, feed_forward, norm_1, norm_2):
     x = x + attend(norm_1(x))
@@ -39,11 +39,10 @@ def _(x, attend, feed_forward, norm_1, norm_2):
 @mistake(
     BLOCK,
     "norm-on-both-residuals",
-    caught_by="residual",
+    caught_by="residual connections",
     loses=4,
     misconception=(
-        "You add to the normed vectors, at both sublayers. What goes past a sublayer is never"
-        " normed."
+        "You add to normalized vectors at both sublayers. The residual stream is never normalized."
     ),
 )
 def _(x, attend, feed_forward, norm_1, norm_2):
@@ -55,11 +54,11 @@ def _(x, attend, feed_forward, norm_1, norm_2):
 @mistake(
     BLOCK,
     "post-norm",
-    caught_by="residual",
+    caught_by="residual connections",
     loses=4,
     misconception=(
-        "You norm the sums, as the first Transformer and BERT do. This block norms what goes into a"
-        " sublayer."
+        "You normalize the sums: that is post-norm, as in the first Transformer and BERT. Pre-norm"
+        " normalizes the input of a sublayer."
     ),
 )
 def _(x, attend, feed_forward, norm_1, norm_2):
@@ -70,9 +69,9 @@ def _(x, attend, feed_forward, norm_1, norm_2):
 @mistake(
     BLOCK,
     "norms-the-results",
-    caught_by="residual",
+    caught_by="residual connections",
     loses=4,
-    misconception="You norm what a sublayer gives. Norm what goes into it.",
+    misconception="You normalize the output of a sublayer. Normalize its input.",
 )
 def _(x, attend, feed_forward, norm_1, norm_2):
     x = x + norm_1(attend(x))
@@ -82,11 +81,10 @@ def _(x, attend, feed_forward, norm_1, norm_2):
 @mistake(
     BLOCK,
     "normed-at-the-end",
-    caught_by="residual",
+    caught_by="residual connections",
     loses=4,
     misconception=(
-        "You norm the result of the block once more. The last norm stands once, after all blocks,"
-        " and not in each."
+        "You normalize the result once more. The final norm comes once, after all blocks."
     ),
 )
 def _(x, attend, feed_forward, norm_1, norm_2):
@@ -97,9 +95,11 @@ def _(x, attend, feed_forward, norm_1, norm_2):
 @mistake(
     BLOCK,
     "no-residual",
-    caught_by="residual",
+    caught_by="residual connections",
     loses=4,
-    misconception="You add nothing: each sublayer's result takes the place of what was there.",
+    misconception=(
+        "You leave out both residual connections: each sublayer's output replaces the stream."
+    ),
 )
 def _(x, attend, feed_forward, norm_1, norm_2):
     return feed_forward(norm_2(attend(norm_1(x))))
@@ -108,9 +108,9 @@ def _(x, attend, feed_forward, norm_1, norm_2):
 @mistake(
     BLOCK,
     "no-first-residual",
-    caught_by="residual",
+    caught_by="residual connections",
     loses=4,
-    misconception="You leave x out at attention: what it gives is added to x.",
+    misconception="You leave out the residual connection around attention: add its output to x.",
 )
 def _(x, attend, feed_forward, norm_1, norm_2):
     x = attend(norm_1(x))
@@ -120,9 +120,11 @@ def _(x, attend, feed_forward, norm_1, norm_2):
 @mistake(
     BLOCK,
     "no-second-residual",
-    caught_by="residual",
+    caught_by="residual connections",
     loses=4,
-    misconception="You leave the sum out at the feed-forward: what it gives is added to the sum.",
+    misconception=(
+        "You leave out the residual connection around the feed-forward: add its output to the sum."
+    ),
 )
 def _(x, attend, feed_forward, norm_1, norm_2):
     return feed_forward(norm_2(x + attend(norm_1(x))))
@@ -131,11 +133,11 @@ def _(x, attend, feed_forward, norm_1, norm_2):
 @mistake(
     BLOCK,
     "second-residual-from-the-input",
-    caught_by="residual",
+    caught_by="residual connections",
     loses=4,
     misconception=(
-        "You add what the feed-forward gave to the block's input, so that attention's part is lost"
-        " but for what the feed-forward makes of it."
+        "You add the feed-forward's output to the block's input, so attention's output is lost. Add"
+        " it to the sum."
     ),
 )
 def _(x, attend, feed_forward, norm_1, norm_2):
@@ -145,7 +147,7 @@ def _(x, attend, feed_forward, norm_1, norm_2):
 @mistake(
     BLOCK,
     "input-added-twice",
-    caught_by="residual",
+    caught_by="residual connections",
     loses=4,
     misconception="You add the block's input once more at the end. It is in the sum already.",
 )
@@ -157,9 +159,9 @@ def _(x, attend, feed_forward, norm_1, norm_2):
 @mistake(
     BLOCK,
     "halved",
-    caught_by="residual",
+    caught_by="residual connections",
     loses=4,
-    misconception="You take the mean of x and what a sublayer gives. It is the sum.",
+    misconception="You average x and the sublayer's output. Add them.",
 )
 def _(x, attend, feed_forward, norm_1, norm_2):
     x = (x + attend(norm_1(x))) / 2
@@ -169,9 +171,9 @@ def _(x, attend, feed_forward, norm_1, norm_2):
 @mistake(
     BLOCK,
     "attention-left-out",
-    caught_by="residual",
+    caught_by="residual connections",
     loses=4,
-    misconception="You never use attention.",
+    misconception="You never call attention.",
 )
 def _(x, attend, feed_forward, norm_1, norm_2):
     return x + feed_forward(norm_2(x))
@@ -180,9 +182,9 @@ def _(x, attend, feed_forward, norm_1, norm_2):
 @mistake(
     BLOCK,
     "feed-forward-left-out",
-    caught_by="residual",
+    caught_by="residual connections",
     loses=3,
-    misconception="You never use the feed-forward.",
+    misconception="You never call the feed-forward.",
 )
 def _(x, attend, feed_forward, norm_1, norm_2):
     return x + attend(norm_1(x))
@@ -191,16 +193,22 @@ def _(x, attend, feed_forward, norm_1, norm_2):
 @mistake(
     BLOCK,
     "attention-fed-raw",
-    caught_by="fed",
+    caught_by="input of attention",
     loses=3,
-    misconception="You feed attention with x itself. It gets norm_1 of x.",
+    misconception="You feed attention x itself. It gets norm_1 of x.",
 )
 def _(x, attend, feed_forward, norm_1, norm_2):
     x = x + attend(x)
     return x + feed_forward(norm_2(x))
 
 
-@mistake(BLOCK, "nothing-normed", caught_by="fed", loses=3, misconception="You use neither norm.")
+@mistake(
+    BLOCK,
+    "nothing-normed",
+    caught_by="input of attention",
+    loses=3,
+    misconception="You use neither norm.",
+)
 def _(x, attend, feed_forward, norm_1, norm_2):
     x = x + attend(x)
     return x + feed_forward(x)
@@ -209,11 +217,9 @@ def _(x, attend, feed_forward, norm_1, norm_2):
 @mistake(
     BLOCK,
     "norms-exchanged",
-    caught_by="fed",
+    caught_by="input of attention",
     loses=3,
-    misconception=(
-        "You exchange the norms: norm_1 belongs to attention, norm_2 to the feed-forward."
-    ),
+    misconception="You swap the norms: norm_1 belongs to attention, norm_2 to the feed-forward.",
 )
 def _(x, attend, feed_forward, norm_1, norm_2):
     x = x + attend(norm_2(x))
@@ -223,9 +229,9 @@ def _(x, attend, feed_forward, norm_1, norm_2):
 @mistake(
     BLOCK,
     "sublayers-swapped",
-    caught_by="fed",
+    caught_by="input of attention",
     loses=3,
-    misconception="The feed-forward comes first in your block. Attention does.",
+    misconception="You apply the feed-forward first. Attention comes first.",
 )
 def _(x, attend, feed_forward, norm_1, norm_2):
     x = x + feed_forward(norm_1(x))
@@ -235,9 +241,9 @@ def _(x, attend, feed_forward, norm_1, norm_2):
 @mistake(
     BLOCK,
     "normed-twice",
-    caught_by="fed",
+    caught_by="input of attention",
     loses=3,
-    misconception="You put both norms before attention. Each stands before its own sublayer.",
+    misconception="You apply both norms before attention. Each belongs to its own sublayer.",
 )
 def _(x, attend, feed_forward, norm_1, norm_2):
     x = x + attend(norm_2(norm_1(x)))
@@ -247,9 +253,9 @@ def _(x, attend, feed_forward, norm_1, norm_2):
 @mistake(
     BLOCK,
     "the-first-sequence-only",
-    caught_by="fed",
+    caught_by="input of attention",
     loses=3,
-    misconception="Every sequence of your batch gets what attention gave to the first one.",
+    misconception="You give every sequence of the batch the attention output of the first one.",
 )
 def _(x, attend, feed_forward, norm_1, norm_2):
     x = x + attend(norm_1(x[:1]))
@@ -259,9 +265,11 @@ def _(x, attend, feed_forward, norm_1, norm_2):
 @mistake(
     BLOCK,
     "token-by-token",
-    caught_by="fed",
+    caught_by="input of attention",
     loses=3,
-    misconception="You feed attention with one token at a time, so that it has nobody to look at.",
+    misconception=(
+        "You feed attention one token at a time, so that it has no other token to attend to."
+    ),
 )
 def _(x, attend, feed_forward, norm_1, norm_2):
     x = torch.cat([one + attend(norm_1(one)) for one in x.split(1, 1)], 1)
@@ -271,9 +279,11 @@ def _(x, attend, feed_forward, norm_1, norm_2):
 @mistake(
     BLOCK,
     "axes-exchanged",
-    caught_by="fed",
+    caught_by="input of attention",
     loses=3,
-    misconception="You exchange sequences and tokens before attention: it mixes different texts.",
+    misconception=(
+        "You swap batch and sequence axes before attention: it mixes different sequences."
+    ),
 )
 def _(x, attend, feed_forward, norm_1, norm_2):
     x = x + attend(norm_1(x).transpose(0, 1)).transpose(0, 1)
@@ -283,7 +293,7 @@ def _(x, attend, feed_forward, norm_1, norm_2):
 @mistake(
     BLOCK,
     "one-norm-twice",
-    caught_by="both",
+    caught_by="input of feed-forward",
     loses=2,
     misconception="You use norm_1 at both sublayers. The second has its own.",
 )
@@ -295,9 +305,9 @@ def _(x, attend, feed_forward, norm_1, norm_2):
 @mistake(
     BLOCK,
     "feed-forward-fed-raw",
-    caught_by="both",
+    caught_by="input of feed-forward",
     loses=2,
-    misconception="You feed the feed-forward with the sum itself. It gets norm_2 of the sum.",
+    misconception="You feed the feed-forward the sum itself. It gets norm_2 of the sum.",
 )
 def _(x, attend, feed_forward, norm_1, norm_2):
     x = x + attend(norm_1(x))
@@ -307,11 +317,11 @@ def _(x, attend, feed_forward, norm_1, norm_2):
 @mistake(
     BLOCK,
     "feed-forward-of-the-input",
-    caught_by="both",
+    caught_by="input of feed-forward",
     loses=2,
     misconception=(
-        "You feed the feed-forward with the norm of the block's input, side by side with attention,"
-        " as GPT-J does. Here it comes after attention and sees what that gave."
+        "You feed the feed-forward the norm of the block's input: that is a parallel block, as in"
+        " GPT-J. It gets norm_2 of the sum."
     ),
 )
 def _(x, attend, feed_forward, norm_1, norm_2):
@@ -321,11 +331,10 @@ def _(x, attend, feed_forward, norm_1, norm_2):
 @mistake(
     BLOCK,
     "feed-forward-of-the-attention",
-    caught_by="both",
+    caught_by="input of feed-forward",
     loses=2,
     misconception=(
-        "You feed the feed-forward with the norm of what attention gave. It gets the norm of the"
-        " sum."
+        "You feed the feed-forward the norm of attention's output. It gets norm_2 of the sum."
     ),
 )
 def _(x, attend, feed_forward, norm_1, norm_2):
@@ -336,11 +345,9 @@ def _(x, attend, feed_forward, norm_1, norm_2):
 @mistake(
     BLOCK,
     "feed-forward-of-the-old-norm",
-    caught_by="both",
+    caught_by="input of feed-forward",
     loses=2,
-    misconception=(
-        "You feed the feed-forward with what attention was fed with. It gets norm_2 of the sum."
-    ),
+    misconception="You feed the feed-forward what you fed attention. It gets norm_2 of the sum.",
 )
 def _(x, attend, feed_forward, norm_1, norm_2):
     normed = norm_1(x)
@@ -350,9 +357,9 @@ def _(x, attend, feed_forward, norm_1, norm_2):
 @mistake(
     BLOCK,
     "feed-forward-of-both-norms",
-    caught_by="both",
+    caught_by="input of feed-forward",
     loses=2,
-    misconception="You put both norms before the feed-forward. It gets norm_2 of the sum.",
+    misconception="You apply both norms before the feed-forward. It gets norm_2 of the sum.",
 )
 def _(x, attend, feed_forward, norm_1, norm_2):
     x = x + attend(norm_1(x))
@@ -362,11 +369,9 @@ def _(x, attend, feed_forward, norm_1, norm_2):
 @mistake(
     BLOCK,
     "cut",
-    caught_by="both",
+    caught_by="input of feed-forward",
     loses=2,
-    misconception=(
-        "You cut large numbers off. Nothing is cut: what goes past the sublayers may grow."
-    ),
+    misconception="You clip large values. The residual stream may grow: clip nothing.",
 )
 def _(x, attend, feed_forward, norm_1, norm_2):
     x = x + attend(norm_1(x))
@@ -376,11 +381,11 @@ def _(x, attend, feed_forward, norm_1, norm_2):
 @mistake(
     BLOCK,
     "attention-asked-twice",
-    caught_by="once",
+    caught_by="one call each",
     loses=0.5,
     misconception=(
-        "You compute the first half twice, once for the sum and once for the feed-forward. Keep it"
-        " under a name: it is the dearest part."
+        "You compute attention twice, once for the sum and once for the feed-forward. Keep its"
+        " result in a variable."
     ),
 )
 def _(x, attend, feed_forward, norm_1, norm_2):
@@ -390,9 +395,9 @@ def _(x, attend, feed_forward, norm_1, norm_2):
 @mistake(
     BLOCK,
     "written-into-x",
-    caught_by="residual",
+    caught_by="residual connections",
     loses=1,
-    misconception="`x += ...` writes into the argument, which belongs to the caller.",
+    misconception="You modify the argument: `x += ...` writes into the caller's tensor.",
 )
 def _(x, attend, feed_forward, norm_1, norm_2):
     x += attend(norm_1(x))
@@ -404,9 +409,9 @@ def _(x, attend, feed_forward, norm_1, norm_2):
     BLOCK,
     "line-1",
     replaces="wrong_line",
-    caught_by="line",
+    caught_by="wrong line",
     loses=1,
-    misconception="Line 1 norms what attention is fed with, as it should.",
+    misconception="Line 1 is right: it normalizes the input of attention.",
 )
 def _():
     return 1
@@ -416,7 +421,7 @@ def _():
     BLOCK,
     "line-2",
     replaces="wrong_line",
-    caught_by="line",
+    caught_by="wrong line",
     loses=1,
     misconception="Line 2 is right: attention is fed the norm of x.",
 )
@@ -428,10 +433,10 @@ def _():
     BLOCK,
     "line-4",
     replaces="wrong_line",
-    caught_by="line",
+    caught_by="wrong line",
     loses=1,
     misconception=(
-        "Line 4 is right: it takes the second norm of whatever x is by then. Look at what it is."
+        "Line 4 is right: it takes the second norm of x as it is by then. Check what x holds."
     ),
 )
 def _():
@@ -442,7 +447,7 @@ def _():
     BLOCK,
     "line-5",
     replaces="wrong_line",
-    caught_by="line",
+    caught_by="wrong line",
     loses=1,
     misconception="Line 5 is right: the feed-forward is fed the second norm.",
 )
@@ -454,11 +459,10 @@ def _():
     BLOCK,
     "line-6",
     replaces="wrong_line",
-    caught_by="line",
+    caught_by="wrong line",
     loses=1,
     misconception=(
-        "Line 6 is right: it adds to x as it is by then, and not to its norm. Another line does not"
-        " do so."
+        "Line 6 is right: it adds to x as it is by then, not to its norm. Another line does not."
     ),
 )
 def _():
