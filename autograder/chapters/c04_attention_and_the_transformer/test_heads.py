@@ -142,7 +142,7 @@ def test_the_output_projection_mixes_the_heads(student, rng):
     ):
         ask(student, drawn(rng, *sizes), rule)
     for parts in one_changed(drawn(rng, 2, 3, 6, 2), drawn(rng, 2, 3, 6, 3)):
-        ask(student, parts, f"{rule} {SPLIT}")
+        ask(student, parts, rule)
     for parts in look_alikes(drawn(rng, 2, 3, 4, 2)):
         ask(
             student,

@@ -389,13 +389,13 @@ def test_each_head_has_its_slope(student):
             student.distance_bias(heads, 2, 2), given=f"H = {heads}, T = 2, S = 2"
         ).is_tensor(shape=(heads, 2, 2))
         expect(
-            bias[:, 1, 1] - bias[:, 1, 0], "One place of distance", f"H = {heads}, T = 2, S = 2"
+            bias[:, 1, 1] - bias[:, 1, 0], "One position of distance", f"H = {heads}, T = 2, S = 2"
         ).close(
             -right_bias(heads, 2, 2)[:, 1, 0],
             **BIAS,
             cause=(
-                "Give head h = 1 ... H the slope 2^(-8h / H) if H is a power of two, and subtract it per"
-                " token."
+                "Give head h = 1 ... H the slope 2^(-8h / H) if H is a power of two, and"
+                " subtract it per token."
             ),
         )
 
