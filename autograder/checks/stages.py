@@ -15,6 +15,7 @@ from autograder.checks.drawn import fault_of
 from autograder.checks.exchange import Call, Request, StudentError
 from autograder.checks.expect import CheckFailed
 from autograder.checks.results import CAUSES, FROM_INSIDE, StageResult
+from autograder.checks.shown_call import detail_of
 from autograder.checks.student import Student
 from autograder.checks.values import same
 from autograder.checks.views import is_plain, slip_with_views
@@ -128,7 +129,8 @@ def run_stage(
     try:
         stage.function(**wanted)
     except CheckFailed as failed:
-        status, cause, detail, hint = "wrong", failed.cause, failed.detail, failed.hint
+        status, cause, hint = "wrong", failed.cause, failed.hint
+        detail = detail_of(failed, student.calls)
     except StudentError as error:
         status = STATUS_OF_KIND.get(error.kind, error.kind)
         cause = (
