@@ -33,7 +33,7 @@
 # 2. A check's first line names the likely cause, its second a small input that fails. Stuck? Open the three hints in order; the third solves a similar problem.
 # 3. Grading runs the same checks with other sizes and values. Axes of length 1 are always among them.
 #
-# **Symbols.** $B$ sequences in a batch, $H$ heads, $T$ queries, $S$ keys, $D$ dimensions per head, $C = H \cdot D$ dimensions per token (the hidden size). Positions, heads and columns count from 0 unless a statement says otherwise.
+# **Symbols.** $B$ sequences in a batch, $H$ heads, $T$ queries, $S$ keys, $D$ dimensions per head, $C = H \cdot D$ dimensions per token (the hidden size).
 #
 # <details><summary>Fine print</summary>
 #
@@ -44,7 +44,7 @@
 # - *Tools.* You may use anything in torch, numpy and the standard library, softmax included. Not allowed are the course's own layers and models, torch's ready-made attention in exercises 1 to 3, and torch's ready-made layer, group and batch norms in exercise 7; `mean`, `var` and `torch.linalg.norm` are allowed.
 # - *Sizes and time.* Every axis has length 1 to 600, no result or score matrix has more than 100,000 elements, and no value exceeds a million, unless a statement says otherwise. A call may take five seconds: plain Python loops are fast enough.
 # - *Arguments are as promised.* You need not check shapes, dtypes or ranges that a statement gives.
-# - *Your own cells.* You may add cells anywhere: helpers, prints, plots. Logarithms are natural.
+# - *Conventions.* Positions, heads and columns count from 0 unless a statement says otherwise. Logarithms are natural. You may add cells anywhere: helpers, prints, plots.
 #
 # </details>
 

@@ -182,7 +182,7 @@ def test_a_statement_has_a_signature_an_example_few_rules_and_folded_fine_print(
         assert f"`{exercise.function}(" in shown and titles[-1] == "Fine print", id
     head = assignment.cells["intro"][0].source
     assert head.count("<details><summary>Fine print</summary>") == 1
-    assert len(head.split("<details>")[0].split()) < 250
+    assert len(head.split("<details>")[0].split()) < 265  # half a screen, table included
 
 
 @each_assignment

@@ -108,8 +108,8 @@ def test_the_heads_are_concatenated_in_every_token(student, rng):
 
 
 SPLIT = (
-    "Give each head D = C / H adjacent columns of queries, keys and values, scores divided by"
-    " the square root of D, and its own weights."
+    "Give each head D = C / H adjacent columns of q, k and v, its own weights, and scores divided"
+    " by the square root of D."
 )
 
 

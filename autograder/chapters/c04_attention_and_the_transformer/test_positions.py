@@ -192,10 +192,7 @@ def ask_rotate(
 
 @rotate.stage("rotation of a pair", points=1)
 def test_a_pair_is_rotated_by_the_position(student, rng):
-    rule = (
-        "Rotate the pair (a, b) at position p counterclockwise by p radians, to"
-        " (a cos p - b sin p, a sin p + b cos p)."
-    )
+    rule = "Rotate (a, b) counterclockwise by p radians: (a cos p - b sin p, a sin p + b cos p)."
     for size in (
         (1, 1, 2, 2),
         (1, 1, 1, 2),
