@@ -27,6 +27,7 @@ from autograder.checks.restrictions.import_hook import stand_ins
 from autograder.checks.restrictions.names import in_exercise
 from autograder.checks.rubric import as_html, as_text
 from autograder.checks.student.timeout import Limited
+from autograder.notebook_progress import below, note
 
 # Where `word2serve_me` grows (see `course package`); last, so that it hides nothing.
 MYWORK = Path(__file__).resolve().parents[1] / "mywork"
@@ -173,15 +174,18 @@ def broken_cell(name: str, namespace: dict) -> str:
 
 
 def show(result: ExerciseResult, see: str = "") -> None:
-    """Print the rubric, or display it as a table where there is a Jupyter kernel; and say what is
-    borrowed.
+    """Print the rubric, or display it as a table where there is a Jupyter kernel; say what is
+    borrowed, how far the notebook is, and offer hints.
     """
     text, table = as_text(result, see), as_html(result, see)
+    note(result)
     if also := borrowed.line(borrowed.borrowed()):
         text, table = f"{text}\n{also}", f"{table}<p>{also}</p>"
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     if shell is not None and hasattr(shell, "kernel"):
+        more, folded = below(result)
+        text, table = f"{text}\n{more}".rstrip(), f"{table}{folded}"
         ipython.display.display({"text/html": table, "text/plain": text}, raw=True)
     else:
         print(text)

@@ -109,7 +109,7 @@ class Assignment:
         return found
 
     def hints(self, id: str) -> list[Hint]:
-        """The hints of an exercise, mildest first: the `<details>` of its card.
+        """The hints of an exercise, mildest first: the `<details>` of its card named "Hint".
 
         Raises CourseError without a card.
         """
@@ -123,6 +123,7 @@ class Assignment:
         return [
             Hint(re.sub(r"^Hint \d+:\s*", "", title.strip()), text.strip())
             for title, text in DETAILS.findall(card)
+            if title.strip().startswith("Hint")
         ]
 
     def secret_lines(self) -> set[str]:

@@ -1,10 +1,10 @@
 """What a student is told about a stage: which texts, in which order, and how long.
 
-First the explanation of the registered mistake that gives exactly the student's answers, then the
-cause that the stage names, then one failing input with what came and what was expected. The
-notebook, `course check` and the feedback page all take their texts from here. A hint that the
-numbers give by themselves (`likeness`) comes after the cause, and nowhere in an exercise in which a
-registered mistake is recognised.
+The first line is the explanation of the registered mistake that gives exactly the student's
+results, or else the cause that the stage names. The second is one failing input with what came and
+what was expected. The notebook, `course check` and the feedback page all take their texts from
+here. A hint that the numbers give by themselves (`likeness`) comes after the cause, and nowhere in
+an exercise in which a registered mistake is recognised.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,9 +44,12 @@ def limited(result: StageResult) -> StageResult:
 
 
 def sentences(stage: StageResult | Mapping) -> list[str]:
-    """What is said of a stage in words, in order: of a result, or of its record in a dictionary."""
+    """What is said of a stage in words: the registered mistake if it is known, else the cause.
+
+    stage: a result, or its record in a dictionary.
+    """
     stage = _record(stage)
-    return [text for text in (stage["misconception"], stage["cause"]) if text]
+    return [text for text in (stage["misconception"] or stage["cause"],) if text]
 
 
 def first_failure(stages: Sequence) -> StageResult | Mapping | None:

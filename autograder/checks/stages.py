@@ -16,6 +16,7 @@ from autograder.checks.assertions.values import same
 from autograder.checks.inputs.strided import is_plain, slip_with_views
 from autograder.checks.kinds.seeded_fault import fault_of
 from autograder.checks.results import CAUSES, FROM_INSIDE, StageResult, Status
+from autograder.checks.shown_call import detail_of
 from autograder.checks.student.base import Student
 from autograder.checks.student.requests import Call, Request, StudentError
 
@@ -128,7 +129,8 @@ def run_stage(
     try:
         stage.function(**wanted)
     except CheckFailed as failed:
-        status, cause, detail, hint = Status.WRONG, failed.cause, failed.detail, failed.hint
+        status, cause, hint = Status.WRONG, failed.cause, failed.hint
+        detail = detail_of(failed, student.calls)
     except StudentError as error:
         status = Status(STATUS_OF_KIND.get(error.kind, error.kind))
         cause = (

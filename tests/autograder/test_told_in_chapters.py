@@ -124,5 +124,7 @@ def test_the_feedback_page_has_the_notebooks_order_and_only_names_what_follows()
         HandGrades(),
     )
     for part in (page[: page.index("At a glance")], page[page.index('id="glove_weight"') :]):
-        assert 0 <= part.index("A known mistake.") < part.index("cause.")
-    assert "This may follow from it: limit." in page and "A later cause." not in page
+        assert "A known mistake." in part
+    assert page.rindex("A known mistake.") < page.index("<pre>numbers</pre>")
+    assert "This may follow from it: limit." in page
+    assert "The stage's cause." not in page and "A later cause." not in page

@@ -42,6 +42,7 @@ class CheckFailed(Exception):
     def __init__(self, cause: str, detail: str = "", hint: str = ""):
         super().__init__(cause, detail)
         self.cause, self.detail, self.hint = cause, detail, hint
+        self.asked: Expectation | None = None  # whose value was wrong
 
 
 def expect(value: object, name: str = "Your result", given: str = "") -> "Expectation":
@@ -58,6 +59,11 @@ class Expectation:
 
     def __init__(self, value: object, name: str, given: str = ""):
         self.value, self.name, self.given = value, name, given
+        self.whole = value  # what the call gave, of which `value` may become a part
+
+    def given_words(self) -> str:
+        """ "Given 7 words, window 3. ", or ""."""
+        return f"Given {shortened(self.given, GIVEN)}. " if self.given else ""
 
     def equals(self, expected: object, *, cause: str) -> object:
         """Same type, dtype and shape, finite where `expected` is, and equal within TOLERANCES."""
@@ -127,7 +133,9 @@ class Expectation:
         """A dict with this key; returns the question about its value."""
         self._is(type(self.value) is dict, f"is {_a(self.value)}; a dict was asked for")
         self._is(key in self.value, f"has no {readable(key)}")
-        return Expectation(self.value[key], f"{self.name}[{readable(key)}]", self.given)
+        part = Expectation(self.value[key], f"{self.name}[{readable(key)}]", self.given)
+        part.whole = self.whole
+        return part
 
     @compares
     def is_finite(self, *, cause: str) -> object:
@@ -202,8 +210,9 @@ class Expectation:
         try:
             return self._match(expected, cause, tolerance)
         except CheckFailed as failed:
-            given = f"Given {shortened(self.given, GIVEN)}. " if self.given else ""
-            raise CheckFailed(failed.cause, given + failed.detail, failed.hint) from None
+            told = CheckFailed(failed.cause, self.given_words() + failed.detail, failed.hint)
+            told.asked = self
+            raise told from None
 
     def _match(self, expected: object, cause: str, tolerance: tuple[float, float] | None) -> object:
         kind = type(expected)

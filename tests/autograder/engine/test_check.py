@@ -152,13 +152,13 @@ made = exercise("99.double", function="double", points=2, see="99-none/page#doub
 
 @made.stage("two", points=1)
 def test_two(student):
-    expect(student.double(torch.ones(2))).equals(torch.ones(2) * 2, cause="Twice <one> is two.")
+    expect(student.double(torch.ones(2))).equals(torch.ones(2) * 2, cause="Twice one is two.")
 
 @made.stage("half", points=1)
 def test_half(student):
     expect(student.double(torch.ones(2) / 2)).equals(torch.ones(2), cause="Twice a half is one.")
 
-@mistake("99.double", "square", caught_by="two", loses=2, misconception="You squared.")
+@mistake("99.double", "square", caught_by="two", loses=2, misconception="You <squared>.")
 def square(x):
     return x * x
 """
@@ -206,9 +206,7 @@ def test_jupyter_names_the_misconception_marks_the_first_failure_and_escapes_wha
     html, _, points = table_and_points(ran[4])
     assert points == "0.0"
     assert (
-        html.count("scope='col'") == 4
-        and "You squared." in html
-        and "Twice &lt;one&gt; is two." in html
+        html.count("scope='col'") == 4 and "You &lt;squared&gt;." in html and "is two" not in html
     )
     assert html.count("start here") == 1 and html.index("start here") < html.index("half")
     assert not re.search(r"#[0-9a-fA-F]{3}|rgb|background:(?!transparent)", html), (
