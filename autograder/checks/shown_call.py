@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from autograder.checks.exchange import Call, Returned
-from autograder.checks.expect import CheckFailed
-from autograder.checks.values import PLAIN, readable
+from autograder.checks.assertions.expect import CheckFailed
+from autograder.checks.assertions.values import PLAIN, readable
+from autograder.checks.student.requests import Call, Returned
 
 WIDTH = 120  # characters of a call; a longer one is not shown
 NUMBERS = 12  # of one argument at most
