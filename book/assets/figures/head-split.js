@@ -9,7 +9,7 @@ window.w2s.register("head-split", function (stage, data, tools) {
   "use strict";
   const { svg, set, el } = tools, { words, query, keys } = data, C = query.length, HUES = ["blue", "orange", "green", "purple"];
   const ROW = 18, ATTEND = 70, CUT = ATTEND + 34 + ROW * words.length, MIX = CUT + 62, OUT = MIX + 66;
-  let count = data.heads, wide = 520;
+  let count = tools.asStill ? data.counts[data.counts.length - 1] : data.heads, wide = 520;
 
   const label = (x, y, text, kind = "w2s-tick") => svg("text", { x, y, class: kind, "text-anchor": "middle" }, text);
   const strip = (y, hueOf) => Array.from({ length: C }, (_, c) => svg("rect", { class: hueOf(c) ? `w2s-share hue-${hueOf(c)}`
