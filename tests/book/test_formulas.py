@@ -1,6 +1,7 @@
 """Formulas are set while the book is built, and are HTML and MathML on every page."""
 
 import re
+from unicodedata import normalize
 
 import pytest
 from docutils import nodes
@@ -138,10 +139,57 @@ def test_no_page_sets_formulas_itself(html):
     for page in html.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
         assert "MathJax" not in text and not re.search(r"\\\(|\\\[", text), page
-    assert not list(html.rglob("*mathjax*")) and not list(html.rglob("katex*.js"))
+    assert not list(html.rglob("tex-svg.js")) and not list(html.rglob("katex*.js"))
 
 
 def test_every_formula_of_the_book_keeps_the_stops_that_follow_it(html):
     for page in html.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
         assert not re.search(r"</span></span></span></span>[,.;:](?!</span>)", text), page
+
+
+STYLES = ("palette.css", "vendor/katex/katex.min.css", "course.css", "formulas.css")
+
+
+def shown(look, folder, body):
+    """A page with the book's stylesheets, the fonts of formulas there."""
+    assets = ROOT / "book" / "assets"
+    links = "".join(f'<link rel="stylesheet" href="{(assets / name).as_uri()}">' for name in STYLES)
+    (folder / "page.html").write_text(
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>t</title>{links}{body}</html>'
+    )
+    page = look((folder / "page.html").as_uri())
+    page.evaluate("document.fonts.ready.then(() => true)")
+    return page
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [110, 150, 190, 230])
+def test_a_long_formula_breaks_into_lines_and_keeps_its_stop(look, tmp_path, width):
+    formula = rendered("x = (1, 2) + (3, 4) = (4, 6) = W_q")
+    page = shown(
+        look,
+        tmp_path,
+        f'<p style="width:{width}px">so <span class="nobr">(<span class="math">{formula}</span>),'
+        "</span> then</p>",
+    )
+    first, last, stop = page.evaluate(
+        """() => {
+            const together = document.querySelector(".nobr"), range = document.createRange();
+            range.selectNode(together.lastChild);
+            const parts = [...together.querySelectorAll(".katex-base")];
+            const bottom = (part) => part.getBoundingClientRect().bottom;
+            return [bottom(parts[0]), bottom(parts.at(-1)), bottom(range)];
+        }"""
+    )
+    assert last - first > 20 and abs(stop - last) < 10
+
+
+@pytest.mark.browser
+def test_a_screen_reader_is_told_a_fraction_once(look, tmp_path):
+    page = shown(look, tmp_path, f"<p>{rendered(chr(92) + 'frac{a}{b}')}</p>")
+    tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
+    roles = [one["role"]["value"] for one in tree if not one.get("ignored")]
+    assert roles.count("MathMLMath") == 1 and roles.count("MathMLFraction") == 1
+    texts = [one["name"]["value"] for one in tree if one["role"]["value"] == "StaticText"]
+    assert sorted(normalize("NFKC", text) for text in texts) == ["a", "b"]
