@@ -1,7 +1,7 @@
 """Train a decoder of two layers and one of one layer on sequences that repeat, and look for
 induction heads.
 
-    python bench/trained/induction.py [--steps 1300] [--seeds 1]
+    python bench/trained/induction.py [--steps 1500] [--seeds 1]
         about half a minute on one core for a run of two layers
 
 A text is a random sequence of 8 to 24 words, repeated until 49 words are full. In it no pair of
@@ -55,7 +55,7 @@ WORDS = (
     " money moon new night of old on open path rain rise river road sea see sing sky small song"
     " stone sun the tree walk water wind"
 ).split()
-LENGTH, BATCH, STEPS, SHORTEST, HALF, EVERY = 48, 16, 1300, 8, 20, 50
+LENGTH, BATCH, STEPS, SHORTEST, HALF, EVERY = 48, 16, 1500, 8, 20, 50
 
 
 def config(layers: int) -> PlacedConfig:

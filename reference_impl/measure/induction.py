@@ -32,7 +32,7 @@ def previous_token(weights: Float[Tensor, "B H T T"]) -> Float[Tensor, "H"]:
 
 def loss_by_position(
     logits: Float[Tensor, "B T V"], ids: Int[Tensor, "B T"]
-) -> Float[Tensor, "T"]:
+) -> Float[Tensor, "P"]:
     """Mean nats of each token given those before it; the first is left out."""
     losses = nn.functional.cross_entropy(
         logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten(), reduction="none"

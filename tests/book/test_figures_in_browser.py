@@ -748,16 +748,16 @@ def test_attention_reads_every_stream_and_the_feed_forward_layer_its_own(show):
     page = show("residual-stream", reduced_motion="reduce")
     step = page.get_by_role("button", name="Step")
     step.click()
-    assert "mostly “lends” (40 %)" in said(page)
+    assert "“lends” gets 40 %" in said(page)
     step.click()
     step.click()
-    assert "no other token can reach it" in said(page)
+    assert "reads this stream only" in said(page)
     norms = page.locator(".w2s-live .w2s-box:has-text('norm') rect")
     before = norms.first.get_attribute("x")
     page.locator("input[value=after]").check(force=True)
     assert norms.count() == 2 and norms.first.get_attribute("x") != before
     step.click()
-    assert step.is_disabled() and "on the stream" in said(page)
+    assert step.is_disabled() and "rescales the stream" in said(page)
 
 
 def test_each_step_of_a_decoder_may_attend_to_one_position_more(show):

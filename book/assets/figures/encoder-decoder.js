@@ -8,7 +8,7 @@
    } */
 window.w2s.register("encoder-decoder", function (stage, data, tools) {
   "use strict";
-  const { svg, el } = tools, { source, target, written } = data, WIDTH = 344, HEIGHT = 262, TOP = 40, MEMORY = 112, CROSS = 178, OUT = 224;
+  const { svg, el } = tools, { source, target, written } = data, WIDTH = 344, HEIGHT = 252, TOP = 58, MEMORY = 128, CROSS = 190, OUT = 232;
   const left = (s) => 18 + 118 * s / (source.length - 1), right = (t) => 192 + 134 * t / (target.length - 1);
   const parts = svg("g", {}), picture = tools.picture({ class: "w2s-diagram", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, width: WIDTH + 80 }, parts);
   const NAMES = { both: "encoder–decoder", encoder: "encoder only", decoder: "decoder only" };
@@ -25,20 +25,20 @@ window.w2s.register("encoder-decoder", function (stage, data, tools) {
     const all = source.map((_, s) => s), middle = left((source.length - 1) / 2);
     return [...all.flatMap((q) => all.map((k) => link([left(k), TOP], [left(q), MEMORY], data.reads[q][k], q === query))),
       ...all.flatMap((s) => [dot([left(s), TOP], "blue"), dot([left(s), MEMORY], "green", s === query),
-        word(source[s], [left(s), TOP - 20])]), note("encoder: all to all", middle, MEMORY + 26)];
+        word(source[s], [left(s), TOP - 17])]), note("encoder: bidirectional", middle, 16)];
   }
   function decoder(cross) {
     const made = family === "both" ? target.slice(0, at + 1) : target, query = at, bottom = cross ? CROSS : MEMORY, middle = right((target.length - 1) / 2);
     const seen = made.map((_, t) => t), lines = seen.flatMap((q) => seen.filter((k) => k <= q).map((k) =>
       link([right(k), TOP], [right(q), MEMORY], data.writes[q][k], q === query)));
     const across = cross ? source.map((_, s) => link([left(s), MEMORY], [right(query), CROSS], data.backs[query][s], true)) : [];
-    return [...lines, ...across, ...target.flatMap((token, t) => [word(token, [right(t), TOP - 20], t === query),
+    return [...lines, ...across, ...target.flatMap((token, t) => [word(token, [right(t), TOP - 17], t === query),
       dot([right(t), TOP], t <= query || !cross ? "blue" : "grey")]),
     ...seen.flatMap((t) => [...(cross ? [svg("line", { class: "w2s-line is-solid hue-blue", x1: right(t), x2: right(t), y1: MEMORY, y2: CROSS,
       style: { "stroke-width": 2 } }), dot([right(t), CROSS], "orange", t === query)] : []), dot([right(t), MEMORY], "blue", t === query && !cross),
     svg("line", { class: "w2s-line is-solid hue-blue", x1: right(t), x2: right(t), y1: bottom, y2: OUT - 4, style: { "stroke-width": 2 } }),
     word(family === "both" ? written[t] : "?", [right(t), OUT + 14], t === query)]),
-    note("decoder: causal", middle, HEIGHT - 4), ...(cross ? [note("cross-attention", 70, CROSS + 22)] : [])];
+    note("decoder: causal", middle, 16), ...(cross ? [note("cross-attention", 70, CROSS + 22)] : [])];
   }
   function show() {
     const query = family === "encoder" ? at % source.length : -1, row = family === "encoder" ? data.reads[query] : data.backs[at];

@@ -19,11 +19,11 @@ window.w2s.register("induction-heads", function (stage, data, tools) {
     const levels = lines.map((line, l) => line.map((_, i) => Math.min(1, row[l * half + i] || 0)));
     words.show({ focus: own, levels });
     const follows = tokens[at + 1];
-    bars.show([{ label: `most likely: ${data.next[at].token}`, value: data.next[at].share, hue: "orange" },
-      ...(follows ? [{ label: `comes next: ${follows}`, value: data.right[at], hue: "green" }] : [])], { most: 1 });
+    bars.show([{ label: `best: ${data.next[at].token}`, value: data.next[at].share, hue: "orange" },
+      ...(follows ? [{ label: `true: ${follows}`, value: data.right[at], hue: "green" }] : [])], { most: 1 });
     const place = best === at ? "itself" : best === at - 1 ? "the token before" : best === at - half + 1
       ? "the token after its earlier occurrence" : `“${tokens[best]}”`;
-    tools.say(`“${tokens[at]}”, ${at < half ? "first" : "second"} time: ${head.label} attends most to ${place} (${Math.round(100 * most)} %).`);
+    tools.say(`“${tokens[at]}”: most weight on ${place} (${Math.round(100 * most)} %).`);
     Object.assign(stage.dataset, { at, head: head.key, best });
   }
   const steps = tools.stepper({ label: "Token", count: tokens.length - 1, text: (step) => `${step + 1} of ${tokens.length}`,

@@ -8,8 +8,8 @@
    } */
 window.w2s.register("residual-stream", function (stage, data, tools) {
   "use strict";
-  const { svg, el } = tools, { words, at, weights } = data, X = 58, SIDE = 140, WIDTH = 330, HEIGHT = 306, BOX = 104;
-  const others = words.map((_, s) => s).filter((s) => s !== at), lane = (s) => 222 + 44 * others.indexOf(s);
+  const { svg, el } = tools, { words, at, weights } = data, X = 58, SIDE = 140, WIDTH = 336, HEIGHT = 316, BOX = 104;
+  const others = words.map((_, s) => s).filter((s) => s !== at), lane = (s) => 212 + 49 * others.indexOf(s);
   const percent = (share) => `${Math.round(100 * share)} %`;
   const layer = svg("g", {}), dot = svg("circle", { class: "w2s-dot-on-line", r: 6, visibility: "hidden" });
   const picture = tools.picture({ class: "w2s-diagram", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, width: WIDTH + 80 }, layer, dot);
@@ -24,13 +24,11 @@ window.w2s.register("residual-stream", function (stage, data, tools) {
     svg("text", { x, y: y + 19, "text-anchor": "middle" }, label));
   const sum = (y, lit) => svg("g", { class: `w2s-box hue-blue${lit ? " is-lit" : ""}` }, svg("circle", { class: "w2s-place", cx: X, cy: y,
     r: 11 }), svg("text", { x: X, y: y + 5, "text-anchor": "middle" }, "+"));
-  const half = (top, before) => ({ leave: before ? top : top + 24, norm: before ? top + 12 : top + 94, layer: top + 50, sum: top + 92 - (before ? 0 : 14) });
-  const STEPS = [["The embedding of “bank” enters its stream.", []], ["Attention reads every stream", ["attention"]],
-    ["What attention found is added", ["sum1"]], ["The feed-forward layer reads this stream only", ["feed"]],
-    ["Its result is added", ["sum2"]]];
+  const half = (top, before) => ({ leave: before ? top : top + 24, norm: before ? top + 12 : top + 108, layer: top + 50, sum: top + 92 });
+  const STEPS = [[], ["attention"], ["sum1"], ["feed"], ["sum2"]];
 
   function draw() {
-    const before = norm === "before", one = half(34, before), two = half(166, before), lit = STEPS[stop][1];
+    const before = norm === "before", one = half(34, before), two = half(166, before), lit = STEPS[stop];
     const side = ({ leave, layer: y, sum: end }) => [[X, leave], [SIDE, leave], [SIDE, y + 28], [SIDE, end], [X + 12, end]];
     const parts = [line([[X, 24], [X, HEIGHT - 8]], "blue", 5), tip([X, HEIGHT - 4], [0, 1]),
       ...others.map((s) => line([[lane(s), 24], [lane(s), HEIGHT - 8]], "grey", 2)),
@@ -50,18 +48,18 @@ window.w2s.register("residual-stream", function (stage, data, tools) {
     picture.name(`The stream of ${words[at]} runs down on the left; attention and the feed-forward layer read it and add to it.`);
   }
   function travel() {
-    const lit = STEPS[stop][1][0], part = { sum1: half(34, norm === "before"), sum2: half(166, norm === "before") }[lit];
+    const lit = STEPS[stop][0], part = { sum1: half(34, norm === "before"), sum2: half(166, norm === "before") }[lit];
     halt();
     tools.set(dot, { visibility: part ? "visible" : "hidden" });
     if (part) halt = tools.animate(700, (t) => { const [x, y] = t < 0.4 ? [SIDE, part.layer + 28 + (part.sum - part.layer - 28) * t / 0.4]
       : [SIDE - (SIDE - X) * (t - 0.4) / 0.6, part.sum]; tools.set(dot, { cx: x, cy: y, visibility: t < 1 ? "visible" : "hidden" }); });
   }
   function show() {
-    const best = others.reduce((a, b) => (weights[b] > weights[a] ? b : a)), place = norm === "before"
-      ? "The norm is on the side path, so the stream itself is never rescaled." : "The norm is on the stream, so every block rescales it.";
-    const more = [place, `: besides itself (${percent(weights[at])}) mostly “${words[best]}” (${percent(weights[best])}).`,
-      " to the stream; nothing is replaced.", ": no other token can reach it here.", ` to the stream. ${place}`][stop];
-    tools.say(`${STEPS[stop][0]}${stop ? "" : " "}${more}`);
+    const best = others.reduce((a, b) => (weights[b] > weights[a] ? b : a)), texts = [`The stream of “${words[at]}” carries its vector down.`,
+      `Attention reads all streams. “${words[best]}” gets ${percent(weights[best])}.`, "What attention found is added. Nothing is replaced.",
+      "The feed-forward layer reads this stream only.", norm === "before" ? "Its result is added. No norm is on the stream."
+        : "Its result is added, and a norm rescales the stream."];
+    tools.say(texts[stop]);
     Object.assign(stage.dataset, { stop, norm });
     back.disabled = stop === 0; next.disabled = stop === STEPS.length - 1;
     draw(); travel();
