@@ -2,9 +2,9 @@
 
 A cell with the tag `claims` shows nothing where it stands. Its claims go into a list, "14 results
 checked", that opens below the title: each sentence, the source of the condition that it depends on,
-and the code before the conditions. A mark at the sentence opens its own entry (course.js); without
-scripts it leads to the list. A sentence that is not found in the text has no mark and stays in the
-list. Claims in other cells are listed as well.
+and the code before the conditions, also that of cells that only prepare them. A mark at the
+sentence opens its own entry (course.js); without scripts it leads to the list. A sentence that is
+not found in the text has no mark and stays in the list. Claims in other cells are listed as well.
 """
 
 import re
@@ -18,7 +18,7 @@ from pygments.lexers import PythonLexer
 from course.book.build.shown_code import claims_of, shown_source
 
 INLINE = re.compile(
-    r"(?P<math>\$[^$]+\$)|(?P<role>\{[\w:]+\}`[^`]*`)|(?P<code>`[^`]+`)"
+    r"(?P<math>\$\$[^$]+\$\$|\$[^$]+\$)|(?P<role>\{[\w:]+\}`[^`]*`)|(?P<code>`[^`]+`)"
     r"|\[(?P<link>[^\]]*)\]\([^)]*\)|(?P<strong>\*\*.+?\*\*)|(?P<stress>\*[^*]+\*|\b_[^_]+_\b)"
 )
 ROLE = re.compile(r"\{[\w:]+\}`[^`]*`|\]\([^)]*\)")
@@ -33,22 +33,34 @@ class ClaimList(nodes.container):
 
 def gather(app, doctree):
     """Take the cells of claims out of a page; put the list below its title, and the marks."""
-    groups = []
-    for cell in list(doctree.findall(is_cell)):
-        block = source_of(cell)
-        claims = claims_of(block.astext()) if block is not None else []
-        hidden = "tag_claims" in cell["classes"]
+    cells = [(cell, source_of(cell)) for cell in doctree.findall(is_cell)]
+    sources = [(cell, block.astext()) for cell, block in cells if block is not None]
+    if not any(claims_of(source) for _, source in sources):
+        return
+    groups, before = [], []
+    for cell, source in sources:
+        claims = claims_of(source)
+        if "tag_claims" in cell["classes"]:
+            before.append(shown_source(source))
+            _take_source(cell)
         if claims:
-            groups.append((claims, shown_source(block.astext()) if hidden else ""))
-        if hidden and claims:
-            cell.remove(cell[0])
-            cell.attributes.pop("hide_mode", None)
-            if not cell.children:
-                cell.parent.remove(cell)
+            groups.append((claims, "\n\n".join(filter(None, before))))
+            before = []
+    if any(before):
+        claims, code = groups[-1]
+        groups[-1] = claims, "\n\n".join(filter(None, [code, *before]))
     title = next(iter(doctree.findall(nodes.title)), None)
-    if groups and title is not None:
+    if title is not None:
         place_marks(doctree, [claim.sentence for claims, _ in groups for claim in claims])
         title.parent.insert(title.parent.index(title) + 1, claim_list(groups))
+
+
+def _take_source(cell):
+    """Remove the code of a cell, and the cell where nothing is left of it."""
+    cell.remove(cell[0])
+    cell.attributes.pop("hide_mode", None)
+    if not cell.children:
+        cell.parent.remove(cell)
 
 
 def claim_list(groups):
@@ -86,7 +98,7 @@ def inline_nodes(sentence):
         at = match.end()
         kind, text = match.lastgroup, match[match.lastgroup or 0]
         if kind == "math":
-            found.append(nodes.math("", text[1:-1]))
+            found.append(nodes.math("", text.strip("$")))
         elif kind == "role":
             found.append(nodes.Text("\u2026"))
         elif kind == "code":

@@ -70,3 +70,40 @@ def test_the_list_has_sentence_condition_and_the_code_before(marks):
     assert 'id="check-1"' in text and 'id="check-2"' in text
     kinds = {type(part) for part in listed.children}
     assert {nodes.math, nodes.literal, nodes.emphasis} <= kinds and "{cite}" not in text
+
+
+def cell(code, *tags, output=False):
+    """A code cell as myst-nb makes it."""
+    source = nodes.container("", nodes.literal_block(code, code), nb_element="cell_code_source")
+    classes = ["cell", *(f"tag_{tag}" for tag in tags)]
+    made = nodes.container("", source, nb_element="cell_code", classes=classes)
+    if "hide-input" in tags:
+        made["hide_mode"] = "input"
+    if output:
+        made += nodes.container("", nb_element="cell_code_output")
+    return made
+
+
+def test_cells_of_claims_leave_the_page_and_others_fold_their_code(marks):
+    import code_cells
+
+    section = nodes.section("", nodes.title("", "Title"), nodes.paragraph("", "It is 5."))
+    section += cell("from myst_nb import glue\ny = 5", "hide-input", "claims")
+    section += cell("claim('It is 5', y == 5)", "hide-input", "claims", output=True)
+    section += cell("figure(y)", "hide-input", output=True)
+    section += cell("revealed('a', y)", output=True)
+    section += cell("import torch")
+    marks.gather(None, section)
+    code_cells.settle_cells(None, section)
+    listed, hidden, answer, shown = section[1], section[4], section[5], section[6]
+    assert "y = 5" in re.sub("<[^>]*>", "", "".join(part.astext() for part in listed.children))
+    assert section[3].children[0]["nb_element"] == "cell_code_output"
+    assert "is-hidden" in hidden[0]["classes"] and "hide_mode" not in hidden
+    assert "is-answer" in answer[0]["classes"] and answer[0].astext() == "y"
+    assert shown[0]["nb_element"] == "cell_code_source"
+
+
+def test_a_page_without_claims_has_no_list(marks):
+    section = nodes.section("", nodes.title("", "Title"), cell("x = 1", "hide-input", "claims"))
+    marks.gather(None, section)
+    assert len(section) == 2 and section[1].astext() == "x = 1"

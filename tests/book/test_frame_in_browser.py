@@ -192,7 +192,6 @@ def test_a_line_of_code_that_is_too_long_wraps_and_88_columns_fit(reader, size, 
         )
     )
     assert heights[0] == heights[1] < heights[2]
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_no_page_has_a_bar_or_shows_plumbing(html):
@@ -299,7 +298,8 @@ def test_a_link_into_a_lab_opens_it(reader):
 @pytest.mark.parametrize("size, scheme", LOOKS)
 @pytest.mark.parametrize("name", THREE)
 def test_an_opened_page_has_no_violation_fits_and_is_silent(reader, name, size, scheme):
-    page = reader(name, size=size, scheme=scheme)
+    page = reader(name, size=size, scheme=scheme, maths=True)
+    page.wait_for_function(MATHS_SET)
     page.locator(".checks > summary").click()
     page.locator(".check-mark").first.click()
     if page.locator(".is-hidden > summary").count():
