@@ -68,10 +68,21 @@ class Cards(SphinxDirective):
                 '<svg class="w2s-card-picture" viewBox="0 0 96 56" aria-hidden="true">'
                 f"{pictures[number]}</svg>"
             )
-            amount = f"{counts[number]} pages · {exercises.get(number, 0)} exercises"
+            _split_off_words(item)
+            written = f"{counts[number]} pages · {exercises.get(number, 0)} exercises"
             item.insert(0, nodes.raw("", picture, format="html"))
-            item += nodes.paragraph("", f"{int(number)} · {amount}", classes=["w2s-card-amount"])
+            item += nodes.paragraph(
+                "", f"Chapter {int(number)} · {written}", classes=["w2s-card-amount"]
+            )
         return [box]
+
+
+def _split_off_words(item) -> None:
+    """Take the colon from between a card's link and its words."""
+    text = next((n for n in item.findall(nodes.Text) if n.startswith(": ")), None)
+    if text is not None:
+        words = text.removeprefix(": ")
+        text.parent.replace(text, nodes.Text(words[:1].upper() + words[1:]))
 
 
 def _target(item) -> str:
@@ -85,7 +96,7 @@ class Numbers(SphinxDirective):
 
     def run(self):
         entries = "".join(
-            f"<div><dd>{number:,}</dd><dt>{words}</dt></div>" for number, words in course_numbers()
+            f"<div><dt>{words}</dt><dd>{number:,}</dd></div>" for number, words in course_numbers()
         )
         return [nodes.raw("", f'<dl class="w2s-numbers">{entries}</dl>', format="html")]
 

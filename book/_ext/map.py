@@ -14,7 +14,7 @@ from pathlib import Path
 
 import yaml
 
-LINK = re.compile(r'<a ((?:aria-current="page" )?class="[^"]*" href="([^"]*)")>')
+LINK = re.compile(r'<a ((?:[^>]* )?href="([^"]*)")>')
 PAGE = re.compile(r"(\d\d)-[\w-]+/index")
 TITLE_END = "</h1>"
 

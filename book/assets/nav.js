@@ -102,9 +102,8 @@
       if (query !== field.value.trim() || document.activeElement !== field) return;
       const { find, where, marked } = window.w2sSearch, { hits } = find(query);
       list.replaceChildren(...hits.slice(0, MOST).map((hit, n) => {
-        const link = el("a", { href: home + hit.address, tabIndex: -1 }), item = el("li", { id: `suggestion-${n}` }, link);
-        marked(link, hit.title, hit.terms);
-        link.append(el("span", { className: "where", textContent: where(hit) }));
+        const link = el("a", { href: home + hit.address, tabIndex: -1 }, marked(el("span"), hit.title, hit.terms)), item = el("li", { id: `suggestion-${n}` }, link);
+        link.append(" ", el("span", { className: "where", textContent: where(hit) }));
         set(item, { role: "option", "aria-selected": "false" });
         return item;
       }));

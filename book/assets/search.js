@@ -14,11 +14,13 @@
   const index = new window.MiniSearch({ fields: ["title", "text"], processTerm: plain, tokenize: cut });
   index.addAll(texts);
 
-  /* 5: the title of a page; 4: a glossary entry; 3: the title of a section; 2: words of a title; 1: words of the text. */
+  /* 6: the title of a page; 5: a glossary entry; 4: the title of a section; 3: words of the title of a page; 2: words of
+     another title; 1: words of the text. */
   function exactness({ address, title, page, text }, asked) {
     const names = page === "Glossary" ? title.split(", ").map(whole) : [whole(title.replace(/^.*?: /, "")), whole(title)];
-    if (names.includes(asked)) return page === "Glossary" ? 4 : address.includes("#") ? 3 : 5;
-    return whole(title).includes(asked) ? 2 : whole(text).includes(asked) ? 1 : 0;
+    if (names.includes(asked)) return page === "Glossary" ? 5 : address.includes("#") ? 4 : 6;
+    if (whole(title).includes(asked)) return address.includes("#") ? 2 : 3;
+    return whole(text).includes(asked) ? 1 : 0;
   }
 
   function find(query) {
@@ -31,8 +33,8 @@
   }
 
   /* Where a result stands: its chapter, and its page if that is not the title already. */
-  function where({ address, title, page }) {
-    const number = Number((address.match(/^(\d\d)-/) || [])[1]);
+  function where({ address, title, page, text }) {
+    const number = Number((address.match(/^(\d\d)-/) || text.match(/\(chapter (\d+)\)$/) || [])[1]);
     return [number ? `Chapter ${number}` : "", page === title ? "" : page].filter(Boolean).join(" · ");
   }
 

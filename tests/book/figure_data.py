@@ -6,6 +6,7 @@
 import torch
 
 from course.book.pages import adapted, letters, readings
+from course.book.pages.bank_plane import bank_moves
 from course.book.pages.models import page_model, page_vocabulary
 from reference_impl.corpora import rules
 from reference_impl.corpora.small_models import small_model
@@ -1561,4 +1562,16 @@ DATA["forgetting-curve"] = {
     "best": {"start": 0.4, "half": 20000},
     "start": 0.9,
     "half": 1440,
+}
+DATA["bank-moves"] = bank_moves(
+    ["We sat on the bank of the river", "The bank lends money", "I lost the bank"]
+)
+DATA["model-map"] = {
+    "parts": [
+        {"key": key, "label": key, "text": f"About {key}.", "links": [{"label": "x", "href": "#"}]}
+        for key in ("tokens embeddings attention cache mlp norm logits sampling server".split())
+    ],
+    "tokens": ["And", " the", " king"],
+    "cells": [[0.1 * row * column for column in range(1, 10)] for row in (1, -2, 3)],
+    "next": [{"token": f" t{rank}", "share": 0.3 / rank} for rank in range(1, 6)],
 }

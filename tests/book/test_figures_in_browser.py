@@ -17,7 +17,7 @@ import torch
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from course.book.build import stills
-from course.book.pages import letters, readings
+from course.book.pages import bank_plane, letters, readings
 from course.book.pages.figures import ANSWERS, KEYS, figure, scripts_of
 from course.book.pages.models import write_scripts
 from reference_impl import corpora
@@ -2670,3 +2670,46 @@ def test_a_hidden_number_is_filled_in_exactly_or_rounded(show, text, state):
     page.get_by_role("button", name="Check").click()
     assert stage.get_attribute("data-filled") == str(state)
     assert (stage.locator("td button").first.inner_text() == "109,482,240") == bool(state)
+
+
+@pytest.mark.parametrize("text", ["I moored my boat at the bank", "My bank lost zzgrk a fortune"])
+def test_bank_moves_in_the_page_to_where_torch_puts_it(show, text):
+    page = show("bank-moves", reduced_motion="reduce")
+    field = page.locator(".w2s-field input")
+    field.fill(text)
+    page.wait_for_function(
+        "text => document.querySelector('.w2s-stage').dataset.text === text", arg=text.lower()
+    )
+    found = [
+        float(value) for value in page.locator(".w2s-stage").get_attribute("data-at").split(",")
+    ]
+    right = bank_plane.place(
+        small_model(bank_plane.NAME), DATA["bank-moves"]["plane"], text.lower().split()
+    )
+    assert found == pytest.approx(right, abs=0.02)
+    assert ("Not among the model's words: zzgrk" in said(page)) == ("zzgrk" in text)
+    field.fill("no such word here")
+    page.wait_for_function("document.querySelector('.w2s-say').dataset.text.startsWith('Write a')")
+
+
+def test_an_example_is_typed_without_the_model_and_ends_on_its_side(show):
+    page = show("bank-moves", reduced_motion="reduce")
+    page.locator(".w2s-segment").nth(1).click()
+    assert "on the money side" in said(page)
+    assert page.locator(".w2s-field input").input_value() == "The bank lends money"
+    assert not [url for url in page.heard.requests if "weights" in url]
+
+
+def test_the_map_goes_into_a_part_by_mouse_step_and_slider_and_out_again(show):
+    page = show("model-map", reduced_motion="reduce")
+    stage, drawing = page.locator(".w2s-stage"), page.locator(".w2s-live .w2s-map-drawing")
+    whole = drawing.get_attribute("viewBox")
+    page.locator(".w2s-live .w2s-map-part .w2s-map-hit").nth(4).click(force=True)
+    assert stage.get_attribute("data-part") == "attention"
+    assert float(drawing.get_attribute("viewBox").split()[2]) < float(whole.split()[2]) / 2
+    assert page.locator(".w2s-map-panel a").count() == 1
+    page.locator("button:has-text('Step')").click()
+    assert stage.get_attribute("data-part") == "cache"
+    press(page, page.locator(".w2s-slider input"), "Home")
+    assert stage.get_attribute("data-part") == "all"
+    assert drawing.get_attribute("viewBox") == whole

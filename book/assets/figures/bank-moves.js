@@ -14,16 +14,16 @@ window.w2s.register("bank-moves", function (stage, data, tools) {
   const dot = svg("g", { class: "w2s-moving" }, svg("circle", { r: 13, class: "w2s-moving-ring" }), tools.mark({ hue: "blue", mark: 4 }),
     svg("text", { y: -20, "text-anchor": "middle" }, data.word));
   const picture = tools.picture({ class: "w2s-bank-plane" }, area, marks, trail, dot);
-  let width = 640, tall = 300, at = [0, 0], passed = [], model = null, asked = 0, stop = () => {}, timer = null, words = [];
+  let width = 640, tall = 236, at = [0, 0], passed = [], model = null, asked = 0, stop = () => {}, timer = null, words = [];
 
   const place = ([x, y]) => [width / 2 + Math.max(-1, Math.min(1, x / REACH[0])) * (width / 2 - 26),
-    tall / 2 + 12 + Math.max(-1, Math.min(1, y / REACH[1])) * (tall / 2 - 40)];
+    tall / 2 + 14 + Math.max(-1, Math.min(1, y / REACH[1])) * (tall / 2 - 34)];
   const paint = () => {
     tools.move(dot, ...place(at));
     set(trail, { points: tools.points([...passed, at].map(place)) });
   };
   function fit(pixels) {
-    [width, tall] = [pixels, pixels < 480 ? 230 : 300];
+    [width, tall] = [pixels, pixels < 480 ? 220 : 236];
     set(picture.node, { viewBox: `0 0 ${width} ${tall}`, width, height: tall });
     area.replaceChildren(...SENSES.flatMap((sense, n) => [
       svg("rect", { class: `w2s-side-of hue-${hues[sense].hue}`, x: n * width / 2, width: width / 2, height: tall, rx: 6 }),
@@ -44,7 +44,9 @@ window.w2s.register("bank-moves", function (stage, data, tools) {
     const side = Math.abs(to[0]) < 0.2 ? "between the two" : `on the ${to[0] < 0 ? "money" : "river"} side`;
     Object.assign(stage.dataset, { at: to.map((value) => value.toFixed(2)).join(), text: words.join(" ") });
     picture.name(`The vector of “${data.word}” lies ${side}.`);
-    tools.say(`“${words.join(" ")}”: ${data.word} lies ${side}. The nearest mark is “${near.text}”.`);
+    const lost = model ? model.tokenizer.lost(words.join(" ")) : [];
+    tools.say(`“${words.join(" ")}”: ${data.word} lies ${side}. The nearest mark is “${near.text}”.`
+      + (lost.length ? ` Not among the model's words: ${lost.join(", ")}.` : ""));
   }
 
   /* An example, word by word, as if it were typed. */
@@ -62,12 +64,11 @@ window.w2s.register("bank-moves", function (stage, data, tools) {
     if (!model) { load(); return; }
     const typed = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) || [], turn = ++asked;
     if (!typed.includes(data.word)) { tools.say(`Write a sentence with the word “${data.word}”.`); return; }
-    const ids = model.tokenizer.ids(text), lost = model.tokenizer.lost(text), spot = ids.map((id) => model.tokenizer.token(id)).indexOf(data.word);
+    const ids = model.tokenizer.ids(text), spot = ids.map((id) => model.tokenizer.token(id)).indexOf(data.word);
     const { data: rows, shape: [, size] } = await model.call("hidden", ids.slice(0, model.positions));
     if (turn !== asked) return;
     const vector = Array.from(rows.slice(spot * size, (spot + 1) * size), (value, i) => value - data.plane.centre[i]);
     words = typed;
-    state.textContent = lost.length ? `Not among the model's words: ${lost.join(", ")}.` : "";
     go(data.plane.axes.map((axis) => vector.reduce((sum, value, i) => sum + value * axis[i], 0)), false);
   }
   let loading = null;
@@ -82,9 +83,9 @@ window.w2s.register("bank-moves", function (stage, data, tools) {
 
   const field = tools.textField({ label: `Your sentence, with the word “${data.word}”`, value: data.examples[0].text, most: 120,
     oninput(text) { clearInterval(timer); picks.set(""); read(text); } });
-  const state = el("span", { class: "w2s-offer-state", role: "status" });
+  const state = el("span", { class: "w2s-offer-state w2s-own-line", role: "status" });
   field.input.addEventListener("focus", load);
-  const picks = tools.choice({ legend: "Or watch one being typed", value: "", options: data.examples.map(({ text }, n) => ({ key: `${n}`, label: text })),
+  const picks = tools.choice({ legend: "Or watch one being typed", value: "0", options: data.examples.map(({ text }, n) => ({ key: `${n}`, label: `… ${text.split(` ${data.word} `).at(-1)}` })),
     onchange: play });
   stage.append(tools.bar(field, state), picture.node, tools.bar(picks));
   words = data.examples[0].text.split(" ");

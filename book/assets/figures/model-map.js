@@ -13,7 +13,7 @@ window.w2s.register("model-map", function (stage, data, tools) {
     norm: [190, 128, 64, 232], logits: [66, 372, 208, 54], sampling: [14, 438, 312, 40], server: [0, 0, W, H] };
   const text = (x, y, words, size = 13, more = {}) => svg("text", { x, y, "font-size": size, "text-anchor": "middle", ...more }, words);
   const rect = (x, y, width, height, more = {}) => svg("rect", { x, y, width, height, rx: 4, ...more });
-  const path = (d, more = {}) => svg("path", { d, class: "w2s-map-line", ...more });
+  const path = (d, name = "") => svg("path", { d, class: `w2s-map-line ${name}` });
   const fine = (...nodes) => svg("g", { class: "w2s-map-fine" }, ...nodes), tint = (level) => ({ class: "w2s-map-cell", style: { "--level": level.toFixed(2) } });
   const mid = (k) => 20 + step * (k + 0.5), most = Math.max(...data.cells.flat().map(Math.abs)), sum = (y) => svg("g", {},
     svg("circle", { cx: MID, cy: y, r: 8, class: "w2s-map-sum" }), path(`M${MID - 4} ${y}h8M${MID} ${y - 4}v8`));
@@ -25,7 +25,7 @@ window.w2s.register("model-map", function (stage, data, tools) {
       text(mid(k), 31, token.trim(), Math.min(12, 1.6 * step / Math.max(4, token.trim().length))), fine(text(mid(k), 48, `token ${k + 1}`, 6))]),
     embeddings: () => data.cells.flatMap((row, k) => [path(`M${mid(k)} 42v24`), ...row.map((value, i) => rect(mid(k) - step / 2 + 5,
       70 + i * 5.2, step - 10, 4.4, { rx: 1, ...tint(Math.abs(value) / most) }))]),
-    norm: () => [path(`M${MID} 118V372`, { class: "w2s-map-stream" }), rect(MID - 22, 338, 44, 16, { class: "w2s-map-norm" }), text(MID, 350, "norm", 10),
+    norm: () => [path(`M${MID} 118V372`, "w2s-map-stream"), rect(MID - 22, 338, 44, 16, { class: "w2s-map-norm" }), text(MID, 350, "norm", 10),
       text(MID + 34, 238, "residual stream", 10, { transform: `rotate(90 ${MID + 34} 238)` })],
     attention: () => [path(`M${MID} 134H122V148M122 218v10H${MID - 8}`), ...norm(150, 128), rect(66, 148, 112, 70), text(122, 164, "Attention"), sum(228),
       ...data.tokens.flatMap((_, q) => data.tokens.map((__, k) => rect(96 + k * 52 / count, 172 + q * 38 / count, 46 / count, 32 / count,
@@ -33,7 +33,7 @@ window.w2s.register("model-map", function (stage, data, tools) {
     cache: () => [rect(8, 152, 50, 62, { class: "w2s-map-cache" }), text(33, 164, "KV", 10), text(33, 208, "cache", 10), path("M58 186h8"),
       ...[0, 1, 2].flatMap((r) => [0, 1, 2, 3].map((c) => rect(14 + c * 10, 169 + r * 10, 8, 8, { rx: 1, ...tint(r * 4 + c < 7 ? 0.7 : 0) })))],
     mlp: () => [path(`M${MID} 242H122V252M122 302v12H${MID - 8}`), ...norm(150, 236), rect(66, 252, 112, 50), text(122, 267, "MLP"), sum(314),
-      path("M104 272H140L164 283H80ZM80 286H164L140 297H104Z", { class: "w2s-map-wide" }), fine(text(122, 281, "wider", 6), text(122, 293, "and back", 6))],
+      path("M104 272H140L164 283H80ZM80 286H164L140 297H104Z", "w2s-map-wide"), fine(text(122, 281, "wider", 6), text(122, 293, "and back", 6))],
     logits: () => data.next.flatMap(({ token, share }, k) => [rect(130, 376 + k * 10, 140 * share / data.next[0].share, 8, { class: "w2s-map-bar", rx: 1 }),
       text(124, 383 + k * 10, token.trim() || "␣", 9, { "text-anchor": "end" }), fine(text(134, 382 + k * 10, share.toFixed(3), 6, { "text-anchor": "start", class: "is-on" }))]),
     sampling: () => [path(`M170 428v14`), rect(130, 444, 80, 24, { class: "w2s-map-token is-new" }), text(170, 460, data.next[0].token.trim(), 12),
