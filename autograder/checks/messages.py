@@ -2,9 +2,10 @@
 
 The first line is the explanation of the registered mistake that gives exactly the student's
 results, or else the cause that the stage names. The second is one failing input with what came and
-what was expected. The notebook, `course check` and the feedback page all take their texts from
-here. A hint that the numbers give by themselves (`likeness`) comes after the cause, and nowhere in
-an exercise in which a registered mistake is recognised.
+what was expected; the feedback page leaves that out, as grading's inputs are hidden. The notebook,
+`course check` and the feedback page all take their texts from here. A hint that the numbers give by
+themselves (`likeness`) comes after the cause, and nowhere in an exercise in which a registered
+mistake is recognised.
 """
 
 from collections.abc import Mapping, Sequence
