@@ -365,7 +365,7 @@ if straight is not None and shuffled is not None:
 #
 # **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4 · **Paper** Vaswani et al. (2017), section 3.5
 #
-# Each position $p$ gets a vector of $C$ dimensions: pairs of a sine and a cosine, whose frequency falls from pair to pair, like the hands of a clock. Pair $i = 0, 1, \ldots, C/2 - 1$ has the angle
+# Each position $p$ gets a vector of $C$ dimensions: pairs of a sine and a cosine, whose frequency falls from pair to pair. Pair $i = 0, 1, \ldots, C/2 - 1$ has the angle
 #
 # $$\alpha_i = \frac{p}{10000^{\,2i / C}} \text{ radians,} \qquad \text{and the vector is} \quad (\sin \alpha_0,\ \cos \alpha_0,\ \sin \alpha_1,\ \cos \alpha_1,\ \ldots).$$
 #
@@ -444,7 +444,7 @@ for apart in (0, 1, 2, 10, 100):
 #
 # Write `rotate(x, positions, base)`. `x` is float32 `(B, H, T, D)` with $D$ even; `positions` is int64 `(T,)`, each from 0 to 100,000; `base` is a float. The result has the shape and dtype of `x`.
 #
-# **By hand.** Let one step be a quarter turn, so that the values stay whole. The query (1, 2) at position 3 turns three times: (-2, 1), (-1, -2), **(2, -1)**. The key (2, 1) at position 1 turns once: **(-1, 2)**. Their dot product is **-4**. At positions 2 and 0 they are (-1, -2) and (2, 1), with the dot product -4 again: the distance is the same.
+# **By hand.** Let one step be a quarter turn, so that the values stay whole. The query (1, 2) at position 3 rotates three times: (-2, 1), (-1, -2), **(2, -1)**. The key (2, 1) at position 1 rotates once: **(-1, 2)**. Their dot product is **-4**. At positions 2 and 0 they are (-1, -2) and (2, 1), with the dot product -4 again: the distance is the same.
 # With $D = 4$ and base 10,000, the vector (1, 0, 0, 0) at position 1 becomes (cos 1, 0, sin 1, 0): dimension 0 is paired with dimension 2.
 #
 # **Rules**
@@ -789,7 +789,7 @@ for length in (128, 512, 2048, 4608, 16384):
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# On the right of the two formulas, $x$ appears twice and so does $y$. Which names does the code have in these four places?
+# On the right of the two formulas, $x$ appears twice and so does $y$. Which names does the code have at these four spots?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>

@@ -258,18 +258,19 @@ short_answer(
         "jobs": (
             1,
             (
-                "gives each job to a model with a reason that comes from what a place sees: all of"
-                " the review at every place; nothing of the future where the story goes on; all of"
-                " the source and the translation so far (half without the reasons)"
+                "gives each job to a model with a reason that comes from what a position sees: all"
+                " of the review at every position; nothing of the future where the story"
+                " continues; all of the source and the translation so far (half without the"
+                " reasons)"
             ),
         ),
         "why not A": (
             1,
             (
-                "says why A does not simply go on writing: its places were trained with the words"
-                " on their right in view, so it never learned to foretell an end that is open; or,"
-                " that a word at the end changes the output at every place before, so nothing of"
-                " the step before can be used again"
+                "says why A does not simply continue writing: its positions were trained with the"
+                " words on their right in view, so it never learned to predict an open end; or,"
+                " that a word at the end changes the output at every earlier position, so nothing"
+                " of the step before can be used again"
             ),
         ),
     },
@@ -298,7 +299,7 @@ short_answer(
             " position. B is a decoder like GPT: its self-attention is causal. C is an"
             " encoder-decoder like T5. The encoder is not masked, the decoder's self-attention is"
             " causal, and cross-attention sees the whole source. A for the reviews, because each"
-            " place can use the whole text; B for the story, because while writing only the past"
+            " position can use the whole text; B for the story, because while writing only the past"
             " exists; C for translation, because the source is known as a whole and the target"
             " grows from left to right. A cannot write since it is only made for understanding.",
             {"families": 1, "masks": 1, "jobs": 1},
@@ -310,8 +311,8 @@ short_answer(
             "A: encoder (BERT, ModernBERT), attention open both ways. B: decoder (GPT, LLaMA),"
             " causal self-attention. C: both (the first Transformer, T5): open in the encoder,"
             " causal in the decoder's self-attention, open from the decoder to the encoder's"
-            " output. Review: A, every place has read all of it. Story: B, because a place was"
-            " trained to foretell its next word from the left alone, which is all there is."
+            " output. Review: A, every position has read all of it. Story: B, because a position"
+            " was trained to predict its next word from the left alone, which is all there is."
             " Translation: C, because the source may be read from both sides while the target may"
             " not look ahead. A was trained with words on both sides of the hidden one, so at an"
             " open end it has half of what it leans on; and each new word would change all the"

@@ -233,7 +233,7 @@ def test_dimension_i_is_paired_with_the_one_half_a_vector_on(student, rng):
             10_000.0,
             (
                 "Pair dimension 0 with dimension D/2: both rotate by the pair's angle and"
-                " keep their places, half a vector apart."
+                " keep their indices, half a vector apart."
             ),
         )
 
