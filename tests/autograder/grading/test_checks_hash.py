@@ -43,6 +43,7 @@ OUTSIDE = {
     "autograder.grading.progress_lines": "report: a verdict for a terminal",
     "autograder.checks.restrictions.import_hook": "at home: refuses what is not allowed",
     "autograder.common.iri": "for pages: reads addresses of other platforms",
+    "autograder.notebook_progress": "at home: points so far and the next exercise, below a check",
     "autograder.release": "writes the archives that students get",
     "autograder.sandbox.selftest": "doctor: what this machine can hold back",
     "course": "commands, the book and the sample class",
