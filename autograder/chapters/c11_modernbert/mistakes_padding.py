@@ -196,8 +196,8 @@ def _tables(q, cu, window, side=lambda window: window // 2, apart=True):
 def _looped(q, k, v, cu, window, bounds=None, scale=None, side=lambda window: window // 2):
     """Text by text, by torch's operator, 64 queries at a time; some of it replaced.
 
-    With 256 at a time a row without texts comes so near to the memory of the last stage that it is
-    chance whether it fits.
+    With 256 at a time, one long sequence needs almost exactly the memory that the last stage
+    allows, so the result would vary from run to run.
     """
     out = torch.zeros_like(q)
     for start, stop in zip(cu.tolist(), cu.tolist()[1:]) if bounds is None else bounds:
