@@ -13,9 +13,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from autograder.checks import borrowed
 from autograder.checks.exercise import CHAPTERS
-from autograder.checks.limited import Limited
 from autograder.checks.protocol import (
     EXERCISES,
     Exercise,
@@ -24,9 +22,12 @@ from autograder.checks.protocol import (
     load_checks,
     run_exercise,
 )
+from autograder.checks.restrictions import reference_imports as borrowed
+from autograder.checks.restrictions.import_hook import stand_ins
+from autograder.checks.restrictions.names import in_exercise
 from autograder.checks.rubric import as_html, as_text
-from autograder.checks.withholding import in_exercise
-from autograder.imports import stand_ins
+from autograder.checks.student.timeout import Limited
+from autograder.notebook_progress import below, note
 
 # Where `word2serve_me` grows (see `course package`); last, so that it hides nothing.
 MYWORK = Path(__file__).resolve().parents[1] / "mywork"
@@ -173,15 +174,18 @@ def broken_cell(name: str, namespace: dict) -> str:
 
 
 def show(result: ExerciseResult, see: str = "") -> None:
-    """Print the rubric, or display it as a table where there is a Jupyter kernel; and say what is
-    borrowed.
+    """Print the rubric, or display it as a table where there is a Jupyter kernel; say what is
+    borrowed, how far the notebook is, and offer hints.
     """
     text, table = as_text(result, see), as_html(result, see)
+    note(result)
     if also := borrowed.line(borrowed.borrowed()):
         text, table = f"{text}\n{also}", f"{table}<p>{also}</p>"
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     if shell is not None and hasattr(shell, "kernel"):
+        more, folded = below(result)
+        text, table = f"{text}\n{more}".rstrip(), f"{table}{folded}"
         ipython.display.display({"text/html": table, "text/plain": text}, raw=True)
     else:
         print(text)

@@ -19,7 +19,7 @@ import nbformat
 from autograder.authoring.catalogue import assignments
 from autograder.authoring.solution_sources import has_source, reference_sources, with_function
 from autograder.authoring.student_notebook import ANSWER, Notebook, manual_ids
-from autograder.checks.registry import mistakes_of
+from autograder.checks.mistakes.registry import mistakes_of
 from autograder.grading.assignment import Assignment, load_assignment
 
 CHEAP = {

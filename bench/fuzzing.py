@@ -32,9 +32,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from record import save
 
-from autograder.checks.values import same
-from autograder.grading.archives import OF_A_STUDENT, list_members, read_member
-from autograder.grading.intake import (
+from autograder.checks.assertions.values import same
+from autograder.grading.intake.zip_reader import OF_A_STUDENT, list_members, read_member
+from autograder.grading.notebook.merge import MAX_ADDED_CELLS, marks, transplant
+from autograder.grading.notebook.parse import (
     MAX_CELL_CHARACTERS,
     MAX_CELLS,
     MAX_TOTAL_CHARACTERS,
@@ -42,8 +43,7 @@ from autograder.grading.intake import (
     SubmittedCell,
     read_cells,
 )
-from autograder.grading.transplant import MAX_ADDED_CELLS, marks, transplant
-from autograder.sandbox.frames import ProtocolError, pack, unpack
+from autograder.sandbox.protocol.frames import ProtocolError, pack, unpack
 
 SLOW = 2.0  # seconds of processor time for one case, which takes a millisecond
 SEEN: Counter[str] = Counter()  # how the cases ended, by reader

@@ -33,7 +33,7 @@ from sandboxed import chapter_share, ours_alone, stock_alone
 
 from autograder.authoring.notebooks import interpreter_on_path, source_notebook
 from autograder.authoring.student_notebook import Notebook
-from autograder.classroom.gradebook import prepare_course_root
+from autograder.classroom.gradebook.course import prepare_course_root
 from autograder.grading.assignment import load_assignment
 
 PARTS = ("six", "sandbox", "chapter", "many")

@@ -15,21 +15,25 @@ import sys
 import time
 from pathlib import Path
 
-from autograder import iri
+from autograder.common import iri
 
 iri.postpone()  # before anything imports nbformat, as in the command
 
 import six_questions  # noqa: E402
 
 PARTS = {
-    "getting the course root ready": "autograder.classroom.whole_class.prepare_course_root",
-    "finding what was handed in": "autograder.classroom.whole_class.find_submissions",
-    "judging, and storing meanwhile": "autograder.classroom.whole_class.grade_all",
-    "starting workers and what imports torch for them": "autograder.grading.schedule.Here.begin",
-    "keeping copies": "autograder.classroom.whole_class.keep_copy",
-    "storing verdicts in the gradebook": "autograder.classroom.class_book.ClassBook.store",
-    "feedback pages": "autograder.classroom.whole_class.write_feedback",
-    "feedback, tables and report": "autograder.classroom.whole_class._write",
+    "getting the course root ready": "autograder.classroom.grade_class.prepare_course_root",
+    "finding what was handed in": "autograder.classroom.grade_class.find_submissions",
+    "judging, and storing meanwhile": "autograder.classroom.grade_class.grade_all",
+    "starting workers and what imports torch for them": (
+        "autograder.grading.executors.local.Here.begin"
+    ),
+    "keeping copies": "autograder.classroom.grade_class.keep_copy",
+    "storing verdicts in the gradebook": (
+        "autograder.classroom.gradebook.batch_writer.ClassBook.store"
+    ),
+    "feedback pages": "autograder.classroom.grade_class.write_feedback",
+    "feedback, tables and report": "autograder.classroom.grade_class._write",
 }
 
 

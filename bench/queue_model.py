@@ -26,10 +26,10 @@ from grading import put
 from record import save
 
 from autograder.authoring.student_notebook import Notebook
-from autograder.classroom.gradebook import prepare_course_root
-from autograder.classroom.whole_class import grade_class
+from autograder.classroom.grade_class import grade_class
+from autograder.classroom.gradebook.course import prepare_course_root
 from autograder.grading.assignment import load_assignment
-from autograder.grading.cluster import Cluster
+from autograder.grading.executors.dask import Cluster
 
 CLASS = 100_000
 WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)

@@ -12,9 +12,9 @@ from nbgrader.preprocessors import Execute
 from autograder.authoring.student_notebook import Notebook
 from autograder.checks.protocol import LocalStudent, run_exercise
 from autograder.grading.assignment import Assignment, load_assignment
-from autograder.grading.reading import reading
-from autograder.grading.submissions import Submission
-from autograder.grading.verdict import grade_submission, sandboxes
+from autograder.grading.grade import grade_submission, sandboxes
+from autograder.grading.intake.discovery import Submission
+from autograder.grading.notebook.read import reading
 
 SECRET = b"the bench's secret, of any bytes"
 

@@ -30,6 +30,7 @@ from course.book.build import cache
 
 ROOT = Path(__file__).resolve().parents[1]
 HERE = Path(__file__).with_name("themes")
+FORMULAS = ("vendor/katex/katex.min.css", "formulas.css")
 SIZES = {"390": {"width": 390, "height": 844}, "1440": {"width": 1440, "height": 900}}
 PAGES = [
     "intro",
@@ -114,7 +115,7 @@ def build_library(work: Path) -> Path:
         "html_theme": "pydata_sphinx_theme",
         "html_theme_options": OPTIONS,
         "html_sidebars": {"**": ["sidebar-nav-bs"]},
-        "html_css_files": ["palette.css", "figures/figures.css", "library.css"],
+        "html_css_files": ["palette.css", *FORMULAS, "figures/figures.css", "library.css"],
     }
     (work / "_config.yml").write_text(yaml.safe_dump(config))
     shutil.copytree(cache.cache_path(ROOT), cache.cache_path(work))
@@ -176,9 +177,7 @@ def visit(browser, html: Path) -> dict:
         )
         page.on("pageerror", lambda error, said=said: said.append(str(error)))
         page.goto(path.as_uri(), wait_until="load")
-        page.wait_for_function(
-            "!window.MathJax?.startup || MathJax.startup.promise.then(() => true)"
-        )
+        page.wait_for_function("document.fonts.status === 'loaded'")
         found["console lines"] += len(said)
         found["outside requests"] += sum(
             not url.startswith(("file:", "data:", "blob:")) for url in asked

@@ -2,6 +2,6 @@
 `reference_impl`.
 """
 
-from autograder import iri
+from autograder.common import iri
 
 iri.postpone()

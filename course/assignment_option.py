@@ -20,7 +20,7 @@ def chosen(named: str | None, course_root: Path, option: str = "--assignment") -
     option: what to write before the number, for the message; "" where the number stands alone.
     """
     from autograder.authoring.catalogue import assignment
-    from autograder.classroom.whole_class import graded_here
+    from autograder.classroom.grade_class import graded_here
 
     return (
         assignment(named).name
@@ -36,8 +36,8 @@ def chosen_for(
     named after comes before what was graded before; without it counts what was collected.
     """
     from autograder.authoring.catalogue import assignment, assignments
-    from autograder.classroom.whole_class import with_records
-    from autograder.errors import CourseError
+    from autograder.classroom.grade_class import with_records
+    from autograder.common.errors import CourseError
 
     if named:
         return assignment(named).name
@@ -60,8 +60,8 @@ def chosen_for(
 def _named_after(submissions: Path) -> list[str]:
     """The assignments after which a folder, a zip or something in it is named."""
     from autograder.authoring.catalogue import assignments
-    from autograder.grading.entries import entries
-    from autograder.grading.guard import Guard
+    from autograder.common.error_boundary import Guard
+    from autograder.grading.intake.entries import entries
 
     paths = [
         "/".join((*item.parts, *item.inside))
@@ -73,7 +73,7 @@ def _named_after(submissions: Path) -> list[str]:
 
 
 def _only_one(found: Iterable[str], what: str, option: str) -> str:
-    from autograder.errors import CourseError
+    from autograder.common.errors import CourseError
 
     names = list(found)
     if len(names) > 1:

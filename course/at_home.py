@@ -12,8 +12,8 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 
-from autograder.checks.exchange import Request, Returned
-from autograder.sandbox.cells import Cell, CellError
+from autograder.checks.student.requests import Request, Returned
+from autograder.sandbox.api.cells import Cell, CellError
 from course.own_notebook import Own, run_cells
 
 NAME = "none"

@@ -1,11 +1,11 @@
-"""`--time-limit` of every command that judges submissions: what each of them may use."""
+"""`--time-limit` of every command that grades submissions: what each of them may use."""
 
 import argparse
 
 HELP = (
     "what one submission may use, its cells and calls together (default: 60); waiting for a"
     " processor is not charged, and three times as many seconds by the clock end it too. What is"
-    " not judged by then waits for you"
+    " not graded by then needs manual grading"
 )
 LEAST, MOST = 1, 86_400
 
@@ -19,8 +19,8 @@ def add_budget(parser: argparse.ArgumentParser, more: str = "") -> None:
 
 def budget_of(args: argparse.Namespace) -> float:
     """The seconds, 60 where none were given. Raises CourseError."""
-    from autograder.errors import CourseError
-    from autograder.grading.verdict import BUDGET_SECONDS
+    from autograder.common.errors import CourseError
+    from autograder.grading.grade import BUDGET_SECONDS
 
     if args.budget is None:
         return BUDGET_SECONDS

@@ -14,7 +14,7 @@ import sys
 from importlib.metadata import version
 from typing import NoReturn
 
-from autograder.errors import CourseError
+from autograder.common.errors import CourseError
 from course.renamed import modern
 from course.streams import lasting
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 HELP = (
     "keep the gradebook in this database from now on: postgresql://USER@HOST/DATABASE, or sqlite"
-    " for gradebook.db in the course root. It is written to nbgrader_config.py there, once, and"
-    " what the old database holds is copied. A password belongs in ~/.pgpass or PGPASSWORD"
+    " for gradebook.db in the course directory. It is written to nbgrader_config.py there, once,"
+    " and what the old database holds is copied. A password belongs in ~/.pgpass or PGPASSWORD"
 )
 
 
@@ -25,8 +25,8 @@ def take_database(args: argparse.Namespace, course_root: Path, make: bool = Fals
     """
     if args.db is None:
         return
-    from autograder.classroom.moving import use_database
-    from autograder.errors import CourseError
+    from autograder.classroom.gradebook.migrate import use_database
+    from autograder.common.errors import CourseError
 
     if not make and not course_root.is_dir():
         raise CourseError(f"{course_root}: there is no course root; run `course grade` first")

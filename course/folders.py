@@ -13,9 +13,9 @@ from pathlib import Path
 
 def course_root_there(root: Path) -> Path:
     """The course root. Raises CourseError with the remedy where there is no such folder."""
-    from autograder.classroom.where import usable
-    from autograder.classroom.whole_class import COURSE_ROOT
-    from autograder.errors import CourseError
+    from autograder.classroom.course_path import usable
+    from autograder.classroom.grade_class import COURSE_ROOT
+    from autograder.common.errors import CourseError
 
     if root.is_dir():
         usable(root.resolve())
@@ -45,7 +45,7 @@ def new_course_root(root: Path) -> str:
     Raises CourseError where more than the last folder of its path is missing, and for a path that
     nbgrader would take for another.
     """
-    from autograder.classroom.where import usable
+    from autograder.classroom.course_path import usable
 
     usable(root.resolve())
     _close(root)
@@ -75,7 +75,7 @@ def _close(root: Path) -> None:
     """Take what a class holds from others' eyes where an older version, or nbgrader, left it open
     to them; say so.
     """
-    from autograder.classroom.private import close_to_others
+    from autograder.classroom.permissions import close_to_others
 
     if any((root / name).exists() for name in ("gradebook.db", "verdicts")) and (
         closed := close_to_others(root)
@@ -88,7 +88,7 @@ def _close(root: Path) -> None:
 
 
 def _is_missing(folder: Path, typed: str) -> bool:
-    from autograder.errors import CourseError
+    from autograder.common.errors import CourseError
 
     if folder.exists():
         return False

@@ -15,9 +15,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autograder.checks.messages import first_failure, sentences
-from autograder.errors import CourseError
+from autograder.common.errors import CourseError
 from autograder.grading.assignment import Assignment
-from autograder.grading.intake import (
+from autograder.grading.grade import Verdict, grade_submission, sandboxes
+from autograder.grading.intake.discovery import Submission
+from autograder.grading.notebook.parse import (
     IntakeError,
     cells_of,
     parse,
@@ -26,8 +28,6 @@ from autograder.grading.intake import (
     source_of,
 )
 from autograder.grading.seeds import Seeds
-from autograder.grading.submissions import Submission
-from autograder.grading.verdict import Verdict, grade_submission, sandboxes
 from course.at_home import AtHome
 from course.own_notebook import given_to
 

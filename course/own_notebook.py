@@ -24,17 +24,22 @@ from types import MappingProxyType
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.checks.drawn import ticket
-from autograder.checks.exchange import Request, Returned
-from autograder.checks.limited import Limited, OutOfTime, clock
+from autograder.checks.kinds.seeded_fault import ticket
 from autograder.checks.protocol import LocalStudent
-from autograder.checks.tracebacks import student_traceback
-from autograder.checks.withheld import Guard
-from autograder.errors import CourseError
+from autograder.checks.restrictions.guard import Guard
+from autograder.checks.student.requests import Request, Returned
+from autograder.checks.student.timeout import Limited, OutOfTime, clock
+from autograder.checks.student.tracebacks import student_traceback
+from autograder.common.errors import CourseError
 from autograder.grading.assignment import Assignment
-from autograder.grading.intake import IntakeError, SubmittedCell, read_cells, read_regular_file
-from autograder.grading.reading import refuse_other_notebooks
-from autograder.grading.transplant import Transplant, transplant
+from autograder.grading.notebook.merge import Transplant, transplant
+from autograder.grading.notebook.parse import (
+    IntakeError,
+    SubmittedCell,
+    read_cells,
+    read_regular_file,
+)
+from autograder.grading.notebook.read import refuse_other_notebooks
 
 SECONDS = 20.0  # one cell, as in grading
 SETTINGS = "__settings__"  # of the process as the cells left it, kept in their module

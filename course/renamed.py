@@ -9,6 +9,7 @@ OPTIONS = {  # of the commands named there, under their new names
     "--scheduler": ("--dask", ("grade",)),
     "--write": ("--apply", ("regrade",)),
 }
+VALUED = ("--budget", "--course-root", "--db", "--time-limit")  # of verify: a value follows
 LATEST = {"last": "latest"}  # old values of --hand-in
 
 
@@ -75,10 +76,12 @@ def _platform(command: str, option: str, platforms: tuple[str, ...]) -> Callable
 
 
 def _verify(rest: list[str]) -> list[str]:
-    if not rest or rest[0].startswith("-"):
+    place = 0
+    while place < len(rest) and rest[place].startswith("-"):
+        place += 2 if rest[place] in VALUED else 1
+    if place >= len(rest):
         return ["regrade", *rest, "--student"]  # says that a student is missing
-    student, *others = rest
-    return ["regrade", *others, "--student", student]
+    return ["regrade", *rest[:place], *rest[place + 1 :], "--student", rest[place]]
 
 
 def _author(rest: list[str]) -> list[str]:

@@ -10,8 +10,8 @@ from course.folders import course_root_there
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 when every behaviour came out as in the record."""
-    from autograder.classroom.replay import replay
-    from autograder.classroom.whole_class import places
+    from autograder.classroom.grade_class import places
+    from autograder.classroom.verify import replay
     from autograder.sandbox import choose_backend
 
     budget = budget_of(args)

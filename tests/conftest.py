@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-import course  # noqa: F401  before a test imports nbformat: see autograder/iri.py
+import course  # noqa: F401  before a test imports nbformat: see autograder/common/iri.py
 from tests import signatures
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -110,9 +110,9 @@ def pytest_sessionfinish(session):
     """
     if getattr(session.config.option, "numprocesses", None):
         return  # the processes of this one are xdist's workers, and end by themselves
-    if "autograder.sandbox.warm" in sys.modules:
+    if "autograder.sandbox.backends.warm" in sys.modules:
         sys.modules[
-            "autograder.sandbox.warm"
+            "autograder.sandbox.backends.warm"
         ].end_all()  # they stay as long as whoever forks workers from them
     left = psutil.Process().children(recursive=True)
     for process in left:

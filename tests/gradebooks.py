@@ -12,8 +12,8 @@ from pathlib import Path
 from nbgrader.api import Gradebook
 
 from autograder.authoring.notebooks import interpreter_on_path
-from autograder.classroom.gradebook import CONFIG_FILE, CONFIG_TEXT, course_config
-from autograder.classroom.moving import with_url
+from autograder.classroom.gradebook.course import CONFIG_FILE, CONFIG_TEXT, course_config
+from autograder.classroom.gradebook.migrate import with_url
 
 NO_SERVER = "no PostgreSQL server here: install postgresql to test the gradebook on it"
 LOCAL = "local all teacher scram-sha-256\nlocal all all trust\n"

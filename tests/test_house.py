@@ -18,24 +18,24 @@ ABOVE = ("course", "autograder", "reference_impl")  # each may import those afte
 ROOMS = {
     "course_layout": set(),
     "dependency_hash": set(),
-    "errors": set(),
-    "checks": set(),
+    "common": {"course_layout"},
+    "checks": {"common"},
     "chapters": {"checks"},
-    "imports": {"checks"},
-    "check": {"checks", "errors", "imports"},
-    "sandbox": {"checks", "errors"},
-    "authoring": {"checks", "dependency_hash", "errors", "sandbox"},
-    "grading": {"authoring", "checks", "course_layout", "dependency_hash", "errors", "sandbox"},
+    "notebook_progress": {"checks"},
+    "check": {"checks", "common", "notebook_progress"},
+    "sandbox": {"checks", "common"},
+    "authoring": {"checks", "common", "dependency_hash", "sandbox"},
+    "grading": {"authoring", "checks", "common", "course_layout", "dependency_hash", "sandbox"},
     "classroom": {
         "authoring",
         "checks",
+        "common",
         "course_layout",
         "dependency_hash",
-        "errors",
         "grading",
         "sandbox",
     },
-    "release": {"authoring", "checks", "dependency_hash", "errors", "grading", "sandbox"},
+    "release": {"authoring", "checks", "common", "dependency_hash", "grading", "sandbox"},
 }
 EXCEPTIONS = {
     ("chapters/conftest.py", "authoring")

@@ -8,9 +8,9 @@ all start from these calls, so that none of them needs a list of its own.
 from dataclasses import dataclass
 
 from autograder.authoring.implementations import reference
-from autograder.checks.exchange import Returned
 from autograder.checks.protocol import Exercise, LocalStudent, rng_for
 from autograder.checks.stages import run_stages
+from autograder.checks.student.requests import Returned
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,11 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.checks import drawn
 from autograder.checks.exercise import CHAPTERS
+from autograder.checks.kinds import seeded_fault as drawn
+from autograder.checks.kinds.short_answer import filled_in
 from autograder.checks.protocol import Exercise, exercises_of
-from autograder.checks.short_answer import filled_in
-from autograder.errors import CourseError
+from autograder.common.errors import CourseError
 
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTIONS = ROOT / "solutions"
@@ -109,7 +109,7 @@ class Assignment:
         return found
 
     def hints(self, id: str) -> list[Hint]:
-        """The hints of an exercise, mildest first: the `<details>` of its card.
+        """The hints of an exercise, mildest first: the `<details>` of its card named "Hint".
 
         Raises CourseError without a card.
         """
@@ -123,6 +123,7 @@ class Assignment:
         return [
             Hint(re.sub(r"^Hint \d+:\s*", "", title.strip()), text.strip())
             for title, text in DETAILS.findall(card)
+            if title.strip().startswith("Hint")
         ]
 
     def secret_lines(self) -> set[str]:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
-from autograder.sandbox.lifetime import die_with
+from autograder.sandbox.monitor.lifetime import die_with
 
 T = TypeVar("T")
 PATIENCE = 10  # times the limit on the wall clock, where the child's processor time is not known

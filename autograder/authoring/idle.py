@@ -13,8 +13,8 @@ import torch
 
 from autograder.authoring.asked import Asked, asked
 from autograder.authoring.implementations import reference
+from autograder.checks.assertions.values import same
 from autograder.checks.protocol import Exercise
-from autograder.checks.values import same
 
 CONSTANTS = (None, True, False, 0, 1, 2, 0.5, "", [], {})
 MOST = 25  # right answers that are tried as constants

@@ -13,14 +13,14 @@ from pathlib import Path
 from types import MappingProxyType
 
 from autograder.authoring.catalogue import EXERCISES, assignment
-from autograder.checks.limited import OutOfTime, clock
-from autograder.checks.local_student import OurNamespace
+from autograder.checks.mistakes.registry import alternatives_of, mistakes_of
 from autograder.checks.protocol import Exercise
-from autograder.checks.registry import alternatives_of, mistakes_of
-from autograder.checks.tracebacks import student_traceback
-from autograder.checks.withheld import GRADERS, Guard
-from autograder.checks.withholding import in_chapter
-from autograder.errors import CourseError
+from autograder.checks.restrictions.guard import GRADERS, Guard
+from autograder.checks.restrictions.names import in_chapter
+from autograder.checks.student.local import OurNamespace
+from autograder.checks.student.timeout import OutOfTime, clock
+from autograder.checks.student.tracebacks import student_traceback
+from autograder.common.errors import CourseError
 
 CELL_SECONDS = 20.0  # one cell of a student's own notebook; as in grading
 DEFINES = re.compile(r"^(?:def|class)\s+(\w+)", re.MULTILINE)

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from autograder.authoring.catalogue import Assignment
 from autograder.authoring.implementations import namespace_of
+from autograder.checks.mistakes.registry import Mistake, mistakes_of
 from autograder.checks.protocol import Exercise, LocalStudent, run_exercise
-from autograder.checks.registry import Mistake, mistakes_of
+from autograder.checks.results import Status
 
 HEAD = """# Mistakes of {name}
 
@@ -35,7 +36,9 @@ def rows_of(exercise: Exercise) -> list[Row]:
 def _row(exercise: Exercise, mistake: Mistake) -> Row:
     student = LocalStudent(namespace_of(f"mistake:{mistake.name}", exercise))
     result = run_exercise(exercise, student)
-    failed = [stage.name for stage in result.stages if stage.status not in ("passed", "capped")]
+    failed = [
+        stage.name for stage in result.stages if stage.status not in (Status.PASSED, Status.CAPPED)
+    ]
     lost = result.points - result.earned
     problem = ""
     if mistake.caught_by not in failed:

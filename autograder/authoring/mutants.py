@@ -22,11 +22,12 @@ from autograder.authoring.children import in_children
 from autograder.authoring.implementations import reference
 from autograder.authoring.operators import Mutant, mutants
 from autograder.authoring.wrappers import WRAPPERS, wrapped
-from autograder.checks.local_student import OurNamespace
 from autograder.checks.protocol import Exercise, LocalStudent, rng_for, run_exercise
+from autograder.checks.restrictions.names import in_exercise
+from autograder.checks.results import Status
 from autograder.checks.stages import run_one
-from autograder.checks.withholding import in_exercise
-from autograder.errors import CourseError
+from autograder.checks.student.local import OurNamespace
+from autograder.common.errors import CourseError
 
 SECONDS = 20.0  # of processor time for one mutant, all seeds; the checks take milliseconds
 SECRETS = (b"", b"one", b"two")  # b"" is the visible seed
@@ -201,7 +202,7 @@ def _first_failure(
         run = run_one(
             exercise, stage, student, (rng or (lambda name: rng_for(exercise.id, name)))(stage.name)
         )
-        if run.result.status != "passed" or run.slips:
+        if run.result.status != Status.PASSED or run.slips:
             return stage.name
     result = run_exercise(
         exercise, student, rng, mistakes=[]

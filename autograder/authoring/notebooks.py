@@ -20,7 +20,7 @@ from nbformat import NotebookNode
 from traitlets.config import Config
 
 from autograder.authoring.catalogue import EXERCISES, ROOT, Assignment, bare, grade_id_of
-from autograder.errors import CourseError
+from autograder.common.errors import CourseError
 
 BUILD_ROOT = ROOT / "_build" / "exercises"
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}

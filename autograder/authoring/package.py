@@ -20,8 +20,8 @@ from pathlib import Path
 
 from autograder.authoring.catalogue import Assignment, assignments
 from autograder.authoring.implementations import own_cells
-from autograder.checks.borrowed import MARK, PACKAGE, is_borrowed
-from autograder.errors import CourseError
+from autograder.checks.restrictions.reference_imports import MARK, PACKAGE, is_borrowed
+from autograder.common.errors import CourseError
 
 INIT = '"""Your own functions, chapter by chapter: `course package NN` fills this package."""\n'
 IMPORT_SECONDS = 120

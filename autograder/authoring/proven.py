@@ -22,8 +22,8 @@ from functools import cache
 
 from autograder.authoring.catalogue import ROOT, Assignment, folder_of
 from autograder.authoring.mutants import equivalents, mutants_of, solution_of
+from autograder.checks.mistakes.registry import alternatives_of, mistakes_of
 from autograder.checks.protocol import Exercise
-from autograder.checks.registry import alternatives_of, mistakes_of
 from autograder.dependency_hash import code_of, hash_behind
 
 RECORD = "proven.json"

@@ -34,10 +34,10 @@ import torch
 from autograder.authoring.asked import Asked, asked
 from autograder.authoring.catalogue import Assignment, solution_lines
 from autograder.authoring.children import in_children
+from autograder.checks.assertions.values import Unreadable, cross
 from autograder.checks.protocol import Exercise
-from autograder.checks.values import Unreadable, cross
-from autograder.checks.withheld import GRADERS
-from autograder.checks.withholding import in_exercise
+from autograder.checks.restrictions.guard import GRADERS
+from autograder.checks.restrictions.names import in_exercise
 
 PLACES = (
     "torch",

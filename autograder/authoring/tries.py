@@ -11,11 +11,12 @@ from pathlib import Path
 
 from autograder.authoring.catalogue import Assignment, solution_lines
 from autograder.authoring.implementations import own_cells, run_cells
-from autograder.checks.limited import Limited
 from autograder.checks.messages import first_failure, sentences
 from autograder.checks.protocol import Exercise, LocalStudent, rng_for, run_exercise
-from autograder.checks.withholding import in_chapter
-from autograder.errors import CourseError
+from autograder.checks.restrictions.names import in_chapter
+from autograder.checks.results import Status
+from autograder.checks.student.timeout import Limited
+from autograder.common.errors import CourseError
 
 SEEDS = 40
 
@@ -95,7 +96,9 @@ def trial(one: Assignment, exercise: Exercise, path: Path, in_sandbox: bool) -> 
         )
 
     visible, failures = run(b"")
-    patient = all(stage.status not in ("time", "memory", "killed") for stage in visible.stages)
+    patient = all(
+        stage.status not in (Status.TIME, Status.MEMORY, Status.KILLED) for stage in visible.stages
+    )
     earned = [run(f"try {number}".encode())[0].earned for number in range(SEEDS if patient else 0)]
     first = first_failure(visible.stages)
     message = " ".join([f"[{first.name}]", *sentences(first), first.detail]) if first else ""
@@ -124,8 +127,8 @@ def _setup(one: Assignment) -> list[tuple[str, str]]:
 
 def _in_sandbox(one: Assignment, exercise: Exercise, cells: list[tuple[str, str]]) -> float:
     """The points in the real sandbox, with a hidden seed."""
-    from autograder.sandbox.cells import Cell
-    from autograder.sandbox.opening import open_student
+    from autograder.sandbox.api.cells import Cell
+    from autograder.sandbox.api.opening import open_student
 
     with open_student(
         [Cell(label, source) for label, source in cells], in_chapter(one.exercises.values())

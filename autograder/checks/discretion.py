@@ -9,12 +9,12 @@ shown.
 import builtins
 from dataclasses import replace
 
-from autograder.checks.results import CAUSES, StageResult
-from autograder.checks.tracebacks import PLACE
+from autograder.checks.results import CAUSES, StageResult, Status
+from autograder.checks.student.tracebacks import PLACE
 
 FIXED = {
     "not_attempted": "A function of this exercise is not written yet, or its cell failed.",
-    "error": CAUSES["error"],
+    "error": CAUSES[Status.ERROR],
 }
 
 
@@ -22,7 +22,7 @@ def discreet(hidden: StageResult, visible: StageResult) -> StageResult:
     """The hidden run's result, with texts that are the author's or that the visible run
     gave too.
     """
-    if hidden.status in ("passed", "slip", "capped", "fault"):
+    if hidden.status in (Status.PASSED, Status.SLIP, Status.CAPPED, Status.FAULT):
         return hidden
     if (hidden.status, hidden.cause) == (visible.status, visible.cause):
         return replace(hidden, detail=visible.detail if _alike(hidden, visible) else _kept(hidden))
@@ -33,7 +33,7 @@ def _alike(hidden: StageResult, visible: StageResult) -> bool:
     """Whether the visible run's detail is about the same failure: for an exception, the same places
     and kind.
     """
-    return hidden.status != "error" or _kept(hidden) == _kept(visible)
+    return hidden.status != Status.ERROR or _kept(hidden) == _kept(visible)
 
 
 def _kept(result: StageResult) -> str:
@@ -42,7 +42,7 @@ def _kept(result: StageResult) -> str:
 
     That the places are the notebook's own is seen to where they arrive, see RemoteStudent.
     """
-    if result.status != "error":
+    if result.status != Status.ERROR:
         return ""
     *lines, last = result.detail.split("\n")
     kind = last.split(":")[0].strip()

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autograder.checks.drawn import Faults
-from autograder.checks.student import Student
+from autograder.checks.kinds.seeded_fault import Faults
+from autograder.checks.student.base import Student
 
 KINDS = (
     "function",

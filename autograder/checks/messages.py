@@ -1,23 +1,24 @@
 """What a student is told about a stage: which texts, in which order, and how long.
 
-First the explanation of the registered mistake that gives exactly the student's answers, then the
-cause that the stage names, then one failing input with what came and what was expected. The
-notebook, `course check` and the feedback page all take their texts from here. A hint that the
-numbers give by themselves (`likeness`) comes after the cause, and nowhere in an exercise in which a
-registered mistake is recognised.
+The first line is the explanation of the registered mistake that gives exactly the student's
+results, or else the cause that the stage names. The second is one failing input with what came and
+what was expected; the feedback page leaves that out, as grading's inputs are hidden. The notebook,
+`course check` and the feedback page all take their texts from here. A hint that the numbers give by
+themselves (`likeness`) comes after the cause, and nowhere in an exercise in which a registered
+mistake is recognised.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from autograder.checks.results import EARNING, FAILED, StageResult
+from autograder.checks.assertions.values import shortened
+from autograder.checks.results import EARNING, FAILED, StageResult, Status
 from autograder.checks.stages import Run
-from autograder.checks.values import shortened
 
 MOST = 600  # characters of all that is said of one stage
 KNOWN = 280  # of them at most for the registered mistake
 DETAIL = 160  # of them at least for numbers or a traceback, if there are as many
-MAY_FOLLOW = ("wrong", "error", "time", "memory", "killed")
+MAY_FOLLOW = (Status.WRONG, Status.ERROR, Status.TIME, Status.MEMORY, Status.KILLED)
 
 
 def worded(runs: list[Run], results: list[StageResult]) -> list[StageResult]:
@@ -44,9 +45,12 @@ def limited(result: StageResult) -> StageResult:
 
 
 def sentences(stage: StageResult | Mapping) -> list[str]:
-    """What is said of a stage in words, in order: of a result, or of its record in a dictionary."""
+    """What is said of a stage in words: the registered mistake if it is known, else the cause.
+
+    stage: a result, or its record in a dictionary.
+    """
     stage = _record(stage)
-    return [text for text in (stage["misconception"], stage["cause"]) if text]
+    return [text for text in (stage["misconception"] or stage["cause"],) if text]
 
 
 def first_failure(stages: Sequence) -> StageResult | Mapping | None:
@@ -58,7 +62,7 @@ def first_failure(stages: Sequence) -> StageResult | Mapping | None:
     place = (
         failed
         if failed is not None
-        else next((i for i, status in enumerate(statuses) if status == "slip"), None)
+        else next((i for i, status in enumerate(statuses) if status == Status.SLIP), None)
     )
     return None if place is None else stages[place]
 
@@ -80,12 +84,14 @@ def told(stages: Sequence) -> list:
     """The stages of which more than a name is said: the first failure, and what never follows from
     another stage.
     """
-    capped = next((stage for stage in stages if _record(stage)["status"] == "capped"), None)
+    capped = next((stage for stage in stages if _record(stage)["status"] == Status.CAPPED), None)
     first = first_failure(stages)
     return [
         stage
         for stage in stages
-        if stage is first or stage is capped or _record(stage)["status"] in ("slip", "fault")
+        if stage is first
+        or stage is capped
+        or _record(stage)["status"] in (Status.SLIP, Status.FAULT)
     ]
 
 

@@ -13,8 +13,8 @@ Points stay where they are shown: the sum of the stages is always what the exerc
 
 from dataclasses import replace
 
-from autograder.checks import slips
-from autograder.checks.results import EARNING, StageResult
+from autograder.checks.assertions import slips
+from autograder.checks.results import EARNING, StageResult, Status
 from autograder.checks.stages import Run
 
 LATER = "This stage compares your answers with each other. It counts once the stage `{}` passes."
@@ -54,11 +54,11 @@ def _slipped(exercise, runs: list[Run], results: list[StageResult]) -> list[Stag
         owed = round(owed - taken, 6)
         if place == shown:
             results[place] = replace(
-                results[place], status="slip", cause=" ".join(runs[place].slips)
+                results[place], status=Status.SLIP, cause=" ".join(runs[place].slips)
             )
         elif taken:
             results[place] = replace(
-                results[place], status="capped", cause=REST.format(results[shown].name)
+                results[place], status=Status.CAPPED, cause=REST.format(results[shown].name)
             )
         results[place] = replace(results[place], earned=round(results[place].earned - taken, 6))
     return results
@@ -68,7 +68,7 @@ def _counted(exercise, results: list[StageResult]) -> list[StageResult]:
     passed = {result.name for result in results if result.status in EARNING}
     return [
         (
-            replace(result, status="wrong", earned=0.0, cause=LATER.format(stage.after))
+            replace(result, status=Status.WRONG, earned=0.0, cause=LATER.format(stage.after))
             if stage.after and stage.after not in passed and result.status in EARNING
             else result
         )
@@ -87,7 +87,7 @@ def _capped(exercise, stage, results: list[StageResult]) -> list[StageResult]:
             over -= taken
             capped[place] = replace(
                 capped[place],
-                status="capped",
+                status=Status.CAPPED,
                 earned=round(capped[place].earned - taken, 6),
                 cause=CAPPED.format(stage.name, words),
             )

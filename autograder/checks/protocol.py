@@ -71,12 +71,9 @@ reference`) and the grader all run these functions; none of them knows whether t
 this process or in a sandbox.
 """
 
-from autograder.checks.buffers import Buffer
-from autograder.checks.callables import Watched
-from autograder.checks.chance import each_seed, expect_frequencies, expect_mean
-from autograder.checks.counterexamples import Ids, Numbers, expect_breaks
-from autograder.checks.drawn import Fault, Faults
-from autograder.checks.exchange import Returned, StudentError
+from autograder.checks.assertions.chance import each_seed, expect_frequencies, expect_mean
+from autograder.checks.assertions.expect import CheckFailed, expect
+from autograder.checks.assertions.renaming import Renaming
 from autograder.checks.exercise import (
     EXERCISES,
     Exercise,
@@ -85,17 +82,20 @@ from autograder.checks.exercise import (
     exercises_of,
     load_checks,
 )
-from autograder.checks.expect import CheckFailed, expect
-from autograder.checks.fakes import SuccessorModel, TableModel, VirtualClock
-from autograder.checks.handles import Handle, Stream, inside
-from autograder.checks.local_student import LocalStudent
-from autograder.checks.renaming import Renaming
+from autograder.checks.inputs.buffers import Buffer
+from autograder.checks.inputs.callables import Watched
+from autograder.checks.inputs.fakes import SuccessorModel, TableModel, VirtualClock
+from autograder.checks.kinds.counterexamples import Ids, Numbers, expect_breaks
+from autograder.checks.kinds.seeded_fault import Fault, Faults
+from autograder.checks.kinds.short_answer import Sample, short_answer
+from autograder.checks.kinds.write_tests import expect_catches
 from autograder.checks.results import ExerciseResult, StageResult
 from autograder.checks.runner import run_exercise
-from autograder.checks.short_answer import Sample, short_answer
 from autograder.checks.stages import rng_for
-from autograder.checks.student import MIB, Student
-from autograder.checks.write_tests import expect_catches
+from autograder.checks.student.base import MIB, Student
+from autograder.checks.student.handles import Handle, Stream, inside
+from autograder.checks.student.local import LocalStudent
+from autograder.checks.student.requests import Returned, StudentError
 
 __all__ = [
     "EXERCISES",

@@ -1,25 +1,34 @@
 """What came of an exercise: a result for each stage, and their sum."""
 
 from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 
-STATUSES = (
-    "passed",
-    "slip",
-    "capped",
-    "wrong",
-    "error",
-    "not_attempted",
-    "time",
-    "memory",
-    "killed",
-    "fault",
-)
+
+class Status(StrEnum):
+    """What came of a stage, as records write it.
+
+    SLIP: right but for a type, a dtype or a changed argument. CAPPED: right, and it counts less.
+    FAULT: the checker or the sandbox failed, so no points were decided.
+    """
+
+    PASSED = "passed"
+    SLIP = "slip"
+    CAPPED = "capped"
+    WRONG = "wrong"
+    ERROR = "error"
+    NOT_ATTEMPTED = "not_attempted"
+    TIME = "time"
+    MEMORY = "memory"
+    KILLED = "killed"
+    FAULT = "fault"
+
+
 CAUSES = {
-    "error": "Your code raised an exception.",
-    "time": "Your code took longer than the time it is given.",
-    "memory": "Your code took more memory than it is given.",
-    "killed": "Your code's process ended before it answered.",
-    "fault": (
+    Status.ERROR: "Your code raised an exception.",
+    Status.TIME: "Your code took longer than the time it is given.",
+    Status.MEMORY: "Your code took more memory than it is given.",
+    Status.KILLED: "Your code's process ended before it answered.",
+    Status.FAULT: (
         "The checker itself failed here; this is not your fault, and it costs no points once it is"
         " mended."
     ),
@@ -28,8 +37,8 @@ FROM_INSIDE = (
     "Your code's process reported that a library failed in it, or it answered what was not asked: a"
     " person looks at it, and until then it costs no points."
 )
-FAILED = ("wrong", "error")  # by what came back, not by how long or whether
-EARNING = ("passed", "slip", "capped")
+FAILED = (Status.WRONG, Status.ERROR)  # by what came back, not by how long or whether
+EARNING = (Status.PASSED, Status.SLIP, Status.CAPPED)
 
 
 @dataclass(frozen=True)
@@ -46,7 +55,7 @@ class StageResult:
     name: str
     points: float
     earned: float
-    status: str
+    status: Status
     cause: str = ""
     detail: str = ""
     misconception: str = ""
@@ -71,4 +80,8 @@ class ExerciseResult:
     @classmethod
     def from_json(cls, record: dict) -> "ExerciseResult":
         """The inverse of `to_json`. Raises TypeError for a missing or unknown field."""
-        return cls(**{**record, "stages": [StageResult(**stage) for stage in record["stages"]]})
+        return cls(**{**record, "stages": [_stage(stage) for stage in record["stages"]]})
+
+
+def _stage(record: dict) -> StageResult:
+    return StageResult(**{**record, "status": Status(record["status"])})

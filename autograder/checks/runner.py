@@ -14,13 +14,13 @@ import torch
 
 from autograder.checks.discretion import discreet
 from autograder.checks.messages import worded
-from autograder.checks.misconceptions import named
+from autograder.checks.mistakes.matching import named
+from autograder.checks.mistakes.registry import mistakes_of
 from autograder.checks.proportion import in_proportion
-from autograder.checks.registry import mistakes_of
+from autograder.checks.restrictions.names import in_exercise
 from autograder.checks.results import FAILED, ExerciseResult
 from autograder.checks.stages import rng_for, run_stages
-from autograder.checks.student import Student
-from autograder.checks.withholding import in_exercise
+from autograder.checks.student.base import Student
 
 
 def run_exercise(

@@ -10,14 +10,15 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from autograder.checks import slips
-from autograder.checks.drawn import fault_of
-from autograder.checks.exchange import Call, Request, StudentError
-from autograder.checks.expect import CheckFailed
-from autograder.checks.results import CAUSES, FROM_INSIDE, StageResult
-from autograder.checks.student import Student
-from autograder.checks.values import same
-from autograder.checks.views import is_plain, slip_with_views
+from autograder.checks.assertions import slips
+from autograder.checks.assertions.expect import CheckFailed
+from autograder.checks.assertions.values import same
+from autograder.checks.inputs.strided import is_plain, slip_with_views
+from autograder.checks.kinds.seeded_fault import fault_of
+from autograder.checks.results import CAUSES, FROM_INSIDE, StageResult, Status
+from autograder.checks.shown_call import detail_of
+from autograder.checks.student.base import Student
+from autograder.checks.student.requests import Call, Request, StudentError
 
 STATUS_OF_KIND = {
     "missing": "not_attempted",
@@ -59,7 +60,7 @@ def run_stages(
     runs: list[Run] = []
     for stage in exercise.stages:
         runs.append(run := run_one(exercise, stage, student, rng_for_stage(stage.name)))
-        if run.result.status == "passed" and not exercise.changes:
+        if run.result.status == Status.PASSED and not exercise.changes:
             last = next(filter(is_plain, reversed(run.calls)), None)
             found = [
                 *run.slips,
@@ -79,7 +80,7 @@ def run_one(exercise, stage, student: Student, rng: torch.Generator) -> Run:
     result, hint = run_stage(stage, student, rng, exercise)
     calls = student.calls
     if (
-        result.status == "wrong"
+        result.status == Status.WRONG
         and calls
         and is_plain(calls[-1])
         and _slip_once_more(student, calls[-1]) == slips.AGAIN
@@ -124,26 +125,36 @@ def run_stage(
     if "fault" in parameters:
         offered["fault"] = fault_of(exercise, student)
     wanted, hint = {name: offered[name] for name in parameters}, ""
-    status, cause, detail, earned = "passed", "", "", float(stage.points)
+    status, cause, detail, earned = Status.PASSED, "", "", float(stage.points)
     try:
         stage.function(**wanted)
     except CheckFailed as failed:
-        status, cause, detail, hint = "wrong", failed.cause, failed.detail, failed.hint
+        status, cause, hint = Status.WRONG, failed.cause, failed.hint
+        detail = detail_of(failed, student.calls)
     except StudentError as error:
-        status = STATUS_OF_KIND.get(error.kind, error.kind)
+        status = Status(STATUS_OF_KIND.get(error.kind, error.kind))
         cause = (
             FROM_INSIDE
-            if status == "fault"
+            if status == Status.FAULT
             else _asked(stage, student)
-            if status == "error"
+            if status == Status.ERROR
             else CAUSES.get(status, error.text)
         )
         detail = "" if cause == error.text else error.text
     except Exception as error:
-        status, cause, detail = "fault", CAUSES["fault"], f"{type(error).__name__}: {error}"
+        status, cause, detail = (
+            Status.FAULT,
+            CAUSES[Status.FAULT],
+            f"{type(error).__name__}: {error}",
+        )
     return (
         StageResult(
-            stage.name, stage.points, earned if status == "passed" else 0.0, status, cause, detail
+            stage.name,
+            stage.points,
+            earned if status == Status.PASSED else 0.0,
+            status,
+            cause,
+            detail,
         ),
         hint,
     )

@@ -14,21 +14,26 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autograder import course_layout
-from autograder.classroom import hand_ins
-from autograder.classroom.changes import said
-from autograder.classroom.gradebook import course_config, open_gradebook
-from autograder.classroom.grades import HandGrades, before_penalty, exercise_points, total_points
-from autograder.classroom.journal import everybody, from_copy, is_lost
-from autograder.classroom.late import taken_off
-from autograder.classroom.summary import Summary, said_foreign
-from autograder.classroom.whole_class import class_rows, grade_class
-from autograder.errors import CourseError
+from autograder.classroom.grade_class import class_rows, grade_class
+from autograder.classroom.gradebook.course import course_config, open_gradebook
+from autograder.classroom.gradebook.deadlines import taken_off
+from autograder.classroom.gradebook.grades import (
+    HandGrades,
+    before_penalty,
+    exercise_points,
+    total_points,
+)
+from autograder.classroom.records import everybody, from_copy, is_lost
+from autograder.classroom.reports.changed_points import said
+from autograder.classroom.reports.run_summary import Summary, said_foreign
+from autograder.classroom.submissions import attempts as hand_ins
+from autograder.common.atomic_files import writing
+from autograder.common.error_boundary import Guard
+from autograder.common.errors import CourseError
 from autograder.grading.assignment import Assignment, course_secret, drawn_with
-from autograder.grading.differences import difference
-from autograder.grading.files import writing
-from autograder.grading.guard import Guard
-from autograder.grading.schedule import Here, grade_all
-from autograder.grading.verdict import BUDGET_SECONDS, SCHEMA, Verdict, load_verdict, save_verdict
+from autograder.grading.executors.local import Here, grade_all
+from autograder.grading.grade import BUDGET_SECONDS, SCHEMA, Verdict, load_verdict, save_verdict
+from autograder.grading.result_diff import difference
 
 NOT_READ = "it could not be read then, and nothing of it was kept; hand it to `course grade` again"
 OLD_HASH = (

@@ -12,9 +12,9 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from autograder import course_layout
-from autograder.checks.drawn import for_student
+from autograder.checks.kinds.seeded_fault import for_student
+from autograder.common.errors import CourseError
 from autograder.dependency_hash import ROOT, code_of, hash_behind
-from autograder.errors import CourseError
 
 # Imports that decide no result: they read texts and models that no sandbox has, say where results
 # are kept, and work out the hash.
@@ -23,7 +23,7 @@ NOT_FOLLOWED = (
     "autograder.course_layout",
     "autograder.dependency_hash",
 )
-# Modules of a chapter, see checks/exercise.py and checks/registry.py.
+# Modules of a chapter, see checks/exercise.py and checks/mistakes/registry.py.
 LOADED_BY_NAME = ("test_", "mistakes_")
 
 
@@ -85,9 +85,9 @@ class Assignment:
 
         Workers that are forked afterwards have it.
         """
-        import autograder.grading.patience
-        import autograder.sandbox.pool  # noqa: F401
-        from autograder.checks.registry import mistakes_of
+        import autograder.grading.fatal_calls
+        import autograder.sandbox.api.pool  # noqa: F401
+        from autograder.checks.mistakes.registry import mistakes_of
 
         for one in self.exercises:
             mistakes_of(one)
@@ -142,7 +142,7 @@ class Assignment:
         loaded by their names, and what the cells of the notebook and the earlier chapters'
         reference use of our reference.
         """
-        from autograder.sandbox.stage import LATER_FILES, WORKER_FILES
+        from autograder.sandbox.backends.stage import LATER_FILES, WORKER_FILES
 
         files = (*WORKER_FILES, *LATER_FILES)
         inside = [name.removesuffix(".py").replace("/", ".") for name in files]
@@ -155,7 +155,7 @@ class Assignment:
         sources = (*cells, *self.earlier.values())
         used = [name for source in sources for name in code_of(source).imports]
         return [
-            "autograder.grading.verdict",
+            "autograder.grading.grade",
             *(f"autograder.{name}" for name in inside),
             *checks,
             *(name for name in used if name.startswith("reference_impl")),

@@ -12,17 +12,18 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autograder.errors import CourseError
+from autograder.checks.results import Status
+from autograder.common.errors import CourseError
 from autograder.grading.assignment import Assignment, load_assignment
-from autograder.grading.parcels import Sent
-from autograder.grading.seeds import Seeds
-from autograder.grading.verdict import (
+from autograder.grading.executors.messages import Sent
+from autograder.grading.grade import (
     BUDGET_SECONDS,
     FAILED,
     Verdict,
     grade_submission,
     sandboxes,
 )
+from autograder.grading.seeds import Seeds
 
 SECRET = b"known notebooks"
 SHOWN = 5  # differences in a message
@@ -56,7 +57,7 @@ def known_notebooks(assignment: Assignment) -> list[KnownNotebook]:
     None if a person reads all of the assignment's answers.
     """
     from autograder.authoring.solution_sources import has_source, reference_sources, with_function
-    from autograder.checks.registry import mistakes_of
+    from autograder.checks.mistakes.registry import mistakes_of
 
     full = {id: float(one.points) for id, one in assignment.exercises.items() if one.stages}
     if not full:
@@ -122,7 +123,7 @@ def _reason(result: dict, waits: str) -> str:
             (
                 stage["detail"] or stage["cause"]
                 for stage in result["stages"]
-                if stage["status"] != "passed"
+                if stage["status"] != Status.PASSED
             ),
             "",
         )

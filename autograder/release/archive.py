@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from autograder.authoring.catalogue import bare
-from autograder.errors import CourseError
+from autograder.common.atomic_files import write_whole
+from autograder.common.errors import CourseError
 from autograder.grading.assignment import Assignment
-from autograder.grading.files import write_whole
 from autograder.release.contents import Contents, contents_of
 
 EARLIEST = (1980, 1, 1, 0, 0, 0)  # the time stamp of every file; a zip knows no earlier one

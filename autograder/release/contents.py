@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder.authoring.catalogue import ROOT
-from autograder.checks.withholding import in_chapter
+from autograder.checks.restrictions.names import in_chapter
 from autograder.dependency_hash import code_of, file_of, modules_behind
 from autograder.grading.assignment import Assignment
-from autograder.sandbox.stage import without
+from autograder.sandbox.backends.stage import without
 
 CHECKS = ("test_", "mistakes_")
 LEFT_OUT = (
@@ -35,7 +35,7 @@ DATA = (
 )
 FIGURES = "course/book/pages/figures.py"  # draws with the scripts in book/assets/
 STAND_IN = '''"""Withheld in this archive: {why}."""
-from autograder.checks.withheld import StandIn
+from autograder.checks.restrictions.guard import StandIn
 
 
 def __getattr__(name):

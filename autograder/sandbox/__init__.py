@@ -7,12 +7,12 @@ package too and must stay small.
 """
 
 _WHERE = {
-    "Cell": "cells",
-    "RemoteStudent": "remote",
-    "open_student": "opening",
-    "Limits": "limits",
-    "Pool": "pool",
-    "choose_backend": "choice",
+    "Cell": "api.cells",
+    "RemoteStudent": "api.student",
+    "open_student": "api.opening",
+    "Limits": "api.limits",
+    "Pool": "api.pool",
+    "choose_backend": "backends.choose",
 }
 __all__ = list(_WHERE)
 

@@ -1,4 +1,4 @@
-"""What this course needs from Sphinx beside a library's theme: executed pages, MathJax from disk,
+"""What this course needs from Sphinx beside a library's theme: executed pages,
 figures' scripts.
 
 The counterpart of book/_ext/course_theme.py in the trial of themes (bench/themes.py). It leaves all
@@ -30,9 +30,8 @@ def add_quiz(app, pagename, templatename, context, doctree):
 
 
 def finish(app, error):
-    """MathJax and the assets, from disk."""
+    """The assets, from disk."""
     if error is None and app.builder.format == "html":
-        course_theme.copy_mathjax(app)
         copy_asset(str(ASSETS), str(Path(app.outdir, "_static")))
         shutil.copy(Path(__file__).with_name("library.css"), Path(app.outdir, "_static"))
 

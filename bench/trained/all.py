@@ -49,6 +49,8 @@ SCRIPTS = (
     "dying",
     "retrieval",
     "draft",
+    "bank_reader",
+    "induction",
 )
 """In this order: `bert_early` is held beside what `bert` keeps; `ngrams`, `lstm`, `adapt`, `chats`,
 `dpo`, `peeking`, `positions` and `unmasked` begin with what `gpt` keeps; `spelling_transformer` is

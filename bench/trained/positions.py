@@ -1,19 +1,21 @@
 """Train one small decoder with seven kinds of positions on short texts, and ask each in texts up to
 eight times as long.
 
-    python bench/trained/positions.py [--steps 600] [--seeds 1]
-        about four minutes on one core for a seed
+    python bench/trained/positions.py [--steps 600] [--first 0] [--seeds 5]
+        about four minutes on one core for a seed; with --first 1 the record keeps its seed 0, and
+        the stored models stay
 
 The King James Bible in the first 512 tokens of the small GPT's vocabulary, read in stretches of 64.
-All kinds see the same batches and begin with the same draw of the weights that they share. They
-differ in what tells them where a token stands: nothing; a trained vector a place (those of places
-past 64 stay as they were drawn); sinusoids, at the size of the embeddings; T5's bias; ALiBi;
-rotary; Transformer-XL's four terms. All scores are scaled by 1 / sqrt(D), T5's too.
+A seed draws the batches and the initial weights. Under one seed all kinds see the same batches and
+share the initial weights that they have in common. They differ in what tells them the position of a
+token: nothing; a learned vector per position (those past 64 stay as they were drawn); sinusoids, at
+the scale of the embeddings; T5's bias; ALiBi; rotary; Transformer-XL's four terms. All scores are
+scaled by 1 / sqrt(D), T5's too.
 
-Asked are the same held-out tokens each time: the last 32 of a stretch of 512, given the last 64,
-128, 256 or all of it. And of the first layer, how far its mean score for a query and a key depends
-on their distance alone. Kept are those of the first seed that a page can run, all but
-Transformer-XL's (`small_model("positions_kjv")`).
+The loss is measured on the same held-out tokens each time: the last 32 of a stretch of 512, given
+the last 64, 128, 256 or all of it. The record also says how much of the first layer's mean score
+for a query and a key is explained by their distance. Stored are the models of seed 0 that a page
+can run, all but Transformer-XL's (`small_model("positions_kjv")`).
 """
 
 import argparse
@@ -23,13 +25,14 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import torch  # noqa: E402  (threads are set before torch starts)
-from record import save  # noqa: E402
+from record import RESULTS, save  # noqa: E402
 from texts import (
     as_tokens,
     folder,
@@ -119,13 +122,12 @@ def settings(steps: int) -> TrainingConfig:
     )
 
 
-def batches_of(tokens: Tensor) -> Callable[[int], dict[str, Tensor]]:
-    """The batch of each step, the same for every kind and seed."""
+def batches_of(tokens: Tensor, seed: int = 0) -> Callable[[int], dict[str, Tensor]]:
+    """The batch of each step, the same for every kind."""
 
     def batch(number: int) -> dict[str, Tensor]:
-        starts = torch.randint(
-            len(tokens) - TRAINED, (BATCH,), generator=torch.Generator().manual_seed(number)
-        )
+        generator = torch.Generator().manual_seed(1_000_000 * seed + number)
+        starts = torch.randint(len(tokens) - TRAINED, (BATCH,), generator=generator)
         return chunk_batch(tokens[starts[:, None] + torch.arange(TRAINED + 1)])
 
     return batch
@@ -146,59 +148,63 @@ def first_losses(count: int) -> list[float]:
 
 
 def figures(models: PlacedDecoders, tokenizer: ByteLevelBPE, every: int = 1) -> dict[str, float]:
-    """Nats a token of the kept kinds, given 64 tokens and 512, over every so many-th of the
-    held-out stretches.
-    """
+    """Nats per token of the stored kinds, given 64 tokens and 512, on every `every`-th stretch."""
     chunks = cut_chunks(as_tokens(tokenizer, split(scripture())[1]), max(LENGTHS))[::every]
-    return {
-        f"{kind}, {length}": found
-        for kind, model in models.items()
-        for length, found in nats(model, chunks).items()
-        if int(length) in (min(LENGTHS), max(LENGTHS))
-    }
+    reached = {}
+    for kind, model in models.items():
+        found = nats(model, chunks)
+        for length in (min(LENGTHS), max(LENGTHS)):
+            reached[f"{kind}, {length}"] = found[str(length)]
+    return reached
 
 
-def main() -> None:
-    """Train all kinds under every seed, ask them, write bench/results/trained_positions.json."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--steps", type=int, default=STEPS)
-    parser.add_argument("--seeds", type=int, default=1)
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    train_text, other_text = split(scripture())
-    tokenizer = shortened(train_text)
-    chunks, batches = (
-        cut_chunks(as_tokens(tokenizer, other_text), max(LENGTHS)),
-        batches_of(as_tokens(tokenizer, train_text)),
-    )
-    found: dict[str, dict[str, object]] = {}
-    of_first_seed = []
+def trained(kind: str, seed: int, tokens: Tensor, steps: int) -> PlacedDecoder:
+    """One decoder, trained from this seed's initial weights on this seed's batches."""
+    torch.manual_seed(seed)
+    model = PlacedDecoder(kind, CONFIG)
+    train(model, causal_lm, batches_of(tokens, seed), settings(steps), progress=False)
+    return model.eval()
+
+
+def add_seed(
+    found: dict[str, dict[str, Any]], seed: int, tokens: Tensor, chunks: Tensor, steps: int
+) -> list[PlacedDecoder]:
+    """Train every kind under a seed, add what it reaches to `found`; return the models to store."""
+    stored = []
     for kind in KINDS:
-        started, runs, shares = time.process_time(), [], []
-        for seed in range(options.seeds):
-            torch.manual_seed(seed)
-            model = PlacedDecoder(kind, CONFIG)
-            train(model, causal_lm, batches, settings(options.steps), progress=False)
-            runs.append(nats(model.eval(), chunks))
-            shares.append(share_of_distance(model, chunks))
-            if kind in CONFIG.kinds and seed == 0:
-                of_first_seed.append(model)
-        found[kind] = {
-            "parameters": sum(p.numel() for p in model.parameters()),
-            "nats": {length: [run[length] for run in runs] for length in runs[0]},
-            "explained_by_distance": shares,
-            "cpu_seconds": round(time.process_time() - started),
-        }
-        print(kind, found[kind], flush=True)
+        started = time.process_time()
+        model = trained(kind, seed, tokens, steps)
+        reached = nats(model, chunks)
+        one = found.setdefault(
+            kind,
+            {
+                "parameters": sum(p.numel() for p in model.parameters()),
+                "nats": {length: [] for length in reached},
+                "explained_by_distance": [],
+                "cpu_seconds": 0,
+            },
+        )
+        for length, value in reached.items():
+            one["nats"][length].append(value)
+        one["explained_by_distance"].append(share_of_distance(model, chunks))
+        one["cpu_seconds"] += round(time.process_time() - started)
+        print(f"seed {seed}, {kind}: {reached}", flush=True)
+        if kind in CONFIG.kinds:
+            stored.append(model)
+    return stored
+
+
+def store(models: list[PlacedDecoder], tokenizer: ByteLevelBPE, steps: int) -> None:
+    """Keep the decoders of seed 0 and their tokenizer, with figures to check them by."""
     keep(
         NAME,
         "placed",
         CONFIG,
-        PlacedDecoders(CONFIG, of_first_seed),
+        PlacedDecoders(CONFIG, models),
         script="bench/trained/positions.py",
         seed=0,
         corpora=["kjv"],
-        steps=options.steps,
+        steps=steps,
         first_losses=first_losses(20),
     )
     (folder(NAME) / "bpe.json").write_text(
@@ -209,11 +215,15 @@ def main() -> None:
     add_figures(
         NAME, figures(kept.model, kept.tokenizer), figures(kept.model, kept.tokenizer, every=20)
     )
+
+
+def write(found: dict[str, dict[str, Any]], steps: int, chunks: Tensor, held_out: str) -> None:
+    """The record of the seeds that `found` has so far."""
     save(
         "trained_positions",
         versions=("torch",),
-        seed=list(range(options.seeds)),
-        steps=options.steps,
+        seed=list(range(len(found["none"]["explained_by_distance"]))),
+        steps=steps,
         trained_length=TRAINED,
         batch=BATCH,
         asked={"stretches": len(chunks), "last": ASKED},
@@ -223,9 +233,31 @@ def main() -> None:
         heads=CONFIG.num_heads,
         sinusoids_times=CONFIG.sinusoids_times,
         cpu_seconds=sum(one["cpu_seconds"] for one in found.values()),
-        held_out=tokenizer.decode(chunks[0].tolist()),
+        held_out=held_out,
         found=found,
     )
+
+
+def main() -> None:
+    """Train all kinds under every seed and write bench/results/trained_positions.json."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--steps", type=int, default=STEPS)
+    parser.add_argument("--first", type=int, default=0, help="keep the record's seeds before this")
+    parser.add_argument("--seeds", type=int, default=5)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    train_text, other_text = split(scripture())
+    tokenizer = shortened(train_text)
+    tokens = as_tokens(tokenizer, train_text)
+    chunks = cut_chunks(as_tokens(tokenizer, other_text), max(LENGTHS))
+    found: dict[str, dict[str, Any]] = {}
+    if options.first:
+        found = json.loads((RESULTS / "trained_positions.json").read_text())["found"]
+    for seed in range(options.first, options.seeds):
+        models = add_seed(found, seed, tokens, chunks, options.steps)
+        if seed == 0:
+            store(models, tokenizer, options.steps)
+        write(found, options.steps, chunks, tokenizer.decode(chunks[0].tolist()))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,4 @@
-"""The course's own look, as a Sphinx extension: theme, assets, MathJax from disk, executed-page
-cache.
+"""The course's own look, as a Sphinx extension: theme, assets, executed-page cache.
 
 bench/results/themes.json lays it beside a library's theme. The theme is one template
 (word2serve/layout.html) and the stylesheets in book/assets/. Everything a page loads is named here,
@@ -7,10 +6,8 @@ so nothing else can slip in: scripts and stylesheets that other extensions add a
 KEEP names them.
 """
 
-import importlib.util
 import os
 import re
-import shutil
 from pathlib import Path
 from urllib.parse import quote
 
@@ -26,11 +23,6 @@ from course.book.build.notebooks import glued_by, to_notebook
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 CURRENT = re.compile(r'<a class="current reference internal" (href="#">.*?</a>)')
-# A formula and the signs that touch it: a browser may end a line between the two, and begin the
-# next with a colon.
-TOUCHED = re.compile(
-    r'([(\[“‘]*)(<span class="math notranslate nohighlight">[^<]*</span>)([)\]”’.,;:!?]*)'
-)
 MENDED = {  # docutils' markup that assistive technology cannot use, and what stands in its place
     # deprecated, and not allowed inside the role="list" around it
     'role="doc-biblioentry"': 'role="listitem"',
@@ -41,11 +33,12 @@ MENDED = {  # docutils' markup that assistive technology cannot use, and what st
 
 KEEP = {  # file name -> is it wanted on this page?
     "_static/design-tabs.js": lambda body: "sd-tab-set" in body,
-    "_static/mathjax/tex-svg.js": lambda body: (
-        'class="math' in body or "glossary.html#term-" in body
-    ),
     "_static/palette.css": lambda body: True,
     "_static/course.css": lambda body: True,
+    "_static/vendor/katex/katex.min.css": lambda body: _shows_formulas(body),
+    "_static/formulas.css": lambda body: _shows_formulas(body),
+    "_static/nav.css": lambda body: True,
+    "_static/home.css": lambda body: "w2s-chapters" in body,
     "_static/predict.js": lambda body: "data-w2s-predict" in body,
     "_static/predict.css": lambda body: "data-w2s-predict" in body,
     "_static/figures/figures.css": lambda body: "data-w2s-figure" in body,
@@ -101,12 +94,9 @@ def _wanted(asset, body):
     return keep is not None and keep(body)
 
 
-def keep_signs(body):
-    """Each formula in a line together with the brackets and stops that touch it."""
-    return TOUCHED.sub(
-        lambda found: f'<span class="nobr">{found[0]}</span>' if found[1] or found[3] else found[0],
-        body,
-    )
+def _shows_formulas(body):
+    """Whether a page holds a formula, or opens notes of glossary entries, which may."""
+    return 'class="katex' in body or "glossary.html#term-" in body
 
 
 def choose_assets(app, pagename, templatename, context, doctree):
@@ -116,12 +106,9 @@ def choose_assets(app, pagename, templatename, context, doctree):
     body = context.get("body", "")
     for wrong, right in MENDED.items():
         body = body.replace(wrong, right)
-    body = keep_signs(body)
     if "body" in context:
         context["body"] = body
-    context["script_files"] = [
-        js for js in context["script_files"] if _wanted(js, body) or _is_math_setting(js, body)
-    ]
+    context["script_files"] = [js for js in context["script_files"] if _wanted(js, body)]
     context["css_files"] = [css for css in context["css_files"] if _wanted(css, body)]
     context["w2s_scripts"] = ["questions.js"] if "data-w2s-questions" in body else []
     meta = context.get("meta") or {}
@@ -169,12 +156,6 @@ def _report_address(app, pagename, context):
     ) + "#report-an-error"
 
 
-def _is_math_setting(asset, body):
-    """The inline script that sets MathJax up; it has no file name."""
-    text = getattr(asset, "attributes", {}).get("body") or ""
-    return text.startswith("window.MathJax") and KEEP["_static/mathjax/tex-svg.js"](body)
-
-
 def _notebook_name(app, pagename):
     """Where the page's notebook can be downloaded, or None if the page runs no code."""
     source = Path(app.srcdir, f"{pagename}.md")
@@ -186,18 +167,6 @@ def _notebook_name(app, pagename):
         if "jupytext:" in head or "file_format: mystnb" in head
         else None
     )
-
-
-def copy_mathjax(app):
-    """Copy the one MathJax file that pages load (TeX in, SVG out, fonts inside) from its pip
-    package.
-    """
-    spec = importlib.util.find_spec("sphinx-mathjax-offline")
-    target = Path(app.outdir, "_static", "mathjax", "tex-svg.js")
-    source = Path(spec.origin).parent / "static" / "mathjax" / "tex-svg.js"
-    if not target.exists() or target.stat().st_size != source.stat().st_size:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, target)
 
 
 def write_notebooks(app):
@@ -219,11 +188,10 @@ def write_notebooks(app):
 
 
 def finish(app, error):
-    """After an HTML build without an exception: MathJax, notebooks, and nothing that other
-    extensions left behind.
+    """After an HTML build without an exception: notebooks, and nothing that other extensions left
+    behind.
     """
     if error is None and app.builder.format == "html":
-        copy_mathjax(app)
         write_notebooks(app)
         copy_asset(str(ROOT / "book" / "assets"), str(Path(app.outdir, "_static")))
         drop_leftovers(Path(app.outdir, "_static"))

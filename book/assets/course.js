@@ -62,7 +62,6 @@
         catch (error) { button.textContent = "Select and copy"; }
         setTimeout(() => { button.textContent = "Copy"; }, 2000);
       });
-      if (block.querySelector("pre").textContent.split("\n", 1)[0].length > 68) block.parentElement.classList.add("copy-above");
       block.parentElement.append(button);
     });
   }
@@ -79,12 +78,10 @@
   /* A formula a little wider than the text is drawn smaller; one that would fall below SMALLEST of its size scrolls. */
   function fitFormulas() {
     const SMALLEST = 0.75;
-    document.querySelectorAll("div.math mjx-container[display] > svg, .amsmath mjx-container[display] > svg").forEach((drawing) => {
-      drawing.style.width = drawing.style.height = "";
-      const room = drawing.closest(".math, .amsmath").clientWidth, wide = drawing.getBoundingClientRect().width;
-      if (wide <= room || room / wide < SMALLEST) return;
-      const scale = room / wide - 0.001;
-      for (const side of ["width", "height"]) drawing.style[side] = `${parseFloat(drawing.getAttribute(side)) * scale}ex`;
+    document.querySelectorAll(".katex-display > .katex").forEach((formula) => {
+      formula.style.removeProperty("--fit");
+      const frame = formula.closest("div.math"), room = frame.clientWidth, wide = frame.scrollWidth;
+      if (wide > room && room / wide >= SMALLEST) formula.style.setProperty("--fit", room / wide - 0.005);
     });
   }
 
@@ -139,7 +136,6 @@
       box.innerHTML = text + (hint ? `<p class="hint">${hint}</p>` : "");
       box.hidden = false;
       link.setAttribute("aria-describedby", "note");
-      if (window.MathJax?.typesetPromise && box.querySelector(".math")) await window.MathJax.typesetPromise([box]);
       const at = link.getClientRects()[0] || link.getBoundingClientRect(), size = box.getBoundingClientRect();
       const above = at.bottom + size.height + 12 > innerHeight && at.top > size.height + 80;
       box.style.left = `${Math.max(12, Math.min(at.left, root.clientWidth - size.width - 12)) + scrollX}px`;
@@ -164,6 +160,62 @@
     document.addEventListener("pointerdown", (event) => { if (shown && !box.contains(event.target) && event.target.closest("a") !== shown) hide(); });
   }
 
+  /* The mark at a sentence opens what is checked there, below the paragraph; Escape or the mark closes it.
+     Without this script the mark leads to the list below the title. */
+  function checkMarks() {
+    document.querySelectorAll(".check-mark").forEach((mark, number) => {
+      let box = null;
+      mark.setAttribute("role", "button");
+      mark.setAttribute("aria-expanded", "false");
+      const close = () => {
+        if (box) box.remove();
+        box = null;
+        mark.setAttribute("aria-expanded", "false");
+        mark.removeAttribute("aria-controls");
+      };
+      mark.addEventListener("click", (event) => {
+        event.preventDefault();
+        if (box) { close(); return; }
+        box = checkBox(mark, `check-box-${number}`);
+        mark.setAttribute("aria-expanded", "true");
+        mark.setAttribute("aria-controls", box.id);
+        box.addEventListener("keydown", (key) => { if (key.key === "Escape") { close(); mark.focus(); } });
+        box.querySelector(".check-all a").addEventListener("click", close);
+      });
+      mark.addEventListener("keydown", (event) => {
+        if (event.key === "Escape") close();
+        if (event.key === " ") { event.preventDefault(); mark.click(); }
+      });
+    });
+  }
+
+  function checkBox(mark, id) {
+    const box = Object.assign(document.createElement("div"), { className: "check-box", id });
+    const list = document.createElement("ul");
+    for (const name of mark.dataset.checks.split(" ")) {
+      const entry = document.getElementById(name).cloneNode(true);
+      entry.removeAttribute("id");
+      list.append(entry);
+    }
+    const all = Object.assign(document.createElement("p"), { className: "check-all" });
+    all.append(Object.assign(document.createElement("a"), { href: "#checks", textContent: document.querySelector(".checks > summary").textContent + " on this page" }));
+    box.append(list, all);
+    const table = mark.closest(".table-scroll"), item = mark.closest("li, dd, figcaption");
+    if (table) table.after(box);
+    else if (item) item.append(box);
+    else (mark.closest("p") || mark).after(box);
+    return box;
+  }
+
+  /* A link to something inside folded parts opens them. */
+  function openTarget() {
+    let target = null;
+    try { target = document.getElementById(decodeURIComponent(location.hash.slice(1))); } catch (error) { return; }
+    if (!target) return;
+    for (let part = target.closest("details"); part; part = part.parentElement.closest("details")) part.open = true;
+    if (target.closest("details")) target.scrollIntoView();
+  }
+
   document.addEventListener("DOMContentLoaded", () => {
     themeButton();
     menuButton();
@@ -171,9 +223,12 @@
     copyButtons();
     followReading();
     notes();
+    checkMarks();
+    openTarget();
+    window.addEventListener("hashchange", openTarget);
     const settle = () => { fitFormulas(); reachScrolling(); };
     settle();
-    window.MathJax?.startup?.promise?.then(settle);
+    document.fonts.ready.then(settle);
     new ResizeObserver(settle).observe(document.body);
   });
 })();

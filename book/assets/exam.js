@@ -88,7 +88,6 @@
     show();
     tick();
     if (exam && exam.ended === null) ticking = setInterval(tick, 1000);
-    tools.typeset(host);
   }
 
   function question(asked, n, changed) {
@@ -139,7 +138,6 @@
     again.addEventListener("click", () => { history.replaceState(null, "", location.pathname + location.search); write(KEY, null); before(" "); host.querySelector("input").focus(); });
     host.replaceChildren(head, el("p", { role: "status" }, `Exam ${exam.seed} took you ${minutes} ${minutes === 1 ? "minute" : "minutes"}. The pass mark is ${bank.pass}. ` +
       "Two questions a chapter say little of a chapter; a bar that is empty twice says more."), bars(), again, ...exam.sheet.map(judged));
-    tools.typeset(host);
   }
   function bars() {
     const rows = Object.keys(bank.plan).map(Number).sort((a, b) => a - b).map((number) => {

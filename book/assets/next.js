@@ -133,7 +133,6 @@
     const chapters = gather(), list = exercises(chapters);
     host.replaceChildren(first(chapters), table(chapters), calibration(chapters), cards(chapters), list);
     list.querySelector('[role="status"]').textContent = words || "";
-    tools.typeset(host);
   }
   show();
 })();

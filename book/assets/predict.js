@@ -30,8 +30,11 @@
     const output = cell.querySelector(".cell_output"), line = host.querySelector(".w2s-said");
     const choice = host.dataset.kind === "choice";
     const value = answer.dataset.value;
+    const source = cell.querySelector(".cell-source.is-answer"), unfold = source && !cell.matches(".tag_hide-input");
     function reveal(text, right) {
+      cell.classList.remove("w2s-curtain");
       output.classList.remove("w2s-curtain");
+      if (unfold) source.open = true;
       form.hidden = true;
       line.textContent = text;
       line.classList.toggle("is-right", right === true);
@@ -40,6 +43,7 @@
     if (before && before.value === value) { reveal(judge(before).text, judge(before).right); return; }
     if (before) line.textContent = "The computed answer has changed since you last predicted it. Try again.";
     form.hidden = false;
+    cell.classList.add("w2s-curtain");
     output.classList.add("w2s-curtain");
     form.addEventListener("submit", (event) => {
       event.preventDefault();

@@ -65,7 +65,6 @@
         return button;
       })));
     }
-    tools.typeset(place);
   }
   function answer(grade) {
     const now = today(), state = kept.cards[card.key];

@@ -16,11 +16,6 @@ window.w2sReview = (function () {
   }
   /* HTML of the bank, which the build took from the book's own pages. */
   const filled = (node, text) => { node.innerHTML = text; return node; };
-  const typeset = (node) => {
-    const set = window.MathJax && window.MathJax.typesetPromise;
-    if (set) set([node]).catch(() => undefined);
-    else window.addEventListener("load", () => window.MathJax && window.MathJax.startup && window.MathJax.startup.promise && window.MathJax.startup.promise.then(() => window.MathJax.typesetPromise([node])), { once: true });
-  };
   const link = (page, words) => el("a", { href: `../${page}.html` }, words);
 
   /* The numbers of course/book/review/exam.py, class Numbers. */
@@ -56,5 +51,5 @@ window.w2sReview = (function () {
     return /\d/.test(rest) ? Number(rest) * (ending ? sizes[ending[0]] : 1) : NaN;
   }
   const day = (moment) => Math.floor((moment - new Date(moment).getTimezoneOffset() * 60000) / 86400000);
-  return { read, write, el, filled, typeset, link, numbers, typed, day };
+  return { read, write, el, filled, link, numbers, typed, day };
 })();

@@ -6,7 +6,9 @@ import json
 from argparse import Namespace
 from collections.abc import Callable
 
-SUMMARY = "for authors of exercises: check, matrix, mutants, prove, try, withheld, hand-out"
+SUMMARY = (
+    "for authors of exercises: check, matrix, mutants, prove, try, hand-out, what is not allowed"
+)
 
 
 def add_arguments(parser) -> None:
@@ -14,7 +16,8 @@ def add_arguments(parser) -> None:
     parts = parser.add_subparsers(dest="part", metavar="PART", required=True)
 
     check = parts.add_parser(
-        "check", help="run the checks on the reference, a known mistake or another right answer"
+        "check",
+        help="run the checks on the reference solution, a known mistake or another right answer",
     )
     _exercise(check)
     check.add_argument(
@@ -247,9 +250,9 @@ def run_hand_out(args) -> int:
     """Write the notebooks and say where they are."""
     from pathlib import Path
 
-    from autograder.errors import CourseError
+    from autograder.common.errors import CourseError
     from autograder.grading.assignment import load_assignment
-    from autograder.grading.hand_out import hand_out
+    from autograder.release.personal_notebooks import hand_out
 
     try:
         students = [

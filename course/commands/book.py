@@ -29,7 +29,7 @@ def add_arguments(parser) -> None:
     parser.add_argument(
         "--json",
         action="store_true",
-        help="print where the book is as JSON; what is going on goes to stderr",
+        help="print where the book is as JSON; progress goes to stderr",
     )
 
 

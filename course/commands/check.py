@@ -4,9 +4,10 @@ import json
 
 SUMMARY = "run the checks of an exercise on your notebook"
 EPILOG = """\
-Of a notebook the cells count that grading takes, in grading's order; `course validate` also judges
-it with other numbers.
-Exit codes: 0 all points are there, 1 points are missing or a person must look, 2 could not run."""
+Of a notebook, the cells that the grader uses count, in its order; `course validate` also grades it
+with other numbers.
+Exit codes: 0 all points are there, 1 points are missing or an exercise needs manual grading, 2
+could not run."""
 
 
 def add_arguments(parser) -> None:
@@ -16,9 +17,9 @@ def add_arguments(parser) -> None:
         nargs="*",
         metavar="EXERCISE or NOTEBOOK",
         help=(
-            'an exercise or an assignment, such as "01.ppmi", "ppmi" or "01" (default: 01), and the'
-            " path of your notebook or Python file, which runs in this process (default: the one in"
-            " mywork/, or else the one in exercises/)"
+            'an exercise or an assignment, such as "01.ppmi", "ppmi" or "01" (default: the one that'
+            " the notebook is about), and the path of your notebook or Python file, which runs in"
+            " this process (default: the one in mywork/, or else the one in exercises/)"
         ),
     )
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
@@ -28,7 +29,7 @@ def add_arguments(parser) -> None:
 def run(args) -> int:
     """Print a rubric per exercise and the sum; 1 when points are missing."""
     from autograder.authoring.catalogue import exercises_named
-    from autograder.errors import CourseError
+    from autograder.common.errors import CourseError
 
     paths = [word for word in args.what if word.lower().endswith((".ipynb", ".py"))]
     names = [word for word in args.what if word not in paths]
@@ -37,16 +38,58 @@ def run(args) -> int:
             "give one exercise or assignment and one notebook, for example "
             "`course check 01.ppmi mywork/01-static-embeddings.ipynb`"
         )
-    one, exercises = exercises_named(names[0] if names else _number_of(paths))
+    one, exercises = exercises_named(
+        names[0] if names else number_of(paths[0]) if paths else _only_own()
+    )
     return print_results(one, exercises, paths[0] if paths else _own_notebook(one), args.json)
 
 
-def _number_of(paths: list[str]) -> str:
-    """The assignment that a notebook's name begins with, or the first."""
+def number_of(path: str) -> str:
+    """The number of the assignment that a notebook or Python file is about: its name begins with
+    it, or else the file holds most of its exercises. CourseError where neither says.
+    """
     from pathlib import Path
 
-    name = Path(paths[0]).name[:2] if paths else ""
-    return name if name.isdigit() else "01"
+    from autograder.authoring.catalogue import assignments
+    from autograder.common.errors import CourseError
+
+    name = Path(path).name[:2]
+    if name.isdigit():
+        return name
+    try:
+        text = Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        raise CourseError(f"{path} is not a file that can be read") from None
+    found = {one.number: _defined(text, one) for one in assignments()}
+    best = max(found, key=found.__getitem__)
+    if path.endswith(".ipynb") and '"cells"' not in text:
+        raise CourseError(f"{path}: the file is not a notebook")
+    if not found[best] or list(found.values()).count(found[best]) > 1:
+        raise CourseError(
+            f"{path}: which assignment is it? Say its number, such as `course check 05 {path}`"
+        )
+    return best
+
+
+def _only_own() -> str:
+    """The number of the only notebook in mywork/. CourseError where there is none, or several."""
+    from autograder.authoring.catalogue import EXERCISES
+    from autograder.common.errors import CourseError
+
+    found = sorted((EXERCISES.parent / "mywork").glob("[0-9][0-9]-*.ipynb"))
+    if len(found) != 1:
+        raise CourseError(
+            "say what to check: a notebook, an assignment or an exercise, such as"
+            " `course check mywork/05-bert-pretraining.ipynb`, `course check 05` or"
+            " `course check 05.mlm_loss`"
+        )
+    return found[0].name[:2]
+
+
+def _defined(text: str, one) -> int:
+    """How many exercises of an assignment a text defines a function or class for."""
+    functions = [exercise.function for exercise in one.exercises.values() if exercise.function]
+    return sum(f"def {name}(" in text or f"class {name}" in text for name in functions)
 
 
 def _own_notebook(one) -> str:
@@ -62,9 +105,9 @@ def print_results(one, exercises: list, impl: str, as_json: bool) -> int:
     import contextlib
     import sys
 
-    from autograder.checks import borrowed
+    from autograder.checks.restrictions import reference_imports as borrowed
     from autograder.checks.rubric import as_text
-    from autograder.errors import CourseError
+    from autograder.common.errors import CourseError
 
     checked = [exercise for exercise in exercises if exercise.stages]
     by_hand = [exercise for exercise in exercises if not exercise.stages]
@@ -114,8 +157,8 @@ def print_results(one, exercises: list, impl: str, as_json: bool) -> int:
 def _results_of_ours(checked: list, impl: str) -> list[tuple]:
     """The results of the reference, or of a mistake or alternative where an exercise has it."""
     from autograder.authoring.implementations import namespace_of
-    from autograder.checks.limited import Limited
     from autograder.checks.protocol import LocalStudent, run_exercise
+    from autograder.checks.student.timeout import Limited
 
     known = [(exercise, namespace_of(impl, exercise)) for exercise in checked]
     return [
@@ -133,12 +176,12 @@ def _results_of_own(one, exercises: list, impl: str) -> tuple[list[tuple], dict[
 
     from autograder.authoring.implementations import student_path
     from autograder.checks.protocol import run_exercise
-    from autograder.checks.withheld import GRADERS
-    from autograder.checks.withholding import in_chapter
+    from autograder.checks.restrictions.guard import GRADERS
+    from autograder.checks.restrictions.import_hook import stand_ins
+    from autograder.checks.restrictions.names import in_chapter
     from autograder.grading.assignment import load_assignment
-    from autograder.grading.review_flags import review_items
-    from autograder.grading.verdict import FAILED
-    from autograder.imports import stand_ins
+    from autograder.grading.grade import FAILED
+    from autograder.grading.notebook.review_flags import review_items
     from course.own_notebook import Own, cells_of, run_cells, taken
 
     path = student_path(impl, one.number)

@@ -8,15 +8,15 @@ from course.assignment_option import chosen_for
 from course.database_option import add_database, take_database
 from course.folders import new_course_root, say_made
 
-SUMMARY = "put what a class handed in into nbgrader's submitted/, without touching the originals"
+SUMMARY = "copy a class's submissions into nbgrader's submitted/, without touching the originals"
 EPILOG = """\
 SUBMISSIONS is a platform's download as it comes (Canvas, Moodle: a folder or one zip), or folders
 and zips of your own; see `course grade --help`. With --exchange nbgrader's own exchange is
 collected instead.
 
-Each notebook is copied to submitted/STUDENT/ASSIGNMENT/ of the course root, a later hand-in over
-the copy of an earlier one. What was handed in is only read. A folder there that is no copy of ours
-is left as it is, and named. Names, the platform's numbers and lateness are noted for
+Each notebook is copied to submitted/STUDENT/ASSIGNMENT/ of the course directory, a later attempt
+over the copy of an earlier one. The submissions themselves are only read. A folder there that is no
+copy of ours is left as it is, and named. Names, the platform's numbers and lateness are noted for
 `course grade`, which takes what is collected when it is given no SUBMISSIONS.
 Exit codes: 0 all are there, 1 somebody's could not be taken or read, or an entry is nobody's, 2
 could not run."""
@@ -31,14 +31,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--assignment",
         default="",
-        help="number or name (default: the one that what was handed in is named after)",
+        help="number or name (default: the one that the submissions are named after)",
     )
     parser.add_argument(
         "--course-root",
         type=Path,
         default=Path("class"),
         metavar="DIR",
-        help="nbgrader's course root (default: class)",
+        help="nbgrader's course directory (default: class)",
     )
     add_database(parser)
     parser.add_argument("--json", action="store_true", help="print what was taken as JSON")
@@ -47,12 +47,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 1 when somebody's work could not be taken or an entry is nobody's."""
-    from autograder.classroom.collect import collect
-    from autograder.classroom.exchange import collect_from_exchange
-    from autograder.classroom.handed_over import refuse_inside
-    from autograder.classroom.numbers import of_records
-    from autograder.classroom.whole_class import journal
-    from autograder.errors import CourseError
+    from autograder.classroom.grade_class import journal
+    from autograder.classroom.submissions.collect import collect
+    from autograder.classroom.submissions.exchange import collect_from_exchange
+    from autograder.classroom.submissions.identities import of_records
+    from autograder.classroom.submissions.metadata import refuse_inside
+    from autograder.common.errors import CourseError
     from autograder.grading.assignment import load_assignment
 
     root = args.course_root

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cold",
         action="store_true",
-        help="examine bubblewrap as `course grade --cold` uses it: every sandbox started anew",
+        help="examine bubblewrap as `course grade --cold` uses it: every sandbox a fresh start",
     )
     parser.add_argument("--time", action="store_true", help="measure a start as well")
 
@@ -43,8 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Examine and report; returns the exit code described in `--help`."""
     from autograder.grading.known_notebooks import graded_wrong
-    from autograder.sandbox.doctor import Diagnosis, cold_start, examine, find_backend
-    from autograder.sandbox.surroundings import surroundings
+    from autograder.sandbox.selftest.doctor import Diagnosis, cold_start, examine, find_backend
+    from autograder.sandbox.selftest.surroundings import surroundings
 
     backend, reason = find_backend(args.backend, args.cold)
     outcomes, held_by = [], surroundings(backend)

@@ -5,7 +5,7 @@ there.
 import argparse
 import json
 
-from autograder.errors import CourseError
+from autograder.common.errors import CourseError
 
 SUMMARY = "fetch the pinned corpora and vectors into the cache, and check their hashes"
 

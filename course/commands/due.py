@@ -13,18 +13,18 @@ SUMMARY = "show or set an assignment's due date and a student's extension, in nb
 EPILOG = """\
 A date without a zone is UTC: "2026-03-01 23:59 +0100". A span is 90m, 36h, 2d or 1w and counts from
 the class's due date; 0d takes an extension away. STUDENT is the key in the gradebook, as in
-grades.csv; who has handed in nothing yet gets the extension with the hand-in. `--date none` takes
-the date away; extensions wait until another one is set.
+grades.csv; a student without a submission gets the extension with the first one. `--date none`
+takes the date away; extensions wait until another one is set.
 
-What is late follows from nbgrader's timestamp.txt beside the notebook. Nothing is taken off for it
-unless the course root's nbgrader_config.py names a plugin: nbgrader's own, or ours, which takes a
-share for each day.
+What is late follows from nbgrader's timestamp.txt next to the notebook. There is no late penalty
+unless the course directory's nbgrader_config.py names a plugin: nbgrader's own, or ours, which
+subtracts a fraction of the points for each day.
   c.AssignLatePenalties.plugin_class = "autograder.classroom.late.ShareEachDay"
   c.ShareEachDay.share = 0.1              # of the points, for each day or part of one
   c.ShareEachDay.most = 0.5               # for all days together
   c.ShareEachDay.grace_minutes = 15
-After a change the pages are old until `course report` writes them again; what is taken off is
-reckoned again at once.
+After a change the pages are old until `course report` writes them again; the late penalty is
+recomputed at once.
 Exit codes: 0 shown or set, 2 could not run."""
 
 
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=DEFAULT_ROOT,
         metavar="DIR",
-        help="nbgrader's course root (default: class)",
+        help="nbgrader's course directory (default: class)",
     )
     add_database(parser)
     parser.add_argument("--json", action="store_true", help="print the dates as JSON")
@@ -53,9 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Set what was asked for and print what stands."""
-    from autograder.classroom import late
-    from autograder.classroom.gradebook import CONFIG_FILE, open_gradebook, prepare_course_root
-    from autograder.errors import CourseError
+    from autograder.classroom.gradebook import deadlines as late
+    from autograder.classroom.gradebook.course import (
+        CONFIG_FILE,
+        open_gradebook,
+        prepare_course_root,
+    )
+    from autograder.common.errors import CourseError
     from autograder.grading.assignment import load_assignment
 
     root = args.course_root.resolve()

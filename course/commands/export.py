@@ -16,9 +16,9 @@ EPILOG = """\
               Moodle since is replaced only if you tick there that it may be
   gradescope  STUDENT/results.json, as its autograder writes them
 
-Points and extra credit given by hand count, and what nbgrader takes off for late work. A student
-with something that a person must decide is left out and named; --so-far takes what is decided.
-Whose newer work is not judged yet is left out in any case. Canvas and Moodle know a student by a
+Points and extra credit given by hand count, and nbgrader's late penalty. A student with something
+that needs manual grading is left out and named; --so-far exports what is decided. A student whose
+newer attempt is not graded yet is left out in any case. Canvas and Moodle know a student by a
 number, which comes with their own download of submissions. Exit codes: 0 all are in it, 1 somebody
 is left out, 2 could not run."""
 
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=None,
         metavar="DIR",
-        help="the course root that `course grade` used (default: class)",
+        help="the course directory that `course grade` used (default: class)",
     )
     parser.add_argument(
         "--out",
@@ -63,10 +63,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 1 when somebody is left out."""
-    from autograder.classroom.handed_over import never_judged
-    from autograder.classroom.platforms import export_grades
-    from autograder.classroom.whole_class import places, records
-    from autograder.errors import CourseError
+    from autograder.classroom.grade_class import places, records
+    from autograder.classroom.reports.lms_export import export_grades
+    from autograder.classroom.submissions.metadata import never_judged
+    from autograder.common.errors import CourseError
 
     if args.column and args.to != "canvas":
         raise CourseError(

@@ -10,7 +10,7 @@ from course.folders import course_root_there
 
 SUMMARY = "open nbgrader's formgrader, where written answers are graded by hand"
 EPILOG = """\
-Ctrl-C twice ends it. Afterwards `course report` writes the pages and grades anew. Exit codes: as
+Ctrl-C twice ends it. Afterwards `course report` writes the pages and grades again. Exit codes: as
 JupyterLab's; 2 could not run."""
 
 
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """JupyterLab's exit code."""
-    from autograder.classroom.whole_class import COURSE_ROOT
+    from autograder.classroom.grade_class import COURSE_ROOT
 
     root = course_root_there(COURSE_ROOT if args.sample else args.course_root)
     command = [sys.executable, "-m", "jupyterlab", "--LabApp.default_url=/formgrader"]

@@ -19,44 +19,42 @@ SUBMISSIONS, as the platform's download comes or as you lay it out:
   Moodle   "Anna M_123456_assignsubmission_file_/NOTEBOOK.ipynb", or the same as flat files
   Canvas   smithbob_LATE_102_9002_NOTEBOOK-1.ipynb, and with anonymous grading
            LATE_anon_x7Yz1_9002_NOTEBOOK.ipynb
-  or one zip of any of these. Every entry is graded, or named with the reason why not. Two notebooks
-  of one student, and a notebook of something else, wait for you. Nothing that was handed in is
-  changed, in nbgrader's submitted/ neither.
+  or one zip of any of these. Every entry is graded, or listed with the reason it was not. Two
+  notebooks of one student, and a notebook of something else, need manual grading. No submission is
+  changed, nor is nbgrader's submitted/.
 
-A second run judges only what changed. Several hand-ins of one student come by a second run, or in
-folders named for their time, around one student's notebook or around what the class had handed in
+A second run grades only what changed. Several attempts of one student come from a second run, or in
+folders named for their time, around one student's notebook or around what the class had submitted
 by then: ada/01-static-embeddings/2026-03-01 10-00/, 2026-03-01/ada.zip, "attempt 2". --attempts
-says which counts: the last, or the best with late work reckoned in; the course root remembers it,
+says which counts: the last, or the best after the late penalty; the course directory remembers it,
 and keeps all of them in hand-ins/. The run prints what became of the points; points given by hand
 stay and are marked for another look.
 
 Due dates and extensions: `course due`, or formgrader. What is late then follows from nbgrader's
-timestamp.txt beside the notebook in STUDENT/ASSIGNMENT/ ("2026-03-01 10:00:00 UTC") and stands in
+timestamp.txt next to the notebook in STUDENT/ASSIGNMENT/ ("2026-03-01 10:00:00 UTC") and stands in
 grades.csv as a duration. Platforms' downloads hold no times: a timestamp.txt there is the student's
-own and is not used; Canvas's LATE is shown as "yes". Nothing is taken off for late work, unless
-nbgrader_config.py in the course root names a plugin (c.AssignLatePenalties.plugin_class); see
+own and is not used; Canvas's LATE is shown as "yes". There is no late penalty unless
+nbgrader_config.py in the course directory names a plugin (c.AssignLatePenalties.plugin_class); see
 `course due --help`.
 
-The gradebook is nbgrader's: gradebook.db in the course root, or PostgreSQL with --db
+The gradebook is nbgrader's: gradebook.db in the course directory, or PostgreSQL with --db
 postgresql://USER@HOST/DATABASE (create the database first). formgrader and nbgrader's commands then
 use the same. It is the truth about points given by hand: back it up as you would gradebook.db.
-Killed, or stopped by a full disk, a lock or a server that is gone, the next run goes on.
+Killed, or stopped by a full disk, a lock or a server that is gone, the next run continues.
 
-Send to students what lies in feedback/STUDENT/ASSIGNMENT/ of the course root
-(`course release-feedback` makes a zip of it); grades.csv has a row for each of them and each
-assignment, and NAME.csv those of one (`course export` writes it as platforms read it).
-Other machines judge with --scheduler: notebooks and the seeds of their hidden inputs go there, no
-name and no secret; the gradebook is written here only. The book's page "Grading on many machines"
-says how.
+Send to students what lies in feedback/STUDENT/ASSIGNMENT/ of the course directory (`course
+release-feedback` makes a zip of it); grades.csv has a row for each of them and each assignment, and
+NAME.csv those of one (`course export` writes it as platforms read it). Other machines grade with
+--scheduler: notebooks and the seeds of their hidden inputs go there, no name and no secret; the
+gradebook is written here only. The book's page "Grading on many machines" says how.
 
-Isolation is required: `course doctor` says what this machine has. Exit codes: 0 graded, and what
-waits are written answers that nobody has read yet, of which a line says how many; 1 a submission
-needs a look for another reason, or an entry was not graded, or the gradebook was lost and was made
-anew; a folder in which only other assignments lie is named, and is no reason; 2 could not run, or
-notebooks whose points are known, which each run grades first, did not earn them here; 3 the checker
-itself failed on part of the class, which the last line names;
-130 interrupted (Ctrl-C): what was graded by then is kept, and the same command goes on from
-there."""
+Isolation is required: `course doctor` says what this machine has. Exit codes: 0 graded, and only
+written answers need manual grading, of which a line says how many; 1 a submission needs manual
+grading for another reason, or an entry was not graded, or the gradebook was lost and regenerated; a
+folder in which only other assignments lie is named, and is no reason; 2 could not run, or notebooks
+whose points are known, which each run grades first, did not earn them here; 3 the checker itself
+failed on part of the class, which the last line names; 130 interrupted (Ctrl-C): what was graded by
+then is kept, and the same command continues from there."""
 CHECKER_FAILED = 3
 
 
@@ -68,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="SUBMISSIONS",
         help=(
-            "what the class handed in: a folder or one zip, see below (default: what `course"
+            "the submissions: a folder or one zip, see below (default: what `course"
             " collect` has brought)"
         ),
     )
@@ -107,7 +105,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=None,
         metavar="DIR",
         help=(
-            "nbgrader's course root, made if it is not there (default: class; for --sample"
+            "nbgrader's course directory, made if it is not there (default: class; for --sample"
             " _build/course)"
         ),
     )
@@ -117,8 +115,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=None,
         metavar="DIR",
         help=(
-            "where grades.csv and the class report go (default: DIR/report of the course root; for"
-            " --sample _build/report)"
+            "where grades.csv and the class report go (default: DIR/report of the course directory;"
+            " for --sample _build/report)"
         ),
     )
     parser.add_argument(
@@ -134,8 +132,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--regrade",
         action="store_true",
         help=(
-            "judge SUBMISSIONS again, and every other verdict that is by older checks or of another"
-            " .course-secret, which is drawn anew if it is gone; without SUBMISSIONS only those,"
+            "grade SUBMISSIONS again, and every other result that is by older checks or of another"
+            " .course-secret, which is drawn again if it is gone; without SUBMISSIONS only those,"
             " from the copies of earlier runs"
         ),
     )
@@ -151,7 +149,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         dest="hand_in",
         choices=("latest", "best"),
         help=(
-            "which of a student's attempts counts, from now on in this course root (default:"
+            "which of a student's attempts counts, from now on in this course directory (default:"
             " latest)"
         ),
     )
@@ -163,7 +161,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cold",
         action="store_true",
-        help="start every sandbox anew, instead of forking it from one that has imported torch",
+        help="start every sandbox afresh, instead of forking it from one that has imported torch",
     )
     parser.add_argument(
         "--allow-unsafe",
@@ -178,17 +176,17 @@ def run(args: argparse.Namespace) -> int:
     # nbformat's validator would import it, and compile a grammar for IRIs for 1 s. No notebook is
     # checked for IRIs.
     sys.modules.setdefault("rfc3987_syntax", None)
-    from autograder.classroom.hand_ins import set_rule
-    from autograder.classroom.handed_over import refuse_inside
-    from autograder.classroom.roster import read_roster
-    from autograder.classroom.several import wanted
-    from autograder.classroom.summary import said_failed
-    from autograder.classroom.whole_class import grade_class, places
+    from autograder.classroom.chosen_assignments import wanted
+    from autograder.classroom.grade_class import grade_class, places
+    from autograder.classroom.reports.run_summary import said_failed
+    from autograder.classroom.submissions.attempts import set_rule
+    from autograder.classroom.submissions.metadata import refuse_inside
+    from autograder.classroom.submissions.roster import read_roster
+    from autograder.common.errors import CourseError
     from autograder.course_layout import INDEX_PAGE
-    from autograder.errors import CourseError
-    from autograder.grading.entries import nothing_at
-    from autograder.grading.schedule import Here
-    from autograder.grading.telling import Telling
+    from autograder.grading.executors.local import Here
+    from autograder.grading.intake.entries import nothing_at
+    from autograder.grading.progress_lines import Telling
     from autograder.sandbox import choose_backend
     from course.sample_class.graded import grade_sample_class
 
@@ -223,7 +221,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         crew = backend = None
         if args.scheduler:
-            from autograder.grading.cluster import Cluster
+            from autograder.grading.executors.dask import Cluster
 
             crew = Cluster(args.scheduler, args.backend or "bubblewrap", args.cold, budget=budget)
         else:
@@ -285,7 +283,7 @@ def _refuse_beside_sample(args: argparse.Namespace) -> None:
     """Raise CourseError for what says whose work is judged, or how, when the sample class was asked
     for, which has its own of it.
     """
-    from autograder.errors import CourseError
+    from autograder.common.errors import CourseError
 
     beside = {
         str(args.submissions): args.submissions,

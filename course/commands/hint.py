@@ -17,7 +17,7 @@ def add_arguments(parser) -> None:
 def run(args) -> int:
     """Print one hint, the same text as on the exercise's card, and how to get the next."""
     from autograder.authoring.catalogue import exercises_named
-    from autograder.errors import CourseError
+    from autograder.common.errors import CourseError
 
     one, found = exercises_named(args.exercise)
     if len(found) != 1:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from autograder.errors import CourseError
+from autograder.common.errors import CourseError
 
 SUMMARY = "do everything that `make course` does: data, vectors, exercises, book, sample class"
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json",
         action="store_true",
-        help="print what was made as JSON; what is going on goes to stderr",
+        help="print what was made as JSON; progress goes to stderr",
     )
 
 
@@ -126,7 +126,7 @@ def grade_sample(jobs: int) -> Results:
 
     It is ours, so a machine without isolation may grade it, with a warning.
     """
-    from autograder.grading.telling import Telling
+    from autograder.grading.progress_lines import Telling
     from course.sample_class.graded import grade_sample_class
 
     summary = grade_sample_class(jobs=jobs, allow_unsafe=True, progress=Telling())

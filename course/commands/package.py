@@ -38,7 +38,7 @@ def _stand_in(args) -> int:
 
     from autograder.authoring import package
     from autograder.authoring.catalogue import assignment
-    from autograder.checks import borrowed
+    from autograder.checks.restrictions import reference_imports as borrowed
 
     one = assignment(args.assignment)
     if args.whose == "reference":
@@ -68,7 +68,7 @@ def _save(args) -> int:
     from autograder.authoring.catalogue import assignment
     from autograder.authoring.implementations import student_path
     from autograder.checks.protocol import run_exercise
-    from autograder.errors import CourseError
+    from autograder.common.errors import CourseError
     from autograder.grading.assignment import load_assignment
     from course.commands.check import _own_notebook
     from course.own_notebook import Own, cells_of, run_cells, taken

@@ -14,15 +14,16 @@ from course.folders import course_root_there, new_place, say_made
 
 SUMMARY = "after checks have changed: show what changes, and write it with --apply"
 EPILOG = """\
-Only verdicts by older checks, and those whose record cannot be read, are judged again, from the
+Only results by older checks, and those whose record cannot be read, are graded again, from the
 copies of earlier runs. Without --apply nothing of the class changes: records, gradebook and pages
-stay, and what was judged is kept for the next run. With --apply the same lines are printed first:
+stay, and the new results are kept for the next run. With --apply the same lines are printed first:
 one for each student whose results change, with the sums of grades.csv before and after; --details
 has each exercise. Points and comments given by hand stay; those of a changed exercise are named,
 and are marked for another look.
-Exit codes: 0 nothing changes, or it is written; 1 something would change, or somebody's copy is not
-there; 2 could not run, or notebooks whose points are known, which are graded first, did not earn
-them here; 3 the checker itself failed on part of what was judged, which the last line names."""
+Exit codes: 0 nothing changes, or it is written; 1 something would change, or somebody's copy is
+not there; 2 could not run, or notebooks whose points are known, which are graded first, did not
+earn them here; 3 the checker itself failed on part of the submissions, which the last line
+names."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--details",
         action="store_true",
-        help="name every exercise that changes, with its behaviours",
+        help="name every exercise that changes, with its tests",
     )
     parser.add_argument(
         "--jobs", type=int, default=1, metavar="N", help="submissions at the same time (default: 1)"
@@ -52,14 +53,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=None,
         metavar="DIR",
-        help="the course root that `course grade` used (default: class)",
+        help="the course directory that `course grade` used (default: class)",
     )
     parser.add_argument(
         "--report",
         type=Path,
         default=None,
         metavar="DIR",
-        help="where the report goes (default: report/ in the course root)",
+        help="where the report goes (default: report/ in the course directory)",
     )
     add_budget(parser, "; give it again if you graded with more")
     parser.add_argument(
@@ -70,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cold",
         action="store_true",
-        help="start every sandbox anew, instead of forking it from one that has imported torch",
+        help="start every sandbox afresh, instead of forking it from one that has imported torch",
     )
     parser.add_argument(
         "--allow-unsafe",
@@ -85,10 +86,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Exit code 1 when something would change and is not written."""
     sys.modules.setdefault("rfc3987_syntax", None)  # as in `course grade`
+    from autograder.classroom.grade_class import places
     from autograder.classroom.regrade import plan, write
-    from autograder.classroom.summary import said_failed
-    from autograder.classroom.whole_class import places
-    from autograder.errors import CourseError
+    from autograder.classroom.reports.run_summary import said_failed
+    from autograder.common.errors import CourseError
     from autograder.grading.assignment import load_assignment
     from autograder.sandbox import choose_backend
     from course import verify_student

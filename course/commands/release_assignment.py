@@ -14,14 +14,14 @@ EPILOG = """\
 The archive holds the notebook, its visible checks with the registered mistakes that explain a wrong
 answer, the code that these import, the packages' lock, and a page that says how to begin.
 Solutions, alternatives, other chapters' checks and the grader are left out. Functions of the
-reference implementation that the exercises withhold raise an error that says why; so do the cells
-after the exercises that need the course's own models.
+reference implementation that the exercises do not allow raise an error that says why; so do the
+cells after the exercises that need the course's own models.
 
 The checks compute right values, so a student who reads them can find an answer, as in the book.
 Grading asks for other inputs, which students do not see.
 
 --exchange also releases the notebook through nbgrader's exchange, whose folder c.Exchange.root in
-the course root's nbgrader_config.py names. Exit codes: 0 written, 2 could not run."""
+the course directory's nbgrader_config.py names. Exit codes: 0 written, 2 could not run."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path("class"),
         metavar="DIR",
-        help="nbgrader's course root, for --exchange (default: class)",
+        help="nbgrader's course directory, for --exchange (default: class)",
     )
     parser.add_argument("--json", action="store_true", help="print what is in the archive as JSON")
     parser.epilog = EPILOG
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the archive and say what is in it."""
-    from autograder.classroom.exchange import release_through_exchange
+    from autograder.classroom.submissions.exchange import release_through_exchange
     from autograder.grading.assignment import load_assignment
     from autograder.release.archive import write_archive
 

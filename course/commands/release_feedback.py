@@ -9,14 +9,14 @@ from course.folders import course_root_there, new_place, say_made
 
 SUMMARY = "put the feedback pages into a zip that a learning platform takes"
 EPILOG = """\
-  canvas   for Assignment > Upload submissions: each page becomes a comment on the file that was
-           handed in
+  canvas   for Assignment > Upload submissions: each page becomes a comment on the
+           submitted file
   moodle   for the assignment's "Upload multiple feedback files in a zip"
   folders  STUDENT/ASSIGNMENT.html, to send as you like
 
-The pages are made anew first, with what was given by hand. They are single files without scripts;
-nothing in them comes from elsewhere. Whose newer work is not judged yet is left out. Exit codes: 0
-everybody's page is in it, 1 somebody is left out, 2 could not run."""
+The pages are regenerated first, with points given by hand. They are single files without scripts;
+nothing in them comes from elsewhere. A student whose newer attempt is not graded yet is left out.
+Exit codes: 0 everybody's page is in it, 1 somebody is left out, 2 could not run."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=None,
         metavar="DIR",
-        help="the course root that `course grade` used (default: class)",
+        help="the course directory that `course grade` used (default: class)",
     )
     parser.add_argument(
         "--out", type=Path, default=None, metavar="FILE", help="the zip (default: in report/)"
@@ -46,9 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 1 when somebody is left out."""
-    from autograder.classroom.handed_over import never_judged
-    from autograder.classroom.platforms import zip_feedback
-    from autograder.classroom.whole_class import places, records, rewrite
+    from autograder.classroom.grade_class import places, records, rewrite
+    from autograder.classroom.reports.lms_export import zip_feedback
+    from autograder.classroom.submissions.metadata import never_judged
     from course.commands.export import tell
 
     root, report = places(args.course_root, None, args.sample)

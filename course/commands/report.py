@@ -9,11 +9,11 @@ from course.folders import course_root_there, new_place, say_made
 
 SUMMARY = "write the class report from the records of the last grading"
 EPILOG = """\
-index.html has all assignments of the course root and leads to the page of each: NAME.html has the
-spread of the points, how many submissions need manual grading, which to look at, each behaviour
-with the share that earned it and its discrimination, checks to look at again, misconceptions, time,
-memory and limits. All are single files without scripts that ask for nothing. Feedback pages and
-NAME.csv are written again, too; grades.csv has the rows of every assignment.
+index.html has all assignments of the course directory and leads to the page of each: NAME.html has
+the spread of the points, how many submissions need manual grading, which to look at, each test with
+the fraction of students that passed it and its discrimination, checks to look at again,
+misconceptions, time, memory and limits. All are single files without scripts that ask for nothing.
+Feedback pages and NAME.csv are written again, too; grades.csv has the rows of every assignment.
 Exit codes: 0 written, 2 could not run."""
 SOME = 8  # names in a line
 
@@ -28,14 +28,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=None,
         metavar="DIR",
-        help="the course root that `course grade` used (default: class)",
+        help="the course directory that `course grade` used (default: class)",
     )
     parser.add_argument(
         "--report",
         type=Path,
         default=None,
         metavar="DIR",
-        help="where grades.csv and the pages go (default: report/ in the course root)",
+        help="where grades.csv and the pages go (default: report/ in the course directory)",
     )
     parser.add_argument("--sample", action="store_true", help="the sample class, in _build/course")
     add_database(parser)
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 0; a missing record is a CourseError."""
-    from autograder.classroom.whole_class import (
+    from autograder.classroom.grade_class import (
         behind,
         class_figures,
         graded_here,

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """The larger exit code of the two."""
-    from autograder.classroom.whole_class import places
+    from autograder.classroom.grade_class import places
 
     root, _ = places(args.course_root, None, args.sample)
     args.assignment = chosen(args.assignment, course_root_there(root))
@@ -53,9 +53,9 @@ def platform_of(root: Path, assignment: str) -> str:
 
     Raises CourseError if they do not tell.
     """
-    from autograder.classroom.whole_class import records
-    from autograder.errors import CourseError
-    from autograder.grading.layouts import MOODLE, canvas
+    from autograder.classroom.grade_class import records
+    from autograder.common.errors import CourseError
+    from autograder.grading.intake.lms_layouts import MOODLE, canvas
 
     _, rows = records(root, assignment)
     entries = [Path(record.entry).name for record, _ in rows if record.entry]

@@ -14,7 +14,7 @@ import socket
 import sys
 from pathlib import Path
 
-from autograder.errors import CourseError
+from autograder.common.errors import CourseError
 
 SUMMARY = "serve a language model over HTTP, with OpenAI's API"
 KEY_VARIABLE = "WORD2SERVE_API_KEY"
@@ -29,8 +29,8 @@ examples:
                                                 quicker alone
   course serve --lora-modules polite=~/polite   a LoRA adapter, for requests whose model is "polite"
   course serve --tensor-parallel-size 2         half of the model in each of two processes
-  course serve --speculate 4                    guess up to four tokens a step from what the text
-                                                said before
+  course serve --speculate 4                    up to four draft tokens per step, from earlier parts
+                                                of the text
 
 then, with `pip install openai`:
   from openai import OpenAI
@@ -84,8 +84,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--async-scheduling",
         action="store_true",
         help=(
-            "schedule the next step while one is computed; none ahead of guesses and structured"
-            " answers"
+            "schedule the next step while one is computed; none ahead of draft tokens and"
+            " structured answers"
         ),
     )
     what.add_argument(
@@ -148,13 +148,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=5.0,
         metavar="SECONDS",
-        help="what answers under way get when the server is told to end (default: 5)",
+        help="how long running requests may take to finish when the server ends (default: 5)",
     )
     where.add_argument(
         "--enable-prompt-tokens-details",
         action="store_true",
         help=(
-            "tell in each usage how much of the prompt was found computed; off by default, because"
+            "report in each usage how many prompt tokens were cache hits; off by default, because"
             " it tells clients whether somebody has sent the same before"
         ),
     )
@@ -173,14 +173,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=0.0,
         metavar="GIB",
         help=(
-            "memory on the host for texts "
-            "that have to make room; 0: their tokens are computed again (default: 0)"
+            "memory on the host for preempted"
+            " requests; 0: their tokens are computed again (default: 0)"
         ),
     )
     memory.add_argument(
         "--no-prefix-caching",
         action="store_true",
-        help="compute every prompt anew, also if it begins like another",
+        help="compute every prompt in full, also if it shares a prefix with another",
     )
     memory.add_argument(
         "--cuda-graphs",
@@ -192,7 +192,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=64,
         metavar="N",
-        help="texts that are continued at the same time (default: 64)",
+        help="requests that run at the same time (default: 64)",
     )
     memory.add_argument(
         "--max-num-batched-tokens",
@@ -200,8 +200,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=512,
         metavar="N",
         help=(
-            "tokens in one step; less lets others wait less, more reads prompts faster (default:"
-            " 512)"
+            "tokens in one step; fewer keep the TPOT of others low, more make prefill faster"
+            " (default: 512)"
         ),
     )
     memory.add_argument(
@@ -216,8 +216,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=0,
         metavar="N",
         help=(
-            "guess up to N tokens a step by looking where the last ones stood before; greedy"
-            " answers do not change, sampled ones keep their distribution (default: 0)"
+            "propose up to N draft tokens per step from an earlier occurrence of the last ones;"
+            " greedy answers do not change, sampled ones keep their distribution (default: 0)"
         ),
     )
     where.add_argument(

@@ -7,7 +7,7 @@ from pathlib import Path
 from course.assignment_option import HELP, chosen
 from course.folders import course_root_there, new_place, say_made
 
-SUMMARY = "name pairs of students whose code is alike, to look at; never a verdict"
+SUMMARY = "name pairs of students whose code is alike, to look at; never proof"
 EPILOG = """\
 Compares what students wrote in an assignment that was graded here, token by token as MOSS does, by
 the library copydetect. Renamed variables, other comments and another order make no difference. Left
@@ -26,14 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=None,
         metavar="DIR",
-        help="the course root that `course grade` used (default: class)",
+        help="the course directory that `course grade` used (default: class)",
     )
     parser.add_argument(
         "--report",
         type=Path,
         default=None,
         metavar="DIR",
-        help="where the page goes (default: report/ in the course root)",
+        help="where the page goes (default: report/ in the course directory)",
     )
     parser.add_argument("--sample", action="store_true", help="the sample class, in _build/course")
     parser.add_argument(
@@ -44,10 +44,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 1 when there is something to look at."""
-    from autograder.classroom.pages import assignment_title
-    from autograder.classroom.similar import similar, write_similar
-    from autograder.classroom.whole_class import places, records
-    from autograder.grading.guard import Guard
+    from autograder.classroom.grade_class import places, records
+    from autograder.classroom.reports.html_pages import assignment_title
+    from autograder.classroom.similarity.report import similar, write_similar
+    from autograder.common.error_boundary import Guard
 
     root, report = places(args.course_root, args.report, args.sample)
     course_root_there(root)

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Copy the notebook as students get it; what is there already stays."""
     from autograder.authoring.catalogue import EXERCISES, assignment
-    from autograder.errors import CourseError
+    from autograder.common.errors import CourseError
 
     one = assignment(args.assignment)
     target = args.to / f"{one.name}.ipynb"

@@ -6,8 +6,8 @@ Nothing is sent. The notebook is read and graded in a fresh process with the gra
 other numbers than in its check cells, and you see what is taken, what is left out, whether cells
 were run out of order, and what each exercise gives. On Windows it runs in the command's own
 process. With --to a copy is written in which no two cells have one id.
-Exit codes: 0 all that is checked is there, 1 something is missing or waits for a person, 2 could
-not run."""
+Exit codes: 0 all that is checked is there, 1 something is missing or needs manual grading, 2
+could not run."""
 
 
 def add_arguments(parser) -> None:
@@ -39,11 +39,11 @@ def run(args) -> int:
     from pathlib import Path
 
     from autograder.grading.assignment import load_assignment
-    from course.commands.check import _number_of
+    from course.commands.check import number_of
     from course.hand_in import look, mended
 
     path = Path(args.notebook)
-    loaded = load_assignment(args.assignment or _number_of([str(path)]))
+    loaded = load_assignment(args.assignment or number_of(str(path)))
     found = look(path, loaded, _backend())
     target = Path(args.to, f"{loaded.name}.ipynb") if args.to.endswith("/") else Path(args.to)
     new = mended(path, target) if args.to else None
@@ -66,7 +66,7 @@ def _backend():
     """
     import os
 
-    from autograder.errors import CourseError
+    from autograder.common.errors import CourseError
 
     if not hasattr(os, "fork"):
         return None

@@ -1,24 +1,23 @@
-"""`course worker`: judge on this machine for `course grade --dask` on another."""
+"""`course worker`: grade on this machine for `course grade --dask` on another."""
 
 import argparse
 import json
 import os
 import sys
 
-SUMMARY = "judge on this machine for `course grade --dask` on another"
+SUMMARY = "grade on this machine for `course grade --dask` on another"
 EPILOG = """\
-On one machine `dask scheduler`, on each that shall judge `course worker ADDRESS --jobs N`, where
+On one machine `dask scheduler`, on each that shall grade `course worker ADDRESS --jobs N`, where
 the class lies `course grade ... --dask ADDRESS`. All need this course from the same commit, with
 the same environment.
 
-It is Dask's own worker with one thread a process, so
-`dask worker ADDRESS --nthreads 1 --nworkers N`, as Dask's deployers start it, is as good. What
-follows `--` goes to Dask, such as --tls-ca-file, --tls-cert and --tls-key for an ADDRESS with
-tls://.
+It is Dask's own worker with one thread a process, so `dask worker ADDRESS --nthreads 1 --nworkers
+N`, as Dask's deployers start it, is as good. What follows `--` goes to Dask, such as --tls-ca-file,
+--tls-cert and --tls-key for an ADDRESS with tls://.
 
-Whoever reaches scheduler or worker can run code here as you: keep both in a network of your own, or
-use tls://. Student code runs in sandboxes as with `course grade`; where nothing here can isolate,
-this refuses to start."""
+Anyone who can reach scheduler or worker can run code here as you: keep both in a network of your
+own, or use tls://. Student code runs in sandboxes as with `course grade`; where nothing here can
+isolate, this refuses to start."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json",
         action="store_true",
-        help="say in one line of JSON, before it begins, how it isolates and for whom it judges",
+        help="say in one line of JSON, before it begins, how it isolates and for whom it grades",
     )
     parser.add_argument("dask", nargs="*", metavar="-- OPTIONS", help="options of `dask worker`")
     parser.epilog = EPILOG
@@ -51,8 +50,8 @@ def run(args: argparse.Namespace) -> int:
     """Become Dask's worker; never returns unless something is missing."""
     from importlib.util import find_spec
 
-    from autograder.errors import CourseError
-    from autograder.grading.cluster import MISSING
+    from autograder.common.errors import CourseError
+    from autograder.grading.executors.dask import MISSING
     from autograder.sandbox import choose_backend
 
     if args.jobs < 1:

@@ -3,12 +3,12 @@
 import json
 from pathlib import Path
 
-from autograder.classroom.grades import HandGrades, exercise_points
-from autograder.classroom.summary import Summary
-from autograder.classroom.whole_class import records
-from autograder.errors import CourseError
+from autograder.classroom.grade_class import records
+from autograder.classroom.gradebook.grades import HandGrades, exercise_points
+from autograder.classroom.reports.run_summary import Summary
+from autograder.common.errors import CourseError
 from autograder.grading.assignment import Assignment
-from autograder.grading.verdict import Verdict
+from autograder.grading.grade import Verdict
 
 SHOWN = 20  # lines of a message
 NOT_DESERVED = (

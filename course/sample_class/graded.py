@@ -11,12 +11,12 @@ import nbformat
 from autograder import course_layout
 from autograder.authoring.catalogue import ROOT
 from autograder.authoring.notebooks import source_notebook
-from autograder.classroom.summary import Summary
-from autograder.classroom.whole_class import COURSE_ROOT, REPORT, grade_class
-from autograder.errors import CourseError
+from autograder.classroom.grade_class import COURSE_ROOT, REPORT, grade_class
+from autograder.classroom.reports.run_summary import Summary
+from autograder.common.errors import CourseError
 from autograder.grading.assignment import Assignment, load_assignment, secret_is_lost
-from autograder.grading.schedule import Here
-from autograder.grading.verdict import Verdict
+from autograder.grading.executors.local import Here
+from autograder.grading.grade import Verdict
 from autograder.sandbox import choose_backend
 from course.sample_class import EXPECTED, make_sample_class
 from course.sample_class.deserved import refuse_if_undeserved

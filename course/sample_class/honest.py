@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from autograder.authoring.solution_sources import reference_sources, with_function
 from autograder.authoring.student_notebook import Notebook
-from autograder.checks.registry import alternatives_of, mistakes_of
+from autograder.checks.mistakes.registry import alternatives_of, mistakes_of
 from course.sample_class.handed_in import Sample
 
 OTHER_WAYS = 2

@@ -69,12 +69,13 @@ def small_model(name: str) -> SmallModel:
     """Load a model with its tokenizer; a module comes in evaluation mode, in float32.
 
     "gpt", "llama", "unmasked", "lstm", "ngram", "modernbert" and "placed" have a
-    ByteLevelBPE, "bert", "electra" and "encoder" a Tokenizer, "seq2seq" and
-    "transformer" the symbols of both sides as a dict of lists; "vectors" are a Vectors,
-    and their words are the tokenizer; "lora" is the model that it was trained on, with
-    the update beside its matrices, and that model's tokenizer; "elmo" has the function
-    from texts as lists of words to characters and mask. Raises CorpusError if a file is
-    missing or its tensors are not those of the model.
+    ByteLevelBPE ("placed" may have the list of its words), "bert", "electra" and
+    "encoder" a Tokenizer, "seq2seq" and "transformer" the symbols of both sides as a
+    dict of lists; "vectors" are a Vectors, and their words are the tokenizer; "lora" is
+    the model that it was trained on, with the update beside its matrices, and that
+    model's tokenizer; "elmo" has the function from texts as lists of words to
+    characters and mask. Raises CorpusError if a file is missing or its tensors are not
+    those of the model.
     """
     found = card(name)
     kind, config = found["kind"], found["config"]

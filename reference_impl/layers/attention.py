@@ -5,9 +5,10 @@ Vaswani et al. 2017, sections 3.2.1 (scaled dot-product) and 3.2.2 (multi-head);
 2019 (one head of keys and values for all queries: multi-query); Ainslie et al. 2023
 (one for each group: grouped-query).
 
-`attention_weights` and `plain_attention` are the formula, with every score in memory.
-`attention` gives the same through torch's fused operator, which never writes the T x S
-scores down where it can. Models use the second.
+`textbook_attention` is the formula and nothing else. `attention_weights` and
+`plain_attention` add grouped heads, biases and rows without keys; every score is in
+memory. `attention` gives the same through torch's fused operator, which never writes
+the T x S scores down where it can. Models use the last.
 
 Not here: which positions (see `positions`, `relative`, `rotary`), caches (see
 `generation`), kernels (see `kernels`).
@@ -23,6 +24,20 @@ from reference_impl.layers.checks import ModelInputError, check_heads
 from reference_impl.layers.masks import causal_mask, join, sliding_mask
 from reference_impl.layers.packing import Packing, packed_attention
 from reference_impl.layers.rotary import Tables, rotate
+
+
+def textbook_attention(
+    q: Float[Tensor, "B H T D"],
+    k: Float[Tensor, "B H S D"],
+    v: Float[Tensor, "B H S V"],
+    mask: Bool[Tensor, "..."] | None = None,
+) -> Float[Tensor, "B H T V"]:
+    """Scaled dot-product attention, where every query may attend to some key."""
+    scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5  # (B, H, T, S)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    weights = scores.softmax(-1)  # over the keys
+    return weights @ v
 
 
 def _check(q: Tensor, k: Tensor, mask: Tensor | None) -> None:

@@ -19,7 +19,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from reference_impl.layers.attention import MultiHeadAttention, merge_heads, split_heads
+from reference_impl.layers.attention import (
+    MultiHeadAttention,
+    attention_weights,
+    merge_heads,
+    split_heads,
+)
 from reference_impl.layers.checks import ModelInputError
 from reference_impl.layers.feed_forward import FeedForward
 from reference_impl.layers.initial import start_normal
@@ -187,6 +192,21 @@ class PlacedDecoder(nn.Module):
         if "rotary" in given:
             q, k = rotate(q, given["rotary"]), rotate(k, given["rotary"])
         return q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5 + given.get("bias", 0)
+
+    def weights(self, ids: Int[Tensor, "B T"]) -> list[Float[Tensor, "B H T T"]]:
+        """The attention weights of every layer; not for Transformer-XL's kind."""
+        x, given, found = self.start(ids), self.given(ids.shape[1]), []
+        for block in self.blocks:
+            attention, normed = block.attention, block.attention_norm(x)
+            q = split_heads(attention.query(normed), attention.num_heads)
+            k = attention.keys_values(normed)[0]
+            if "rotary" in given:
+                q, k = rotate(q, given["rotary"]), rotate(k, given["rotary"])
+            found.append(
+                attention_weights(q, k, causal_mask(ids.shape[1]), given.get("bias"))
+            )
+            x = block(x, given)
+        return found
 
     def first_weights(self, ids: Int[Tensor, "B T"]) -> Float[Tensor, "B H T T"]:
         """The same behind the causal mask and the softmax."""

@@ -16,8 +16,8 @@ from torch import nn
 
 from autograder.authoring.catalogue import assignments
 from autograder.authoring.implementations import reference
-from autograder.checks.local_student import OurNamespace
 from autograder.checks.protocol import LocalStudent, run_exercise
+from autograder.checks.student.local import OurNamespace
 
 CHECKED = [
     one for assignment in assignments() for one in assignment.exercises.values() if one.stages

@@ -39,9 +39,9 @@ from autograder.authoring.proven import (
     sampled,
 )
 from autograder.authoring.wrappers import WRAPPERS, wrapped
-from autograder.checks.local_student import OurNamespace
+from autograder.checks.mistakes.registry import alternatives_of, mistakes_of
 from autograder.checks.protocol import LocalStudent, rng_for, run_exercise
-from autograder.checks.registry import alternatives_of, mistakes_of
+from autograder.checks.student.local import OurNamespace
 
 ASSIGNMENTS = assignments()
 CHECKED = [one for assignment in ASSIGNMENTS for one in assignment.exercises.values() if one.stages]
@@ -153,13 +153,36 @@ def card(assignment, id: str) -> str:
     return assignment.cells[f"{id.split('.')[1]}-card"][0].source
 
 
+EACH = ("Difficulty", "Time", "Paper")
+ITEMS = {"04": ("Why.", *EACH)}  # in the form of the second edition
+
+
 @each_assignment
-def test_a_card_says_purpose_difficulty_time_needs_paper_and_the_right_points(assignment):
+def test_a_card_says_purpose_difficulty_time_paper_and_the_right_points(assignment):
     for id, exercise in assignment.exercises.items():
         text = card(assignment, id)
-        for item in ("What it is for", "Difficulty", "Time", "Needs", "Paper"):
+        for item in ITEMS.get(assignment.number, ("What it is for", *EACH, "Needs")):
             assert f"**{item}**" in text, id
         assert re.search(r"\*\*Points\*\* (\d+)", text).group(1) == f"{exercise.points:g}", id
+
+
+@pytest.mark.parametrize(
+    "assignment", [one for one in ASSIGNMENTS if one.number in ITEMS], ids=lambda one: one.name
+)
+def test_a_statement_has_a_signature_an_example_few_rules_and_folded_fine_print(assignment):
+    for id, exercise in assignment.exercises.items():
+        text = card(assignment, id)
+        shown, *folded = text.split("<details>")
+        titles = [part.split("</summary>")[0].strip().removeprefix("<summary>") for part in folded]
+        assert all(title.startswith("Hint") or title == "Fine print" for title in titles), id
+        if exercise.kind == "manual":
+            continue
+        rules = re.findall(r"^\d\. ", shown.split("**Rules**")[1], re.MULTILINE)
+        assert 2 <= len(rules) <= 5 and "**By hand.**" in shown.replace("hand**", "hand.**"), id
+        assert f"`{exercise.function}(" in shown and titles[-1] == "Fine print", id
+    head = assignment.cells["intro"][0].source
+    assert head.count("<details><summary>Fine print</summary>") == 1
+    assert len(head.split("<details>")[0].split()) < 265  # half a screen, table included
 
 
 @each_assignment

@@ -18,7 +18,7 @@ from reference_impl.layers.rotary import rotary_tables, rotate
 FOUR = assignment("04")
 OURS = reference("04")
 GIVEN = torch.tensor([7, 0, 100_000, 3, 3])
-NAMES = ("x", "normed", "seen", "thought", "attend", "think", "norm_1", "norm_2")
+NAMES = ("x", "normed", "mixed", "update", "attend", "feed_forward", "norm_1", "norm_2")
 
 
 def drawn(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:

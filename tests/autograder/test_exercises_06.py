@@ -15,8 +15,8 @@ from transformers import get_linear_schedule_with_warmup
 
 from autograder.authoring.catalogue import ROOT, assignment
 from autograder.authoring.implementations import namespace_of, reference
-from autograder.checks.local_student import OurNamespace
 from autograder.checks.protocol import LocalStudent, run_exercise
+from autograder.checks.student.local import OurNamespace
 from reference_impl.corpora import load
 from reference_impl.measure.answers import best_spans, exact_match, token_f1
 from reference_impl.measure.metrics import scores

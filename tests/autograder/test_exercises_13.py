@@ -13,7 +13,7 @@ from autograder.authoring.catalogue import assignment
 from autograder.authoring.implementations import reference
 from autograder.chapters.c13_flashattention import flash_candidates
 from autograder.chapters.c13_flashattention.attended import attended, differentiated, seen_by
-from autograder.checks.kernels import Switch
+from autograder.checks.kernels.interpreter import Switch
 from autograder.checks.protocol import Buffer, LocalStudent, run_exercise
 from reference_impl.kernels import traffic
 

@@ -14,7 +14,7 @@ from autograder.authoring.implementations import namespace_of, reference
 from autograder.chapters.c14_paged_attention.machine import play
 from autograder.chapters.c14_paged_attention.models import BlocksModel, PrefixModel
 from autograder.chapters.c14_paged_attention.walks import visits, walk
-from autograder.checks.kernels import Switch
+from autograder.checks.kernels.interpreter import Switch
 from autograder.checks.messages import first_failure
 from autograder.checks.protocol import Buffer, LocalStudent, run_exercise
 from reference_impl.corpora.small_models import small_model

@@ -10,8 +10,8 @@ import torch
 from autograder.authoring.asked import asked
 from autograder.authoring.catalogue import assignments
 from autograder.authoring.implementations import reference
-from autograder.checks.local_student import OurNamespace
 from autograder.checks.protocol import LocalStudent, run_exercise
+from autograder.checks.student.local import OurNamespace
 from tests.autograder.slip_cases import CHANGES, changed, slipping
 
 CHECKED = {

@@ -14,7 +14,7 @@ import torch
 from autograder.authoring import sweep
 from autograder.authoring.catalogue import assignments
 from autograder.authoring.implementations import reference
-from autograder.checks.withholding import named
+from autograder.checks.restrictions.names import named
 from autograder.dependency_hash import file_of
 
 CHAPTERS = pytest.mark.parametrize("one", assignments(), ids=lambda one: one.name)

@@ -61,18 +61,11 @@ class Heard:
     complaints: list = field(default_factory=list)
 
 
-def open_page(browser, url: str, size="desktop", scheme="light", maths=True, **settings):
+def open_page(browser, url: str, size="desktop", scheme="light", **settings):
     """A page in a context of its own; the browser reaches files and this machine only (see
     CHROMIUM_ARGUMENTS).
-
-    Without `maths` MathJax arrives empty: two megabytes of script that only tests which look at the
-    whole page need.
     """
     context = browser.new_context(viewport=SIZES[size], color_scheme=scheme, **settings)
-    if not maths:
-        context.route(
-            "**/mathjax/**", lambda route: route.fulfill(body="", content_type="text/javascript")
-        )
     page = context.new_page()
     page.scripted = settings.get("java_script_enabled", True)
     page.on("request", lambda request: page.heard.requests.append(request.url))
@@ -99,9 +92,7 @@ def visit(page, url: str):
     return page
 
 
-MATHS_SET = (
-    "!window.MathJax || !window.MathJax.startup || window.MathJax.startup.promise.then(() => true)"
-)
+FONTS_THERE = "document.fonts.status === 'loaded'"  # those of formulas come last
 DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
@@ -149,12 +140,8 @@ def look(browser, opened):
 
 @pytest.fixture
 def reader(look, html):
-    """`reader("01-static-embeddings/counting", size="phone")` shows a page of the book, unless told
-    with unset formulas.
-    """
-    return lambda name, maths=False, **settings: look(
-        (html / f"{name}.html").as_uri(), maths=maths, **settings
-    )
+    """`reader("01-static-embeddings/counting", size="phone")` shows a page of the book."""
+    return lambda name, **settings: look((html / f"{name}.html").as_uri(), **settings)
 
 
 @pytest.fixture(scope="session")

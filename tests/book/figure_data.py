@@ -6,6 +6,7 @@
 import torch
 
 from course.book.pages import adapted, letters, readings
+from course.book.pages.bank_plane import bank_moves
 from course.book.pages.models import page_model, page_vocabulary
 from reference_impl.corpora import rules
 from reference_impl.corpora.small_models import small_model
@@ -296,16 +297,48 @@ DATA |= {
     },
 }
 
+DATA["qkv-flow"] = {
+    "words": ["sat", "bank", "river"],
+    "at": 1,
+    "task": "Turn the query of bank until it attends most to itself.",
+    "size": 4,
+    "query": [1.5, 1.5],
+    "keys": [[0, 0], [1, 0], [1, 1]],
+    "values": [[0, 8], [4, 4], [8, 0]],
+}
+DATA["head-split"] = {
+    "words": ["sat", "bank", "river"],
+    "at": 1,
+    "task": "Raise the number of heads. What changes, and what does not?",
+    "query": [1.5, -0.5, 2, 1],
+    "keys": [[0, 1, 1, 0], [1, 0, -1, 2], [0.5, 2, 0, 1]],
+    "counts": [1, 2, 4],
+    "heads": 2,
+}
 DATA["attention-plane"] = {
     "words": ["sat", "the", "bank"],
     "at": 1,
+    "task": "Turn the query.",
     "size": 4,
     "query": [1.5, 1.5],
     "keys": [[0, 0], [1, 0], [1, 1]],
     "values": [[0, 8], [0, 0], [8, 0]],
     "drawn": [[0.5, -1.0, 2.0], [1.0, 1.0, -0.5], [0.0, 2.0, 1.5], [-1.0, 0.5, 1.0]],
 }
+DATA["score-by-position"] = {
+    "task": "Align the curves at their query: which coincide?",
+    "kinds": [{"key": "learned", "label": "learned"}, {"key": "ALiBi", "label": "ALiBi"}],
+    "queries": [1, 3, 5],
+    "scores": {
+        "learned": [
+            [[h + (q * key) % 5 / 2 for key in range(q + 1)] for q in (1, 3, 5)] for h in range(2)
+        ],
+        "ALiBi": [[[-(q - key) / 2**h for key in range(q + 1)] for q in (1, 3, 5)] for h in (1, 2)],
+    },
+    "explained": {"learned": 0.25, "ALiBi": 1.0},
+}
 DATA["two-clocks"] = {
+    "task": "Move one word, then both together.",
     "words": ["bank", "river"],
     "query": [1, 2],
     "key": [2, 1],
@@ -336,6 +369,7 @@ SMALL = [
 DATA["attention-maps"] = {
     "layer": 0,
     "head": 1,
+    "task": "Find a head.",
     "recorded": "MiniLM",
     "models": SMALL,
     "examples": [
@@ -374,8 +408,45 @@ DATA |= {
         "examples": readings.spelled("transformer_spelling", ["bank", "river"]),
     },
 }
+DATA |= {
+    "residual-stream": {
+        "task": "Step through the block.",
+        "words": ["the", "bank", "lends", "money"],
+        "at": 1,
+        "weights": [0.1, 0.2, 0.4, 0.3],
+    },
+    "encoder-decoder": {
+        "task": "Write the sounds.",
+        "source": ["a", "b", "end"],
+        "target": ["start", "A", "B"],
+        "written": ["A", "B", "end"],
+        "reads": [[0.2, 0.3, 0.5]] * 3,
+        "writes": [[1, 0, 0], [0.5, 0.5, 0], [0.2, 0.3, 0.5]],
+        "backs": [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.1, 0.2, 0.7]],
+    },
+    "induction-heads": {
+        "task": "Step into the second line.",
+        "tokens": ["sun", "sea", "sun", "sea"],
+        "half": 2,
+        "heads": [
+            {
+                "key": "1",
+                "label": "layer 1, head 1",
+                "weights": [[1, 0, 0, 0], [0.9, 0.1, 0, 0], [0, 0.8, 0.2, 0], [0, 0, 0.9, 0.1]],
+            },
+            {
+                "key": "2",
+                "label": "layer 2, head 3",
+                "weights": [[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0, 0.9, 0.1, 0], [0, 0, 0.9, 0.1]],
+            },
+        ],
+        "next": [{"token": token, "share": 0.9} for token in ("sun", "sun", "sea", "sun")],
+        "right": [0.1, 0.2, 0.9],
+    },
+}
 PLACED = [id % 500 for id in range(3, 7 * 448, 7)]
 DATA["position-kinds"] = {
+    "task": "Move the text further from the beginning.",
     "model": page_model("positions_kjv"),
     "kinds": [
         {"key": kind, "label": kind}
@@ -1491,4 +1562,16 @@ DATA["forgetting-curve"] = {
     "best": {"start": 0.4, "half": 20000},
     "start": 0.9,
     "half": 1440,
+}
+DATA["bank-moves"] = bank_moves(
+    ["We sat on the bank of the river", "The bank lends money", "I lost the bank"]
+)
+DATA["model-map"] = {
+    "parts": [
+        {"key": key, "label": key, "text": f"About {key}.", "links": [{"label": "x", "href": "#"}]}
+        for key in ("tokens embeddings attention cache mlp norm logits sampling server".split())
+    ],
+    "tokens": ["And", " the", " king"],
+    "cells": [[0.1 * row * column for column in range(1, 10)] for row in (1, -2, 3)],
+    "next": [{"token": f" t{rank}", "share": 0.3 / rank} for rank in range(1, 6)],
 }

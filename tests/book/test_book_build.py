@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.errors import CourseError
+from autograder.common.errors import CourseError
 from course.book.build import build as book_build
 
 ROOT = Path(__file__).resolve().parents[2]

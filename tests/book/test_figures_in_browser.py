@@ -17,7 +17,7 @@ import torch
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from course.book.build import stills
-from course.book.pages import letters, readings
+from course.book.pages import bank_plane, letters, readings
 from course.book.pages.figures import ANSWERS, KEYS, figure, scripts_of
 from course.book.pages.models import write_scripts
 from reference_impl import corpora
@@ -192,20 +192,34 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
             ("two-readers", "input:checked >> nth=1", "ArrowLeft"),
             ("seen-by-layer", "input:checked", "ArrowRight"),
             ("seen-by-layer", "button >> nth=0", "Enter"),
+            ("qkv-flow", "input[type=range] >> nth=0", "ArrowRight"),
+            ("qkv-flow", "input[type=range] >> nth=1", "ArrowRight"),
+            ("qkv-flow", "input:checked", "ArrowRight"),
+            ("head-split", "input:checked", "ArrowRight"),
             ("attention-plane", "[role=slider] >> nth=0", "ArrowUp"),
             ("attention-plane", "input:checked >> nth=0", "ArrowRight"),
             ("attention-maps", "input[type=range] >> nth=0", "ArrowRight"),
             ("attention-maps", "button.w2s-token >> nth=0", "Enter"),
             ("two-clocks", "input[type=range] >> nth=0", "ArrowRight"),
+            ("score-by-position", "input:checked >> nth=0", "ArrowRight"),
+            ("score-by-position", "input:checked >> nth=1", "ArrowRight"),
+            ("score-by-position", "input[type=range]", "ArrowLeft"),
             ("two-clocks", "input:checked >> nth=1", "ArrowRight"),
             ("block-sizes", "input[type=range] >> nth=0", "ArrowRight"),
             ("block-sizes", "[role=button] >> nth=1", "Enter"),
             ("block-sizes", "input:checked >> nth=1", "ArrowRight"),
+            ("residual-stream", "button:has-text('Step')", "Enter"),
+            ("residual-stream", "input:checked", "ArrowRight"),
+            ("encoder-decoder", "button:has-text('Step')", "Enter"),
+            ("encoder-decoder", "input:checked", "ArrowRight"),
+            ("induction-heads", "button:has-text('Step')", "Enter"),
+            ("induction-heads", "input:checked", "ArrowLeft"),
+            ("induction-heads", "button.w2s-token >> nth=2", "Enter"),
             ("three-attentions", "button:has-text('Step')", "Enter"),
             ("three-attentions", "input:checked >> nth=1", "ArrowRight"),
             ("three-attentions", "input:checked >> nth=3", "ArrowRight"),
             ("position-kinds", "input[type=range]", "ArrowRight"),
-            ("position-kinds", "input:checked >> nth=1", "ArrowLeft"),
+            ("position-kinds", "input:checked", "ArrowLeft"),
             ("input-sum", "input:checked", "ArrowRight"),
             ("input-sum", "button.w2s-token >> nth=0", "Enter"),
             ("mask-draws", "button:has-text('times')", "Enter"),
@@ -730,6 +744,44 @@ def test_the_norm_moves_from_the_stream_to_the_side_path(show):
     assert "side path" in said(page)
 
 
+def test_attention_reads_every_stream_and_the_feed_forward_layer_its_own(show):
+    page = show("residual-stream", reduced_motion="reduce")
+    step = page.get_by_role("button", name="Step")
+    step.click()
+    assert "“lends” gets 40 %" in said(page)
+    step.click()
+    step.click()
+    assert "reads this stream only" in said(page)
+    norms = page.locator(".w2s-live .w2s-box:has-text('norm') rect")
+    before = norms.first.get_attribute("x")
+    page.locator("input[value=after]").check(force=True)
+    assert norms.count() == 2 and norms.first.get_attribute("x") != before
+    step.click()
+    assert step.is_disabled() and "rescales the stream" in said(page)
+
+
+def test_each_step_of_a_decoder_may_attend_to_one_position_more(show):
+    page = show("encoder-decoder")
+    assert "attends to 1 of 3 target positions" in said(page)
+    page.get_by_role("button", name="Step").click()
+    assert "attends to 2 of 3" in said(page) and "most to “b” (80 %)" in said(page)
+    drawn = page.locator(".w2s-live svg line").count()
+    page.locator("input[value=decoder]").check(force=True)
+    assert "no cross-attention" in said(page)
+    assert page.locator(".w2s-live svg line").count() < drawn
+    page.locator("input[value=encoder]").check(force=True)
+    assert "all 3 letters" in said(page)
+
+
+def test_an_induction_head_attends_to_the_token_after_the_earlier_occurrence(show):
+    page = show("induction-heads")
+    page.locator("button.w2s-token").nth(2).click()
+    assert "the token after its earlier occurrence (90 %)" in said(page)
+    assert page.locator(".w2s-stage").get_attribute("data-best") == "1"
+    page.locator("input[value='1']").check(force=True)
+    assert page.locator(".w2s-stage").get_attribute("data-head") == "1"
+
+
 def test_a_pressed_vector_lights_the_words_that_it_has_seen_and_tells_an_answer_given_away(show):
     page = show("seen-by-layer")
     lit = lambda: page.locator(".w2s-live .w2s-token.is-near").all_inner_texts()  # noqa: E731
@@ -757,7 +809,7 @@ def test_weights_in_the_plane_are_the_references_also_when_a_key_was_moved(
 ):
     page, data = show("attention-plane"), DATA["attention-plane"]
     press(page, page.get_by_role("slider", name="key of sat"), "ArrowLeft")
-    for name, value in (("It sees", mask), ("Scores", scale), ("The other D", rest)):
+    for name, value in (("It may attend to", mask), ("Scores", scale), ("The other D", rest)):
         page.get_by_role("group", name=name).locator(f"input[value={value}]").check(force=True)
     page.get_by_label("D, from 2 to 5").fill(str(size))
     press(page, page.get_by_label("D, from 2 to 5"), "Enter")
@@ -799,6 +851,47 @@ def test_a_key_in_the_plane_follows_the_pointer(show):
     assert x == 1.0 and y > 1.3
 
 
+@pytest.mark.parametrize("mask, open_", [("all", [1, 1, 1]), ("causal", [1, 1, 0])])
+def test_weights_and_output_of_the_flow_are_the_references(show, mask, open_):
+    page, data = show("qkv-flow"), DATA["qkv-flow"]
+    page.locator(f"input[value={mask}]").check(force=True)
+    for label, key in (("Direction", "ArrowLeft"), ("Length", "ArrowRight")):
+        press(page, page.get_by_role("slider", name=label), key)
+    turn, length = math.radians(40), 1.1 * math.hypot(*data["query"])
+    query = [[length * math.cos(turn), length * math.sin(turn), 0.0, 0.0]]
+    keys = [[*key, 0.0, 0.0] for key in data["keys"]]
+    q, k, v = (
+        torch.tensor(rows, dtype=torch.float64)[None, None]
+        for rows in (query, keys, data["values"])
+    )
+    weights = attention_weights(q, k, torch.tensor([open_]).bool())
+    stage = page.locator(".w2s-stage")
+    for name, expected in (("weights", weights), ("output", weights @ v)):
+        shown = json.loads(stage.get_attribute(f"data-{name}"))
+        assert shown == pytest.approx(expected.flatten().tolist(), abs=1e-9)
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_weights_of_the_heads_are_the_references(show, count):
+    page, data = show("head-split"), DATA["head-split"]
+    page.locator(f"input[value='{count}']").check(force=True)
+    q, k = (torch.tensor(rows).double()[None] for rows in ([data["query"]], data["keys"]))
+    expected = attention_weights(split_heads(q, count), split_heads(k, count))[0, :, 0]
+    shown = json.loads(page.locator(".w2s-stage").get_attribute("data-weights"))
+    torch.testing.assert_close(torch.tensor(shown).double(), expected)
+    assert f"D = 4 / {count} = {4 // count}" in said(page)
+
+
+def test_the_flow_says_when_its_task_is_done(show):
+    page = show("qkv-flow")
+    assert "attends most to “river”" in said(page)
+    slider = page.get_by_role("slider", name="Direction")
+    for _ in range(16):
+        press(page, slider, "ArrowLeft")
+    assert slider.get_attribute("aria-valuetext") == "−35°"
+    assert said(page).startswith("Done. “bank” attends most to itself")
+
+
 def test_a_map_shows_the_softmax_of_the_recorded_scores_for_the_word_that_is_pressed(show):
     page, data = show("attention-maps"), DATA["attention-maps"]
     for slider in page.get_by_role("slider").all():
@@ -808,7 +901,7 @@ def test_a_map_shows_the_softmax_of_the_recorded_scores_for_the_word_that_is_pre
     assert json.loads(page.locator(".w2s-stage").get_attribute("data-weights")) == pytest.approx(
         expected.tolist(), abs=1e-6
     )
-    assert "Layer 3, head 2: “lends” looks most at" in said(page)
+    assert "Layer 3, head 2: “lends” attends most to" in said(page)
     assert (
         page.locator(".w2s-live .w2s-bar-label").all_inner_texts()[2]
         == f"lends: {data['examples'][0]['scores'][2][1][2][2]:.2f}"
@@ -906,6 +999,23 @@ def test_two_clocks_give_the_references_score_which_stays_when_both_are_moved(sh
         )
         scores[places] = float(stage.get_attribute("data-score"))
     assert scores[6, 3] == pytest.approx(scores[4, 1], abs=1e-9)
+
+
+def test_scores_align_at_their_query_and_only_those_of_a_distance_coincide(show):
+    page = show("score-by-position", reduced_motion="reduce")
+
+    def ends():
+        """The pixel at which each curve's last key, its query, is drawn."""
+        lines = page.locator(".w2s-live polyline").all()
+        return {line.get_attribute("points").split()[-1] for line in lines}
+
+    for kind, together in (("learned", 3), ("ALiBi", 1)):
+        page.locator(f"input[value={kind}]").check(force=True)
+        page.locator(".w2s-choice input[value='0']").first.check(force=True)
+        assert len(ends()) == 3
+        page.locator(".w2s-choice input[value='1']").first.check(force=True)
+        assert len(ends()) == together
+    assert "100\u00a0%" in said(page)
 
 
 def test_rows_of_an_input_add_up_and_an_exchange_of_the_texts_changes_two_of_them(show):
@@ -2560,3 +2670,46 @@ def test_a_hidden_number_is_filled_in_exactly_or_rounded(show, text, state):
     page.get_by_role("button", name="Check").click()
     assert stage.get_attribute("data-filled") == str(state)
     assert (stage.locator("td button").first.inner_text() == "109,482,240") == bool(state)
+
+
+@pytest.mark.parametrize("text", ["I moored my boat at the bank", "My bank lost zzgrk a fortune"])
+def test_bank_moves_in_the_page_to_where_torch_puts_it(show, text):
+    page = show("bank-moves", reduced_motion="reduce")
+    field = page.locator(".w2s-field input")
+    field.fill(text)
+    page.wait_for_function(
+        "text => document.querySelector('.w2s-stage').dataset.text === text", arg=text.lower()
+    )
+    found = [
+        float(value) for value in page.locator(".w2s-stage").get_attribute("data-at").split(",")
+    ]
+    right = bank_plane.place(
+        small_model(bank_plane.NAME), DATA["bank-moves"]["plane"], text.lower().split()
+    )
+    assert found == pytest.approx(right, abs=0.02)
+    assert ("Not among the model's words: zzgrk" in said(page)) == ("zzgrk" in text)
+    field.fill("no such word here")
+    page.wait_for_function("document.querySelector('.w2s-say').dataset.text.startsWith('Write a')")
+
+
+def test_an_example_is_typed_without_the_model_and_ends_on_its_side(show):
+    page = show("bank-moves", reduced_motion="reduce")
+    page.locator(".w2s-segment").nth(1).click()
+    assert "on the money side" in said(page)
+    assert page.locator(".w2s-field input").input_value() == "The bank lends money"
+    assert not [url for url in page.heard.requests if "weights" in url]
+
+
+def test_the_map_goes_into_a_part_by_mouse_step_and_slider_and_out_again(show):
+    page = show("model-map", reduced_motion="reduce")
+    stage, drawing = page.locator(".w2s-stage"), page.locator(".w2s-live .w2s-map-drawing")
+    whole = drawing.get_attribute("viewBox")
+    page.locator(".w2s-live .w2s-map-part .w2s-map-hit").nth(4).click(force=True)
+    assert stage.get_attribute("data-part") == "attention"
+    assert float(drawing.get_attribute("viewBox").split()[2]) < float(whole.split()[2]) / 2
+    assert page.locator(".w2s-map-panel a").count() == 1
+    page.locator("button:has-text('Step')").click()
+    assert stage.get_attribute("data-part") == "cache"
+    press(page, page.locator(".w2s-slider input"), "Home")
+    assert stage.get_attribute("data-part") == "all"
+    assert drawing.get_attribute("viewBox") == whole

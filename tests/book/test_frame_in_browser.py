@@ -8,10 +8,13 @@ import shutil
 import pytest
 
 from course.book.build import pdf
-from tests.book.conftest import MATHS_SET
+from tests.book.conftest import FONTS_THERE, violations
 
 pytestmark = pytest.mark.browser
 PAGE = "01-static-embeddings/counting"
+WITH_FIGURE = "13-flashattention/tiles"
+THREE = [PAGE, WITH_FIGURE, "04-attention-and-the-transformer/attention"]
+LOOKS = [("desktop", "light"), ("desktop", "dark"), ("phone", "light"), ("phone", "dark")]
 
 
 def search(page, words):
@@ -87,8 +90,8 @@ def test_a_citation_shows_its_reference_on_hover_and_escape_closes_it(reader):
 
 
 def test_a_note_comes_with_the_keyboard_and_fits_a_phone(reader):
-    page = reader(PAGE, size="phone", maths=True)
-    page.wait_for_function(MATHS_SET)
+    page = reader(PAGE, size="phone")
+    page.wait_for_function(FONTS_THERE)
     link = cited(page)
     page.keyboard.press("Tab")  # so that focus counts as the keyboard's
     link.focus()
@@ -162,15 +165,148 @@ def test_what_lies_behind_the_contents_is_out_of_reach_and_a_link_closes_them(re
 
 
 @pytest.mark.parametrize("size", ["desktop", "phone"])
-def test_code_is_as_wide_as_the_text_and_its_copy_button_is_seen(reader, size):
+def test_code_stands_in_line_with_the_text_and_its_copy_button_is_seen(reader, size):
     page = reader(PAGE, size=size)
-    widths = page.evaluate(
-        """() => [".cell_input div.highlight", "article section > p"].map((query) =>
-        [...document.querySelectorAll(query)].map((box) => Math.round(
-            box.closest("div[class*=highlight-], p").getBoundingClientRect().width)))"""
+    code, text = page.evaluate(
+        """() => [".cell_input .ln", "article section > p"].map((query) =>
+        [...document.querySelectorAll(`${query}`)].filter((one) => one.checkVisibility())
+            .map((one) => Math.round(one.getBoundingClientRect().x)))"""
     )
-    assert len(set(widths[0])) == 1 and abs(widths[0][0] - max(widths[1])) <= 2
+    assert len(set(code)) == 1 and abs(code[0] - min(text)) <= 2
     assert page.locator(".copy").first.evaluate("button => getComputedStyle(button).opacity") == "1"
+
+
+@pytest.mark.parametrize("size, fits", [("desktop", 88), ("phone", 30)])
+def test_a_line_of_code_that_is_too_long_wraps_and_88_columns_fit(reader, size, fits):
+    page = reader(PAGE, size=size)
+    heights = (
+        page.locator(".cell_input .ln")
+        .nth(3)
+        .evaluate(
+            """(line, widths) => widths.map((columns) => {
+            line.style.setProperty("--in", 4);
+            line.textContent = "x".repeat(columns - 9) + " yyyyyyyy";
+            return Math.round(line.getBoundingClientRect().height);
+        })""",
+            [20, fits, fits + 40],
+        )
+    )
+    assert heights[0] == heights[1] < heights[2]
+
+
+def test_no_page_has_a_bar_or_shows_plumbing(html):
+    bars = []
+    for path in html.rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        shown = re.sub(r"<[^>]*>", "", text)
+        if "Show code cell" in text or 'class="admonition hide' in text:
+            bars.append(path.name)
+        if re.search(r"^from (course\.book\.pages|myst_nb)\b", shown, re.M):
+            bars.append(f"{path.name}: plumbing")
+    assert bars == []
+
+
+def test_nearly_every_claim_has_its_mark_and_all_are_listed(html):
+    listed, marked = 0, 0
+    for path in html.rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        names = re.findall(r'<li id="(check-\d+)">', text)
+        assert len(names) == len(set(names)), path
+        if names:
+            assert re.search(rf"<summary>{len(names)} results? checked</summary>", text), path
+        listed += len(names)
+        marked += sum(len(found.split()) for found in re.findall(r'data-checks="([^"]*)"', text))
+    assert listed > 1000 and marked > 0.9 * listed
+
+
+def test_the_list_of_checked_results_opens_by_keyboard_below_the_title(reader):
+    page = reader(PAGE)
+    head = page.locator(".checks > summary")
+    assert head.inner_text() == f"{page.locator('.checks > ol > li').count()} results checked"
+    assert head.bounding_box()["y"] < 400
+    head.focus()
+    page.keyboard.press("Enter")
+    assert page.locator("#check-1").is_visible() and page.locator("#check-1 pre").first.is_visible()
+
+
+@pytest.mark.parametrize("key", [None, "Enter", "Space"])
+def test_a_mark_opens_its_own_assertion_and_escape_closes_it(reader, key):
+    page = reader(PAGE)
+    mark = page.locator(".check-mark").nth(1)
+    assert mark.get_attribute("aria-expanded") == "false"
+    if key:
+        mark.focus()
+        page.keyboard.press(key)
+    else:
+        mark.click()
+    box = page.locator(".check-box")
+    number = mark.get_attribute("data-checks").split()[0]
+    assert box.count() == 1 and mark.get_attribute("aria-expanded") == "true"
+    wanted = page.locator(f"#{number} > .highlight pre").text_content()
+    assert box.locator("pre").first.text_content() == wanted
+    mark.focus()
+    page.keyboard.press("Escape")
+    assert box.count() == 0 and page.heard.complaints == []
+
+
+def test_without_scripts_a_mark_leads_to_the_list(reader):
+    page = reader(PAGE, java_script_enabled=False)
+    mark = page.locator(".check-mark").first
+    assert mark.get_attribute("href") == "#check-1"
+    mark.click()
+    assert page.locator("#check-1").is_visible()
+
+
+def test_the_code_of_a_figure_opens_at_the_corner_of_its_frame(reader):
+    page = reader(WITH_FIGURE)
+    corner = page.locator(".is-hidden > summary").first
+    code = page.locator(".is-hidden .cell_input").first
+    frame = page.locator(".cell:has(> .is-hidden) .cell_output").first.bounding_box()
+    link = corner.bounding_box()
+    assert not code.is_visible() and abs(link["y"] + link["height"] / 2 - frame["y"]) < 12
+    assert frame["x"] < link["x"] and link["x"] + link["width"] <= frame["x"] + frame["width"] + 1
+    corner.focus()
+    page.keyboard.press("Enter")
+    assert code.is_visible() and "figure(" in code.inner_text()
+
+
+def test_the_code_of_a_prediction_waits_for_the_reader(reader):
+    page = reader(PAGE)
+    source = page.locator(".is-answer").first
+    assert not source.is_visible()
+    page.locator(".w2s-peek").first.click()
+    assert source.locator(".cell_input").is_visible()
+    assert "revealed" not in source.inner_text()
+
+
+def test_a_link_into_a_lab_opens_it(reader):
+    page = reader(PAGE)
+    page.evaluate(
+        """() => document.querySelector("article").insertAdjacentHTML("beforeend",
+        '<details class="lab" id="lab-a"><summary><span class="lab-kind">Lab</span> A</summary>'
+        + '<div class="lab-body"><p id="in-lab">Inside.</p></div></details>')"""
+    )
+    assert not page.locator("#in-lab").is_visible()
+    page.evaluate("location.hash = 'in-lab'")
+    page.wait_for_function("document.querySelector('#lab-a').open")
+    page.locator("#lab-a > summary").click()
+    assert not page.locator("#in-lab").is_visible()
+    page.evaluate("location.hash = 'lab-a'")
+    page.wait_for_function("document.querySelector('#lab-a').open")
+
+
+@pytest.mark.parametrize("size, scheme", LOOKS)
+@pytest.mark.parametrize("name", THREE)
+def test_an_opened_page_has_no_violation_fits_and_is_silent(reader, name, size, scheme):
+    page = reader(name, size=size, scheme=scheme, maths=True)
+    page.wait_for_function(FONTS_THERE)
+    page.locator(".checks > summary").click()
+    page.locator(".check-mark").first.click()
+    if page.locator(".is-hidden > summary").count():
+        page.locator(".is-hidden > summary").first.click()
+    assert violations(page, "article") == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.heard.complaints == []
 
 
 def test_every_page_ends_with_a_link_to_report_an_error(html):
@@ -196,17 +332,9 @@ def test_print_shows_the_text_without_the_frame(reader):
     for part in (".top", "#book-nav", "#on-page", ".prev-next", ".copy"):
         assert not page.locator(part).first.is_visible(), part
     assert page.locator("article h1").is_visible()
-    assert (
-        page.locator("details.hide summary").count() > 5
-        and not page.locator("details.hide summary").first.is_visible()
-    )
-    page.set_viewport_size(
-        {"width": 700, "height": 1000}
-    )  # a sheet: no room is kept for a button that is not printed
-    pads = page.locator(".cell_input pre").evaluate_all(
-        "all => all.map(one => parseFloat(getComputedStyle(one).paddingTop))"
-    )
-    assert max(pads) < 20
+    for part in (".checks", ".check-mark", ".is-hidden", ".cell-source > summary"):
+        assert not any(one.is_visible() for one in page.locator(part).all()), part
+    assert page.locator(".is-answer .cell_input").first.is_visible()
 
 
 def test_the_joined_book_has_unique_ids_and_only_links_that_lead_somewhere(html):
@@ -261,7 +389,7 @@ def test_the_book_is_printed_into_one_pdf(html, of_its_own):
 
 
 def test_a_machine_without_a_browser_is_told_what_to_install(html, monkeypatch):
-    from autograder.errors import CourseError
+    from autograder.common.errors import CourseError
 
     monkeypatch.setenv("PATH", "")
     with pytest.raises(CourseError, match="install Chromium"):

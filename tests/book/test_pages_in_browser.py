@@ -11,7 +11,7 @@ import pytest
 from tests.book.conftest import (
     COLOUR_RULES,
     DRAWN,
-    MATHS_SET,
+    FONTS_THERE,
     SIZES,
     STRUCTURE,
     page_names,
@@ -49,7 +49,7 @@ def faults(look, html, name, size, scheme, colours, asked=True):
     colour alone.
     """
     page = look((html / f"{name}.html").as_uri(), size=size, scheme=scheme, reduced_motion="reduce")
-    page.wait_for_function(MATHS_SET)
+    page.wait_for_function(FONTS_THERE)
     found = [f"console: {text}" for text in page.heard.complaints]  # before axe runs
     structure = page.evaluate(STRUCTURE)
     found += too_wide(page)

@@ -72,7 +72,7 @@ def test_the_output_can_be_shown_without_predicting_and_is_not_counted(reader):
 
 
 def test_where_storage_is_refused_it_works_until_the_page_is_left(browser, html):
-    page = open_page(browser, "about:blank", maths=False)
+    page = open_page(browser, "about:blank")
     page.context.add_init_script(
         "Object.defineProperty(window, 'localStorage', {get() { throw new DOMException('no',"
         " 'SecurityError'); }})"

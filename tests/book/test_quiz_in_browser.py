@@ -68,7 +68,7 @@ def test_progress_is_kept_and_can_be_thrown_away(reader):
 
 
 def test_the_quiz_works_where_nothing_may_be_remembered(browser, html):
-    page = open_page(browser, "about:blank", maths=False)
+    page = open_page(browser, "about:blank")
     page.add_init_script(
         "Object.defineProperty(window, 'localStorage', {configurable: true, get() { throw new"
         " Error('switched off'); }})"

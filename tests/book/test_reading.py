@@ -6,6 +6,7 @@ import pytest
 
 from course.book.review import reading_time as reading
 from course.book.review.questions import load_questions
+from course.book.review.terms import load_terms
 from tests.book.conftest import ROOT
 
 CHAPTER = ROOT / "book" / "01-static-embeddings"
@@ -103,14 +104,11 @@ def test_every_reference_has_an_address():
 
 
 def test_every_glossary_entry_names_chapter_and_page():
-    text = (ROOT / "book" / "glossary.md").read_text(encoding="utf-8")
-    entries = re.split(
-        r"\n\n(?=\S)", re.search(r"```\{glossary\}\n(.*?)```", text, re.S)[1].strip()
-    )
-    assert len(entries) > 30
-    for entry in entries:
-        found = re.search(r"Chapter\s+(\d+):\s+\[\]\((\d+)-[\w-]+/([\w-]+)\.md\)", entry)
-        assert found and int(found[1]) == int(found[2]), entry.split("\n")[0]
+    terms = load_terms(ROOT / "book" / "terms.yml").terms
+    assert len(terms) > 250
+    for term in terms:
+        assert (ROOT / "book" / f"{term.page}.md").exists(), term.term
+        assert int(term.page[:2]) == term.chapter, term.term
 
 
 def test_flashcards_carry_the_chapter_of_their_folder(tmp_path):

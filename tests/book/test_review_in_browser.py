@@ -26,9 +26,7 @@ def timed(browser, html):
     pages = []
 
     def load(name, **settings):
-        page = open_page(
-            browser, "about:blank", maths=False, timezone_id="Europe/Berlin", **settings
-        )
+        page = open_page(browser, "about:blank", timezone_id="Europe/Berlin", **settings)
         pages.append(page)
         page.clock.install(time=START / 1000)
         page.clock.pause_at(START / 1000 + 1)

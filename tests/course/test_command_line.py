@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from autograder.errors import CourseError
+from autograder.common.errors import CourseError
 from course.cli import COMMANDS, build_parser, main
 from course.commands.return_ import platform_of
 from course.completion import described, script
@@ -165,6 +165,7 @@ OLD_AND_NEW = {
     "feedback moodle --assignment 01": "release-feedback --lms moodle --assignment 01",
     "export --assignment 01 canvas": "export --to canvas --assignment 01",
     "verify ada 01": "regrade 01 --student ada",
+    "verify --course-root x ada 01": "regrade --course-root x 01 --student ada",
     "regrade --write --budget 9": "regrade --apply --time-limit 9",
     "grade x --hand-in last --budget=9": "grade x --attempts latest --time-limit=9",
     "grade x --hand-in=best --scheduler tcp://a": "grade x --attempts=best --dask tcp://a",
@@ -187,7 +188,7 @@ def test_a_new_name_is_left_as_it_is(new):
 def test_what_goes_back_is_for_the_platform_that_the_submissions_came_from(tmp_path, monkeypatch):
     def rows(*entries):
         made = [(SimpleNamespace(entry=entry), None) for entry in entries]
-        monkeypatch.setattr("autograder.classroom.whole_class.records", lambda *_: (None, made))
+        monkeypatch.setattr("autograder.classroom.grade_class.records", lambda *_: (None, made))
 
     moodle = "Ada L_123456_assignsubmission_file_/01-static-embeddings.ipynb"
     rows(f"download/{moodle.partition('/')[0]}", "bo")

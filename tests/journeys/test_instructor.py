@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from autograder.classroom.gradebook import course_config, open_gradebook
+from autograder.classroom.gradebook.course import course_config, open_gradebook
 from course.sample_class import make_sample_class
 from tests.journeys.conftest import serve
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.checks.registry import mistakes_of
+from autograder.checks.mistakes.registry import mistakes_of
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "exercises" / "01-static-embeddings" / "01-static-embeddings.ipynb"

@@ -24,10 +24,15 @@ import pytest
 
 from autograder.authoring.catalogue import ROOT
 from autograder.authoring.solution_sources import has_source, reference_sources, with_function
-from autograder.checks.registry import mistakes_of
-from autograder.classroom.gradebook import CONFIG_FILE, CONFIG_TEXT, course_config, open_gradebook
+from autograder.checks.mistakes.registry import mistakes_of
+from autograder.classroom.gradebook.course import (
+    CONFIG_FILE,
+    CONFIG_TEXT,
+    course_config,
+    open_gradebook,
+)
+from autograder.common.safe_names import safe_name
 from autograder.grading.assignment import load_assignment
-from autograder.grading.names import safe_name
 
 pytestmark = pytest.mark.sandbox
 QUICK = {

@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from autograder.authoring.student_notebook import ANSWER, Notebook
-from autograder.classroom.feedback import feedback_path
-from autograder.classroom.gradebook import course_config, open_gradebook
+from autograder.classroom.gradebook.course import course_config, open_gradebook
+from autograder.classroom.reports.feedback import feedback_path
 from autograder.grading.assignment import load_assignment
 from tests.book.conftest import violations
 from tests.journeys.conftest import serve

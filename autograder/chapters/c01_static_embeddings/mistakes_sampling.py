@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 KEEP = "01.keep_probability"
 

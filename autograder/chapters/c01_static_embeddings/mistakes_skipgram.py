@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 LOSS = "01.sgns_loss"
 

@@ -6,7 +6,7 @@ import scipy.sparse
 import torch
 
 from autograder.chapters.c01_static_embeddings import LONG
-from autograder.checks.draws import counts, distinct, look_alike, uniform, whole
+from autograder.checks.inputs.draws import counts, distinct, look_alike, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
 COUNTING = "01-static-embeddings/counting"

@@ -5,7 +5,7 @@ person grades.
 import torch
 
 from autograder.chapters.c01_static_embeddings import LONG
-from autograder.checks.draws import counts, normal, uniform, whole
+from autograder.checks.inputs.draws import counts, normal, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
 glove_weight = exercise(

@@ -10,7 +10,7 @@ from autograder.chapters.c01_static_embeddings.keep_candidates import (
     RIGHT,
     WRONG,
 )
-from autograder.checks.draws import counts, look_alike, uniform, whole
+from autograder.checks.inputs.draws import counts, look_alike, uniform, whole
 from autograder.checks.protocol import exercise, expect, expect_catches
 
 PAGE = "01-static-embeddings/word2vec"

@@ -4,7 +4,7 @@ import torch
 from torch.nn.functional import softplus
 
 from autograder.chapters.c01_static_embeddings import LONG
-from autograder.checks.draws import distinct, look_alike, normal, uniform, whole
+from autograder.checks.inputs.draws import distinct, look_alike, normal, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
 PAGE = "01-static-embeddings/word2vec"

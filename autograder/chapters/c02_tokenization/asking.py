@@ -4,9 +4,9 @@ withheld.
 
 import torch
 
-from autograder.checks.draws import whole
+from autograder.checks.assertions.values import readable
+from autograder.checks.inputs.draws import whole
 from autograder.checks.protocol import expect
-from autograder.checks.values import readable
 
 READY = "it is a ready tokenizer"
 TOKENIZERS = dict.fromkeys(

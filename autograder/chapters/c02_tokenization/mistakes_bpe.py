@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 TRAIN = "02.train_bpe"
 

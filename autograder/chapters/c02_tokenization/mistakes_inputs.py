@@ -2,7 +2,7 @@
 
 import unicodedata
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 FILL = "02.fill_pair"
 

@@ -3,7 +3,7 @@
 import string
 import unicodedata
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 WORDS = "02.bert_words"
 BLOCKS = [

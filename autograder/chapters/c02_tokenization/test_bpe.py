@@ -15,9 +15,9 @@ from autograder.chapters.c02_tokenization.asking import (
     shuffled,
     word_of,
 )
-from autograder.checks.draws import look_alikes, whole
+from autograder.checks.assertions.values import same
+from autograder.checks.inputs.draws import look_alikes, whole
 from autograder.checks.protocol import StudentError, exercise
-from autograder.checks.values import same
 
 train_bpe = exercise(
     "02.train_bpe",

@@ -13,7 +13,7 @@ from autograder.chapters.c02_tokenization.asking import (
     shuffled,
     word_of,
 )
-from autograder.checks.draws import counts, whole
+from autograder.checks.inputs.draws import counts, whole
 from autograder.checks.protocol import Sample, exercise, expect, short_answer
 
 fill_pair = exercise(

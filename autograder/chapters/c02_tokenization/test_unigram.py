@@ -13,7 +13,7 @@ from autograder.chapters.c02_tokenization.asking import (
     shuffled,
     word_of,
 )
-from autograder.checks.draws import uniform, whole
+from autograder.checks.inputs.draws import uniform, whole
 from autograder.checks.protocol import exercise, expect
 
 best_cut = exercise(

@@ -14,7 +14,7 @@ from autograder.chapters.c02_tokenization.asking import (
     shuffled,
     word_of,
 )
-from autograder.checks.draws import look_alikes, whole
+from autograder.checks.inputs.draws import look_alikes, whole
 from autograder.checks.protocol import exercise, expect
 
 wordpiece = exercise(

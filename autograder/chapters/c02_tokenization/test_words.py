@@ -10,9 +10,9 @@ from autograder.chapters.c02_tokenization.asking import (
     shuffled,
     word_of,
 )
-from autograder.checks.draws import look_alikes, whole
+from autograder.checks.assertions.values import told_apart
+from autograder.checks.inputs.draws import look_alikes, whole
 from autograder.checks.protocol import exercise, expect
-from autograder.checks.values import told_apart
 
 bert_words = exercise(
     "02.bert_words",

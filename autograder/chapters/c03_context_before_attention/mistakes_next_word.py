@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 BIGRAMS, KNESER, JUDGE = "03.bigram_counts", "03.kneser_ney", "03.judge"
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 WRITE = "03.test_no_peeking"
 IDS = torch.tensor([[1, 2, 3, 4, 5, 6, 7, 8], [3, 1, 4, 1, 5, 9, 2, 6]])

@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 STEP, BACK = "03.lstm_step", "03.read_backward"
 

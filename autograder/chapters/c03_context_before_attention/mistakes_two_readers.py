@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 LETTERS, MIX, TARGETS = "03.letter_patterns", "03.mix_layers", "03.both_targets"
 

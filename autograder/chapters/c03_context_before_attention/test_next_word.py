@@ -8,7 +8,7 @@ import torch
 
 from autograder.chapters.c03_context_before_attention import MOST
 from autograder.chapters.c03_context_before_attention.withholding import MODELS
-from autograder.checks.draws import counts, distinct, look_alike, uniform, whole
+from autograder.checks.inputs.draws import counts, distinct, look_alike, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
 PAGE = "03-context-before-attention/next-word"

@@ -4,10 +4,10 @@ import torch
 
 from autograder.chapters.c03_context_before_attention import MOST
 from autograder.chapters.c03_context_before_attention.withholding import CELLS, MODELS
-from autograder.checks.draws import look_alikes, normal, one_changed, uniform, whole
+from autograder.checks.assertions.slips import note
+from autograder.checks.inputs.draws import look_alikes, normal, one_changed, uniform, whole
+from autograder.checks.inputs.strided import FAILS, strided
 from autograder.checks.protocol import StudentError, exercise, expect
-from autograder.checks.slips import note
-from autograder.checks.views import FAILS, strided
 
 PAGE = "03-context-before-attention/lstm"
 CLOSE = {"rtol": 1e-4, "atol": 2e-6}

@@ -6,7 +6,7 @@ import torch
 
 from autograder.chapters.c03_context_before_attention import MOST
 from autograder.chapters.c03_context_before_attention.withholding import MODELS
-from autograder.checks.draws import (
+from autograder.checks.inputs.draws import (
     counts,
     distinct,
     look_alike,

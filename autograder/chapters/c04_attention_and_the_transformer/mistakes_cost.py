@@ -1,6 +1,6 @@
 """Plausible wrong predictions of chapter 4, part 4: what a block costs."""
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 COST = "04.predict_block"
 
@@ -34,9 +34,9 @@ def _cost(
 @mistake(
     COST,
     "no-biases",
-    caught_by="parameters",
+    caught_by="parameter count",
     loses=2,
-    misconception="You leave out the biases of the matrices.",
+    misconception="You leave out the biases of the six projections.",
 )
 def _(tokens, hidden, heads, inner):
     return _cost(tokens, hidden, heads, inner, biases=0)
@@ -45,11 +45,11 @@ def _(tokens, hidden, heads, inner):
 @mistake(
     COST,
     "no-norms",
-    caught_by="parameters",
+    caught_by="parameter count",
     loses=2,
     misconception=(
-        "4 C parameters are missing: either the two norms, or the biases of attention's four"
-        " matrices."
+        "You are missing 4C parameters: either the two norms, or the biases of attention's four"
+        " projections."
     ),
 )
 def _(tokens, hidden, heads, inner):
@@ -59,9 +59,11 @@ def _(tokens, hidden, heads, inner):
 @mistake(
     COST,
     "one-norm",
-    caught_by="parameters",
+    caught_by="parameter count",
     loses=2,
-    misconception="2 C parameters are missing: either one of the two norms, or the biases of both.",
+    misconception=(
+        "You are missing 2C parameters: either one of the two norms, or the biases of both."
+    ),
 )
 def _(tokens, hidden, heads, inner):
     return _cost(tokens, hidden, heads, inner, norms=2 * hidden)
@@ -70,10 +72,10 @@ def _(tokens, hidden, heads, inner):
 @mistake(
     COST,
     "norms-with-one-number",
-    caught_by="parameters",
+    caught_by="parameter count",
     loses=2,
     misconception=(
-        "You count one weight and one bias for a norm. It has one of each for every column."
+        "You count a single weight and bias per norm. It has one of each per dimension, 2C in all."
     ),
 )
 def _(tokens, hidden, heads, inner):
@@ -83,9 +85,9 @@ def _(tokens, hidden, heads, inner):
 @mistake(
     COST,
     "output-left-out",
-    caught_by="parameters",
+    caught_by="parameter count",
     loses=4,
-    misconception="You leave out the output matrix of attention, which mixes the heads.",
+    misconception="You leave out attention's output projection, which mixes the heads.",
 )
 def _(tokens, hidden, heads, inner):
     return _cost(
@@ -101,11 +103,11 @@ def _(tokens, hidden, heads, inner):
 @mistake(
     COST,
     "heads-times",
-    caught_by="parameters",
+    caught_by="parameter count",
     loses=4,
     misconception=(
-        "You give each head matrices of the whole width. The heads share the C columns: together"
-        " they have C by C."
+        "You give each head full C by C projections. The heads share the C columns: together they"
+        " have C by C."
     ),
 )
 def _(tokens, hidden, heads, inner):
@@ -122,9 +124,9 @@ def _(tokens, hidden, heads, inner):
 @mistake(
     COST,
     "inner-is-four-times",
-    caught_by="parameters",
+    caught_by="parameter count",
     loses=4,
-    misconception="You take four times C for the inner width. It is given: `inner`.",
+    misconception="You assume that the inner dimension is 4C. It is given: `inner`.",
 )
 def _(tokens, hidden, heads, inner):
     return _cost(tokens, hidden, heads, 4 * hidden)
@@ -133,9 +135,11 @@ def _(tokens, hidden, heads, inner):
 @mistake(
     COST,
     "one-matrix-in-the-feed-forward",
-    caught_by="parameters",
+    caught_by="parameter count",
     loses=4,
-    misconception="You count one matrix for the feed-forward. It has two, up to F and down to C.",
+    misconception=(
+        "You count one projection in the feed-forward. It has two, up to F and down to C."
+    ),
 )
 def _(tokens, hidden, heads, inner):
     return _cost(tokens, hidden, heads, inner, matrices=4 * hidden * hidden + hidden * inner)
@@ -144,7 +148,7 @@ def _(tokens, hidden, heads, inner):
 @mistake(
     COST,
     "times-the-tokens",
-    caught_by="parameters",
+    caught_by="parameter count",
     loses=2,
     misconception="You multiply the parameters by the number of tokens. All tokens share them.",
 )
@@ -156,9 +160,9 @@ def _(tokens, hidden, heads, inner):
 @mistake(
     COST,
     "one-operation-each",
-    caught_by="operations",
+    caught_by="FLOP count",
     loses=2,
-    misconception="You count a multiplication and its addition as one operation. They are two.",
+    misconception="You count a multiply-add as one operation. It is two FLOPs.",
 )
 def _(tokens, hidden, heads, inner):
     return _cost(tokens, hidden, heads, inner, each=1)
@@ -167,11 +171,11 @@ def _(tokens, hidden, heads, inner):
 @mistake(
     COST,
     "attention-left-out",
-    caught_by="operations",
+    caught_by="FLOP count",
     loses=2,
     misconception=(
-        "You leave out the two products of attention itself, scores and means. They grow with the"
-        " square of the tokens."
+        "You leave out attention's own products: queries with keys, and weights with values. They"
+        " grow with the square of T."
     ),
 )
 def _(tokens, hidden, heads, inner):
@@ -181,10 +185,10 @@ def _(tokens, hidden, heads, inner):
 @mistake(
     COST,
     "scores-only",
-    caught_by="operations",
+    caught_by="FLOP count",
     loses=2,
     misconception=(
-        "You count the scores and not the means of the values, which is a product of the same size."
+        "You count the scores but not the product of weights and values, which is as large."
     ),
 )
 def _(tokens, hidden, heads, inner):
@@ -194,12 +198,9 @@ def _(tokens, hidden, heads, inner):
 @mistake(
     COST,
     "attention-times-heads",
-    caught_by="operations",
+    caught_by="FLOP count",
     loses=2,
-    misconception=(
-        "You count each head's products with the whole width. A head has D = C / H columns: all"
-        " heads together cost as much as one of width C."
-    ),
+    misconception="You count each head's products with dimension C. A head has D = C / H.",
 )
 def _(tokens, hidden, heads, inner):
     return _cost(tokens, hidden, heads, inner, means=2 * heads)
@@ -208,9 +209,9 @@ def _(tokens, hidden, heads, inner):
 @mistake(
     COST,
     "for-one-token",
-    caught_by="operations",
+    caught_by="FLOP count",
     loses=2,
-    misconception="You count the six matrices for one token. Every token goes through them.",
+    misconception="You count the six projections for one token. Every token goes through them.",
 )
 def _(tokens, hidden, heads, inner):
     found = _cost(tokens, hidden, heads, inner)
@@ -223,11 +224,11 @@ def _(tokens, hidden, heads, inner):
 @mistake(
     COST,
     "causal-half",
-    caught_by="operations",
+    caught_by="FLOP count",
     loses=2,
     misconception=(
-        "You count the scores that a causal mask leaves. Nothing is hidden here, and a hidden score"
-        " is computed too."
+        "You count only the scores that a causal mask leaves. Nothing is masked here, and masked"
+        " scores are computed too."
     ),
 )
 def _(tokens, hidden, heads, inner):
@@ -244,10 +245,10 @@ def _(tokens, hidden, heads, inner):
 @mistake(
     COST,
     "biases-and-norms-as-operations",
-    caught_by="operations",
+    caught_by="FLOP count",
     loses=2,
     misconception=(
-        "You count the biases and norms as if they were matrices. Only products of matrices count."
+        "You count biases and norms as if they were matrices. Only matrix products count."
     ),
 )
 def _(tokens, hidden, heads, inner):
@@ -258,11 +259,11 @@ def _(tokens, hidden, heads, inner):
 @mistake(
     COST,
     "width-by-a-slash",
-    caught_by="operations",
+    caught_by="FLOP count",
     loses=2,
     misconception=(
-        "`hidden / heads` is a float, and so is what is multiplied with it: 15 or 16 digits are"
-        " left. `//` divides whole numbers."
+        "You divide with `/`: `hidden / heads` is a float, which keeps only 15 or 16 digits. `//`"
+        " divides whole numbers."
     ),
 )
 def _(tokens, hidden, heads, inner):
@@ -276,9 +277,9 @@ def _(tokens, hidden, heads, inner):
 @mistake(
     COST,
     "one-table-of-scores",
-    caught_by="bytes",
+    caught_by="score bytes",
     loses=1,
-    misconception="You count one table of scores. Each head has one.",
+    misconception="You count one score matrix. Each head has one.",
 )
 def _(tokens, hidden, heads, inner):
     return _cost(tokens, hidden, heads, inner, scores=4 * tokens * tokens)
@@ -287,9 +288,9 @@ def _(tokens, hidden, heads, inner):
 @mistake(
     COST,
     "two-bytes",
-    caught_by="bytes",
+    caught_by="score bytes",
     loses=1,
-    misconception="You count 2 bytes for a number. float32 has 4.",
+    misconception="You count 2 bytes per score. A float32 takes 4.",
 )
 def _(tokens, hidden, heads, inner):
     return _cost(tokens, hidden, heads, inner, scores=2 * heads * tokens * tokens)
@@ -298,9 +299,9 @@ def _(tokens, hidden, heads, inner):
 @mistake(
     COST,
     "numbers-not-bytes",
-    caught_by="bytes",
+    caught_by="score bytes",
     loses=1,
-    misconception="You give the number of scores. Each takes 4 bytes.",
+    misconception="You return the number of scores. Each takes 4 bytes.",
 )
 def _(tokens, hidden, heads, inner):
     return _cost(tokens, hidden, heads, inner, scores=heads * tokens * tokens)
@@ -309,7 +310,7 @@ def _(tokens, hidden, heads, inner):
 @mistake(
     COST,
     "bits",
-    caught_by="bytes",
+    caught_by="score bytes",
     loses=1,
     misconception="You count bits. A float32 has 32 bits, which is 4 bytes.",
 )
@@ -320,9 +321,9 @@ def _(tokens, hidden, heads, inner):
 @mistake(
     COST,
     "answers-for-scores",
-    caught_by="bytes",
+    caught_by="score bytes",
     loses=1,
-    misconception="You count the answers, T by C. The scores are T by T in each head.",
+    misconception="You count the outputs, T by C. The scores are T by T in each head.",
 )
 def _(tokens, hidden, heads, inner):
     return _cost(tokens, hidden, heads, inner, scores=4 * tokens * hidden)

@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 BIAS = "04.distance_bias"
 
@@ -44,11 +44,9 @@ def _even(num_heads, slope):
 @mistake(
     BIAS,
     "slope-one-first",
-    caught_by="slopes",
+    caught_by="slopes per head",
     loses=4,
-    misconception=(
-        "Your first head has the slope 1: you count heads from 0. The first has 2^(-8 / H)."
-    ),
+    misconception="You count heads from 0, so the first slope is 1. It is 2^(-8 / H).",
 )
 def _(num_heads, num_queries, num_keys):
     return _bias(
@@ -59,11 +57,11 @@ def _(num_heads, num_queries, num_keys):
 @mistake(
     BIAS,
     "halved-each-time",
-    caught_by="slopes",
+    caught_by="slopes per head",
     loses=4,
     misconception=(
-        "Your slopes are 1/2, 1/4, 1/8, ... for any number of heads. That is right for 8: the last"
-        " slope is always 1/256."
+        "You use the slopes 1/2, 1/4, 1/8, ... for any H. That is right for 8 heads: the last slope"
+        " is always 1/256."
     ),
 )
 def _(num_heads, num_queries, num_keys):
@@ -75,9 +73,9 @@ def _(num_heads, num_queries, num_keys):
 @mistake(
     BIAS,
     "exponent-upside-down",
-    caught_by="slopes",
+    caught_by="slopes per head",
     loses=4,
-    misconception="Your exponent is -h H / 8. It is -8 h / H.",
+    misconception="You use the exponent -h H / 8. It is -8h / H.",
 )
 def _(num_heads, num_queries, num_keys):
     return _bias(
@@ -91,9 +89,9 @@ def _(num_heads, num_queries, num_keys):
 @mistake(
     BIAS,
     "slopes-in-equal-steps",
-    caught_by="slopes",
+    caught_by="slopes per head",
     loses=4,
-    misconception="Your slopes go down in equal steps. They go down by equal factors.",
+    misconception="You lower the slopes in equal steps. They fall by equal factors.",
 )
 def _(num_heads, num_queries, num_keys):
     return _bias(
@@ -104,9 +102,9 @@ def _(num_heads, num_queries, num_keys):
 @mistake(
     BIAS,
     "flattest-first",
-    caught_by="slopes",
+    caught_by="slopes per head",
     loses=4,
-    misconception="Your flattest head stands first. The steepest does.",
+    misconception="You give the first head the smallest slope. It has the largest.",
 )
 def _(num_heads, num_queries, num_keys):
     return _bias(num_heads, num_queries, num_keys, lambda heads: _slopes(heads)[::-1])
@@ -115,9 +113,9 @@ def _(num_heads, num_queries, num_keys):
 @mistake(
     BIAS,
     "one-slope-for-all",
-    caught_by="slopes",
+    caught_by="slopes per head",
     loses=4,
-    misconception="All your heads have the slope of the first. Each has its own.",
+    misconception="You use the first head's slope for all heads. Each has its own.",
 )
 def _(num_heads, num_queries, num_keys):
     return _bias(num_heads, num_queries, num_keys, lambda heads: _slopes(heads)[:1] * heads)
@@ -126,9 +124,9 @@ def _(num_heads, num_queries, num_keys):
 @mistake(
     BIAS,
     "no-slopes",
-    caught_by="slopes",
+    caught_by="slopes per head",
     loses=4,
-    misconception="You give every head minus the distance and leave the slopes out.",
+    misconception="You return minus the distance and leave the slopes out.",
 )
 def _(num_heads, num_queries, num_keys):
     return _bias(num_heads, num_queries, num_keys, lambda heads: [1.0] * heads)
@@ -137,9 +135,9 @@ def _(num_heads, num_queries, num_keys):
 @mistake(
     BIAS,
     "plus",
-    caught_by="slopes",
+    caught_by="slopes per head",
     loses=4,
-    misconception="Your bias is positive, so that far keys win. It is taken away.",
+    misconception="You return a positive bias, which favours distant keys. It is negative.",
 )
 def _(num_heads, num_queries, num_keys):
     return _bias(num_heads, num_queries, num_keys, sign=1.0)
@@ -148,9 +146,9 @@ def _(num_heads, num_queries, num_keys):
 @mistake(
     BIAS,
     "heads-last",
-    caught_by="slopes",
+    caught_by="slopes per head",
     loses=4,
-    misconception="Your heads are on the last axis. They come first: (H, T, S).",
+    misconception="You put the heads on the last axis. They come first: (H, T, S).",
 )
 def _(num_heads, num_queries, num_keys):
     return _bias(num_heads, num_queries, num_keys).permute(1, 2, 0).contiguous()
@@ -159,9 +157,9 @@ def _(num_heads, num_queries, num_keys):
 @mistake(
     BIAS,
     "slopes-cut-to-integers",
-    caught_by="slopes",
+    caught_by="slopes per head",
     loses=4,
-    misconception="You keep the slopes as integers, where they are all 0.",
+    misconception="You store the slopes as integers, where they are all 0.",
 )
 def _(num_heads, num_queries, num_keys):
     return _bias(
@@ -172,9 +170,9 @@ def _(num_heads, num_queries, num_keys):
 @mistake(
     BIAS,
     "squared",
-    caught_by="distance",
+    caught_by="distance on both sides",
     loses=3,
-    misconception="You square the distance. The price grows in equal steps.",
+    misconception="You square the distance. The bias is linear in it.",
 )
 def _(num_heads, num_queries, num_keys):
     return _bias(num_heads, num_queries, num_keys, away=torch.square)
@@ -183,9 +181,9 @@ def _(num_heads, num_queries, num_keys):
 @mistake(
     BIAS,
     "logarithm",
-    caught_by="distance",
+    caught_by="distance on both sides",
     loses=3,
-    misconception="You take the logarithm of the distance. ALiBi takes the distance itself.",
+    misconception="You take the logarithm of the distance. The bias is linear in it.",
 )
 def _(num_heads, num_queries, num_keys):
     return _bias(num_heads, num_queries, num_keys, away=lambda gap: torch.log2(1 + gap.abs()))
@@ -194,10 +192,11 @@ def _(num_heads, num_queries, num_keys):
 @mistake(
     BIAS,
     "signed",
-    caught_by="distance",
+    caught_by="distance on both sides",
     loses=3,
     misconception=(
-        "Keys after the query get a positive bias in your table. Distances have no sign, here."
+        "You keep the sign of the distance, so later keys get a positive bias. Use its absolute"
+        " value."
     ),
 )
 def _(num_heads, num_queries, num_keys):
@@ -207,11 +206,11 @@ def _(num_heads, num_queries, num_keys):
 @mistake(
     BIAS,
     "nothing-for-later-keys",
-    caught_by="distance",
+    caught_by="distance on both sides",
     loses=3,
     misconception=(
-        "Keys after the query get 0 in your table. They get the bias of their distance: hiding them"
-        " is the mask's work."
+        "You give keys after the query a bias of 0. They get the bias of their distance: masking is"
+        " not done here."
     ),
 )
 def _(num_heads, num_queries, num_keys):
@@ -221,11 +220,11 @@ def _(num_heads, num_queries, num_keys):
 @mistake(
     BIAS,
     "mask-put-in",
-    caught_by="distance",
+    caught_by="distance on both sides",
     loses=3,
     misconception=(
-        "You hide keys after the query with minus infinity. That is the mask's work: here they get"
-        " the bias of their distance."
+        "You mask keys after the query with minus infinity. Masking is not done here: they get the"
+        " bias of their distance."
     ),
 )
 def _(num_heads, num_queries, num_keys):
@@ -240,12 +239,11 @@ def _(num_heads, num_queries, num_keys):
 @mistake(
     BIAS,
     "from-the-first-key",
-    caught_by="distance",
+    caught_by="distance on both sides",
     loses=3,
     misconception=(
-        "You multiply the slope by the key's place, the same for every query, as BLOOM's program"
-        " does. A softmax over keys that are not hidden makes the same of it. The distances"
-        " themselves are asked for."
+        "You multiply the slope by the key's position, as BLOOM does. Under a causal softmax that"
+        " is equivalent; here the distance is asked for."
     ),
 )
 def _(num_heads, num_queries, num_keys):
@@ -261,9 +259,9 @@ def _(num_heads, num_queries, num_keys):
 @mistake(
     BIAS,
     "one-more",
-    caught_by="distance",
+    caught_by="distance on both sides",
     loses=3,
-    misconception="A token is at distance 1 from itself in your table. It is 0.",
+    misconception="You count a token's distance to itself as 1. It is 0.",
 )
 def _(num_heads, num_queries, num_keys):
     return _bias(num_heads, num_queries, num_keys, away=lambda gap: gap.abs() + 1)
@@ -272,7 +270,7 @@ def _(num_heads, num_queries, num_keys):
 @mistake(
     BIAS,
     "shared-out",
-    caught_by="slopes",
+    caught_by="slopes per head",
     loses=4,
     misconception="You divide the distance by the number of keys. It is counted in tokens.",
 )
@@ -283,9 +281,9 @@ def _(num_heads, num_queries, num_keys):
 @mistake(
     BIAS,
     "window",
-    caught_by="distance",
+    caught_by="distance on both sides",
     loses=3,
-    misconception="Your distance ends at some length. It grows on.",
+    misconception="You cap the distance. It keeps growing.",
 )
 def _(num_heads, num_queries, num_keys):
     return (
@@ -298,11 +296,11 @@ def _(num_heads, num_queries, num_keys):
 @mistake(
     BIAS,
     "top-left",
-    caught_by="cache",
+    caught_by="queries come last",
     loses=2,
     misconception=(
-        "Your first query is the first of the tokens. With fewer queries than keys, the queries are"
-        " the last of them."
+        "You start the queries at position 0. With fewer queries than keys, they are the last"
+        " tokens."
     ),
 )
 def _(num_heads, num_queries, num_keys):
@@ -312,9 +310,11 @@ def _(num_heads, num_queries, num_keys):
 @mistake(
     BIAS,
     "past-the-end",
-    caught_by="distance",
+    caught_by="distance on both sides",
     loses=3,
-    misconception="Your queries stand behind all keys. The last query is the last key.",
+    misconception=(
+        "You put the queries after all keys. The last query is at the position of the last key."
+    ),
 )
 def _(num_heads, num_queries, num_keys):
     return _bias(num_heads, num_queries, num_keys, first=lambda queries, keys: keys)
@@ -323,9 +323,9 @@ def _(num_heads, num_queries, num_keys):
 @mistake(
     BIAS,
     "square-only",
-    caught_by="cache",
+    caught_by="queries come last",
     loses=2,
-    misconception="Your table is as high as it is wide. It has one row for each query.",
+    misconception="You return a square table. It has one row for each query.",
 )
 def _(num_heads, num_queries, num_keys):
     return _bias(num_heads, num_keys, num_keys)
@@ -334,11 +334,11 @@ def _(num_heads, num_queries, num_keys):
 @mistake(
     BIAS,
     "plain-formula",
-    caught_by="other-numbers",
+    caught_by="other head counts",
     loses=1,
     misconception=(
-        "You take 2^(-8h / H) for every H. Where H is no power of two, the slopes of the power of"
-        " two below it come first."
+        "You use 2^(-8h / H) for every H. If H is not a power of two, the slopes for P heads come"
+        " first."
     ),
 )
 def _(num_heads, num_queries, num_keys):
@@ -353,11 +353,11 @@ def _(num_heads, num_queries, num_keys):
 @mistake(
     BIAS,
     "power-above",
-    caught_by="other-numbers",
+    caught_by="other head counts",
     loses=1,
     misconception=(
-        "You take the first H slopes of the power of two above. The slopes of the power of two"
-        " below come first."
+        "You take the first H slopes of the next larger power of two. The slopes for P, the one"
+        " below, come first."
     ),
 )
 def _(num_heads, num_queries, num_keys):
@@ -372,11 +372,11 @@ def _(num_heads, num_queries, num_keys):
 @mistake(
     BIAS,
     "others-go-on",
-    caught_by="other-numbers",
+    caught_by="other head counts",
     loses=1,
     misconception=(
-        "You go on with ever flatter slopes. The other heads stand between the first ones: 2^(-8(j"
-        " - 1/2) / P)."
+        "You continue with ever smaller slopes. Those of the remaining heads lie between the first"
+        " ones: 2^(-8(j - 1/2) / P)."
     ),
 )
 def _(num_heads, num_queries, num_keys):
@@ -392,11 +392,11 @@ def _(num_heads, num_queries, num_keys):
 @mistake(
     BIAS,
     "others-twice",
-    caught_by="other-numbers",
+    caught_by="other head counts",
     loses=1,
     misconception=(
-        "You give the other heads the slopes of the first ones once more. Theirs stand between:"
-        " 2^(-8(j - 1/2) / P)."
+        "You repeat the first slopes for the remaining heads. Theirs lie between: 2^(-8(j - 1/2) /"
+        " P)."
     ),
 )
 def _(num_heads, num_queries, num_keys):
@@ -412,11 +412,11 @@ def _(num_heads, num_queries, num_keys):
 @mistake(
     BIAS,
     "others-steeper-by-one",
-    caught_by="other-numbers",
+    caught_by="other head counts",
     loses=1,
     misconception=(
-        "Your other heads begin with j = 0. They begin with j = 1: the first of them has the root"
-        " of the steepest slope."
+        "You start the remaining heads at j = 0. They start at j = 1, with the square root of the"
+        " largest slope."
     ),
 )
 def _(num_heads, num_queries, num_keys):
@@ -434,11 +434,9 @@ def _(num_heads, num_queries, num_keys):
 @mistake(
     BIAS,
     "in-order-of-steepness",
-    caught_by="other-numbers",
+    caught_by="other head counts",
     loses=1,
-    misconception=(
-        "You sort the slopes. The heads of the power of two come first, the others behind them."
-    ),
+    misconception="You sort the slopes. Those of the first P heads come first, the others follow.",
 )
 def _(num_heads, num_queries, num_keys):
     return _bias(
@@ -449,9 +447,9 @@ def _(num_heads, num_queries, num_keys):
 @mistake(
     BIAS,
     "powers-of-two-only",
-    caught_by="other-numbers",
+    caught_by="other head counts",
     loses=1,
-    misconception="Your code refuses a number of heads that is no power of two.",
+    misconception="Your code rejects numbers of heads that are not a power of two.",
 )
 def _(num_heads, num_queries, num_keys):
     if num_heads & (num_heads - 1):

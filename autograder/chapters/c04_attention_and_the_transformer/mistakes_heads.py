@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 HEADS = "04.multi_head"
 
@@ -43,11 +43,11 @@ def _heads(
 @mistake(
     HEADS,
     "not-transposed",
-    caught_by="one-head",
+    caught_by="single head",
     loses=7,
     misconception=(
-        "You multiply by the matrices themselves. As in torch.nn.Linear it is x times the"
-        " transpose."
+        "You multiply by the matrices themselves. As in torch.nn.Linear, multiply x by their"
+        " transposes."
     ),
 )
 def _(*parts):
@@ -59,9 +59,9 @@ def _(*parts):
 @mistake(
     HEADS,
     "queries-and-keys-exchanged",
-    caught_by="one-head",
+    caught_by="single head",
     loses=6,
-    misconception="You make the queries with w_k and the keys with w_q.",
+    misconception="You project the queries with w_k and the keys with w_q.",
 )
 def _(x, w_q, w_k, w_v, w_o, num_heads):
     return _heads(x, w_k, w_q, w_v, w_o, num_heads)
@@ -70,9 +70,9 @@ def _(x, w_q, w_k, w_v, w_o, num_heads):
 @mistake(
     HEADS,
     "values-not-projected",
-    caught_by="one-head",
+    caught_by="single head",
     loses=7,
-    misconception="Your values are the tokens themselves. They are projected too, by w_v.",
+    misconception="You use the tokens themselves as values. Values are projected by w_v.",
 )
 def _(x, w_q, w_k, w_v, w_o, num_heads):
     return _heads(x, w_q, w_k, torch.eye(x.shape[2], dtype=x.dtype), w_o, num_heads)
@@ -81,10 +81,10 @@ def _(x, w_q, w_k, w_v, w_o, num_heads):
 @mistake(
     HEADS,
     "softmax-over-queries",
-    caught_by="one-head",
+    caught_by="single head",
     loses=6,
     misconception=(
-        "Your softmax goes over the queries. The weights of one query add up to 1 over the keys."
+        "You apply the softmax over the queries. A query's weights add up to 1 over the keys."
     ),
 )
 def _(*parts):
@@ -94,10 +94,10 @@ def _(*parts):
 @mistake(
     HEADS,
     "softmax-over-heads",
-    caught_by="one-head",
+    caught_by="single head",
     loses=7,
     misconception=(
-        "Your softmax goes over the heads. Each head has weights of its own, over the keys."
+        "You apply the softmax over the heads. Each head has weights of its own, over the keys."
     ),
 )
 def _(*parts):
@@ -107,11 +107,11 @@ def _(*parts):
 @mistake(
     HEADS,
     "causal",
-    caught_by="one-head",
+    caught_by="single head",
     loses=7,
     misconception=(
-        "You hide the tokens that come later. Nothing is hidden here: each token sees all tokens of"
-        " its text."
+        "You apply a causal mask. Nothing is masked here: every token attends to every token of its"
+        " sequence."
     ),
 )
 def _(*parts):
@@ -126,9 +126,11 @@ def _(*parts):
 @mistake(
     HEADS,
     "token-added",
-    caught_by="one-head",
+    caught_by="single head",
     loses=7,
-    misconception="You add x to the answer. The residual comes later, in the block.",
+    misconception=(
+        "You add x to the result. The residual connection belongs to the block, not to attention."
+    ),
 )
 def _(x, *more):
     return x + _heads(x, *more)
@@ -137,10 +139,10 @@ def _(x, *more):
 @mistake(
     HEADS,
     "other-texts-seen",
-    caught_by="one-head",
+    caught_by="single head",
     loses=7,
     misconception=(
-        "Your tokens see those of the other texts of the batch too. Each text is for itself."
+        "You let tokens attend to other sequences of the batch. Each sequence is independent."
     ),
 )
 def _(x, *more):
@@ -150,9 +152,9 @@ def _(x, *more):
 @mistake(
     HEADS,
     "no-scale",
-    caught_by="one-head",
+    caught_by="single head",
     loses=6,
-    misconception="You do not divide the scores by the root of D.",
+    misconception="You do not divide the scores by the square root of D.",
 )
 def _(*parts):
     return _heads(*parts, scale=lambda width, number: 1.0)
@@ -161,9 +163,9 @@ def _(*parts):
 @mistake(
     HEADS,
     "divided-by-width",
-    caught_by="one-head",
+    caught_by="single head",
     loses=6,
-    misconception="You divide the scores by D. It is the square root of D.",
+    misconception="You divide the scores by D. Divide by its square root.",
 )
 def _(*parts):
     return _heads(*parts, scale=lambda width, number: width / number)
@@ -172,11 +174,11 @@ def _(*parts):
 @mistake(
     HEADS,
     "root-of-all-columns",
-    caught_by="split",
+    caught_by="columns per head",
     loses=4.5,
     misconception=(
-        "You divide by the root of C, the width of the token. Each head's scores are divided by the"
-        " root of D, its own width."
+        "You divide by the square root of C, the dimension of the token. Divide by that of D, the"
+        " dimension of a head."
     ),
 )
 def _(*parts):
@@ -186,10 +188,11 @@ def _(*parts):
 @mistake(
     HEADS,
     "root-of-the-heads",
-    caught_by="one-head",
+    caught_by="single head",
     loses=6,
     misconception=(
-        "You divide by the root of H, the number of heads. It is the root of D, the width of one."
+        "You divide by the square root of H, the number of heads. Divide by that of D, the"
+        " dimension of a head."
     ),
 )
 def _(*parts):
@@ -199,11 +202,9 @@ def _(*parts):
 @mistake(
     HEADS,
     "one-head-always",
-    caught_by="split",
+    caught_by="columns per head",
     loses=4.5,
-    misconception=(
-        "You attend once over all columns. Each head attends by itself, with its own D columns."
-    ),
+    misconception="You attend once over all columns. Each head attends with its own D columns.",
 )
 def _(x, w_q, w_k, w_v, w_o, num_heads):
     return _heads(x, w_q, w_k, w_v, w_o, 1)
@@ -212,11 +213,11 @@ def _(x, w_q, w_k, w_v, w_o, num_heads):
 @mistake(
     HEADS,
     "reshaped-into-heads",
-    caught_by="merge",
+    caught_by="concatenating the heads",
     loses=5.5,
     misconception=(
-        "You reshape the columns into (B, H, T, D) at once: that cuts the tokens, not the columns."
-        " Reshape to (B, T, H, D), then transpose."
+        "You reshape straight to (B, H, T, D), which splits the tokens, not the columns. Reshape to"
+        " (B, T, H, D), then transpose."
     ),
 )
 def _(*parts):
@@ -226,10 +227,10 @@ def _(*parts):
 @mistake(
     HEADS,
     "merged-without-transpose",
-    caught_by="merge",
+    caught_by="concatenating the heads",
     loses=5.5,
     misconception=(
-        "You reshape (B, H, T, D) into (B, T, C) at once, which mixes the tokens. Transpose back to"
+        "You reshape (B, H, T, D) straight to (B, T, C), which mixes the tokens. Transpose back to"
         " (B, T, H, D) first."
     ),
 )
@@ -240,11 +241,11 @@ def _(*parts):
 @mistake(
     HEADS,
     "reshaped-both-ways",
-    caught_by="merge",
+    caught_by="concatenating the heads",
     loses=5.5,
     misconception=(
-        "You reshape to (B, H, T, D) and back, and never transpose: each head gets some of the"
-        " tokens whole, in place of some columns of all of them."
+        "You reshape to (B, H, T, D) and back without a transpose: each head gets some whole tokens"
+        " instead of some columns of all tokens."
     ),
 )
 def _(*parts):
@@ -258,11 +259,9 @@ def _(*parts):
 @mistake(
     HEADS,
     "heads-of-every-hth-column",
-    caught_by="split",
+    caught_by="columns per head",
     loses=4.5,
-    misconception=(
-        "Your head h has the columns h, h + H, h + 2H and so on. It has D neighbouring ones."
-    ),
+    misconception="You give head h the columns h, h + H, h + 2H and so on. It has D adjacent ones.",
 )
 def _(*parts):
     return _heads(
@@ -275,11 +274,11 @@ def _(*parts):
 @mistake(
     HEADS,
     "merged-column-by-column",
-    caught_by="merge",
+    caught_by="concatenating the heads",
     loses=5.5,
     misconception=(
-        "You put the first columns of all heads side by side, then the second ones. All columns of"
-        " head 0 come first."
+        "You concatenate the first columns of all heads, then the second ones. All columns of head"
+        " 0 come first."
     ),
 )
 def _(*parts):
@@ -289,9 +288,9 @@ def _(*parts):
 @mistake(
     HEADS,
     "last-head-first",
-    caught_by="merge",
+    caught_by="concatenating the heads",
     loses=5.5,
-    misconception="You put the heads side by side in the reverse order.",
+    misconception="You concatenate the heads in reverse order.",
 )
 def _(*parts):
     return _heads(*parts, merge=lambda x: _merge(x.flip(1)))
@@ -300,9 +299,9 @@ def _(*parts):
 @mistake(
     HEADS,
     "width-and-heads-exchanged",
-    caught_by="one-head",
+    caught_by="single head",
     loses=6,
-    misconception="You make C / H heads of H columns. It is H heads of C / H columns.",
+    misconception="You make C / H heads of dimension H. There are H heads of dimension C / H.",
 )
 def _(x, w_q, w_k, w_v, w_o, num_heads):
     return _heads(x, w_q, w_k, w_v, w_o, x.shape[2] // num_heads)
@@ -311,9 +310,9 @@ def _(x, w_q, w_k, w_v, w_o, num_heads):
 @mistake(
     HEADS,
     "mean-of-the-heads",
-    caught_by="merge",
+    caught_by="concatenating the heads",
     loses=5.5,
-    misconception="You take the mean of the heads. They stand side by side.",
+    misconception="You average the heads. Concatenate them.",
 )
 def _(*parts):
     return _heads(*parts, merge=lambda x: x.mean(1).repeat(1, 1, x.shape[1]))
@@ -322,9 +321,9 @@ def _(*parts):
 @mistake(
     HEADS,
     "first-head-only",
-    caught_by="merge",
+    caught_by="concatenating the heads",
     loses=5.5,
-    misconception="You repeat the first head in the place of all of them.",
+    misconception="You repeat the first head instead of concatenating all heads.",
 )
 def _(*parts):
     return _heads(*parts, merge=lambda x: _merge(x[:, :1].expand(x.shape)))
@@ -333,11 +332,10 @@ def _(*parts):
 @mistake(
     HEADS,
     "weights-of-the-first-head",
-    caught_by="split",
+    caught_by="columns per head",
     loses=4.5,
     misconception=(
-        "You weight the values of all heads as the first head does. Each head has weights of its"
-        " own."
+        "You use the first head's attention weights for all heads. Each head has its own."
     ),
 )
 def _(*parts):
@@ -347,11 +345,11 @@ def _(*parts):
 @mistake(
     HEADS,
     "split-before-projecting",
-    caught_by="merge",
+    caught_by="concatenating the heads",
     loses=5.5,
     misconception=(
-        "You cut x into heads before it is projected, so that a head sees some columns of the token"
-        " only. Every head is made of all C columns."
+        "You split x into heads before the projection, so a head sees only some dimensions of the"
+        " token. Project all C first."
     ),
 )
 def _(x, w_q, w_k, w_v, w_o, num_heads):
@@ -365,7 +363,13 @@ def _(x, w_q, w_k, w_v, w_o, num_heads):
     return _heads(x, w_q, w_k, w_v, w_o, num_heads, project=project)
 
 
-@mistake(HEADS, "no-last-matrix", caught_by="mix", loses=2.5, misconception="You leave out w_o.")
+@mistake(
+    HEADS,
+    "no-last-matrix",
+    caught_by="output projection",
+    loses=2.5,
+    misconception="You leave out the output projection w_o.",
+)
 def _(*parts):
     return _heads(*parts, mix=lambda merged, w_o: merged)
 
@@ -373,10 +377,10 @@ def _(*parts):
 @mistake(
     HEADS,
     "last-matrix-not-transposed",
-    caught_by="mix",
+    caught_by="output projection",
     loses=2.5,
     misconception=(
-        "You multiply the heads by w_o itself. It is its transpose, as with the other three."
+        "You multiply the heads by w_o itself. Use its transpose, as for the other three."
     ),
 )
 def _(*parts):
@@ -386,11 +390,10 @@ def _(*parts):
 @mistake(
     HEADS,
     "values-mixed-first-to-last",
-    caught_by="mix",
+    caught_by="output projection",
     loses=2.5,
     misconception=(
-        "You multiply the values of each head by its own block of w_o and put the results side by"
-        " side: the heads are never mixed."
+        "You multiply each head by its own block of w_o and concatenate: the heads are never mixed."
     ),
 )
 def _(x, w_q, w_k, w_v, w_o, num_heads):
@@ -405,11 +408,11 @@ def _(x, w_q, w_k, w_v, w_o, num_heads):
 @mistake(
     HEADS,
     "overflow",
-    caught_by="sizes",
+    caught_by="sizes and float64",
     loses=1,
     misconception=(
-        "You take e to the score as it is: e to the 89 is infinite. Take the largest score of the"
-        " query away first, or use softmax."
+        "You exponentiate the scores as they are, which overflows from 89 on. Subtract the row's"
+        " maximum first, or use softmax."
     ),
 )
 def _(*parts):
@@ -419,9 +422,9 @@ def _(*parts):
 @mistake(
     HEADS,
     "single-precision",
-    caught_by="sizes",
+    caught_by="sizes and float64",
     loses=1,
-    misconception="You work in float32, whatever comes in: the digits of float64 are lost.",
+    misconception="You compute in float32 whatever comes in, and lose the digits of float64.",
 )
 def _(x, w_q, w_k, w_v, w_o, num_heads):
     return _heads(x.float(), w_q.float(), w_k.float(), w_v.float(), w_o.float(), num_heads).to(
@@ -432,9 +435,9 @@ def _(x, w_q, w_k, w_v, w_o, num_heads):
 @mistake(
     HEADS,
     "one-token-fails",
-    caught_by="sizes",
+    caught_by="sizes and float64",
     loses=1,
-    misconception="Your code fails for a text of one token.",
+    misconception="Your code fails for a sequence of one token.",
 )
 def _(x, *more):
     if x.shape[1] == 1:

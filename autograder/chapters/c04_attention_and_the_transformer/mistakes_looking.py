@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 LOOK = "04.attention"
 
@@ -36,10 +36,10 @@ def _attend(
 @mistake(
     LOOK,
     "softmax-over-queries",
-    caught_by="one-key",
+    caught_by="single key",
     loses=9,
     misconception=(
-        "Your softmax goes over the queries. The weights of one query add up to 1 over the keys."
+        "You apply the softmax over the queries. A query's weights add up to 1 over the keys."
     ),
 )
 def _(q, k, v, mask):
@@ -49,11 +49,11 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "softmax-over-heads",
-    caught_by="one-key",
+    caught_by="single key",
     loses=9,
     misconception=(
-        "Your softmax goes over the heads. Each head is for itself; the weights add up to 1 over"
-        " the keys."
+        "You apply the softmax over the heads. Each head is independent; its weights add up to 1"
+        " over the keys."
     ),
 )
 def _(q, k, v, mask):
@@ -63,10 +63,11 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "no-softmax",
-    caught_by="one-key",
+    caught_by="single key",
     loses=9,
     misconception=(
-        "You multiply the values by the scores themselves. A softmax makes weights of them first."
+        "You multiply the values by the raw scores. Turn the scores into weights with a softmax"
+        " first."
     ),
 )
 def _(q, k, v, mask):
@@ -76,9 +77,9 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "divided-by-the-sum",
-    caught_by="axis",
+    caught_by="softmax over keys",
     loses=8.5,
-    misconception="You divide the scores by their sum. A softmax takes e to each of them first.",
+    misconception="You divide the scores by their sum. A softmax exponentiates each of them first.",
 )
 def _(q, k, v, mask):
     return _attend(
@@ -89,10 +90,10 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "best-key-only",
-    caught_by="axis",
+    caught_by="softmax over keys",
     loses=8.5,
     misconception=(
-        "You take the value of the best key alone. Every key that is seen has its weight."
+        "You return the value of the best key alone. Every key that is not masked has a weight."
     ),
 )
 def _(q, k, v, mask):
@@ -110,9 +111,9 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "mean-of-the-values",
-    caught_by="axis",
+    caught_by="softmax over keys",
     loses=8.5,
-    misconception="You take the mean of the values and never look at the scores.",
+    misconception="You average the values and never use the scores.",
 )
 def _(q, k, v, mask):
     return _attend(0 * q, k, v, mask)
@@ -121,11 +122,11 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "cosines",
-    caught_by="axis",
+    caught_by="softmax over keys",
     loses=8.5,
     misconception=(
-        "You divide queries and keys by their lengths. A score is the plain product, divided by the"
-        " root of D."
+        "You normalize queries and keys: that is cosine similarity. A score is the dot product,"
+        " divided by the square root of D."
     ),
 )
 def _(q, k, v, mask):
@@ -140,9 +141,9 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "always-causal",
-    caught_by="one-key",
+    caught_by="single key",
     loses=9,
-    misconception="You hide the keys after the query though the mask does not say so.",
+    misconception="You apply a causal mask, though `mask` does not ask for one.",
 )
 def _(q, k, v, mask):
     behind = torch.ones(1, 1, q.shape[2], k.shape[2], dtype=torch.bool).tril(
@@ -154,12 +155,9 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "keys-for-values",
-    caught_by="one-key",
+    caught_by="single key",
     loses=9,
-    misconception=(
-        "You take the mean of the keys. The keys decide the weights; what is averaged are the"
-        " values."
-    ),
+    misconception="You average the keys. The keys determine the weights; the values are averaged.",
 )
 def _(q, k, v, mask):
     return _attend(q, k, k, mask)
@@ -168,11 +166,11 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "keys-for-queries",
-    caught_by="one-key",
+    caught_by="single key",
     loses=9,
     misconception=(
-        "You compare the keys with the queries, not the queries with the keys: your answers belong"
-        " to the keys."
+        "You score keys against queries instead of queries against keys: your outputs belong to the"
+        " keys."
     ),
 )
 def _(q, k, v, mask):
@@ -182,11 +180,11 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "values-turned-round",
-    caught_by="axis",
+    caught_by="softmax over keys",
     loses=8.5,
     misconception=(
-        "You give the weight of the first key to the last value. A key and its value have the same"
-        " number."
+        "You give the first key's weight to the last value. Key and value at the same index belong"
+        " together."
     ),
 )
 def _(q, k, v, mask):
@@ -196,11 +194,10 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "as-many-keys-as-queries",
-    caught_by="one-key",
+    caught_by="single key",
     loses=9,
     misconception=(
-        "You take as many keys as there are queries. Their number is S, which may be larger or"
-        " smaller."
+        "You assume as many keys as queries. There are S keys, which may be more or fewer."
     ),
 )
 def _(q, k, v, mask):
@@ -211,9 +208,11 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "keys-of-the-first-text",
-    caught_by="axis",
+    caught_by="softmax over keys",
     loses=7.5,
-    misconception="You compare all queries with the keys of the first text. Each text has its own.",
+    misconception=(
+        "You score all queries against the keys of the first sequence. Each sequence has its own."
+    ),
 )
 def _(q, k, v, mask):
     return _attend(q, k[:1], v, mask)
@@ -222,10 +221,10 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "keys-of-the-first-head",
-    caught_by="axis",
+    caught_by="softmax over keys",
     loses=7.5,
     misconception=(
-        "You compare the queries of all heads with the keys of the first head. Each head has its"
+        "You score the queries of all heads against the keys of the first head. Each head has its"
         " own."
     ),
 )
@@ -236,9 +235,9 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "no-scale",
-    caught_by="scale",
+    caught_by="scaling by root D",
     loses=3.5,
-    misconception="You do not divide the scores by the root of D.",
+    misconception="You do not divide the scores by the square root of D.",
 )
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, scale=lambda q, k: 1.0)
@@ -247,9 +246,9 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "divided-by-width",
-    caught_by="scale",
+    caught_by="scaling by root D",
     loses=3.5,
-    misconception="You divide the scores by D. It is the square root of D.",
+    misconception="You divide the scores by D. Divide by its square root.",
 )
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, scale=lambda q, k: 1 / q.shape[-1])
@@ -258,9 +257,9 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "times-the-root",
-    caught_by="scale",
+    caught_by="scaling by root D",
     loses=3.5,
-    misconception="You multiply the scores by the root of D. They are divided by it.",
+    misconception="You multiply the scores by the square root of D. Divide by it.",
 )
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, scale=lambda q, k: q.shape[-1] ** 0.5)
@@ -269,11 +268,11 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "root-of-all-heads",
-    caught_by="axis",
+    caught_by="softmax over keys",
     loses=8.5,
     misconception=(
-        "You divide by the root of H times D, the width of all heads together. It is the root of D,"
-        " the width of one."
+        "You divide by the square root of HD, the dimension of all heads together. Divide by that"
+        " of D, the dimension of one."
     ),
 )
 def _(q, k, v, mask):
@@ -283,10 +282,11 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "root-of-the-keys",
-    caught_by="axis",
+    caught_by="softmax over keys",
     loses=8.5,
     misconception=(
-        "You divide by the root of S, the number of keys. It is the root of D, the width of a head."
+        "You divide by the square root of S, the number of keys. Divide by that of D, the dimension"
+        " of a head."
     ),
 )
 def _(q, k, v, mask):
@@ -296,11 +296,11 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "root-of-the-queries",
-    caught_by="axis",
+    caught_by="softmax over keys",
     loses=8.5,
     misconception=(
-        "You divide by the root of T, the number of queries. It is the root of D, the width of a"
-        " head."
+        "You divide by the square root of T, the number of queries. Divide by that of D, the"
+        " dimension of a head."
     ),
 )
 def _(q, k, v, mask):
@@ -310,10 +310,10 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "scaled-after-the-softmax",
-    caught_by="one-key",
+    caught_by="single key",
     loses=4,
     misconception=(
-        "You divide the weights by the root of D, after the softmax. The scores are divided,"
+        "You divide the weights by the square root of D, after the softmax. Divide the scores,"
         " before it."
     ),
 )
@@ -324,9 +324,9 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "scale-of-64",
-    caught_by="axis",
+    caught_by="softmax over keys",
     loses=8.5,
-    misconception="You divide by 8 in every case. That is the root of D for D = 64 only.",
+    misconception="You always divide by 8. That is the square root of D only for D = 64.",
 )
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, scale=lambda q, k: 1 / 8)
@@ -335,10 +335,11 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "masked-after-the-softmax",
-    caught_by="mask",
+    caught_by="masked keys",
     loses=5,
     misconception=(
-        "You set the weights of hidden keys to 0 after the softmax: the others do not add up to 1."
+        "You set masked weights to 0 after the softmax, so the others do not add up to 1. Mask the"
+        " scores before it."
     ),
 )
 def _(q, k, v, mask):
@@ -349,10 +350,11 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "filled-with-0",
-    caught_by="mask",
+    caught_by="masked keys",
     loses=5,
     misconception=(
-        "You give hidden keys the score 0, or one next to it. e to the 0 is 1: that hides nothing."
+        "You give masked keys a score of 0 or close to it. The exponential of 0 is 1: that masks"
+        " nothing."
     ),
 )
 def _(q, k, v, mask):
@@ -362,9 +364,11 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "filled-with-minus-100",
-    caught_by="large",
+    caught_by="large scores",
     loses=1,
-    misconception="You give hidden keys the score -100. Other scores may be far below that.",
+    misconception=(
+        "You give masked keys the score -100. Other scores can be far lower: use minus infinity."
+    ),
 )
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, fill=-100.0)
@@ -373,9 +377,11 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "filled-with-minus-10000",
-    caught_by="large",
+    caught_by="large scores",
     loses=1,
-    misconception="You give hidden keys the score -10,000. Other scores may be as low as that.",
+    misconception=(
+        "You give masked keys the score -10,000. Other scores can be as low: use minus infinity."
+    ),
 )
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, fill=-1e4)
@@ -384,11 +390,11 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "minus-10000-added",
-    caught_by="empty",
+    caught_by="fully masked queries",
     loses=3,
     misconception=(
-        "You add -10,000 to the scores of hidden keys. A query that sees nothing then gets a mean"
-        " of what it may not see, and a hidden score of 10,000 is back at 0."
+        "You add -10,000 to masked scores: a masked score of 10,000 is back at 0, and a fully"
+        " masked query gets an average."
     ),
 )
 def _(q, k, v, mask):
@@ -399,10 +405,10 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "true-means-hidden",
-    caught_by="mask",
+    caught_by="masked keys",
     loses=5,
     misconception=(
-        "You read the mask the other way round. True means that the query may see the key."
+        "You read the mask the other way round. True means that the query may attend to the key."
     ),
 )
 def _(q, k, v, mask):
@@ -412,9 +418,9 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "mask-of-the-first-text",
-    caught_by="mask",
+    caught_by="masked keys",
     loses=4,
-    misconception="You use the mask of the first text for all of them. Each text has its own.",
+    misconception="You use the first sequence's mask for all of them. Each sequence has its own.",
 )
 def _(q, k, v, mask):
     return _attend(q, k, v, None if mask is None else mask[:1])
@@ -423,18 +429,20 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "mask-of-the-first-query",
-    caught_by="mask",
+    caught_by="masked keys",
     loses=5,
-    misconception=(
-        "You use the first row of a mask for all queries. Each query has a row of its own."
-    ),
+    misconception="You use the first row of the mask for all queries. Each query has its own row.",
 )
 def _(q, k, v, mask):
     return _attend(q, k, v, None if mask is None else mask[:, :, :1])
 
 
 @mistake(
-    LOOK, "mask-never-used", caught_by="mask", loses=5, misconception="You never look at the mask."
+    LOOK,
+    "mask-never-used",
+    caught_by="masked keys",
+    loses=5,
+    misconception="You never use the mask.",
 )
 def _(q, k, v, mask):
     return _attend(q, k, v, None)
@@ -443,9 +451,9 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "zero-score-is-hidden",
-    caught_by="axis",
+    caught_by="softmax over keys",
     loses=7.5,
-    misconception="You take a score of 0 for a hidden key. Only the mask says what is hidden.",
+    misconception="You treat a score of 0 as masked. Only the mask says what is masked.",
 )
 def _(q, k, v, mask):
     scores = q @ k.transpose(-2, -1)
@@ -455,11 +463,11 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "empty-rows-nan",
-    caught_by="empty",
+    caught_by="fully masked queries",
     loses=2,
     misconception=(
-        "Where a query sees nothing, all its scores are minus infinity: the softmax is 0 divided by"
-        " 0, NaN. Give it zeros."
+        "You return NaN for a fully masked query: a softmax over minus infinity alone is 0 / 0."
+        " Return zeros for it."
     ),
 )
 def _(q, k, v, mask):
@@ -469,11 +477,11 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "empty-rows-mean",
-    caught_by="empty",
+    caught_by="fully masked queries",
     loses=2,
     misconception=(
-        "Where a query sees nothing, all its scores are the same large negative number: the softmax"
-        " gives every hidden key the same weight. Give it zeros."
+        "You give a fully masked query equal large negative scores, so the softmax averages masked"
+        " values. Return zeros for it."
     ),
 )
 def _(q, k, v, mask):
@@ -483,11 +491,11 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "one-empty-row-empties-the-text",
-    caught_by="empty",
+    caught_by="fully masked queries",
     loses=2,
     misconception=(
-        "You set a whole text to zeros where one of its queries sees nothing. The other queries"
-        " keep their answers."
+        "You zero a whole sequence where one of its queries is fully masked. The other queries keep"
+        " their outputs."
     ),
 )
 def _(q, k, v, mask):
@@ -498,11 +506,11 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "overflow",
-    caught_by="large",
+    caught_by="large scores",
     loses=1,
     misconception=(
-        "You take e to the score as it is: e to the 89 is infinite. Take the largest score of the"
-        " query away first, or use softmax."
+        "You exponentiate the scores as they are, which overflows from 89 on. Subtract the row's"
+        " maximum first, or use softmax."
     ),
 )
 def _(q, k, v, mask):
@@ -514,11 +522,11 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "largest-of-all",
-    caught_by="large",
+    caught_by="large scores",
     loses=1,
     misconception=(
-        "You take the largest score of the whole table away. Each query needs the largest of its"
-        " own row, or all its powers may be 0."
+        "You subtract the maximum of all scores. Subtract each row's own, or all exponentials of a"
+        " row can underflow to 0."
     ),
 )
 def _(q, k, v, mask):
@@ -532,11 +540,11 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "divided-again",
-    caught_by="large",
+    caught_by="large scores",
     loses=1,
     misconception=(
-        "You divide the weights by their sum after the hidden ones were set to 0. Where a hidden"
-        " key had nearly all of the weight, nothing is left of the others."
+        "You renormalize the weights after zeroing masked ones. Where a masked key had nearly all"
+        " the weight, nothing is left."
     ),
 )
 def _(q, k, v, mask):
@@ -550,11 +558,11 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "small-number-added",
-    caught_by="large",
+    caught_by="large scores",
     loses=1,
     misconception=(
-        "You add 1e-12 to the sum of the weights that are left after masking. Where a hidden key"
-        " had nearly all of the weight, the sum is not much larger itself."
+        "You add 1e-12 when you renormalize the masked weights. Where a masked key had nearly all"
+        " the weight, the sum is as small."
     ),
 )
 def _(q, k, v, mask):
@@ -568,9 +576,9 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "scores-cut",
-    caught_by="large",
+    caught_by="large scores",
     loses=1,
-    misconception="You cut the scores at 50 and -50. How far they are from each other is lost.",
+    misconception="You clip the scores to ±50, which loses the differences between them.",
 )
 def _(q, k, v, mask):
     return _attend(
@@ -587,7 +595,7 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "one-query-fails",
-    caught_by="sizes",
+    caught_by="sizes and float64",
     loses=1,
     misconception="Your code fails for one query.",
 )
@@ -600,9 +608,9 @@ def _(q, k, v, mask):
 @mistake(
     LOOK,
     "single-precision",
-    caught_by="sizes",
+    caught_by="sizes and float64",
     loses=1,
-    misconception="You work in float32, whatever comes in: the digits of float64 are lost.",
+    misconception="You compute in float32 whatever comes in, and lose the digits of float64.",
 )
 def _(q, k, v, mask):
     return _attend(q.float(), k.float(), v.float(), mask).to(q.dtype)

@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 MASKS = "04.masks"
 
@@ -21,9 +21,9 @@ def _mask(lengths, queries, keys, place=None, length=None, join=torch.logical_an
 @mistake(
     MASKS,
     "no-padding",
-    caught_by="padding",
+    caught_by="padding mask",
     loses=2.5,
-    misconception="You never look at `lengths`: the padding is seen.",
+    misconception="You never use `lengths`: the padding is not masked.",
 )
 def _(lengths, queries, keys):
     return _mask(lengths, queries, keys, length=torch.full_like(lengths, keys))
@@ -32,9 +32,9 @@ def _(lengths, queries, keys):
 @mistake(
     MASKS,
     "no-triangle",
-    caught_by="causal",
+    caught_by="causal mask",
     loses=4,
-    misconception="You hide the padding only: each query sees the keys after it too.",
+    misconception="You mask the padding only: each query also attends to the keys after it.",
 )
 def _(lengths, queries, keys):
     return _mask(lengths, queries, keys, place=torch.full((queries,), keys))
@@ -43,11 +43,11 @@ def _(lengths, queries, keys):
 @mistake(
     MASKS,
     "triangle-at-the-left",
-    caught_by="last",
+    caught_by="last T positions",
     loses=4,
     misconception=(
-        "Your triangle begins at the first key, as if query 0 stood at place 0. The queries are the"
-        " last T of the S places."
+        "You align the triangle with the first key, as if query 0 were at position 0. The queries"
+        " are the last T positions."
     ),
 )
 def _(lengths, queries, keys):
@@ -57,9 +57,11 @@ def _(lengths, queries, keys):
 @mistake(
     MASKS,
     "own-place-hidden",
-    caught_by="causal",
+    caught_by="causal mask",
     loses=4,
-    misconception="You hide each query's own place. It sees itself and what came before.",
+    misconception=(
+        "You mask each query's own position. It attends to itself and to what came before."
+    ),
 )
 def _(lengths, queries, keys):
     return _mask(lengths, queries, keys, place=torch.arange(keys - queries, keys) - 1)
@@ -68,9 +70,9 @@ def _(lengths, queries, keys):
 @mistake(
     MASKS,
     "one-place-too-far",
-    caught_by="causal",
+    caught_by="causal mask",
     loses=4,
-    misconception="Each query sees one place too many: the key right after it.",
+    misconception="You are off by one: each query attends to the key right after it.",
 )
 def _(lengths, queries, keys):
     return _mask(lengths, queries, keys, place=torch.arange(keys - queries, keys) + 1)
@@ -79,9 +81,9 @@ def _(lengths, queries, keys):
 @mistake(
     MASKS,
     "later-keys-only",
-    caught_by="causal",
+    caught_by="causal mask",
     loses=5,
-    misconception="Your triangle lies on the other side: each query sees what comes after it.",
+    misconception="You use the wrong triangle: each query attends to the keys after it.",
 )
 def _(lengths, queries, keys):
     place = torch.arange(keys - queries, keys)
@@ -93,9 +95,11 @@ def _(lengths, queries, keys):
 @mistake(
     MASKS,
     "true-means-hidden",
-    caught_by="causal",
+    caught_by="causal mask",
     loses=5,
-    misconception="Your mask is True where a key is hidden. True means seen.",
+    misconception=(
+        "You return True where a key is masked. True means that the query may attend to it."
+    ),
 )
 def _(lengths, queries, keys):
     return ~_mask(lengths, queries, keys)
@@ -104,9 +108,9 @@ def _(lengths, queries, keys):
 @mistake(
     MASKS,
     "either-rule",
-    caught_by="causal",
+    caught_by="causal mask",
     loses=5,
-    misconception="A key is seen in your mask when one of the two rules allows it. Both must.",
+    misconception="You combine the two conditions with or. Both must hold.",
 )
 def _(lengths, queries, keys):
     return _mask(lengths, queries, keys, join=torch.logical_or)
@@ -115,11 +119,11 @@ def _(lengths, queries, keys):
 @mistake(
     MASKS,
     "padding-sees-nothing",
-    caught_by="padding",
+    caught_by="padding mask",
     loses=2.5,
     misconception=(
-        "You hide everything from a query whose own place is padding. Its row is like any other;"
-        " nobody reads it."
+        "You mask everything for queries at padding positions. Their rows follow the same formula;"
+        " nobody reads their outputs."
     ),
 )
 def _(lengths, queries, keys):
@@ -130,11 +134,11 @@ def _(lengths, queries, keys):
 @mistake(
     MASKS,
     "padding-in-front",
-    caught_by="padding",
+    caught_by="padding mask",
     loses=2.5,
     misconception=(
-        "You take the padding to stand before the words. It stands behind them: the first"
-        " lengths[b] places are words."
+        "You assume that the padding comes first. It comes last: the first lengths[b] positions are"
+        " tokens."
     ),
 )
 def _(lengths, queries, keys):
@@ -146,11 +150,11 @@ def _(lengths, queries, keys):
 @mistake(
     MASKS,
     "one-word-too-many",
-    caught_by="padding",
+    caught_by="padding mask",
     loses=2.5,
     misconception=(
-        "You count one place of the padding as a word: places are numbered from 0, so the last word"
-        " stands at lengths[b] - 1."
+        "You count a padding position as a token: positions count from 0, so the last token is at"
+        " lengths[b] - 1."
     ),
 )
 def _(lengths, queries, keys):
@@ -160,9 +164,9 @@ def _(lengths, queries, keys):
 @mistake(
     MASKS,
     "one-word-too-few",
-    caught_by="causal",
+    caught_by="causal mask",
     loses=5,
-    misconception="You hide the last word of each text.",
+    misconception="You mask the last token of each sequence.",
 )
 def _(lengths, queries, keys):
     return _mask(lengths, queries, keys, length=lengths - 1)
@@ -171,9 +175,9 @@ def _(lengths, queries, keys):
 @mistake(
     MASKS,
     "length-of-the-first-text",
-    caught_by="padding",
+    caught_by="padding mask",
     loses=2.5,
-    misconception="You use the length of the first text for all of them.",
+    misconception="You use the length of the first sequence for all of them.",
 )
 def _(lengths, queries, keys):
     return _mask(lengths, queries, keys, length=lengths[:1].expand(lengths.shape))
@@ -182,9 +186,9 @@ def _(lengths, queries, keys):
 @mistake(
     MASKS,
     "longest-text",
-    caught_by="padding",
+    caught_by="padding mask",
     loses=2.5,
-    misconception="You use the length of the longest text for all of them.",
+    misconception="You use the length of the longest sequence for all of them.",
 )
 def _(lengths, queries, keys):
     return _mask(lengths, queries, keys, length=lengths.max().expand(lengths.shape))
@@ -193,10 +197,10 @@ def _(lengths, queries, keys):
 @mistake(
     MASKS,
     "words-moved-to-the-queries",
-    caught_by="last",
+    caught_by="last T positions",
     loses=4,
     misconception=(
-        "You take away the keys before the first query from the lengths, as if the words began"
+        "You subtract the keys before the first query from the lengths, as if the tokens began"
         " there."
     ),
 )
@@ -207,11 +211,11 @@ def _(lengths, queries, keys):
 @mistake(
     MASKS,
     "never-an-empty-row",
-    caught_by="joined",
+    caught_by="both masks together",
     loses=1.5,
     misconception=(
-        "You let a query see its own place in any case, so that no row is empty. Padding stays"
-        " hidden, and a row may be False everywhere."
+        "You let every query attend to its own position, so that no row is empty. Padding stays"
+        " masked; a row may be all False."
     ),
 )
 def _(lengths, queries, keys):
@@ -222,9 +226,11 @@ def _(lengths, queries, keys):
 @mistake(
     MASKS,
     "queries-of-a-square",
-    caught_by="last",
+    caught_by="last T positions",
     loses=4,
-    misconception="You return S rows, one for each key. There is a row for each of the T queries.",
+    misconception=(
+        "You return S rows, one for each key. There is one row for each of the T queries."
+    ),
 )
 def _(lengths, queries, keys):
     return _mask(lengths, keys, keys)
@@ -233,11 +239,11 @@ def _(lengths, queries, keys):
 @mistake(
     MASKS,
     "numbers-to-add",
-    caught_by="causal",
+    caught_by="causal mask",
     loses=5,
     misconception=(
-        "You return numbers to be added to the scores, 0 and minus infinity. A bool was asked for,"
-        " True where a key is seen."
+        "You return an additive mask of 0 and minus infinity. Return bools, True where a key is"
+        " visible."
     ),
 )
 def _(lengths, queries, keys):
@@ -247,9 +253,9 @@ def _(lengths, queries, keys):
 @mistake(
     MASKS,
     "zeros-and-ones",
-    caught_by="causal",
+    caught_by="causal mask",
     loses=1,
-    misconception="You return zeros and ones. A bool was asked for.",
+    misconception="You return zeros and ones. Return bools.",
 )
 def _(lengths, queries, keys):
     return _mask(lengths, queries, keys).float()
@@ -258,7 +264,7 @@ def _(lengths, queries, keys):
 @mistake(
     MASKS,
     "axis-of-the-heads-left-out",
-    caught_by="causal",
+    caught_by="causal mask",
     loses=1,
     misconception="You leave out the axis of the heads, of length 1.",
 )

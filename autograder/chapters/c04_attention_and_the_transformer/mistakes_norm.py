@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 NORM = "04.layer_norm"
 
@@ -25,11 +25,11 @@ def _norm(
 @mistake(
     NORM,
     "unbiased",
-    caught_by="deviation",
+    caught_by="mean and deviation",
     loses=4,
     misconception=(
-        "You divide the sum of the squares by C - 1, as torch's std and var do unless told"
-        " otherwise. Here it is C."
+        "You divide the sum of the squares by C - 1, the default of torch's std and var. Divide by"
+        " C."
     ),
 )
 def _(*parts):
@@ -44,11 +44,11 @@ def _(*parts):
 @mistake(
     NORM,
     "unbiased-and-eps-outside",
-    caught_by="deviation",
+    caught_by="mean and deviation",
     loses=4,
     misconception=(
-        "You add eps to torch's std: that divides by C - 1 where it should be C, and eps belongs to"
-        " the variance, inside the root."
+        "You add eps to torch's std. That divides by C - 1 instead of C, and eps belongs inside the"
+        " root."
     ),
 )
 def _(*parts):
@@ -64,10 +64,10 @@ def _(*parts):
 @mistake(
     NORM,
     "no-mean",
-    caught_by="deviation",
+    caught_by="mean and deviation",
     loses=4,
     misconception=(
-        "You do not take the mean away, as RMSNorm does. LayerNorm centres the token first."
+        "You do not subtract the mean: that is RMSNorm. LayerNorm centres the token first."
     ),
 )
 def _(*parts):
@@ -77,9 +77,9 @@ def _(*parts):
 @mistake(
     NORM,
     "not-centred-above",
-    caught_by="deviation",
+    caught_by="mean and deviation",
     loses=4,
-    misconception="You divide x by its deviation and forget to take the mean away from x itself.",
+    misconception="You divide x by its standard deviation without subtracting the mean from x.",
 )
 def _(x, weight, bias, eps):
     return x / (x.var(-1, correction=0, keepdim=True) + eps).sqrt() * weight + bias
@@ -88,9 +88,9 @@ def _(x, weight, bias, eps):
 @mistake(
     NORM,
     "only-centred",
-    caught_by="deviation",
+    caught_by="mean and deviation",
     loses=4,
-    misconception="You take the mean away and do not divide by the deviation.",
+    misconception="You subtract the mean but do not divide by the standard deviation.",
 )
 def _(*parts):
     return _norm(*parts, divisor=lambda variance, eps: 1.0)
@@ -99,9 +99,9 @@ def _(*parts):
 @mistake(
     NORM,
     "divided-by-the-variance",
-    caught_by="deviation",
+    caught_by="mean and deviation",
     loses=4,
-    misconception="You divide by the variance. It is its square root, the standard deviation.",
+    misconception="You divide by the variance. Divide by its square root, the standard deviation.",
 )
 def _(*parts):
     return _norm(*parts, divisor=lambda variance, eps: variance + eps)
@@ -110,10 +110,10 @@ def _(*parts):
 @mistake(
     NORM,
     "mean-distance",
-    caught_by="deviation",
+    caught_by="mean and deviation",
     loses=4,
     misconception=(
-        "You divide by the mean distance from the mean. It is the root of the mean of the squares."
+        "You divide by the mean absolute deviation. Divide by the root of the mean of the squares."
     ),
 )
 def _(*parts):
@@ -123,11 +123,11 @@ def _(*parts):
 @mistake(
     NORM,
     "length-one",
-    caught_by="deviation",
+    caught_by="mean and deviation",
     loses=4,
     misconception=(
-        "You divide by the length of the token, the root of the sum of the squares. It is the root"
-        " of their mean."
+        "You divide by the norm of the vector, the root of the sum of the squares. Divide by the"
+        " root of their mean."
     ),
 )
 def _(*parts):
@@ -137,15 +137,17 @@ def _(*parts):
 @mistake(
     NORM,
     "eps-outside",
-    caught_by="eps",
+    caught_by="eps inside the root",
     loses=3,
-    misconception="You add eps after the root. It is added to the variance, inside the root.",
+    misconception="You add eps after the square root. It belongs to the variance, inside the root.",
 )
 def _(*parts):
     return _norm(*parts, divisor=lambda variance, eps: variance.sqrt() + eps)
 
 
-@mistake(NORM, "no-eps", caught_by="eps", loses=3, misconception="You leave out eps.")
+@mistake(
+    NORM, "no-eps", caught_by="eps inside the root", loses=3, misconception="You leave out eps."
+)
 def _(*parts):
     return _norm(*parts, divisor=lambda variance, eps: variance.sqrt())
 
@@ -153,9 +155,9 @@ def _(*parts):
 @mistake(
     NORM,
     "eps-of-its-own",
-    caught_by="eps",
+    caught_by="eps inside the root",
     loses=2.5,
-    misconception="You use 1e-5 for eps, whatever is given.",
+    misconception="You use 1e-5 for eps whatever is given.",
 )
 def _(*parts):
     return _norm(*parts, divisor=lambda variance, eps: (variance + 1e-5).sqrt())
@@ -164,9 +166,9 @@ def _(*parts):
 @mistake(
     NORM,
     "eps-as-a-floor",
-    caught_by="eps",
+    caught_by="eps inside the root",
     loses=3,
-    misconception="You take the larger one of the variance and eps. They are added.",
+    misconception="You take the maximum of the variance and eps. Add them.",
 )
 def _(*parts):
     return _norm(*parts, divisor=lambda variance, eps: variance.clamp(min=eps).sqrt())
@@ -175,20 +177,22 @@ def _(*parts):
 @mistake(
     NORM,
     "eps-squared",
-    caught_by="eps",
+    caught_by="eps inside the root",
     loses=3,
-    misconception="You add the square of eps to the variance. It is eps itself.",
+    misconception="You add the square of eps to the variance. Add eps itself.",
 )
 def _(*parts):
     return _norm(*parts, divisor=lambda variance, eps: (variance + eps**2).sqrt())
 
 
-@mistake(NORM, "no-weight", caught_by="weight", loses=2, misconception="You leave out weight.")
+@mistake(
+    NORM, "no-weight", caught_by="weight and bias", loses=2, misconception="You leave out weight."
+)
 def _(*parts):
     return _norm(*parts, end=lambda normed, weight, bias: normed + bias)
 
 
-@mistake(NORM, "no-bias", caught_by="weight", loses=2, misconception="You leave out bias.")
+@mistake(NORM, "no-bias", caught_by="weight and bias", loses=2, misconception="You leave out bias.")
 def _(*parts):
     return _norm(*parts, end=lambda normed, weight, bias: normed * weight)
 
@@ -196,7 +200,7 @@ def _(*parts):
 @mistake(
     NORM,
     "neither-weight-nor-bias",
-    caught_by="weight",
+    caught_by="weight and bias",
     loses=2,
     misconception="You leave out weight and bias.",
 )
@@ -207,11 +211,9 @@ def _(*parts):
 @mistake(
     NORM,
     "bias-first",
-    caught_by="weight",
+    caught_by="weight and bias",
     loses=2,
-    misconception=(
-        "You add the bias before you multiply by the weight. First the weight, then the bias."
-    ),
+    misconception="You add the bias before you multiply by the weight. Weight first, then bias.",
 )
 def _(*parts):
     return _norm(*parts, end=lambda normed, weight, bias: (normed + bias) * weight)
@@ -220,9 +222,11 @@ def _(*parts):
 @mistake(
     NORM,
     "weight-first",
-    caught_by="weight",
+    caught_by="weight and bias",
     loses=2,
-    misconception="You multiply by the weight before the norm is taken. It comes at the end.",
+    misconception=(
+        "You multiply by the weight before you normalize. It comes last, before the bias."
+    ),
 )
 def _(x, weight, bias, eps):
     return _norm(x * weight, torch.ones_like(weight), bias, eps)
@@ -231,9 +235,9 @@ def _(x, weight, bias, eps):
 @mistake(
     NORM,
     "one-plus-weight",
-    caught_by="deviation",
+    caught_by="mean and deviation",
     loses=4,
-    misconception="You multiply by 1 plus the weight. It is the weight itself.",
+    misconception="You multiply by 1 plus the weight. Multiply by the weight itself.",
 )
 def _(*parts):
     return _norm(*parts, end=lambda normed, weight, bias: normed * (1 + weight) + bias)
@@ -242,11 +246,9 @@ def _(*parts):
 @mistake(
     NORM,
     "one-norm-for-all-tokens",
-    caught_by="tokens",
+    caught_by="last axis only",
     loses=2,
-    misconception=(
-        "You take one mean and one deviation of all tokens together. Each token has its own."
-    ),
+    misconception="You take one mean and one variance over all tokens. Each token has its own.",
 )
 def _(*parts):
     return _norm(
@@ -257,11 +259,11 @@ def _(*parts):
 @mistake(
     NORM,
     "over-the-tokens",
-    caught_by="deviation",
+    caught_by="mean and deviation",
     loses=4,
     misconception=(
-        "You take mean and deviation of each column over the tokens, as batch norm does. They are"
-        " of each token over its columns."
+        "You take mean and variance of each column over the tokens: that is batch norm. Take them"
+        " over each token's columns."
     ),
 )
 def _(*parts):
@@ -275,10 +277,10 @@ def _(*parts):
 @mistake(
     NORM,
     "over-the-text",
-    caught_by="tokens",
+    caught_by="last axis only",
     loses=2,
     misconception=(
-        "You take one mean and one deviation of all tokens of a text. Each token has its own."
+        "You take one mean and one variance over all tokens of a sequence. Each token has its own."
     ),
 )
 def _(*parts):
@@ -293,12 +295,9 @@ def _(*parts):
 @mistake(
     NORM,
     "second-axis",
-    caught_by="tokens",
+    caught_by="last axis only",
     loses=2,
-    misconception=(
-        "You take mean and deviation over axis 1. The numbers of a token stand on the last axis,"
-        " whichever that is."
-    ),
+    misconception="You take mean and variance over axis 1. Take them over the last axis.",
 )
 def _(*parts):
     return _norm(
@@ -311,10 +310,10 @@ def _(*parts):
 @mistake(
     NORM,
     "axis-not-kept",
-    caught_by="tokens",
+    caught_by="last axis only",
     loses=2,
     misconception=(
-        "Your mean loses its axis, and is taken away from the wrong numbers: use keepdim=True."
+        "You lose the mean's axis, so it is subtracted from the wrong elements: use keepdim=True."
     ),
 )
 def _(*parts):
@@ -326,11 +325,11 @@ def _(*parts):
 @mistake(
     NORM,
     "squares-less-square",
-    caught_by="sizes",
+    caught_by="sizes and large means",
     loses=0.5,
     misconception=(
-        "You take the square of the mean away from the mean of the squares: far from zero both are"
-        " large and nearly the same, and no digit is left."
+        "You subtract the square of the mean from the mean of the squares: far from zero both are"
+        " large, and no digit is left."
     ),
 )
 def _(*parts):
@@ -343,9 +342,11 @@ def _(*parts):
 @mistake(
     NORM,
     "one-number-is-nan",
-    caught_by="sizes",
+    caught_by="sizes and large means",
     loses=0.5,
-    misconception="A token of one number gives NaN: you divide by C - 1 and correct it afterwards.",
+    misconception=(
+        "You return NaN for a token of one element: you divide by C - 1 and correct it afterwards."
+    ),
 )
 def _(*parts):
     return _norm(
@@ -361,9 +362,9 @@ def _(*parts):
 @mistake(
     NORM,
     "single-precision",
-    caught_by="sizes",
+    caught_by="sizes and large means",
     loses=0.5,
-    misconception="You work in float32, whatever comes in: the digits of float64 are lost.",
+    misconception="You compute in float32 whatever comes in, and lose the digits of float64.",
 )
 def _(x, weight, bias, eps):
     return _norm(x.float(), weight.float(), bias.float(), eps).to(x.dtype)

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 SINES, ROTATE = "04.sinusoids", "04.rotate"
 
@@ -35,9 +35,9 @@ def _waves(
 @mistake(
     SINES,
     "exponent-of-the-pair",
-    caught_by="speeds",
+    caught_by="frequencies per pair",
     loses=2,
-    misconception="Your exponent is i / hidden for pair i. It is 2i / hidden.",
+    misconception="You use the exponent i / C for pair i. It is 2i / C.",
 )
 def _(positions, hidden):
     return _waves(positions, hidden, lambda pair, hidden: pair / hidden)
@@ -46,11 +46,10 @@ def _(positions, hidden):
 @mistake(
     SINES,
     "exponent-of-the-column",
-    caught_by="speeds",
+    caught_by="frequencies per pair",
     loses=2,
     misconception=(
-        "Each of your columns has an angle of its own, column / hidden. The two columns of a pair"
-        " share one, so that they are sine and cosine of the same number."
+        "You give every column its own angle, column / C. The two columns of a pair share one."
     ),
 )
 def _(positions, hidden):
@@ -66,11 +65,11 @@ def _(positions, hidden):
 @mistake(
     SINES,
     "exponent-doubled",
-    caught_by="speeds",
+    caught_by="frequencies per pair",
     loses=2,
     misconception=(
-        "You double the exponent twice: with columns 0, 2, 4, ... it is column / hidden, and 2i /"
-        " hidden for pair i."
+        "You double the exponent twice: with columns 0, 2, 4, ... it is column / C, which is 2i / C"
+        " for pair i."
     ),
 )
 def _(positions, hidden):
@@ -80,11 +79,11 @@ def _(positions, hidden):
 @mistake(
     SINES,
     "last-exponent-one",
-    caught_by="speeds",
+    caught_by="frequencies per pair",
     loses=2,
     misconception=(
-        "Your last pair has the exponent 1, as in the released program. The paper's formula, asked"
-        " for here, ends at (hidden - 2) / hidden."
+        "You end with the exponent 1, as in the released code. The paper's formula, asked for here,"
+        " ends at (C - 2) / C."
     ),
 )
 def _(positions, hidden):
@@ -94,7 +93,7 @@ def _(positions, hidden):
 @mistake(
     SINES,
     "first-pair-slower",
-    caught_by="one-pair",
+    caught_by="single pair",
     loses=4,
     misconception=(
         "You count pairs from 1. The first has the exponent 0: its angle is the position itself."
@@ -107,9 +106,9 @@ def _(positions, hidden):
 @mistake(
     SINES,
     "exponent-positive",
-    caught_by="speeds",
+    caught_by="frequencies per pair",
     loses=2,
-    misconception="You multiply by 10,000^(2i / hidden). Divide: later pairs are slower.",
+    misconception="You multiply by 10,000^(2i / C). Divide: frequencies fall from pair to pair.",
 )
 def _(positions, hidden):
     return _waves(positions, hidden, lambda pair, hidden: -2 * pair / hidden)
@@ -118,9 +117,9 @@ def _(positions, hidden):
 @mistake(
     SINES,
     "pairs-from-the-slowest",
-    caught_by="speeds",
+    caught_by="frequencies per pair",
     loses=2,
-    misconception="Your slowest pair stands first. The fastest does.",
+    misconception="You put the lowest frequency first. The highest comes first.",
 )
 def _(positions, hidden):
     return _waves(positions, hidden, lambda pair, hidden: 2 * pair.flip(0) / hidden)
@@ -129,9 +128,9 @@ def _(positions, hidden):
 @mistake(
     SINES,
     "one-angle",
-    caught_by="speeds",
+    caught_by="frequencies per pair",
     loses=2,
-    misconception="All your pairs have the same angle. Each is slower than the one before.",
+    misconception="You use the same frequency for all pairs. It falls from pair to pair.",
 )
 def _(positions, hidden):
     return _waves(positions, hidden, lambda pair, hidden: 0 * pair)
@@ -140,10 +139,10 @@ def _(positions, hidden):
 @mistake(
     SINES,
     "speeds-in-equal-steps",
-    caught_by="speeds",
+    caught_by="frequencies per pair",
     loses=2,
     misconception=(
-        "Your speeds go down in equal steps. They go down by equal factors: a power of 10,000."
+        "You lower the frequencies in equal steps. They fall by equal factors: powers of 10,000."
     ),
 )
 def _(positions, hidden):
@@ -155,9 +154,9 @@ def _(positions, hidden):
 @mistake(
     SINES,
     "base-1000",
-    caught_by="speeds",
+    caught_by="frequencies per pair",
     loses=2,
-    misconception="Your base is 1,000. It is 10,000.",
+    misconception="You use the base 1,000. It is 10,000.",
 )
 def _(positions, hidden):
     return _waves(positions, hidden, base=1_000.0)
@@ -166,9 +165,9 @@ def _(positions, hidden):
 @mistake(
     SINES,
     "halves",
-    caught_by="interleaved",
+    caught_by="interleaved sine and cosine",
     loses=3,
-    misconception="You put all sines first and all cosines behind. Here they take turns.",
+    misconception="You put all sines first, then all cosines. They alternate here.",
 )
 def _(positions, hidden):
     return _waves(positions, hidden, layout="halves")
@@ -177,7 +176,7 @@ def _(positions, hidden):
 @mistake(
     SINES,
     "cosine-first",
-    caught_by="one-pair",
+    caught_by="single pair",
     loses=4,
     misconception="You begin with the cosine. The sine comes first.",
 )
@@ -186,7 +185,7 @@ def _(positions, hidden):
 
 
 @mistake(
-    SINES, "sign", caught_by="one-pair", loses=4, misconception="Your sines have the other sign."
+    SINES, "sign", caught_by="single pair", loses=4, misconception="You flip the sign of the sines."
 )
 def _(positions, hidden):
     return _waves(positions, hidden, first=lambda angles: -angles.sin())
@@ -195,9 +194,9 @@ def _(positions, hidden):
 @mistake(
     SINES,
     "only-sines",
-    caught_by="one-pair",
+    caught_by="single pair",
     loses=4,
-    misconception="You take sines everywhere. Every second number is a cosine.",
+    misconception="You use sines everywhere. Every second column is a cosine.",
 )
 def _(positions, hidden):
     return _waves(positions, hidden, second=torch.sin)
@@ -206,11 +205,9 @@ def _(positions, hidden):
 @mistake(
     SINES,
     "half-the-width",
-    caught_by="one-pair",
+    caught_by="single pair",
     loses=4,
-    misconception=(
-        "Your rows have hidden / 2 numbers. There are hidden / 2 pairs, so `hidden` numbers."
-    ),
+    misconception="You return C / 2 columns. There are C / 2 pairs, so C columns.",
 )
 def _(positions, hidden):
     return _waves(positions, hidden)[:, : hidden // 2]
@@ -219,12 +216,9 @@ def _(positions, hidden):
 @mistake(
     SINES,
     "twice-the-width",
-    caught_by="one-pair",
+    caught_by="single pair",
     loses=4,
-    misconception=(
-        "Your rows have twice `hidden` numbers: a pair for each of them. There are hidden / 2"
-        " pairs."
-    ),
+    misconception="You return 2C columns, a pair for each. There are C / 2 pairs.",
 )
 def _(positions, hidden):
     return _waves(positions, 2 * hidden)
@@ -233,9 +227,9 @@ def _(positions, hidden):
 @mistake(
     SINES,
     "degrees",
-    caught_by="one-pair",
+    caught_by="single pair",
     loses=4,
-    misconception="You take the angle for degrees. It is in radians, as torch.sin takes it.",
+    misconception="You treat the angle as degrees. It is in radians, as torch.sin expects.",
 )
 def _(positions, hidden):
     return _waves(positions.double() * math.pi / 180, hidden)
@@ -244,7 +238,7 @@ def _(positions, hidden):
 @mistake(
     SINES,
     "turns",
-    caught_by="one-pair",
+    caught_by="single pair",
     loses=4,
     misconception=(
         "You multiply the position by 2 pi. The first pair's angle is the position itself."
@@ -257,7 +251,7 @@ def _(positions, hidden):
 @mistake(
     SINES,
     "positions-from-one",
-    caught_by="one-pair",
+    caught_by="single pair",
     loses=4,
     misconception="You add 1 to every position. Position 0 gives (0, 1).",
 )
@@ -268,9 +262,9 @@ def _(positions, hidden):
 @mistake(
     SINES,
     "positions-ignored",
-    caught_by="given",
+    caught_by="given positions",
     loses=1,
-    misconception="You count the rows 0, 1, 2, ... and never look at `positions`.",
+    misconception="You number the rows 0, 1, 2, ... and never use `positions`.",
 )
 def _(positions, hidden):
     return _waves(positions, hidden, places=lambda positions: torch.arange(len(positions)))
@@ -279,11 +273,9 @@ def _(positions, hidden):
 @mistake(
     SINES,
     "positions-sorted",
-    caught_by="given",
+    caught_by="given positions",
     loses=1,
-    misconception=(
-        "You sort the positions. Each row belongs to the number that stands at its place."
-    ),
+    misconception="You sort the positions. Row t encodes positions[t].",
 )
 def _(positions, hidden):
     return _waves(positions, hidden, places=lambda positions: positions.sort().values)
@@ -292,9 +284,9 @@ def _(positions, hidden):
 @mistake(
     SINES,
     "positions-from-the-first",
-    caught_by="given",
+    caught_by="given positions",
     loses=1,
-    misconception="You count from the first position given. Take the positions as they are.",
+    misconception="You count from the first position given. Use the positions as they are.",
 )
 def _(positions, hidden):
     return _waves(positions, hidden, places=lambda positions: positions - positions[0])
@@ -303,11 +295,11 @@ def _(positions, hidden):
 @mistake(
     SINES,
     "positions-shared-out",
-    caught_by="one-pair",
+    caught_by="single pair",
     loses=4,
     misconception=(
-        "You divide the positions by their number. A position has the same row in a long text as in"
-        " a short one."
+        "You divide the positions by their number. A position has the same encoding in a long"
+        " sequence as in a short one."
     ),
 )
 def _(positions, hidden):
@@ -317,9 +309,9 @@ def _(positions, hidden):
 @mistake(
     SINES,
     "table-of-512",
-    caught_by="far",
+    caught_by="far positions",
     loses=0.5,
-    misconception="You make a table for the first 512 positions. There is no last position here.",
+    misconception="You build a table for the first 512 positions. Positions go on to 100,000.",
 )
 def _(positions, hidden):
     return _waves(torch.arange(512), hidden)[positions]
@@ -328,11 +320,11 @@ def _(positions, hidden):
 @mistake(
     SINES,
     "angles-in-float32",
-    caught_by="far",
+    caught_by="far positions",
     loses=0.5,
     misconception=(
-        "You make the angles in float32: 100,000 times a rounded number is off in the second digit"
-        " after the point. Make them in float64."
+        "You compute the angles in float32, where those of position 100,000 are off in the second"
+        " decimal. Compute them in float64."
     ),
 )
 def _(positions, hidden):
@@ -342,9 +334,9 @@ def _(positions, hidden):
 @mistake(
     SINES,
     "angles-in-float16",
-    caught_by="speeds",
+    caught_by="frequencies per pair",
     loses=2,
-    misconception="You make the angles in float16, which keeps three digits.",
+    misconception="You compute the angles in float16, which keeps three digits.",
 )
 def _(positions, hidden):
     pairs = torch.arange(hidden // 2)
@@ -355,9 +347,9 @@ def _(positions, hidden):
 @mistake(
     SINES,
     "scaled",
-    caught_by="one-pair",
+    caught_by="single pair",
     loses=4,
-    misconception="You divide by the root of `hidden`. Sines and cosines stay as they are.",
+    misconception="You divide by the square root of C. Sines and cosines stay as they are.",
 )
 def _(positions, hidden):
     return _waves(positions, hidden) / hidden**0.5
@@ -397,11 +389,11 @@ def _powers(base, exponent):
 @mistake(
     ROTATE,
     "neighbours",
-    caught_by="halves",
+    caught_by="pairs across halves",
     loses=4,
     misconception=(
-        "You pair number 2i with number 2i + 1, the other layout. Here number i goes with number i"
-        " + D/2."
+        "You pair dimension 2i with 2i + 1, the paper's layout. Here dimension i is paired with i +"
+        " D/2."
     ),
 )
 def _(x, positions, base):
@@ -411,11 +403,11 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "mixed-layouts",
-    caught_by="halves",
+    caught_by="pairs across halves",
     loses=4,
     misconception=(
-        "Your pairs are i and i + D/2, but your angles are laid out for neighbours: each angle"
-        " stands twice in a row, so that the two numbers of a pair are turned by different ones."
+        "You pair i with i + D/2, but lay the angles out for neighbours: the two dimensions of a"
+        " pair rotate by different angles."
     ),
 )
 def _(x, positions, base):
@@ -429,10 +421,10 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "turned-and-not-put-back",
-    caught_by="halves",
+    caught_by="pairs across halves",
     loses=4,
     misconception=(
-        "You take neighbours for pairs and lay the results out in halves: the numbers come back in"
+        "You pair neighbours and write the results out in halves: the dimensions come back in"
         " another order."
     ),
 )
@@ -445,9 +437,9 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "first-with-last",
-    caught_by="halves",
+    caught_by="pairs across halves",
     loses=4,
-    misconception="You pair the first number with the last. Number i goes with number i + D/2.",
+    misconception="You pair the first dimension with the last. Dimension i is paired with i + D/2.",
 )
 def _(x, positions, base):
     half = x.shape[-1] // 2
@@ -459,9 +451,9 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "clockwise",
-    caught_by="turn",
+    caught_by="rotation of a pair",
     loses=5,
-    misconception="You turn with the clock: your two sines have each other's sign.",
+    misconception="You rotate clockwise: your two sines have each other's sign.",
 )
 def _(x, positions, base):
     return _turned(
@@ -472,10 +464,11 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "mirrored",
-    caught_by="turn",
+    caught_by="rotation of a pair",
     loses=5,
     misconception=(
-        "Your second number is a sin - b cos: that mirrors the pair. It is a sin + b cos."
+        "You compute a sin - b cos for the second dimension, which is a reflection. It is a sin + b"
+        " cos."
     ),
 )
 def _(x, positions, base):
@@ -487,11 +480,9 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "both-plus",
-    caught_by="turn",
+    caught_by="rotation of a pair",
     loses=5,
-    misconception=(
-        "Both of your sums have a plus. The first is a cos - b sin, so that the length stays."
-    ),
+    misconception="You add in both sums. The first is a cos - b sin, so that the length stays.",
 )
 def _(x, positions, base):
     return _turned(
@@ -502,9 +493,9 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "sine-for-cosine",
-    caught_by="turn",
+    caught_by="rotation of a pair",
     loses=5,
-    misconception="You exchange sine and cosine: position 0 leaves a vector as it is.",
+    misconception="You swap sine and cosine: position 0 must leave a vector unchanged.",
 )
 def _(x, positions, base):
     return _turned(
@@ -515,11 +506,10 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "overwritten",
-    caught_by="turn",
+    caught_by="rotation of a pair",
     loses=5,
     misconception=(
-        "You write the first number of a pair back before the second is made: that one is made of"
-        " the new a, not of the old."
+        "You overwrite a before you compute the new b. Compute both from the old a and b."
     ),
 )
 def _(x, positions, base):
@@ -533,9 +523,9 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "second-half-left",
-    caught_by="turn",
+    caught_by="rotation of a pair",
     loses=5,
-    misconception="You turn the first number of a pair and leave the second as it was.",
+    misconception="You rotate the first dimension of a pair and leave the second unchanged.",
 )
 def _(x, positions, base):
     return _turned(x, positions, base, pair=lambda a, b, cos, sin: (a * cos - b * sin, b))
@@ -544,9 +534,11 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "only-the-cosine",
-    caught_by="turn",
+    caught_by="rotation of a pair",
     loses=5,
-    misconception="You multiply by the cosine and forget what the other number of the pair gives.",
+    misconception=(
+        "You multiply by the cosine and leave out the term of the pair's other dimension."
+    ),
 )
 def _(x, positions, base):
     return _turned(x, positions, base, pair=lambda a, b, cos, sin: (a * cos, b * cos))
@@ -555,11 +547,10 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "added",
-    caught_by="turn",
+    caught_by="rotation of a pair",
     loses=5,
     misconception=(
-        "You add sine and cosine to the vector, as sinusoidal positions do. Rotary positions"
-        " turn it."
+        "You add sine and cosine to the vector, as sinusoidal encodings do. RoPE rotates it."
     ),
 )
 def _(x, positions, base):
@@ -569,9 +560,9 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "degrees",
-    caught_by="turn",
+    caught_by="rotation of a pair",
     loses=5,
-    misconception="You take the angle for degrees. It is in radians.",
+    misconception="You treat the angle as degrees. It is in radians.",
 )
 def _(x, positions, base):
     return _turned(x, positions.double() * math.pi / 180, base)
@@ -580,9 +571,9 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "positions-from-one",
-    caught_by="turn",
+    caught_by="rotation of a pair",
     loses=5,
-    misconception="You add 1 to every position. At position 0 a vector stays as it is.",
+    misconception="You add 1 to every position. Position 0 leaves a vector unchanged.",
 )
 def _(x, positions, base):
     return _turned(x, positions, base, places=lambda positions: positions + 1)
@@ -591,12 +582,9 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "place-of-the-head",
-    caught_by="turn",
+    caught_by="rotation of a pair",
     loses=5,
-    misconception=(
-        "You count along the axis of the heads. The tokens are on the axis before the last, one"
-        " position for each."
-    ),
+    misconception="You count positions along the heads. The tokens are on the second-to-last axis.",
 )
 def _(x, positions, base):
     return _turned(x.transpose(1, 2), torch.arange(x.shape[1]), base).transpose(1, 2)
@@ -605,10 +593,10 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "one-angle",
-    caught_by="speeds",
+    caught_by="frequencies per pair",
     loses=3,
     misconception=(
-        "You turn all pairs by the same angle. Pair i turns by position · base^(-2i / D)."
+        "You rotate all pairs by the same angle. Pair i rotates by position · base^(-2i / D)."
     ),
 )
 def _(x, positions, base):
@@ -618,9 +606,9 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "exponent-halved",
-    caught_by="speeds",
+    caught_by="frequencies per pair",
     loses=3,
-    misconception="Your exponent is i / D for pair i. It is 2i / D, which is i / (D/2).",
+    misconception="You use the exponent i / D for pair i. It is 2i / D, which is i / (D/2).",
 )
 def _(x, positions, base):
     return _turned(x, positions, base, _powers(base, lambda pair, half: pair / (2 * half)))
@@ -629,9 +617,9 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "exponent-doubled",
-    caught_by="speeds",
+    caught_by="frequencies per pair",
     loses=3,
-    misconception="Your exponent is 4i / D for pair i. It is 2i / D.",
+    misconception="You use the exponent 4i / D for pair i. It is 2i / D.",
 )
 def _(x, positions, base):
     return _turned(x, positions, base, _powers(base, lambda pair, half: 2 * pair / half))
@@ -640,9 +628,9 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "last-exponent-one",
-    caught_by="speeds",
+    caught_by="frequencies per pair",
     loses=3,
-    misconception="Your last pair has the exponent 1. It is (D - 2) / D: pair i has 2i / D.",
+    misconception="You give the last pair the exponent 1. It is (D - 2) / D: pair i has 2i / D.",
 )
 def _(x, positions, base):
     return _turned(x, positions, base, _powers(base, lambda pair, half: pair / max(half - 1, 1)))
@@ -651,11 +639,9 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "base-inverse",
-    caught_by="speeds",
+    caught_by="frequencies per pair",
     loses=3,
-    misconception=(
-        "You raise the base to 2i / D without the minus: later pairs turn slower, not faster."
-    ),
+    misconception="You leave out the minus: frequencies fall from pair to pair, base^(-2i / D).",
 )
 def _(x, positions, base):
     return _turned(x, positions, base, _powers(base, lambda pair, half: -pair / half))
@@ -664,9 +650,9 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "first-pair-slower",
-    caught_by="turn",
+    caught_by="rotation of a pair",
     loses=5,
-    misconception="You count pairs from 1. The first one, pair 0, turns by the position itself.",
+    misconception="You count pairs from 1. Pair 0 rotates by the position itself.",
 )
 def _(x, positions, base):
     return _turned(x, positions, base, _powers(base, lambda pair, half: (pair + 1) / half))
@@ -675,9 +661,9 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "base-ignored",
-    caught_by="speeds",
+    caught_by="frequencies per pair",
     loses=3,
-    misconception="You take 10,000 for the base, whatever is given.",
+    misconception="You use the base 10,000 whatever is given.",
 )
 def _(x, positions, base):
     return _turned(x, positions, 10_000.0)
@@ -686,9 +672,9 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "slowest-first",
-    caught_by="halves",
+    caught_by="pairs across halves",
     loses=4,
-    misconception="Your slowest pair stands first. Pair 0 is the fastest.",
+    misconception="You put the lowest frequency first. Pair 0 has the highest.",
 )
 def _(x, positions, base):
     return _turned(
@@ -699,9 +685,9 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "counts-from-zero",
-    caught_by="given",
+    caught_by="given positions",
     loses=2,
-    misconception="You count the tokens 0, 1, 2, ... and never look at `positions`.",
+    misconception="You number the tokens 0, 1, 2, ... and never use `positions`.",
 )
 def _(x, positions, base):
     return _turned(x, torch.arange(len(positions)), base)
@@ -710,9 +696,9 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "positions-sorted",
-    caught_by="given",
+    caught_by="given positions",
     loses=2,
-    misconception="You sort the positions. Token t stands at positions[t].",
+    misconception="You sort the positions. Token t is at positions[t].",
 )
 def _(x, positions, base):
     return _turned(x, positions.sort().values, base)
@@ -721,11 +707,11 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "from-the-first-position",
-    caught_by="given",
+    caught_by="given positions",
     loses=2,
     misconception=(
-        "You count from the first position given: the scores of this batch stay, but a key that was"
-        " turned earlier no longer fits."
+        "You count from the first position given: keys rotated earlier, as in a cache, no longer"
+        " match."
     ),
 )
 def _(x, positions, base):
@@ -735,9 +721,9 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "table-of-2048",
-    caught_by="far",
+    caught_by="far positions",
     loses=1,
-    misconception="You make a table for the first 2,048 positions. There is no last position here.",
+    misconception="You build a table for the first 2,048 positions. Positions go on to 100,000.",
 )
 def _(x, positions, base):
     if int(positions.max()) >= 2048:
@@ -748,9 +734,9 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "comes-round",
-    caught_by="far",
+    caught_by="far positions",
     loses=1,
-    misconception="You take the position's remainder by 4,096. Positions go on.",
+    misconception="You take positions modulo 4,096. They go on to 100,000.",
 )
 def _(x, positions, base):
     return _turned(x, positions % 4096, base)
@@ -759,11 +745,11 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "angles-in-float32",
-    caught_by="far",
+    caught_by="far positions",
     loses=1,
     misconception=(
-        "You make the angles in float32: 100,000 times a rounded number is off in the second digit"
-        " after the point. Make them in float64."
+        "You compute the angles in float32, where those of position 100,000 are off in the second"
+        " decimal. Compute them in float64."
     ),
 )
 def _(x, positions, base):
@@ -773,11 +759,11 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "angles-in-bfloat16",
-    caught_by="speeds",
+    caught_by="frequencies per pair",
     loses=3,
     misconception=(
-        "You make the angles in bfloat16, which keeps two digits and cannot tell position 257 from"
-        " 256."
+        "You compute the angles in bfloat16, which keeps two digits and cannot tell position 257"
+        " from 256."
     ),
 )
 def _(x, positions, base):
@@ -794,7 +780,7 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "single-precision",
-    caught_by="double",
+    caught_by="float64 precision",
     loses=0.5,
     misconception="Your code fails where x is float64.",
 )

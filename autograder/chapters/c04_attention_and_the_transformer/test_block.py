@@ -3,11 +3,11 @@
 import torch
 
 from autograder.chapters.c04_attention_and_the_transformer.withholding import LAYERS
-from autograder.checks.draws import normal, one_changed, whole
-from autograder.checks.exchange import StudentError
+from autograder.checks.assertions.slips import note
+from autograder.checks.inputs.draws import normal, one_changed, whole
+from autograder.checks.inputs.strided import FAILS, strided
 from autograder.checks.protocol import Sample, Watched, exercise, expect, short_answer
-from autograder.checks.slips import note
-from autograder.checks.views import FAILS, strided
+from autograder.checks.student.requests import StudentError
 
 BOOK = "04-attention-and-the-transformer"
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
@@ -18,18 +18,18 @@ block = exercise(
     also=["wrong_line"],
     points=5,
     kind="find-line",
-    see=f"{BOOK}/block#add-do-not-replace",
+    see=f"{BOOK}/block#residual-connections",
     withhold=LAYERS,
 )
 
 
-@block.stage("line", points=1)
+@block.stage("wrong line", points=1)
 def test_the_wrong_line_is_named(student):
     line = expect(student.wrong_line()).is_a(int)
     expect(line == 3).is_true(
         cause=(
-            "That line does what the statement says. Follow the case by hand through the code, line"
-            " by line, and compare what each name holds with the two formulas."
+            "Your line does what the statement says. Trace the case by hand, line by"
+            " line, and compare each name with the formulas."
         )
     )
 
@@ -46,12 +46,12 @@ def attend_otherwise(x):
     return 0.8 * x - x.mean(1, keepdim=True).square() + 0.1
 
 
-def think(x):
+def feed_forward(x):
     """Token by token, and not linear."""
     return torch.sin(0.7 * x + 0.2) + 0.1 * x.roll(1, -1).square()
 
 
-def think_otherwise(x):
+def feed_forward_otherwise(x):
     """Another such layer."""
     return 0.5 * x.square() - 0.3 * x.roll(-1, -1) + 0.6
 
@@ -71,10 +71,10 @@ def constant(number: float):
     return lambda x: torch.full_like(x, number)
 
 
-def right_block(x, attend, think, norm_1, norm_2):
+def right_block(x, attend, feed_forward, norm_1, norm_2):
     """The two formulas, one after the other."""
     seen = attend(norm_1(x)) + x
-    return think(norm_2(seen)) + seen
+    return feed_forward(norm_2(seen)) + seen
 
 
 def ask_block(student, x, cause: str, *parts) -> None:
@@ -99,12 +99,11 @@ SIZES = (
 )
 
 
-@block.stage("residual", points=1)
-def test_the_input_goes_past_both_sublayers_as_it_is(student, rng):
+@block.stage("residual connections", points=1)
+def test_both_residual_connections_add_to_the_stream(student, rng):
     rule = (
-        "Attention and feed-forward give a constant here, whatever they are fed. So the result is x"
-        " plus both constants: what goes past a sublayer is never normed, and the sum is not"
-        " either."
+        "Add each sublayer's output to the residual stream, which is never"
+        " normalized: with constant outputs your result must be x plus both."
     )
     for size in (*SIZES, (2, whole(rng, 4, 6), 3)):
         ask_block(
@@ -114,7 +113,10 @@ def test_the_input_goes_past_both_sublayers_as_it_is(student, rng):
         ask_block(
             student,
             normal(rng, 2, 3, 4),
-            f"{rule} Both constants are 0 here: a new tensor with the numbers of x.",
+            (
+                "Add each sublayer's output to the residual stream: with outputs of 0 your"
+                " result must be a new tensor with the values of x."
+            ),
             constant(0.0),
             constant(0.0),
             norm_1,
@@ -122,11 +124,11 @@ def test_the_input_goes_past_both_sublayers_as_it_is(student, rng):
         )
 
 
-@block.stage("fed", points=1)
+@block.stage("input of attention", points=1)
 def test_attention_is_fed_the_first_norm_of_the_input(student, rng):
     rule = (
-        "The feed-forward gives zeros here, so that the result is x + attend(norm_1(x)): attention"
-        " is fed the norm of x, by the first of the two norms, for the whole batch at once."
+        "Feed attention norm_1(x), the whole batch at once, and add its output to x"
+        " (the feed-forward returns zeros here)."
     )
     for size in (*SIZES, (2, whole(rng, 4, 6), 3)):
         ask_block(student, normal(rng, *size) + 0.5, rule, attend, constant(0.0), norm_1, norm_2)
@@ -134,7 +136,10 @@ def test_attention_is_fed_the_first_norm_of_the_input(student, rng):
         ask_block(
             student,
             normal(rng, 2, 3, 4),
-            f"{rule} A norm may give zeros, or what it was fed: attention is asked all the same.",
+            (
+                "Call attention and add its output to x, whatever the norm returns: zeros, or"
+                " its own input."
+            ),
             attend,
             constant(0.0),
             norm,
@@ -143,33 +148,33 @@ def test_attention_is_fed_the_first_norm_of_the_input(student, rng):
     ask_block(student, torch.zeros(1, 2, 3), rule, attend, constant(0.0), norm_1, norm_2)
 
 
-@block.stage("both", points=1.5)
+@block.stage("input of feed-forward", points=1.5)
 def test_the_feed_forward_is_fed_the_second_norm_of_the_sum(student, rng):
     rule = (
-        "The feed-forward is fed norm_2 of the sum of x and what attention gave, and its result is"
-        " added to that same sum."
+        "Feed the feed-forward norm_2 of the sum of x and attention's output, and add"
+        " its output to that sum."
     )
     for size in (*SIZES, (2, whole(rng, 4, 6), 3)):
         x = normal(rng, *size) + 0.5
-        ask_block(student, x, rule, constant(0.0), think, norm_1, norm_2)
-        ask_block(student, x, rule, attend, think, norm_1, norm_2)
+        ask_block(student, x, rule, constant(0.0), feed_forward, norm_1, norm_2)
+        ask_block(student, x, rule, attend, feed_forward, norm_1, norm_2)
     for norm in (constant(0.0), constant(1.0), lambda x: x.clone()):
-        ask_block(student, normal(rng, 2, 3, 4), rule, attend, think, norm_1, norm)
-        ask_block(student, normal(rng, 2, 3, 4), rule, attend, think, norm, norm_2)
+        ask_block(student, normal(rng, 2, 3, 4), rule, attend, feed_forward, norm_1, norm)
+        ask_block(student, normal(rng, 2, 3, 4), rule, attend, feed_forward, norm, norm_2)
     for scale in (0.01, 100.0, 2e4):
-        ask_block(student, scale * normal(rng, 2, 3, 4), rule, attend, think, norm_1, norm_2)
+        ask_block(student, scale * normal(rng, 2, 3, 4), rule, attend, feed_forward, norm_1, norm_2)
     parts = (
-        (normal(rng, 1, 3, 2), attend, think, norm_1, norm_2),
-        (normal(rng, 1, 3, 2), attend_otherwise, think_otherwise, norm_2, norm_1),
+        (normal(rng, 1, 3, 2), attend, feed_forward, norm_1, norm_2),
+        (normal(rng, 1, 3, 2), attend_otherwise, feed_forward_otherwise, norm_2, norm_1),
     )
     for one in one_changed(*parts):
         ask_block(student, one[0], rule, *one[1:])
     ask_block(
         student,
         normal(rng, 2, 3, 2).double(),
-        "x may be float64, and so is the answer then, to nine digits.",
+        ("Keep float64: x may be float64, and your result must then be correct to nine digits."),
         attend,
-        think,
+        feed_forward,
         norm_1,
         norm_2,
     )
@@ -179,21 +184,21 @@ def test_the_feed_forward_is_fed_the_second_norm_of_the_sum(student, rng):
 def ask_with_views(student, x) -> None:
     """The same question with a view of a larger tensor: who fails there only makes a slip."""
     try:
-        came = student.block(strided(x), attend, think, norm_1, norm_2)
+        came = student.block(strided(x), attend, feed_forward, norm_1, norm_2)
     except StudentError as error:
         if error.kind != "error":
             raise
         note(FAILS)
         return
     expect(came).close(
-        right_block(x, attend, think, norm_1, norm_2),
+        right_block(x, attend, feed_forward, norm_1, norm_2),
         **CLOSE,
-        cause="Read x by its indices, and not the memory under it.",
+        cause="Index x instead of reading the memory under it: it may be a view.",
     )
 
 
-@block.stage("once", points=0.5, after="both")
-def test_each_part_is_asked_once(student, rng):
+@block.stage("one call each", points=0.5, after="input of feed-forward")
+def test_each_part_is_called_once(student, rng):
     for size, first, second in (
         ((2, 3, 4), norm_1, norm_2),
         ((3, 1, 2), norm_1, norm_2),
@@ -204,18 +209,20 @@ def test_each_part_is_asked_once(student, rng):
         ((2, 3, 2), constant(0.0), norm_2),
         ((2, 3, 2), norm_1, constant(0.0)),
     ):
-        parts = [Watched(one, calls=20) for one in (attend, think, first, second)]
+        parts = [Watched(one, calls=20) for one in (attend, feed_forward, first, second)]
         x = normal(rng, *size)
         expect(student.block(x, *parts)).close(
-            right_block(x, attend, think, first, second),
+            right_block(x, attend, feed_forward, first, second),
             **CLOSE,
-            cause="The result should be as before.",
+            cause=(
+                "Your result changed when the calls of the four parts were counted: compute"
+                " it from x and these parts only."
+            ),
         )
-        for name, one in zip(("attend", "think", "norm_1", "norm_2"), parts):
+        for name, one in zip(("attend", "feed_forward", "norm_1", "norm_2"), parts):
             expect(one.calls == 1).is_true(
                 cause=(
-                    f"`{name}` is to be called once, with the whole batch: keep what it gave under"
-                    " a name."
+                    f"Call `{name}` once, with the whole batch, and keep its result in a variable."
                 )
             )
             given = (
@@ -224,14 +231,14 @@ def test_each_part_is_asked_once(student, rng):
                 else []
             )
             expect(given in ([], [x.shape])).is_true(
-                cause=f"`{name}` is to be fed the whole batch in its shape, (B, T, C)."
+                cause=f"Feed `{name}` the whole batch in its shape, (B, T, C)."
             )
 
 
 short_answer(
     "04.which_family",
     points=4,
-    see=f"{BOOK}/families#three-masks",
+    see=f"{BOOK}/families#three-attention-patterns",
     rubric={
         "families": (
             1,
@@ -251,18 +258,19 @@ short_answer(
         "jobs": (
             1,
             (
-                "gives each job to a model with a reason that comes from what a place sees: all of"
-                " the review at every place; nothing of the future where the story goes on; all of"
-                " the source and the translation so far (half without the reasons)"
+                "gives each job to a model with a reason that comes from what a position sees: all"
+                " of the review at every position; nothing of the future where the story"
+                " continues; all of the source and the translation so far (half without the"
+                " reasons)"
             ),
         ),
         "why not A": (
             1,
             (
-                "says why A does not simply go on writing: its places were trained with the words"
-                " on their right in view, so it never learned to foretell an end that is open; or,"
-                " that a word at the end changes the output at every place before, so nothing of"
-                " the step before can be used again"
+                "says why A does not simply continue writing: its positions were trained with the"
+                " words on their right in view, so it never learned to predict an open end; or,"
+                " that a word at the end changes the output at every earlier position, so nothing"
+                " of the step before can be used again"
             ),
         ),
     },
@@ -291,7 +299,7 @@ short_answer(
             " position. B is a decoder like GPT: its self-attention is causal. C is an"
             " encoder-decoder like T5. The encoder is not masked, the decoder's self-attention is"
             " causal, and cross-attention sees the whole source. A for the reviews, because each"
-            " place can use the whole text; B for the story, because while writing only the past"
+            " position can use the whole text; B for the story, because while writing only the past"
             " exists; C for translation, because the source is known as a whole and the target"
             " grows from left to right. A cannot write since it is only made for understanding.",
             {"families": 1, "masks": 1, "jobs": 1},
@@ -303,8 +311,8 @@ short_answer(
             "A: encoder (BERT, ModernBERT), attention open both ways. B: decoder (GPT, LLaMA),"
             " causal self-attention. C: both (the first Transformer, T5): open in the encoder,"
             " causal in the decoder's self-attention, open from the decoder to the encoder's"
-            " output. Review: A, every place has read all of it. Story: B, because a place was"
-            " trained to foretell its next word from the left alone, which is all there is."
+            " output. Review: A, every position has read all of it. Story: B, because a position"
+            " was trained to predict its next word from the left alone, which is all there is."
             " Translation: C, because the source may be read from both sides while the target may"
             " not look ahead. A was trained with words on both sides of the hidden one, so at an"
             " open end it has half of what it leans on; and each new word would change all the"

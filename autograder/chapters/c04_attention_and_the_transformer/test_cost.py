@@ -1,7 +1,7 @@
 """Checks of chapter 4, part 4: what a block costs."""
 
 from autograder.chapters.c04_attention_and_the_transformer.withholding import COUNTERS, LAYERS
-from autograder.checks.draws import whole
+from autograder.checks.inputs.draws import whole
 from autograder.checks.protocol import exercise, expect
 
 PAGE = "04-attention-and-the-transformer/block"
@@ -13,7 +13,7 @@ predict_block = exercise(
     function="predict_block",
     points=5,
     kind="predict",
-    see=f"{PAGE}#what-it-costs",
+    see=f"{PAGE}#parameters-flops-and-bytes",
     withhold=LAYERS | COUNTERS,
 )
 
@@ -89,42 +89,46 @@ def ask(student, key: str, case: tuple, cause: str) -> None:
     )
 
 
-@predict_block.stage("parameters", points=2)
+@predict_block.stage("parameter count", points=2)
 def test_the_parameters_of_a_block(student, rng):
     for case in sizes(rng):
         ask(
             student,
             "parameters",
             case,
-            "Six matrices: four of C by C for queries, keys, values and output, and two of C by F."
-            " Each has a bias for each number that comes out. Two norms have a weight and a bias"
-            " for each of the C columns. Neither tokens nor heads play a part.",
+            (
+                "Count six projections with their biases, and two layer norms with a weight"
+                " and a bias each. T and H play no part."
+            ),
         )
 
 
-@predict_block.stage("operations", points=2)
-def test_the_operations_of_a_forward_pass(student, rng):
+@predict_block.stage("FLOP count", points=2)
+def test_the_flops_of_a_forward_pass(student, rng):
     for case in sizes(rng):
         ask(
             student,
             "operations",
             case,
-            "A product of (n, k) and (k, m) is 2 n k m operations. Each token goes through the six"
-            " matrices; and in each head there are two products more, of (T, D) and (D, T) for the"
-            " scores, and of (T, T) and (T, D) for the means.",
+            (
+                "Count 2nkm FLOPs per matrix product: six projections for every token, then"
+                " scores and weighted values in each head."
+            ),
         )
 
 
-@predict_block.stage("bytes", points=1)
-def test_the_bytes_of_all_scores(student, rng):
+@predict_block.stage("score bytes", points=1)
+def test_the_bytes_of_the_scores(student, rng):
     for case in sizes(rng):
         ask(
             student,
             "score_bytes",
             case,
-            "Each head has a table of T by T scores, and a score in float32 takes 4 bytes.",
+            "Count T by T scores for each head, 4 bytes each.",
         )
         came = expect(student.predict_block(*case)).is_a(dict)
         expect(set(came) == set(KEYS)).is_true(
-            cause="The dictionary has the three keys that the statement names, and no other."
+            cause=(
+                "Return a dictionary with the three keys that the statement names, and no others."
+            )
         )

@@ -5,7 +5,7 @@ import math
 import torch
 
 from autograder.chapters.c04_attention_and_the_transformer.withholding import FUSED, LAYERS
-from autograder.checks.draws import look_alikes, normal, one_changed, whole
+from autograder.checks.inputs.draws import look_alikes, normal, one_changed, whole
 from autograder.checks.protocol import exercise, expect
 
 PAGE = "04-attention-and-the-transformer/heads"
@@ -16,7 +16,7 @@ multi_head = exercise(
     "04.multi_head",
     function="multi_head",
     points=7,
-    see=f"{PAGE}#split-look-merge",
+    see=f"{PAGE}#split-attend-merge",
     withhold=LAYERS | FUSED,
 )
 
@@ -47,8 +47,8 @@ def ask(student, parts: tuple, cause: str) -> None:
             mixed(*parts),
             **DOUBLE,
             cause=(
-                "float64 comes in and float64 goes out, with all its digits: nothing on the way is"
-                " float32."
+                "Keep float64: your result must have the dtype of x and all its digits, so"
+                " nothing in between may be float32."
             ),
         )
 
@@ -65,16 +65,19 @@ def drawn(
     return normal(rng, batch, tokens, width), *matrices, num_heads
 
 
-@multi_head.stage("one-head", points=1.5)
-def test_one_head_attends_with_its_projected_queries_keys_and_values(student, rng):
+@multi_head.stage("single head", points=1.5)
+def test_one_head_attends_with_projected_queries_keys_and_values(student, rng):
     rule = (
-        "With one head and the identity for w_o: project x to queries, keys and values, by x times"
-        " the transpose of each matrix, and attend; each token sees all tokens of its own text."
+        "Project x with the transposes of w_q, w_k and w_v, then attend over all"
+        " tokens of the same sequence."
     )
     ask(
         student,
         (normal(rng, 1, 3, 2), *[torch.eye(2)] * 4, 1),
-        f"{rule} Here all four matrices are the identity.",
+        (
+            "Project x with each matrix, then attend over all tokens of the same"
+            " sequence; here all four matrices are the identity."
+        ),
     )
     for sizes in (
         (1, 2, 2, 1),
@@ -86,12 +89,11 @@ def test_one_head_attends_with_its_projected_queries_keys_and_values(student, rn
         ask(student, drawn(rng, *sizes, plain=True), rule)
 
 
-@multi_head.stage("merge", points=1)
-def test_the_heads_stand_side_by_side_again_in_every_token(student, rng):
+@multi_head.stage("concatenating the heads", points=1)
+def test_the_heads_are_concatenated_in_every_token(student, rng):
     rule = (
-        "Here the queries are all zeros, so that every head of every token gets the mean of its"
-        " values: the answer is the mean of the projected tokens of a text, column by column,"
-        " whatever the heads. Head h has the columns h D to (h + 1) D - 1, before and after."
+        "Concatenate the heads in order: head h owns columns hD to (h + 1)D - 1,"
+        " before attention and after it."
     )
     for sizes in (
         (1, 2, 4, 2),
@@ -106,14 +108,13 @@ def test_the_heads_stand_side_by_side_again_in_every_token(student, rng):
 
 
 SPLIT = (
-    "Each head has D = C / H neighbouring columns of the projected queries, keys and values, and no"
-    " others: its scores are the products over those D, divided by the square root of D, and it has"
-    " weights of its own."
+    "Give each head D = C / H adjacent columns of q, k and v, its own weights, and scores divided"
+    " by the square root of D."
 )
 
 
-@multi_head.stage("split", points=2)
-def test_each_head_looks_with_its_own_columns(student, rng):
+@multi_head.stage("columns per head", points=2)
+def test_each_head_attends_with_its_own_columns(student, rng):
     for sizes in (
         (1, 2, 4, 2),
         (1, 3, 4, 2),
@@ -124,16 +125,13 @@ def test_each_head_looks_with_its_own_columns(student, rng):
         (2, whole(rng, 6, 9), 8, 2),
         (4, 4, 16, 4),
     ):
-        ask(student, drawn(rng, *sizes, plain=True), f"{SPLIT} w_o is the identity here.")
-    ask(student, drawn(rng, 1, 3, 64, 2, plain=True), f"{SPLIT} w_o is the identity here.")
+        ask(student, drawn(rng, *sizes, plain=True), SPLIT)
+    ask(student, drawn(rng, 1, 3, 64, 2, plain=True), SPLIT)
 
 
-@multi_head.stage("mix", points=1.5)
-def test_the_last_matrix_mixes_the_heads(student, rng):
-    rule = (
-        "The heads of a token, side by side, are multiplied by the transpose of w_o: that is the"
-        " last step."
-    )
+@multi_head.stage("output projection", points=1.5)
+def test_the_output_projection_mixes_the_heads(student, rng):
+    rule = "Multiply the concatenated heads by the transpose of w_o as the last step."
     for sizes in (
         (1, 3, 3, 1),
         (1, 3, 4, 2),
@@ -144,18 +142,21 @@ def test_the_last_matrix_mixes_the_heads(student, rng):
     ):
         ask(student, drawn(rng, *sizes), rule)
     for parts in one_changed(drawn(rng, 2, 3, 6, 2), drawn(rng, 2, 3, 6, 3)):
-        ask(student, parts, f"{rule} {SPLIT}")
+        ask(student, parts, rule)
     for parts in look_alikes(drawn(rng, 2, 3, 4, 2)):
         ask(
             student,
             parts,
-            f"{rule} What a call returns depends on all numbers, and on the place of each.",
+            (
+                "Use every element of every argument at its own index: your result must"
+                " depend on all of them."
+            ),
         )
 
 
-@multi_head.stage("sizes", points=1)
-def test_every_size_may_be_one_or_large_and_the_numbers_float64(student, rng):
-    rule = "Any size may be 1, or hundreds; there may be as many heads as columns."
+@multi_head.stage("sizes and float64", points=1)
+def test_sizes_may_be_one_or_large_and_the_arguments_float64(student, rng):
+    rule = "Support every size from 1 to hundreds, and as many heads as columns."
     for sizes in (
         (1, 1, 1, 1),
         (2, 3, 1, 1),
@@ -182,8 +183,10 @@ def test_every_size_may_be_one_or_large_and_the_numbers_float64(student, rng):
         ask(
             student,
             (normal(rng, *sizes), *[torch.eye(sizes[2])] * 4, num_heads),
-            "One token alone sees itself, and the identity changes nothing: a new tensor with x's"
-            " numbers.",
+            (
+                "Let a single token attend to itself: with identity matrices your result is a"
+                " new tensor with the values of x."
+            ),
         )
     two = torch.tensor([[2.0, 1.0], [-1.0, 2.0]])
     ask(
@@ -196,12 +199,14 @@ def test_every_size_may_be_one_or_large_and_the_numbers_float64(student, rng):
             two,
             2,
         ),
-        "The scores may be several hundred, and the weights are right all the same: take the"
-        " largest score of a row away, or use softmax.",
+        (
+            "Subtract the row's maximum before you exponentiate, or use softmax: scores"
+            " can reach several hundred."
+        ),
     )
     x, *matrices = drawn(rng, 2, 3, 6, 2)
     ask(
         student,
         (x.double() / 3, *(one.double() / 0.7 for one in matrices[:4]), 2),
-        "The numbers may be float64: the same rules, and a float64 answer.",
+        "Support float64: the same rules, and a float64 result.",
     )

@@ -1,27 +1,26 @@
-"""Checks of chapter 4, part 1: a query takes the mean of what it may see, and which keys it may
-see.
-"""
+"""Checks of chapter 4, part 1: scaled dot-product attention, and its causal and padding masks."""
 
 import math
 
 import torch
 
 from autograder.chapters.c04_attention_and_the_transformer.withholding import FUSED, LAYERS
-from autograder.checks.draws import look_alikes, normal, one_changed, uniform, whole
+from autograder.checks.inputs.draws import look_alikes, normal, one_changed, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
 PAGE = "04-attention-and-the-transformer/attention"
 CLOSE = {"rtol": 1e-4, "atol": 2e-6}
 DOUBLE = {"rtol": 1e-9, "atol": 1e-11}
 DIGITS = (
-    "float64 comes in and float64 goes out, with all its digits: nothing on the way is float32."
+    "Keep float64: your result must have the dtype of q and all its digits, so"
+    " nothing in between may be float32."
 )
 
 attention = exercise(
     "04.attention",
     function="attention",
     points=9,
-    see=f"{PAGE}#query-key-value",
+    see=f"{PAGE}#the-formula",
     withhold=LAYERS | FUSED,
 )
 
@@ -90,8 +89,8 @@ def drawn(rng: torch.Generator, *sizes: int) -> tuple:
     return *heads(rng, *sizes), seen_by(rng, sizes[0], sizes[2], sizes[3])
 
 
-@attention.stage("one-key", points=0.5)
-def test_a_single_key_is_all_that_there_is_to_see(student, rng):
+@attention.stage("single key", points=0.5)
+def test_a_single_key_has_the_weight_1(student, rng):
     for sizes in (
         (1, 1, 2, 1, 1),
         (1, 1, 3, 1, 4),
@@ -101,25 +100,30 @@ def test_a_single_key_is_all_that_there_is_to_see(student, rng):
         ask(
             student,
             (*heads(rng, *sizes), None),
-            "With one key the weight is 1, whatever the score: each query gets that key's value as"
-            " it is.",
+            (
+                "Give a single key the weight 1, whatever its score: each query returns that"
+                " key's value."
+            ),
         )
 
 
 AXIS = (
-    "The weights of a query are e to its scores, divided by their sum over the keys; then each"
-    " value is multiplied by the weight of its own key. Here D is 1, and the scale too."
+    "Exponentiate the scores of each query and divide by their sum over the keys;"
+    " weight each value with its own key's weight."
 )
 
 
-@attention.stage("axis", points=2)
+@attention.stage("softmax over keys", points=2)
 def test_the_weights_of_a_query_add_up_to_1_over_the_keys(student, rng):
     for sizes in ((1, 1, 2, 3, 1), (1, 1, 4, 2, 1), (1, 1, 3, 3, 1)):
         ask(student, (*heads(rng, *sizes), None), AXIS)
     ask(
         student,
         (torch.zeros(1, 1, 2, 1), *heads(rng, 1, 1, 2, 5, 1)[1:], None),
-        "A query of zeros fits all keys alike: it gets the mean of the values.",
+        (
+            "Give a query of zeros the mean of the values: all its scores are 0, so all"
+            " weights are equal."
+        ),
     )
     for sizes in (
         (2, 3, 4, 5, 1),
@@ -127,7 +131,14 @@ def test_the_weights_of_a_query_add_up_to_1_over_the_keys(student, rng):
         (2, 2, 2, 2, 1),
         (2, 4, whole(rng, 6, 9), whole(rng, 3, 5), 1),
     ):
-        ask(student, (*heads(rng, *sizes), None), f"{AXIS} Each head of each text is for itself.")
+        ask(
+            student,
+            (*heads(rng, *sizes), None),
+            (
+                "Keep heads and sequences independent: softmax over the keys of the same head"
+                " and sequence, then weight their values."
+            ),
+        )
 
 
 BANK = (
@@ -137,16 +148,19 @@ BANK = (
 )
 
 
-@attention.stage("scale", points=1.5)
-def test_the_scores_are_divided_by_the_root_of_the_width(student, rng):
+@attention.stage("scaling by root D", points=1.5)
+def test_scores_are_divided_by_the_square_root_of_d(student, rng):
     rule = (
-        "A score is the product of query and key, summed over their D numbers and divided by the"
-        " square root of D, the width of one head."
+        "Divide the dot product of query and key by the square root of D, the"
+        " dimension of one head."
     )
     ask(
         student,
         (*(one[None, None] for one in BANK), None),
-        f"{rule} This is the case by hand, and a query of zeros.",
+        (
+            "Divide the dot product of query and key by the square root of D, as in the"
+            " example by hand."
+        ),
     )
     for sizes in (
         (1, 1, 3, 2, 2),
@@ -163,12 +177,11 @@ def test_the_scores_are_divided_by_the_root_of_the_width(student, rng):
         ask(student, (*heads(rng, *sizes), None), rule)
 
 
-@attention.stage("mask", points=2)
-def test_a_hidden_key_has_no_part_in_the_answer(student, rng):
+@attention.stage("masked keys", points=2)
+def test_masked_keys_have_no_influence(student, rng):
     rule = (
-        "Where the mask is False the key is left out for that query, and the weights of the others"
-        " add up to 1. True means seen; each text and each query has a row of its own in the mask,"
-        " which all heads share. Here D is 1, and the scale too."
+        "Leave out keys where the mask is False, so that the other weights add up to 1; each"
+        " query has its own mask row."
     )
     for sizes in (
         (1, 1, 2, 3, 1),
@@ -187,18 +200,32 @@ def test_a_hidden_key_has_no_part_in_the_answer(student, rng):
         ask(
             student,
             parts,
-            f"{rule} What a call returns depends on all of its numbers, and on the place of each.",
+            (
+                "Use every element of q, k, v and mask at its own index: your result must"
+                " depend on all of them."
+            ),
         )
     q, k, v, mask = drawn(rng, 2, 2, 4, 6, 1)
-    ask(student, (q, k, v, None), "Without a mask, None, every query sees every key.")
-    ask(student, (q, k, v, torch.ones_like(mask)), "A mask that is True everywhere hides nothing.")
+    ask(student, (q, k, v, None), "Let every query attend to every key when the mask is None.")
+    ask(
+        student, (q, k, v, torch.ones_like(mask)), "Mask nothing where the mask is True everywhere."
+    )
     ask(
         student,
         (torch.zeros_like(q), k, v, mask),
-        "A query of zeros gets the mean of the values that it may see: a score of 0 is a score like"
-        " any other.",
+        (
+            "Treat a score of 0 like any other: a query of zeros returns the mean of its"
+            " unmasked values."
+        ),
     )
-    ask(student, (q, k, 1000 * v, mask), f"{rule} Values may be large.")
+    ask(
+        student,
+        (q, k, 1000 * v, mask),
+        (
+            "Leave masked keys out entirely: values may be large, so even a tiny weight"
+            " on a masked key shows."
+        ),
+    )
     ask(
         student,
         (q, k, v, torch.ones(4, 6, dtype=torch.bool).tril(2).expand(2, 1, 4, 6).clone()),
@@ -208,11 +235,11 @@ def test_a_hidden_key_has_no_part_in_the_answer(student, rng):
     ask(student, (q, k, v, padded.expand(2, 1, 4, 6).clone()), rule)
 
 
-@attention.stage("empty", points=1)
-def test_a_query_that_may_see_nothing_gets_zeros(student, rng):
+@attention.stage("fully masked queries", points=1)
+def test_a_fully_masked_query_returns_zeros(student, rng):
     rule = (
-        "A query that may see no key gets zeros: no NaN, and no mean of the values that it may not"
-        " see. The other queries are as before."
+        "Return zeros for a fully masked query, not NaN and not an average of masked"
+        " values; other queries are unaffected."
     )
     for sizes, empty in (
         ((1, 1, 3, 2, 1), [1]),
@@ -230,12 +257,12 @@ def test_a_query_that_may_see_nothing_gets_zeros(student, rng):
     ask(
         student,
         (q, k, v, torch.zeros_like(mask)),
-        f"{rule} Here no query of any text sees anything.",
+        ("Return zeros for fully masked queries, also where every query of every sequence is one."),
     )
     ask(
         student,
         (3000 * q.sign(), k.sign(), v, torch.zeros_like(mask)),
-        f"{rule} The scores are large here.",
+        "Return zeros for fully masked queries, also where their scores are large.",
     )
 
 
@@ -253,12 +280,11 @@ def scored(scores: list[list[float]], width: int = 4) -> tuple[torch.Tensor, tor
     )
 
 
-@attention.stage("large", points=1)
+@attention.stage("large scores", points=1)
 def test_scores_of_ten_thousand_give_finite_weights(student, rng):
     rule = (
-        "Scores go up to 10,000, above 0 and below. e to the 89 is infinite in float32 and e to the"
-        " -104 is 0, so only how far the scores of a query are from the largest one that it may see"
-        " can go into the exponential."
+        "Subtract each row's maximum before you exponentiate, or use softmax: scores"
+        " reach ±10,000, and float32 overflows from exp(89) on."
     )
     near = [10_000.0, 9_999.0, 9_998.0, 9_990.0]
     for rows in (
@@ -280,8 +306,8 @@ def test_scores_of_ten_thousand_give_finite_weights(student, rng):
         rule,
     )
     hidden = (
-        "A hidden key is left out however large its score: the largest score that counts is that of"
-        " a key which the query may see."
+        "Take the row's maximum over unmasked keys only: a masked key must not count,"
+        " however large its score."
     )
     for gap in (14.0, 60.0, 300.0, 10_000.0):
         for seen in ([0.0, 1.0, 2.0], [-1.0, -2.0, 0.0], [-gap, -gap + 1, -gap - 1]):
@@ -292,17 +318,25 @@ def test_scores_of_ten_thousand_give_finite_weights(student, rng):
     ask_large(
         student,
         (q, k, normal(rng, 1, 1, 4, 4), torch.tensor([[True, True, False, False]] * 2)[None, None]),
-        "A hidden key weighs nothing, also where all that may be seen has scores near -10,000.",
+        "Mask with minus infinity: unmasked scores can be near -10,000 themselves.",
     )
     ask_large(
-        student, (q, k, 10_000 * normal(rng, 1, 1, 4, 4), None), f"{rule} Values may be large too."
+        student,
+        (q, k, 10_000 * normal(rng, 1, 1, 4, 4), None),
+        (
+            "Subtract each row's maximum before you exponentiate, or use softmax; values"
+            " may be large too."
+        ),
     )
     ramp = (torch.arange(600) * 30.0 - 9000).tolist()
     q, k = scored([ramp, ramp[::-1]])
     ask_large(
         student,
         (q, k, normal(rng, 1, 1, 600, 4), None),
-        f"{rule} Here 600 keys score more and more, or less and less.",
+        (
+            "Subtract each row's maximum before you exponentiate, or use softmax: scores"
+            " of 600 keys rise or fall here."
+        ),
     )
     half = torch.arange(600) < 300
     ask_large(
@@ -318,14 +352,13 @@ def test_scores_of_ten_thousand_give_finite_weights(student, rng):
                 torch.tensor([[0.0, 0, 0, 1], [1e5, -9e4, 0, 0], [2e4, 0, 7e4, 0]])[None, None],
                 None,
             ),
-            "A key with a low score has a small weight, and not none: the value that it gives may"
-            " be large.",
+            "Keep the small weight of a key with a low score: its value may be large.",
             size=1.0,
         )
 
 
-@attention.stage("sizes", points=1)
-def test_every_axis_may_be_short_or_long_and_the_numbers_float64(student, rng):
+@attention.stage("sizes and float64", points=1)
+def test_axes_may_be_short_or_long_and_the_arguments_float64(student, rng):
     for sizes in (
         (1, 1, 1, 1, 1),
         (1, 2, 3, 4, 5),
@@ -347,17 +380,25 @@ def test_every_axis_may_be_short_or_long_and_the_numbers_float64(student, rng):
         parts = drawn(rng, *sizes)
         if max(sizes) > 100:
             parts[3][-1, 0, -1] = False
-        ask(student, parts, "Any axis may have length 1, or hundreds: the rules are the same.")
+        ask(
+            student,
+            parts,
+            "Support axes of length 1 and of several hundred: the rules are the same.",
+        )
         if max(sizes) < 100:
-            ask(student, (*parts[:3], None), "Any axis may have length 1, without a mask too.")
+            ask(student, (*parts[:3], None), "Support axes of length 1 without a mask too.")
     q, k, v = heads(rng, 1, 1, 2, 600, 2)
-    ask(student, (0 * q, k, v, None), "Two queries of zeros get the mean of all 600 values.")
+    ask(
+        student,
+        (0 * q, k, v, None),
+        "Give a query of zeros the mean of the values, also over 600 keys.",
+    )
     for sizes in ((1, 1, 1, 1, 1), (2, 1, 1, 4, 2)):
         parts = drawn(rng, *sizes)
         ask(
             student,
             (*parts[:3], torch.zeros_like(parts[3])),
-            "One query alone may see nothing too: zeros.",
+            "Return zeros for a single fully masked query too.",
         )
     q, k, v, mask = drawn(rng, 2, 3, 4, 5, 3)
     mask[1, 0, 2] = False
@@ -370,7 +411,7 @@ def test_every_axis_may_be_short_or_long_and_the_numbers_float64(student, rng):
                 v.double() / 7,
                 seen,
             ),
-            "The numbers may be float64: the same rules, and a float64 answer.",
+            "Support float64: the same rules, and a float64 result.",
         )
 
 
@@ -378,7 +419,7 @@ masks = exercise(
     "04.masks",
     function="masks",
     points=5,
-    see=f"{PAGE}#masks-who-may-look-where",
+    see=f"{PAGE}#attention-masks",
     withhold=LAYERS | FUSED,
 )
 
@@ -406,21 +447,21 @@ def ask_mask(student, lengths: list[int], queries: int, keys: int, cause: str) -
     )
 
 
-@masks.stage("causal", points=1)
-def test_no_query_sees_a_later_key(student, rng):
+@masks.stage("causal mask", points=1)
+def test_no_query_attends_to_a_later_key(student, rng):
     rule = (
-        "A query sees its own place and those before it, and none after: a triangle with its"
-        " diagonal. Here there is no padding, and as many queries as keys."
+        "Let each query attend to its own position and all earlier ones, and to no"
+        " later one: a triangle with its diagonal."
     )
     for number, keys in ((1, 2), (1, 4), (2, 3), (3, 5), (2, whole(rng, 6, 9))):
         ask_mask(student, [keys] * number, keys, keys, rule)
 
 
-@masks.stage("last", points=1.5)
-def test_the_queries_are_the_last_of_the_keys(student, rng):
+@masks.stage("last T positions", points=1.5)
+def test_the_queries_are_at_the_last_positions(student, rng):
     rule = (
-        "The queries are the last T of the S places: query t stands at place S - T + t, and the"
-        " last query sees every key."
+        "Put query t at position S - T + t: the queries are the last T positions, and"
+        " the last query attends to every key."
     )
     for number, queries, keys in (
         (1, 2, 3),
@@ -433,12 +474,9 @@ def test_the_queries_are_the_last_of_the_keys(student, rng):
         ask_mask(student, [keys] * number, queries, keys, rule)
 
 
-@masks.stage("padding", points=1)
-def test_the_padding_is_hidden(student, rng):
-    rule = (
-        "Key s of text b is hidden from lengths[b] on: there the padding begins. Here the only"
-        " query is the last, and all keys are before it."
-    )
+@masks.stage("padding mask", points=1)
+def test_the_padding_is_masked(student, rng):
+    rule = "Mask key s of sequence b from lengths[b] on, where the padding begins."
     for lengths, keys in (
         ([2], 3),
         ([3, 1], 4),
@@ -449,11 +487,11 @@ def test_the_padding_is_hidden(student, rng):
         ask_mask(student, lengths, 1, keys, rule)
 
 
-@masks.stage("joined", points=1)
-def test_a_key_is_seen_where_both_rules_allow_it(student, rng):
+@masks.stage("both masks together", points=1)
+def test_both_conditions_hold(student, rng):
     rule = (
-        "A key is seen where it is a word and not later than the query. A query whose own place is"
-        " padding has a row like any other: it sees the words before it."
+        "Combine both conditions with and: the key is no padding and not after the"
+        " query, for queries at padding positions too."
     )
     for lengths, queries, keys in (
         ([3, 2], 2, 3),
@@ -470,20 +508,27 @@ def test_a_key_is_seen_where_both_rules_allow_it(student, rng):
             lengths,
             queries,
             keys,
-            "A text without a word has nothing to see: its rows are False, all of them.",
+            "Return False everywhere for a sequence of length 0.",
         )
     for lengths, queries, keys in one_changed(([4, 2, 3], 3, 5), ([1, 5, 4], 4, 6)):
         ask_mask(student, lengths, queries, keys, rule)
     for lengths, queries, keys in look_alikes((torch.tensor([4, 1, 3, 2, 5]), 3, 5)):
         ask_mask(
-            student, lengths.tolist(), queries, keys, f"{rule} The order of the lengths counts."
+            student,
+            lengths.tolist(),
+            queries,
+            keys,
+            (
+                "Combine both conditions with and, using lengths[b] for sequence b: their"
+                " order matters."
+            ),
         )
     ask_mask(student, [whole(rng, 1, 4), whole(rng, 5, 8), 0], whole(rng, 2, 6), 8, rule)
 
 
-@masks.stage("sizes", points=0.5)
-def test_there_may_be_one_text_one_query_one_key_or_hundreds(student, rng):
-    rule = "Any of the three sizes may be 1, or hundreds: the rules are the same."
+@masks.stage("small and large sizes", points=0.5)
+def test_sizes_from_one_to_hundreds(student, rng):
+    rule = "Support sizes from 1 to several hundred: the rules are the same."
     for lengths, queries, keys in (
         ([1], 1, 1),
         ([0], 1, 1),

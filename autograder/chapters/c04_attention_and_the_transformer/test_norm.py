@@ -3,7 +3,7 @@
 import torch
 
 from autograder.chapters.c04_attention_and_the_transformer.withholding import LAYERS, NORMS
-from autograder.checks.draws import look_alikes, normal, one_changed, uniform, whole
+from autograder.checks.inputs.draws import look_alikes, normal, one_changed, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
 PAGE = "04-attention-and-the-transformer/block"
@@ -14,7 +14,7 @@ layer_norm = exercise(
     "04.layer_norm",
     function="layer_norm",
     points=4,
-    see=f"{PAGE}#bring-to-one-size",
+    see=f"{PAGE}#layernorm",
     withhold=LAYERS | NORMS,
 )
 
@@ -34,8 +34,8 @@ def ask(student, x, weight, bias, eps: float, cause: str) -> None:
             right,
             **DOUBLE,
             cause=(
-                "float64 comes in and float64 goes out, with all its digits: nothing on the way is"
-                " float32."
+                "Keep float64: your result must have the dtype of x and all its digits, so"
+                " nothing in between may be float32."
             ),
         )
 
@@ -54,31 +54,30 @@ def spread(rng: torch.Generator, *shape: int) -> torch.Tensor:
     return steps[order] + uniform(rng, -0.4, 0.4, *shape)
 
 
-@layer_norm.stage("deviation", points=1)
-def test_the_mean_is_taken_away_and_the_deviation_divided_by(student, rng):
+@layer_norm.stage("mean and deviation", points=1)
+def test_the_mean_is_subtracted_and_the_deviation_divided_by(student, rng):
     rule = (
-        "Take the mean of the token away and divide by the standard deviation, the root of the mean"
-        " of the squares: divided by C, not by C - 1. Here weight is 1, bias 0 and eps next to"
-        " nothing."
+        "Subtract the token's mean and divide by its standard deviation, the root of"
+        " the mean of the squares: divided by C, not C - 1."
     )
     ask(
         student,
         torch.tensor([[2.0, 2.0, 6.0, 6.0]]),
         *plain(4),
         1e-12,
-        f"{rule} This is the case by hand.",
+        (
+            "Subtract the token's mean and divide by its standard deviation, with C and"
+            " not C - 1, as in the example by hand."
+        ),
     )
     for width in (2, 3, 5, 8, whole(rng, 9, 20)):
         for middle, size in ((0.0, 1.0), (2.5, 3.0), (-10.0, 0.5), (1.0, 50.0)):
             ask(student, middle + size * spread(rng, 1, width), *plain(width), 1e-12, rule)
 
 
-@layer_norm.stage("eps", points=1)
+@layer_norm.stage("eps inside the root", points=1)
 def test_eps_is_added_to_the_variance_inside_the_root(student, rng):
-    rule = (
-        "eps is added to the variance, the mean of the squares, before the root is taken: the"
-        " divisor is the root of both together."
-    )
+    rule = "Add eps to the variance inside the root: divide by the square root of their sum."
     for width in (2, 4, whole(rng, 5, 9)):
         for eps in (0.25, 1.0, 9.0, float(uniform(rng, 2, 5)), 100.0, 1e-3, 1e-5):
             ask(student, spread(rng, 1, width) * 1.5 + 1, *plain(width), eps, rule)
@@ -87,14 +86,17 @@ def test_eps_is_added_to_the_variance_inside_the_root(student, rng):
         1e-3 * torch.tensor([[1.0, -1.0, 2.0, -2.0]]),
         *plain(4),
         1e-5,
-        f"{rule} Where the variance is small eps decides.",
+        ("Add eps to the variance inside the root: where the variance is small, eps decides."),
     )
     ask(
         student,
         1e-3 * spread(rng, 1, 4),
         *plain(4),
         1e-10,
-        f"{rule} However small eps is, it is never replaced by a larger one.",
+        (
+            "Add eps as it is given to the variance, however small: never replace it with"
+            " a larger one."
+        ),
     )
     for small in (1e-4, 1e-5):
         ask(
@@ -102,22 +104,25 @@ def test_eps_is_added_to_the_variance_inside_the_root(student, rng):
             small * spread(rng, 1, 4),
             *plain(4),
             1e-12,
-            f"{rule} Numbers may be close together and eps tiny: nothing else is added.",
+            "Add nothing but eps to the variance, even if both are tiny.",
         )
     ask(
         student,
         torch.tensor([[3.0, 3.0, 3.0, 3.0]]),
         *plain(4),
         1e-5,
-        "Where all numbers of a token are the same nothing is left: 0, since eps is not 0.",
+        (
+            "Return 0 before weight and bias for a token of equal elements: eps keeps the"
+            " divisor above 0."
+        ),
     )
 
 
-@layer_norm.stage("weight", points=0.5)
+@layer_norm.stage("weight and bias", points=0.5)
 def test_weight_multiplies_and_then_bias_is_added(student, rng):
     rule = (
-        "At the end each column is multiplied by its own weight, and then its own bias is added;"
-        " neither plays a part in mean or deviation."
+        "Multiply each column by its weight and add its bias at the end; neither"
+        " affects mean or variance."
     )
     for width in (2, 3, 6, whole(rng, 7, 12)):
         for eps in (1e-5, 0.5):
@@ -139,16 +144,16 @@ def test_weight_multiplies_and_then_bias_is_added(student, rng):
         torch.tensor([0.0, -1.0, 30.0]),
         torch.tensor([5.0, 0.0, -20.0]),
         1e-5,
-        f"{rule} A weight may be 0 or negative.",
+        (
+            "Multiply each column by its weight and add its bias at the end; a weight may"
+            " be 0 or negative."
+        ),
     )
 
 
-@layer_norm.stage("tokens", points=1, at_most=0.5)
-def test_each_token_is_for_itself_whatever_stands_in_front_of_the_last_axis(student, rng):
-    rule = (
-        "Mean and deviation are those of one token: over the last axis alone, however many axes"
-        " stand before it."
-    )
+@layer_norm.stage("last axis only", points=1, at_most=0.5)
+def test_each_token_is_normalized_by_itself_over_the_last_axis(student, rng):
+    rule = "Take mean and variance over the last axis only, however many axes come before it."
     for shape in (
         (3, 4),
         (2, 3, 5),
@@ -173,11 +178,14 @@ def test_each_token_is_for_itself_whatever_stands_in_front_of_the_last_axis(stud
         ask(
             student,
             *parts,
-            f"{rule} What a call returns depends on all numbers, and on the place of each.",
+            (
+                "Use every element of x, weight and bias at its own index: your result must"
+                " depend on all of them."
+            ),
         )
 
 
-@layer_norm.stage("sizes", points=0.5)
+@layer_norm.stage("sizes and large means", points=0.5)
 def test_a_token_may_be_short_or_long_and_far_from_zero(student, rng):
     for shape in ((1,), (3, 1), (1, 1, 1), (2, 3, 1)):
         ask(
@@ -186,7 +194,7 @@ def test_a_token_may_be_short_or_long_and_far_from_zero(student, rng):
             normal(rng, 1),
             normal(rng, 1),
             1e-5,
-            "A token of one number is its own mean: what comes out is the bias.",
+            "Return the bias for a token of one element: it equals its own mean.",
         )
     for shape in ((1, 4), (1, 1, 2), (600, 3), (2, 600), (1, 600, 2), (600,), (2,), (130, 130)):
         ask(
@@ -195,7 +203,7 @@ def test_a_token_may_be_short_or_long_and_far_from_zero(student, rng):
             normal(rng, shape[-1]),
             normal(rng, shape[-1]),
             1e-5,
-            "Any axis may have length 1, or hundreds.",
+            "Support axes of length 1 and of several hundred.",
         )
     alone = torch.zeros(2, 600)
     alone[0, whole(rng, 0, 599)], alone[1, :9] = 600.0, -40.0
@@ -204,7 +212,10 @@ def test_a_token_may_be_short_or_long_and_far_from_zero(student, rng):
         alone,
         *plain(600),
         1e-5,
-        "One number among hundreds may lie twenty deviations from the mean: nothing is cut.",
+        (
+            "Clip nothing: one element among hundreds may be twenty standard deviations"
+            " from the mean."
+        ),
     )
     far = torch.tensor([[1.0, -1, 3, -3], [2, 2, -2, -2], [0, 1, 0, -1]])
     for middle in (4096.0, -8192.0):
@@ -213,15 +224,17 @@ def test_a_token_may_be_short_or_long_and_far_from_zero(student, rng):
             far + middle,
             *plain(4),
             1e-5,
-            "The mean may be thousands of times the deviation: take it away before you square. The"
-            " mean of the squares less the square of the mean loses all digits there.",
+            (
+                "Subtract the mean before you square: E[x²] - E[x]² loses every digit when"
+                " the mean is thousands of times the deviation."
+            ),
         )
     ask(
         student,
         far + torch.tensor([[8192.0], [-8192.0], [4096.0]]),
         *plain(4),
         1e-5,
-        "Each token has a mean of its own, thousands of times its deviation: take that one away.",
+        ("Subtract each token's own mean, which may be thousands of times its deviation."),
     )
     ask(
         student,
@@ -229,7 +242,7 @@ def test_a_token_may_be_short_or_long_and_far_from_zero(student, rng):
         torch.tensor([2.0, 3.0]),
         torch.tensor([7.0, -7.0]),
         1e-12,
-        "A token of equal numbers gives the bias.",
+        "Return the bias for a token of equal elements.",
     )
     ask(
         student,
@@ -237,7 +250,7 @@ def test_a_token_may_be_short_or_long_and_far_from_zero(student, rng):
         1000 * normal(rng, 8),
         normal(rng, 8),
         1e-12,
-        "A token of equal numbers gives the bias.",
+        "Return the bias for a token of equal elements.",
     )
     x, weight, bias = spread(rng, 2, 3, 5), normal(rng, 5), normal(rng, 5)
     ask(
@@ -246,5 +259,5 @@ def test_a_token_may_be_short_or_long_and_far_from_zero(student, rng):
         weight.double() / 7,
         bias.double() / 9,
         1e-5,
-        "The numbers may be float64: the same rules, and a float64 answer.",
+        "Support float64: the same rules, and a float64 result.",
     )

@@ -1,14 +1,15 @@
-"""Checks of chapter 4, order: sinusoids, vectors that are turned, a price for distance."""
+"""Checks of chapter 4, sinusoids, rotary embeddings, ALiBi."""
 
 import math
 
 import torch
 
 from autograder.chapters.c04_attention_and_the_transformer.withholding import LAYERS
-from autograder.checks.draws import distinct, look_alikes, normal, one_changed, whole
+from autograder.checks.inputs.draws import distinct, look_alikes, normal, one_changed, whole
 from autograder.checks.protocol import exercise, expect
 
 PAGE = "04-attention-and-the-transformer/positions"
+ROTARY = "04-attention-and-the-transformer/rotary"
 FARTHEST = 100_000
 NEAR = {"rtol": 1e-4, "atol": 5e-6}  # angles in float32 are right to here while positions are small
 
@@ -16,7 +17,7 @@ sinusoids = exercise(
     "04.sinusoids",
     function="sinusoids",
     points=4,
-    see=f"{PAGE}#in-the-vector-clocks",
+    see=f"{PAGE}#sinusoidal-encodings",
     withhold=LAYERS,
 )
 
@@ -45,33 +46,36 @@ def ask_sinusoids(
     )
 
 
-@sinusoids.stage("one-pair", points=1)
+@sinusoids.stage("single pair", points=1)
 def test_one_pair_is_the_sine_and_the_cosine_of_the_position(student, rng):
     for places in (3, 1, 2, 8, whole(rng, 4, 7), 130):
         ask_sinusoids(
             student,
             torch.arange(places),
             2,
-            "With hidden 2 there is one pair, whose angle is the position itself, in radians: first"
-            " its sine, then its cosine. Position 0 gives (0, 1), and position 1 gives (0.841,"
-            " 0.540).",
+            (
+                "Return sine, then cosine, of the position in radians: with hidden 2 there is"
+                " one pair, and position 1 gives (0.841, 0.540)."
+            ),
         )
 
 
-@sinusoids.stage("interleaved", points=1, after="one-pair")
-def test_sines_and_cosines_take_turns(student, rng):
+@sinusoids.stage("interleaved sine and cosine", points=1, after="single pair")
+def test_sines_and_cosines_alternate(student, rng):
     for hidden in (4, 6, 2, 8, 64, 130, 300, 2 * whole(rng, 5, 9)):
         ask_sinusoids(
             student,
             [0],
             hidden,
-            "At position 0 every sine is 0 and every cosine 1, and they take turns: 0, 1, 0, 1, ..."
-            " There are `hidden` numbers in a row, half of them sines.",
+            (
+                "Alternate sines and cosines: position 0 gives 0, 1, 0, 1, ... with `hidden`"
+                " columns, half of them sines."
+            ),
         )
 
 
-@sinusoids.stage("speeds", points=1)
-def test_each_pair_is_slower_than_the_one_before(student, rng):
+@sinusoids.stage("frequencies per pair", points=1)
+def test_the_frequency_falls_from_pair_to_pair(student, rng):
     for places, hidden in (
         (2, 4),
         (4, 4),
@@ -91,16 +95,17 @@ def test_each_pair_is_slower_than_the_one_before(student, rng):
             student,
             torch.arange(places),
             hidden,
-            "Columns 2i and 2i + 1 share the angle position / 10,000^(2i / hidden). The first pair "
-            "has the exponent 0, and the last one (hidden - 2) / hidden.",
+            (
+                "Give columns 2i and 2i + 1 the angle position / 10,000^(2i / hidden):"
+                " exponents run from 0 to (hidden - 2) / hidden."
+            ),
         )
 
 
-@sinusoids.stage("given", points=0.5)
+@sinusoids.stage("given positions", points=0.5)
 def test_the_positions_are_those_that_are_given(student, rng):
     rule = (
-        "Each row belongs to the number that stands in `positions` there. They need not begin at 0,"
-        " nor go up by 1, and may come twice."
+        "Encode positions[t] in row t: positions need not start at 0 or increase, and may repeat."
     )
     for positions in (
         [5],
@@ -130,12 +135,11 @@ def test_the_positions_are_those_that_are_given(student, rng):
         ask_sinusoids(student, positions, hidden, rule, atol=2e-5)
 
 
-@sinusoids.stage("far", points=0.5)
-def test_far_positions_have_four_right_digits_too(student, rng):
+@sinusoids.stage("far positions", points=0.5)
+def test_far_positions_are_as_accurate_as_near_ones(student, rng):
     rule = (
-        "Positions may be as far as 100,000. An angle that large has no four right digits after the"
-        " point in float32, and fewer in half precision: make the angles in float64, and the result"
-        " float32."
+        "Compute the angles in float64 and return float32: at positions up to"
+        " 100,000, float32 angles are off in the second decimal."
     )
     for hidden in (2, 6, 64, 2 * whole(rng, 5, 20)):
         drawn = torch.randint(20_000, FARTHEST, (5,), generator=rng)
@@ -153,7 +157,7 @@ rotate = exercise(
     "04.rotate",
     function="rotate",
     points=5,
-    see=f"{PAGE}#in-query-and-key-turn-them",
+    see=f"{ROTARY}#rotating-queries-and-keys",
     withhold=LAYERS,
 )
 
@@ -187,13 +191,9 @@ def ask_rotate(
     )
 
 
-@rotate.stage("turn", points=1)
-def test_two_numbers_are_turned_by_the_position(student, rng):
-    rule = (
-        "With D = 2 there is one pair (a, b), and the token at position p has it turned by p"
-        " radians, against the clock: (a cos p - b sin p, a sin p + b cos p), with the same a and b"
-        " in both."
-    )
+@rotate.stage("rotation of a pair", points=1)
+def test_a_pair_is_rotated_by_the_position(student, rng):
+    rule = "Rotate (a, b) counterclockwise by p radians: (a cos p - b sin p, a sin p + b cos p)."
     for size in (
         (1, 1, 2, 2),
         (1, 1, 1, 2),
@@ -214,8 +214,8 @@ def test_two_numbers_are_turned_by_the_position(student, rng):
     )
 
 
-@rotate.stage("halves", points=1)
-def test_number_i_makes_a_pair_with_the_one_half_a_vector_on(student, rng):
+@rotate.stage("pairs across halves", points=1)
+def test_dimension_i_is_paired_with_the_one_half_a_vector_on(student, rng):
     for size in (
         (1, 1, 3, 4),
         (2, 3, 2, 6),
@@ -231,18 +231,16 @@ def test_number_i_makes_a_pair_with_the_one_half_a_vector_on(student, rng):
             x,
             torch.arange(size[2]),
             10_000.0,
-            "Only the first pair is not 0 here: numbers 0 and D/2, counted from 0, which turn by"
-            " the position. The two numbers of a pair stand half a vector apart, before and after,"
-            " and both turn by the pair's angle.",
+            (
+                "Pair dimension 0 with dimension D/2: both rotate by the pair's angle and"
+                " keep their indices, half a vector apart."
+            ),
         )
 
 
-@rotate.stage("speeds", points=1)
+@rotate.stage("frequencies per pair", points=1)
 def test_each_pair_has_its_own_angle(student, rng):
-    rule = (
-        "Pair i, of numbers i and i + D/2, turns by position · base^(-2i / D) radians, with the"
-        " base that is given."
-    )
+    rule = "Rotate the pair (i, i + D/2) by position · base^(-2i / D) radians, with the given base."
     for size in (
         (1, 1, 2, 4),
         (2, 3, 5, 4),
@@ -270,15 +268,15 @@ def test_each_pair_has_its_own_angle(student, rng):
             scale * normal(rng, 1, 2, 3, 4),
             torch.arange(3),
             10_000.0,
-            f"{rule} Nothing else is done to the numbers.",
+            "Rotate the pairs and change nothing else: no scaling and no clipping.",
         )
 
 
-@rotate.stage("given", points=1)
+@rotate.stage("given positions", points=1)
 def test_the_positions_of_the_tokens_are_given(student, rng):
     rule = (
-        "Token t stands at positions[t], in every sequence and every head. Positions need not begin"
-        " at 0, nor go up by 1, and may come twice."
+        "Use positions[t] for token t in every sequence and head: positions need not"
+        " start at 0 or increase, and may repeat."
     )
     for positions in (
         [5],
@@ -319,12 +317,11 @@ def test_the_positions_of_the_tokens_are_given(student, rng):
         ask_rotate(student, *parts, rule, 2e-5)
 
 
-@rotate.stage("far", points=0.5)
-def test_far_tokens_have_four_right_digits_too(student, rng):
+@rotate.stage("far positions", points=0.5)
+def test_far_tokens_are_as_accurate_as_near_ones(student, rng):
     rule = (
-        "Positions may be as far as 100,000. An angle that large has no four right digits after the"
-        " point in float32, and fewer in half precision: make the angles in float64, and cosine and"
-        " sine of x's dtype."
+        "Compute the angles in float64: at positions up to 100,000, float32 angles"
+        " are off in the second decimal."
     )
     for size in (2, 6, 64, 2 * whole(rng, 5, 20)):
         positions = torch.cat(
@@ -335,12 +332,9 @@ def test_far_tokens_have_four_right_digits_too(student, rng):
         ask_rotate(student, normal(rng, 1, 2, 3, 8), [54_321, 100_000, 7], base, rule, 1e-5)
 
 
-@rotate.stage("double", points=0.5)
+@rotate.stage("float64 precision", points=0.5)
 def test_double_precision_comes_back_in_double_precision(student, rng):
-    rule = (
-        "x may be float64, and then so is the answer, to nine digits: nothing on the way may be"
-        " float32."
-    )
+    rule = "Keep float64: x may be float64, so nothing in between may be float32."
     for size in ((1, 1, 2, 2), (2, 3, 4, 6), (1, 2, whole(rng, 3, 6), 8)):
         ask_rotate(
             student, normal(rng, *size).double(), torch.arange(size[2]), 10_000.0, rule, 1e-9, 1e-9
@@ -362,7 +356,7 @@ distance_bias = exercise(
     "04.distance_bias",
     function="distance_bias",
     points=4,
-    see=f"{PAGE}#in-the-score-a-number-for-each-distance",
+    see=f"{PAGE}#alibi",
     withhold=LAYERS,
 )
 
@@ -386,27 +380,26 @@ def ask_bias(student, num_heads: int, num_queries: int, num_keys: int, cause: st
     )
 
 
-@distance_bias.stage("slopes", points=1)
+@distance_bias.stage("slopes per head", points=1)
 def test_each_head_has_its_slope(student):
     for heads in (8, 1, 2, 4, 16, 32, 64, 128):
         bias = expect(
             student.distance_bias(heads, 2, 2), given=f"H = {heads}, T = 2, S = 2"
         ).is_tensor(shape=(heads, 2, 2))
         expect(
-            bias[:, 1, 1] - bias[:, 1, 0], "One place of distance", f"H = {heads}, T = 2, S = 2"
+            bias[:, 1, 1] - bias[:, 1, 0], "One position of distance", f"H = {heads}, T = 2, S = 2"
         ).close(
             -right_bias(heads, 2, 2)[:, 1, 0],
             **BIAS,
             cause=(
-                "The bias should fall by the head's slope when a key is one place further before"
-                " the query. With H heads, H a power of two, head h = 1 ... H has the slope 2^(-8h"
-                " / H): the last of them always 1/256."
+                "Give head h = 1 ... H the slope 2^(-8h / H) if H is a power of two, and"
+                " subtract it per token."
             ),
         )
 
 
-@distance_bias.stage("distance", points=1)
-def test_the_price_grows_with_the_distance_on_both_sides(student, rng):
+@distance_bias.stage("distance on both sides", points=1)
+def test_the_bias_falls_with_the_distance_on_both_sides(student, rng):
     for heads, tokens in (
         (2, 3),
         (4, 5),
@@ -424,14 +417,15 @@ def test_the_price_grows_with_the_distance_on_both_sides(student, rng):
             heads,
             tokens,
             tokens,
-            "The bias is minus the slope times the distance: 0 on the diagonal, the same for a key"
-            " two places before the query as for one two places after it (hiding that one is the"
-            " mask's work), and further from 0 in equal steps.",
+            (
+                "Multiply minus the slope by the absolute distance: 0 on the diagonal, equal"
+                " for keys before and after the query, linear."
+            ),
         )
 
 
-@distance_bias.stage("cache", points=1)
-def test_fewer_queries_are_the_last_of_the_keys(student, rng):
+@distance_bias.stage("queries come last", points=1)
+def test_fewer_queries_are_at_the_last_positions(student, rng):
     tokens = whole(rng, 4, 6)
     for heads, queries, keys in (
         (2, 1, 3),
@@ -457,14 +451,15 @@ def test_fewer_queries_are_the_last_of_the_keys(student, rng):
             heads,
             queries,
             keys,
-            "With fewer queries than keys, the queries are the last of the tokens: query t stands"
-            " at the place keys - queries + t, so the last query and the last key are the same"
-            " token, at distance 0.",
+            (
+                "Put query t at position S - T + t: the queries are the last tokens, so the"
+                " last query and last key coincide."
+            ),
         )
 
 
-@distance_bias.stage("other-numbers", points=1)
-def test_heads_that_are_no_power_of_two(student, rng):
+@distance_bias.stage("other head counts", points=1)
+def test_numbers_of_heads_that_are_not_a_power_of_two(student, rng):
     for heads in (
         3,
         6,
@@ -491,8 +486,10 @@ def test_heads_that_are_no_power_of_two(student, rng):
             heads,
             2,
             2,
-            "With P the largest power of two below H, the first P heads have the slopes of P heads,"
-            " in their order, and the others follow: 2^(-8(j - 1/2) / P) for j = 1 ... H - P.",
+            (
+                "Give the first P heads the slopes of P heads, the rest 2^(-8(j - 1/2) / P)"
+                " for j = 1 ... H - P."
+            ),
         )
     for heads, queries, keys in ((3, 2, 4), (12, 5, 7), (3, 20, 130), (5, 5, 5), (100, 2, 300)):
         ask_bias(
@@ -500,5 +497,8 @@ def test_heads_that_are_no_power_of_two(student, rng):
             heads,
             queries,
             keys,
-            "Distances do not depend on the number of heads, nor does the place of the queries.",
+            (
+                "Use the same distances for any number of heads, with the queries at the last"
+                " positions."
+            ),
         )

@@ -5,7 +5,7 @@ import math
 import torch
 from torch.nn import functional
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 ENCODE = "05.bert_encode"
 PARTS = ("query", "key", "value")

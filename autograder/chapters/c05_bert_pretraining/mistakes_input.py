@@ -1,6 +1,6 @@
 """Plausible wrong solutions of chapter 5, parts 1 and 3: inputs and pairs."""
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 PAIR = "05.pair_input"
 

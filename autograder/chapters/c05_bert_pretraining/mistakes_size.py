@@ -3,7 +3,7 @@
 import torch
 from torch.nn.functional import gelu, layer_norm
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 SIZE = "05.predict_parameters"
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 WRITE = "05.test_masking"
 MASK, FIRST = 4, 5

@@ -3,7 +3,7 @@
 import torch
 
 from autograder.chapters.c05_bert_pretraining.withholding import LIBRARIES, OURS
-from autograder.checks.draws import (
+from autograder.checks.inputs.draws import (
     counts,
     look_alike,
     look_alikes,
@@ -12,7 +12,7 @@ from autograder.checks.draws import (
     uniform,
     whole,
 )
-from autograder.checks.gradients import ask_gradients
+from autograder.checks.inputs.gradients import ask_gradients
 from autograder.checks.protocol import exercise, expect
 
 BOOK = "05-bert-pretraining"

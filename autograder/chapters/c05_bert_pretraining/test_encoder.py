@@ -6,7 +6,14 @@ import torch
 from torch import Tensor
 
 from autograder.chapters.c05_bert_pretraining.withholding import LIBRARIES, OURS, READY
-from autograder.checks.draws import counts, look_alike, look_alikes, normal, one_changed, whole
+from autograder.checks.inputs.draws import (
+    counts,
+    look_alike,
+    look_alikes,
+    normal,
+    one_changed,
+    whole,
+)
 from autograder.checks.protocol import exercise, expect
 
 BOOK = "05-bert-pretraining"

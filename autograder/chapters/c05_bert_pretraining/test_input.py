@@ -3,7 +3,7 @@ do not.
 """
 
 from autograder.chapters.c05_bert_pretraining.withholding import LIBRARIES, OURS
-from autograder.checks.draws import counts, look_alikes, one_changed, whole
+from autograder.checks.inputs.draws import counts, look_alikes, one_changed, whole
 from autograder.checks.protocol import exercise, expect
 
 BOOK = "05-bert-pretraining"

@@ -8,7 +8,7 @@ import torch
 
 from autograder.chapters.c05_bert_pretraining.test_encoder import normed
 from autograder.chapters.c05_bert_pretraining.withholding import LIBRARIES, OURS, READY
-from autograder.checks.draws import look_alikes, normal, one_changed, whole
+from autograder.checks.inputs.draws import look_alikes, normal, one_changed, whole
 from autograder.checks.protocol import exercise, expect
 
 BOOK = "05-bert-pretraining"

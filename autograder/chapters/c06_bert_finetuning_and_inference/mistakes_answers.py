@@ -6,7 +6,7 @@ from collections import Counter
 
 import torch
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 SPAN = "06.best_span"
 

@@ -2,7 +2,7 @@
 
 import math
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 NDCG = "06.ndcg_at"
 

@@ -1,6 +1,6 @@
 """Plausible wrong solutions of chapter 6, part 3: labels for pieces, and entities."""
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 ALIGN = "06.align_tags"
 

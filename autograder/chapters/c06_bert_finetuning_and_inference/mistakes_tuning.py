@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 RATES = "06.rates"
 

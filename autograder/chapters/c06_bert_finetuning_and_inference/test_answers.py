@@ -7,9 +7,9 @@ from torch import Tensor
 
 from autograder.chapters.c06_bert_finetuning_and_inference.asking import ask_number
 from autograder.chapters.c06_bert_finetuning_and_inference.withholding import BOOK, LIBRARIES, OURS
-from autograder.checks.draws import counts, look_alikes, normal, one_changed, whole
+from autograder.checks.assertions.slips import note
+from autograder.checks.inputs.draws import counts, look_alikes, normal, one_changed, whole
 from autograder.checks.protocol import exercise, expect
-from autograder.checks.slips import note
 
 best_span = exercise(
     "06.best_span", function="best_span", points=6, see=f"{BOOK}/answers", withhold=OURS | LIBRARIES

@@ -4,7 +4,7 @@ import math
 
 from autograder.chapters.c06_bert_finetuning_and_inference.asking import ask_number
 from autograder.chapters.c06_bert_finetuning_and_inference.withholding import BOOK, LIBRARIES, OURS
-from autograder.checks.draws import counts, distinct, look_alikes, one_changed, whole
+from autograder.checks.inputs.draws import counts, distinct, look_alikes, one_changed, whole
 from autograder.checks.protocol import Sample, exercise, short_answer
 
 ndcg_at = exercise(

@@ -2,9 +2,9 @@
 
 from autograder.chapters.c06_bert_finetuning_and_inference.asking import ask_length, ask_number
 from autograder.chapters.c06_bert_finetuning_and_inference.withholding import BOOK, LIBRARIES, OURS
-from autograder.checks.draws import counts, look_alikes, one_changed, whole
+from autograder.checks.assertions.values import same
+from autograder.checks.inputs.draws import counts, look_alikes, one_changed, whole
 from autograder.checks.protocol import StudentError, exercise, expect
-from autograder.checks.values import same
 
 align_tags = exercise(
     "06.align_tags",

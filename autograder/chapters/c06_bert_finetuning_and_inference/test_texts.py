@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from autograder.chapters.c06_bert_finetuning_and_inference.withholding import BOOK, LIBRARIES, OURS
-from autograder.checks.draws import look_alikes, normal, one_changed, uniform, whole
+from autograder.checks.inputs.draws import look_alikes, normal, one_changed, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
 mean_pool = exercise(

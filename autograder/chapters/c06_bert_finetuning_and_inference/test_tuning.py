@@ -4,7 +4,7 @@ import math
 
 from autograder.chapters.c06_bert_finetuning_and_inference.asking import ask_length, ask_number
 from autograder.chapters.c06_bert_finetuning_and_inference.withholding import BOOK, LIBRARIES, OURS
-from autograder.checks.draws import counts, one_changed, uniform, whole
+from autograder.checks.inputs.draws import counts, one_changed, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
 rates = exercise(

@@ -7,7 +7,7 @@ from torch.nn.functional import (
     cross_entropy,
 )
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 REPLACE = "07.replace"
 

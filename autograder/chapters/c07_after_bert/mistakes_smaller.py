@@ -5,7 +5,7 @@ import math
 import torch
 from torch.nn.functional import cross_entropy, kl_div
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 SHARE = "07.asked_share"
 

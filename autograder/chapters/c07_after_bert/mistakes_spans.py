@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 CORRUPT = "07.corrupt"
 

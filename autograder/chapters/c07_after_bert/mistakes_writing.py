@@ -1,6 +1,6 @@
 """Plausible poor tests of chapter 7, part 4."""
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 TEST = "07.test_corrupt"
 END, FIRST, LAST, TOP = (

@@ -3,8 +3,8 @@
 import torch
 
 from autograder.chapters.c07_after_bert.withholding import LIBRARIES, OURS
-from autograder.checks.draws import counts, look_alikes, normal, one_changed, whole
-from autograder.checks.gradients import ask_gradients
+from autograder.checks.inputs.draws import counts, look_alikes, normal, one_changed, whole
+from autograder.checks.inputs.gradients import ask_gradients
 from autograder.checks.protocol import exercise, expect
 
 BOOK = "07-after-bert"

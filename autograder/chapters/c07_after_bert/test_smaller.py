@@ -7,8 +7,8 @@ import math
 import torch
 
 from autograder.chapters.c07_after_bert.withholding import LIBRARIES, OURS
-from autograder.checks.draws import look_alikes, normal, one_changed, uniform, whole
-from autograder.checks.gradients import ask_gradients
+from autograder.checks.inputs.draws import look_alikes, normal, one_changed, uniform, whole
+from autograder.checks.inputs.gradients import ask_gradients
 from autograder.checks.protocol import exercise, expect
 
 BOOK = "07-after-bert"

@@ -3,7 +3,7 @@
 import torch
 
 from autograder.chapters.c07_after_bert.withholding import LIBRARIES, OURS
-from autograder.checks.draws import counts, distinct, look_alikes, one_changed, whole
+from autograder.checks.inputs.draws import counts, distinct, look_alikes, one_changed, whole
 from autograder.checks.protocol import exercise, expect
 
 BOOK = "07-after-bert"

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from autograder.chapters.c07_after_bert.withholding import LIBRARIES, OURS
-from autograder.checks.draws import counts, look_alikes, normal, one_changed, whole
+from autograder.checks.inputs.draws import counts, look_alikes, normal, one_changed, whole
 from autograder.checks.protocol import MIB, CheckFailed, StudentError, exercise, expect
 
 BOOK = "07-after-bert"

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn.functional import gelu
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 MODEL = "08.GPT"
 NOT_IN_THE_TABLE = (

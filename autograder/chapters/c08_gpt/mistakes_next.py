@@ -5,7 +5,7 @@ import math
 import torch
 from torch.nn.functional import cross_entropy
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 LOSS = "08.next_token_loss"
 

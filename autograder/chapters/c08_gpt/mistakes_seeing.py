@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 TEST = "08.test_causal"
 SIZE, PLACES = 9, 6  # as in the notebook, where these tests are written into a cell

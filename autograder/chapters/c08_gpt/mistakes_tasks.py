@@ -3,7 +3,7 @@
 import torch
 from torch.nn.functional import cross_entropy
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 ROWS = "08.task_rows"
 

@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 from autograder.chapters.c08_gpt.withholding import LIBRARIES, OURS, READY
-from autograder.checks.draws import counts, normal, whole
-from autograder.checks.exchange import StudentError
+from autograder.checks.assertions.slips import note
+from autograder.checks.inputs.draws import counts, normal, whole
+from autograder.checks.inputs.strided import FAILS, strided
 from autograder.checks.protocol import exercise, expect, inside
-from autograder.checks.slips import note
-from autograder.checks.views import FAILS, strided
+from autograder.checks.student.requests import StudentError
 
 BOOK = "08-gpt"
 CLOSE = {"rtol": 1e-4, "atol": 1e-4}

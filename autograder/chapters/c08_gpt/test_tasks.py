@@ -4,8 +4,8 @@ import torch
 
 from autograder.chapters.c08_gpt.test_next import graded, mean_price
 from autograder.chapters.c08_gpt.withholding import LIBRARIES, OURS
-from autograder.checks.draws import counts, look_alikes, normal, one_changed, whole
-from autograder.checks.gradients import ask_gradients
+from autograder.checks.inputs.draws import counts, look_alikes, normal, one_changed, whole
+from autograder.checks.inputs.gradients import ask_gradients
 from autograder.checks.protocol import Watched, exercise, expect
 
 BOOK = "08-gpt"

@@ -3,7 +3,14 @@
 import torch
 
 from autograder.chapters.c08_gpt.withholding import LIBRARIES, OPTIMIZERS, OURS
-from autograder.checks.draws import look_alike, look_alikes, normal, one_changed, uniform, whole
+from autograder.checks.inputs.draws import (
+    look_alike,
+    look_alikes,
+    normal,
+    one_changed,
+    uniform,
+    whole,
+)
 from autograder.checks.protocol import exercise, expect
 
 BOOK = "08-gpt"

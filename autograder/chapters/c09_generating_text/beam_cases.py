@@ -12,8 +12,8 @@ from typing import NamedTuple
 import torch
 
 from autograder.chapters.c09_generating_text.beams import searched
-from autograder.checks.draws import counts
-from autograder.checks.fakes import TableModel
+from autograder.checks.inputs.draws import counts
+from autograder.checks.inputs.fakes import TableModel
 
 NEVER, CLEAR = 999, 4e-3
 

@@ -3,7 +3,7 @@
 import math
 
 from autograder.chapters.c09_generating_text.beams import searched
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 BEAMS = "09.beam_search"
 KEPT_BY_SUM = (

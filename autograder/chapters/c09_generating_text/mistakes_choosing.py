@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 DRAW, TOP_K, TOP_P, PENALTY = "09.draw", "09.keep_top_k", "09.keep_top_p", "09.penalise"
 

@@ -4,7 +4,7 @@ from math import comb
 
 import torch
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 LOOP, PADDING, READING = "09.generate", "09.repair_padding", "09.predict_reading"
 

@@ -2,7 +2,7 @@
 
 import statistics
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 TEST = "09.test_sampler"
 UNEVEN = [0.4, 0.3, 0.2, 0.1, 0.0]

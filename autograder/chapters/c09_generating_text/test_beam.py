@@ -6,7 +6,7 @@ from autograder.chapters.c09_generating_text.beam_cases import CLEAR, NEVER, dra
 from autograder.chapters.c09_generating_text.beams import searched
 from autograder.chapters.c09_generating_text.tables import uneven, whole_text
 from autograder.chapters.c09_generating_text.withholding import LIBRARIES, OURS
-from autograder.checks.draws import counts, normal, whole
+from autograder.checks.inputs.draws import counts, normal, whole
 from autograder.checks.protocol import TableModel, Watched, exercise, expect
 
 BOOK = "09-generating-text"

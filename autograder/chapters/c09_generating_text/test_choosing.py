@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from autograder.chapters.c09_generating_text.withholding import LIBRARIES, OURS
-from autograder.checks.draws import counts, look_alikes, normal, one_changed, uniform, whole
+from autograder.checks.inputs.draws import counts, look_alikes, normal, one_changed, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
 BOOK = "09-generating-text"

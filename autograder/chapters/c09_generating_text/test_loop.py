@@ -6,7 +6,7 @@ import torch
 
 from autograder.chapters.c09_generating_text.tables import uneven, whole_text, written
 from autograder.chapters.c09_generating_text.withholding import LIBRARIES, OURS
-from autograder.checks.draws import counts, distinct, whole
+from autograder.checks.inputs.draws import counts, distinct, whole
 from autograder.checks.protocol import SuccessorModel, TableModel, Watched, exercise, expect
 
 BOOK = "09-generating-text"

@@ -4,9 +4,9 @@ import torch
 
 from autograder.chapters.c09_generating_text.sampler_candidates import PROBES, honest, wrong
 from autograder.chapters.c09_generating_text.withholding import LIBRARIES, OURS
-from autograder.checks.draws import whole
+from autograder.checks.inputs.draws import whole
+from autograder.checks.kinds.write_tests import ONE_OF_TWO, UNSTEADY
 from autograder.checks.protocol import CheckFailed, Sample, exercise, expect_catches, short_answer
-from autograder.checks.write_tests import ONE_OF_TWO, UNSTEADY
 
 BOOK = "09-generating-text"
 NOISE = (

@@ -1,6 +1,6 @@
 """Plausible wrong solutions of chapter 10, part 1: a chat as ids and labels."""
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 CHAT = "10.chat_example"
 

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn.functional import linear
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 SIZES = "10.predict_lora"
 

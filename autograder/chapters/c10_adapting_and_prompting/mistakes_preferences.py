@@ -5,7 +5,7 @@ preferences.
 import torch
 from torch.nn.functional import logsigmoid
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 SUMS = "10.sequence_logprobs"
 

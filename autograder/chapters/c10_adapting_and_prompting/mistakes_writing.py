@@ -1,6 +1,6 @@
 """Plausible poor tests of chapter 10, part 1."""
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 TEST = "10.test_labels"
 START, END, LINE = 1, 2, 3  # as in the notebook, where these tests are written into a cell

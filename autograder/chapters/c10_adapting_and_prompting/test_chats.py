@@ -8,7 +8,7 @@ from functools import cache
 import torch
 
 from autograder.chapters.c10_adapting_and_prompting.withholding import LIBRARIES, OURS
-from autograder.checks.draws import look_alikes, one_changed, whole
+from autograder.checks.inputs.draws import look_alikes, one_changed, whole
 from autograder.checks.protocol import exercise, expect
 
 BOOK = "10-adapting-and-prompting"

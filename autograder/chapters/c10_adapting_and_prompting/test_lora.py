@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from autograder.chapters.c10_adapting_and_prompting.withholding import LIBRARIES, OURS
-from autograder.checks.draws import normal, one_changed, whole
+from autograder.checks.inputs.draws import normal, one_changed, whole
 from autograder.checks.protocol import CheckFailed, StudentError, exercise, expect, inside
 
 BOOK = "10-adapting-and-prompting"

@@ -3,8 +3,8 @@
 import torch
 
 from autograder.chapters.c10_adapting_and_prompting.withholding import LIBRARIES, OURS
-from autograder.checks.draws import counts, look_alikes, normal, one_changed, whole
-from autograder.checks.gradients import ask_gradients
+from autograder.checks.inputs.draws import counts, look_alikes, normal, one_changed, whole
+from autograder.checks.inputs.gradients import ask_gradients
 from autograder.checks.protocol import exercise, expect
 
 BOOK = "10-adapting-and-prompting"

@@ -4,8 +4,8 @@ import numpy as np
 import torch
 
 from autograder.chapters.c10_adapting_and_prompting.withholding import LIBRARIES, OURS
-from autograder.checks.draws import look_alikes, normal, one_changed, uniform, whole
-from autograder.checks.gradients import ask_gradients
+from autograder.checks.inputs.draws import look_alikes, normal, one_changed, uniform, whole
+from autograder.checks.inputs.gradients import ask_gradients
 from autograder.checks.protocol import exercise, expect
 
 BOOK = "10-adapting-and-prompting"

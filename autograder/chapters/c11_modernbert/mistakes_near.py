@@ -5,7 +5,7 @@ from torch import nn
 from torch.nn.functional import gelu, layer_norm
 
 from autograder.chapters.c11_modernbert.mistakes_turning import _angles, _turned
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 MASK, PAIRS, BLOCK = "11.local_mask", "11.count_pairs", "11.Block"
 

@@ -3,7 +3,7 @@
 import torch
 from torch.nn.functional import pad, scaled_dot_product_attention
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 UNPAD, PACKED = "11.unpad", "11.packed_attention"
 

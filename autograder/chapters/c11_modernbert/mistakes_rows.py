@@ -2,7 +2,7 @@
 
 from itertools import accumulate
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 ROWS, LAID = "11.pack_rows", "11.lay_rows"
 

@@ -5,7 +5,7 @@ import math
 import torch
 from torch.nn.functional import gelu
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 ROTATE, GEGLU = "11.rotary", "11.geglu"
 

@@ -8,10 +8,10 @@ from torch import Tensor
 
 from autograder.chapters.c11_modernbert.test_turning import gated, turned
 from autograder.chapters.c11_modernbert.withholding import LIBRARIES, OURS
-from autograder.checks.draws import normal, one_changed, whole
+from autograder.checks.assertions.slips import note
+from autograder.checks.inputs.draws import normal, one_changed, whole
+from autograder.checks.inputs.strided import FAILS, strided
 from autograder.checks.protocol import CheckFailed, StudentError, exercise, expect, inside
-from autograder.checks.slips import note
-from autograder.checks.views import FAILS, strided
 
 BOOK = "11-modernbert"
 CLOSE = {"rtol": 1e-3, "atol": 1e-3}

@@ -9,8 +9,8 @@ from torch.nn.functional import pad, scaled_dot_product_attention
 
 from autograder.chapters.c11_modernbert.test_near import padding
 from autograder.chapters.c11_modernbert.withholding import LIBRARIES, OURS
-from autograder.checks.draws import counts, look_alikes, normal, one_changed, whole
-from autograder.checks.gradients import ask_gradients
+from autograder.checks.inputs.draws import counts, look_alikes, normal, one_changed, whole
+from autograder.checks.inputs.gradients import ask_gradients
 from autograder.checks.protocol import MIB, CheckFailed, StudentError, exercise, expect
 
 BOOK = "11-modernbert"

@@ -1,7 +1,7 @@
 """Checks of chapter 11, parts 3 and 4: filling the rows, laying them, and the short answer."""
 
 from autograder.chapters.c11_modernbert.withholding import LIBRARIES, OURS
-from autograder.checks.draws import counts, look_alikes, one_changed, whole
+from autograder.checks.inputs.draws import counts, look_alikes, one_changed, whole
 from autograder.checks.protocol import Sample, exercise, expect, short_answer
 
 BOOK = "11-modernbert"

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from autograder.chapters.c11_modernbert.withholding import LIBRARIES, OURS
-from autograder.checks.draws import counts, look_alikes, normal, one_changed, whole
-from autograder.checks.gradients import ask_gradients
+from autograder.checks.inputs.draws import counts, look_alikes, normal, one_changed, whole
+from autograder.checks.inputs.gradients import ask_gradients
 from autograder.checks.protocol import exercise, expect
 
 BOOK = "11-modernbert"

@@ -3,7 +3,7 @@
 import torch
 from torch.nn.functional import gelu, silu
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 NORM, GATED, WEIGHED, DEAD = "12.rms_norm", "12.swiglu", "12.predict_llama", "12.dead_units"
 

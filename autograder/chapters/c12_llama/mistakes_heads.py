@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 GROUPED, KEPT, HALVES = "12.grouped_attention", "12.predict_cache", "12.to_halves"
 

@@ -5,7 +5,7 @@ from math import prod
 import torch
 
 from autograder.chapters.c12_llama.withholding import LIBRARIES, NORMS, OURS
-from autograder.checks.draws import look_alikes, normal, one_changed, uniform, whole
+from autograder.checks.inputs.draws import look_alikes, normal, one_changed, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
 BOOK = "12-llama"

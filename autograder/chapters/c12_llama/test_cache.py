@@ -7,9 +7,9 @@ import torch
 from autograder.chapters.c09_generating_text.tables import uneven
 from autograder.chapters.c12_llama.raising import raised_by
 from autograder.chapters.c12_llama.withholding import LIBRARIES, OURS
-from autograder.checks.draws import counts, normal, whole
+from autograder.checks.inputs.draws import counts, normal, whole
+from autograder.checks.inputs.strided import strided
 from autograder.checks.protocol import CheckFailed, StudentError, Watched, exercise, expect, inside
-from autograder.checks.views import strided
 
 BOOK = "12-llama"
 

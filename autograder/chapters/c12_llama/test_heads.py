@@ -6,7 +6,7 @@ import torch
 
 from autograder.chapters.c12_llama.raising import raised_by
 from autograder.chapters.c12_llama.withholding import FUSED, LIBRARIES, OURS
-from autograder.checks.draws import counts, look_alikes, normal, one_changed, whole
+from autograder.checks.inputs.draws import counts, look_alikes, normal, one_changed, whole
 from autograder.checks.protocol import MIB, CheckFailed, StudentError, exercise, expect
 
 BOOK = "12-llama"

@@ -2,7 +2,7 @@
 compile.
 """
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 from reference_impl.kernels.backend import tl, triton
 
 ADD, SOFTMAX, FLASH = "13.add", "13.softmax", "13.flash"

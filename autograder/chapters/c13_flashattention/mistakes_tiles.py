@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 TRAFFIC, MERGE, FORWARD, BACKWARD = (
     "13.predict_traffic",

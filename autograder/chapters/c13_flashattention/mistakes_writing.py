@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 TEST = "13.test_flash"
 SHAPES = ((1, 1), (17, 17), (33, 33), (5, 37), (37, 5), (20, 5))

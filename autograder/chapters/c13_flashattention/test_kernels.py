@@ -7,9 +7,9 @@ import torch
 from autograder.chapters.c13_flashattention.attended import attended, low_and_high, seen_by
 from autograder.chapters.c13_flashattention.test_tiles import qkv
 from autograder.chapters.c13_flashattention.withholding import FUSED, OURS, SOFTMAX
-from autograder.checks.compiled import expect_compiled
-from autograder.checks.draws import normal, uniform
-from autograder.checks.likeness import UNWRITTEN
+from autograder.checks.assertions.numeric_hints import UNWRITTEN
+from autograder.checks.inputs.draws import normal, uniform
+from autograder.checks.kernels.compiler import expect_compiled
 from autograder.checks.protocol import Buffer, exercise, expect
 
 BOOK = "13-flashattention"

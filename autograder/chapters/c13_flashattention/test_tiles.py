@@ -6,7 +6,7 @@ import torch
 
 from autograder.chapters.c13_flashattention.attended import attended, differentiated, low_and_high
 from autograder.chapters.c13_flashattention.withholding import FUSED, OURS
-from autograder.checks.draws import look_alikes, normal, one_changed, whole
+from autograder.checks.inputs.draws import look_alikes, normal, one_changed, whole
 from autograder.checks.protocol import MIB, CheckFailed, StudentError, exercise, expect
 
 BOOK = "13-flashattention"

@@ -13,9 +13,9 @@ Not here: the two models (see `models`).
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from autograder.checks import slips
+from autograder.checks.assertions import slips
+from autograder.checks.assertions.values import shortened
 from autograder.checks.protocol import CheckFailed, StudentError, inside
-from autograder.checks.values import shortened
 
 TRIES = 150  # runs that are played to find a shorter one
 CELL = 60  # characters of one cell of the table of a run

@@ -2,7 +2,7 @@
 other ways.
 """
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 BLOCKS = "14.Blocks"
 

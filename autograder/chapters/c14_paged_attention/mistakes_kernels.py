@@ -2,7 +2,7 @@
 else.
 """
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 from reference_impl.kernels.backend import tl, triton
 
 WRITE, SHARES, MERGE = "14.write_kv", "14.decode_shares", "14.merge_shares"

@@ -3,7 +3,7 @@
 import hashlib
 import zlib
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 KEYS = "14.block_keys"
 BROKEN = (

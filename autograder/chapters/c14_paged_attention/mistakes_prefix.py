@@ -2,7 +2,7 @@
 in other ways.
 """
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 PREFIX = "14.PrefixCache"
 

@@ -9,7 +9,7 @@ from autograder.chapters.c14_paged_attention.machine import explore, explore_bes
 from autograder.chapters.c14_paged_attention.models import BlocksModel, Key, PrefixModel
 from autograder.chapters.c14_paged_attention.walks import visits, walk
 from autograder.chapters.c14_paged_attention.withholding import OURS
-from autograder.checks.draws import counts, look_alike, whole
+from autograder.checks.inputs.draws import counts, look_alike, whole
 from autograder.checks.protocol import exercise, expect, inside
 
 BOOK = "14-paged-attention"

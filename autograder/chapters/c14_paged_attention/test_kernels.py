@@ -6,9 +6,9 @@ import torch
 
 from autograder.chapters.c14_paged_attention.attended import put_together, shared_out
 from autograder.chapters.c14_paged_attention.withholding import BY_TORCH, FUSED, OURS
-from autograder.checks.compiled import expect_compiled
-from autograder.checks.draws import distinct, normal, uniform
-from autograder.checks.likeness import UNWRITTEN
+from autograder.checks.assertions.numeric_hints import UNWRITTEN
+from autograder.checks.inputs.draws import distinct, normal, uniform
+from autograder.checks.kernels.compiler import expect_compiled
 from autograder.checks.protocol import Buffer, exercise, expect
 
 BOOK = "14-paged-attention"

@@ -5,7 +5,7 @@ of part 4.
 import torch
 
 from autograder.chapters.c14_paged_attention.withholding import OURS
-from autograder.checks.draws import counts, distinct, look_alikes, one_changed, whole
+from autograder.checks.inputs.draws import counts, distinct, look_alikes, one_changed, whole
 from autograder.checks.protocol import Sample, exercise, expect, short_answer
 
 BOOK = "14-paged-attention"

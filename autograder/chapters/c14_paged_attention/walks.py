@@ -5,7 +5,7 @@ from collections.abc import Collection
 import torch
 
 from autograder.chapters.c14_paged_attention.models import BlocksModel, PrefixModel
-from autograder.checks.draws import whole
+from autograder.checks.inputs.draws import whole
 
 LETTERS = "abcdefghij"
 WEIGHTS = {"allocate": 2, "append": 6, "fork": 2, "free": 1}

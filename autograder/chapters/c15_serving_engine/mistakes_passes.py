@@ -4,7 +4,7 @@ guesses.
 
 import torch
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 PREPARE, VERIFY = "15.prepare", "15.verify"
 

@@ -1,6 +1,6 @@
 """Plausible wrong solutions of chapter 15, part 1: the queue."""
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 QUEUE = "15.Queue"
 

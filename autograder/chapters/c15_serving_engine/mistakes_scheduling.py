@@ -2,7 +2,7 @@
 
 import math
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 STEPS, PLAN = "15.predict_steps", "15.plan"
 

@@ -3,7 +3,7 @@
 import codecs
 import json
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 STREAMER, SSE = "15.Streamer", "15.sse"
 

@@ -3,7 +3,7 @@
 import math
 import random
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 TEST = "15.test_load"
 

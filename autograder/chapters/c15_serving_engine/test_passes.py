@@ -4,7 +4,7 @@ import torch
 
 from autograder.chapters.c15_serving_engine.scheduling import laid_out
 from autograder.chapters.c15_serving_engine.withholding import OURS, RIVALS
-from autograder.checks.draws import counts, distinct, whole
+from autograder.checks.inputs.draws import counts, distinct, whole
 from autograder.checks.protocol import exercise, expect, expect_frequencies
 
 BOOK = "15-serving-engine"

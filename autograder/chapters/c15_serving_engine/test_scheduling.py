@@ -2,7 +2,7 @@
 
 from autograder.chapters.c15_serving_engine.scheduling import Mirror, planned, walked
 from autograder.chapters.c15_serving_engine.withholding import OURS, RIVALS
-from autograder.checks.draws import counts, look_alike, whole
+from autograder.checks.inputs.draws import counts, look_alike, whole
 from autograder.checks.protocol import CheckFailed, StudentError, exercise, expect, inside
 
 BOOK = "15-serving-engine"

@@ -4,7 +4,7 @@ import json
 import random
 
 from autograder.chapters.c15_serving_engine.withholding import OURS, RIVALS
-from autograder.checks.draws import counts, whole
+from autograder.checks.inputs.draws import counts, whole
 from autograder.checks.protocol import CheckFailed, StudentError, Watched, exercise, expect, inside
 
 BOOK = "15-serving-engine"

@@ -1,6 +1,6 @@
 """Plausible wrong solutions of chapter 16, part 1."""
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 WEIGH, STEP = "16.weigh_models", "16.step_bytes"
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 BLOCK, FALSE, TEST = "16.broken_block", "16.counterexamples", "16.test_attention"
 

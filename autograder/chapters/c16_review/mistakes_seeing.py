@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.checks.registry import mistake
+from autograder.checks.mistakes.registry import mistake
 
 MASKS, LABELS = "16.seven_masks", "16.make_labels"
 

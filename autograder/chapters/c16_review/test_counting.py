@@ -3,7 +3,7 @@
 from math import prod
 
 from autograder.chapters.c16_review.withholding import LIBRARIES, OURS
-from autograder.checks.draws import one_changed, whole
+from autograder.checks.inputs.draws import one_changed, whole
 from autograder.checks.protocol import exercise, expect
 
 weigh_models = exercise(

@@ -5,7 +5,7 @@ import torch
 from autograder.chapters.c16_review.block import FAULT, drawn_weights, largest_score, right_block
 from autograder.chapters.c16_review.sentences import CAUSES, CLEARLY, FORMS, HOLDS, WORTHLESS
 from autograder.chapters.c16_review.withholding import LIBRARIES, OURS
-from autograder.checks.draws import look_alike, one_changed, whole
+from autograder.checks.inputs.draws import look_alike, one_changed, whole
 from autograder.checks.protocol import exercise, expect, expect_breaks
 
 broken_block = exercise(

@@ -5,14 +5,14 @@ from itertools import accumulate
 import torch
 
 from autograder.chapters.c16_review.withholding import LIBRARIES, OURS
-from autograder.checks.draws import distinct, look_alike, whole
+from autograder.checks.inputs.draws import distinct, look_alike, whole
 from autograder.checks.protocol import exercise, expect
 
 seven_masks = exercise(
     "16.seven_masks",
     function="seven_masks",
     points=8,
-    see="04-attention-and-the-transformer/attention#masks-who-may-look-where",
+    see="04-attention-and-the-transformer/attention#attention-masks",
     withhold=OURS | LIBRARIES,
 )
 

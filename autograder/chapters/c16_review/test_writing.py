@@ -11,7 +11,7 @@ writing_a_test = exercise(
     function="test_attention",
     points=4,
     kind="write-test",
-    see="04-attention-and-the-transformer/attention#query-key-value",
+    see="04-attention-and-the-transformer/attention#the-formula",
     withhold=OURS,
 )
 

@@ -1,9 +1,10 @@
-/* What each head of a trained model looks at: a map of weights, and for one word the scores that made them.
+/* What each head of a trained model attends to: a map of weights, and for one word the scores that made them.
 
    data = {
      examples: [{label, tokens: ["[CLS]", "we", ...], at: 5, scores: [layer][head][query][key]}]
                                        recorded from a larger model, before the softmax; `at`: the word asked about first
      recorded: "MiniLM", layer: 0, head: 4    that model, and which map of it is shown first
+     task: "Find ..."                  what the reader is to do, above the drawing
      models: [{key, label, before: "[CLS] ", after: " [SEP]", model: {name, megabytes, parameters}}, ...]
                                        small models that read the reader's text; of kind "bert" or "gpt"
    } */
@@ -39,13 +40,13 @@ window.w2s.register("attention-maps", function (stage, data, tools) {
     const most = row.indexOf(Math.max(...row));
     line.show({ focus: [0, at], levels: [row] });
     map.show({ values: weights, most: 1, row: at, columns: [most], text: (share) => (share < 0.05 ? "" : `${Math.round(100 * share)}`) });
-    map.name(`Weights in percent of layer ${layer + 1}, head ${head + 1}: a row for each word that asks.`);
-    title.textContent = `What ${tokens[at]} asks: each key's score, and its weight`;
-    bars.show(tokens.map((token, s) => ({ label: `${token}: ${scores[at][s] === null ? "hidden" : scores[at][s].toFixed(2)}`,
+    map.name(`Weights in percent of layer ${layer + 1}, head ${head + 1}: a row for each query.`);
+    title.textContent = `Query of ${tokens[at]}: each key's score and weight`;
+    bars.show(tokens.map((token, s) => ({ label: `${token}: ${scores[at][s] === null ? "masked" : scores[at][s].toFixed(2)}`,
       value: row[s], hue: s === most ? "orange" : "grey" })), { most: 1 });
     Object.assign(stage.dataset, { layer, head, at, reader, text: now.label, source: now.source || "recorded",
       weights: JSON.stringify(row), scores: JSON.stringify(scores[at]) });
-    tools.say(`Layer ${layer + 1}, head ${head + 1}: “${tokens[at]}” looks most at “${tokens[most]}”, with ${(100
+    tools.say(`Layer ${layer + 1}, head ${head + 1}: “${tokens[at]}” attends most to “${tokens[most]}”, with ${(100
       * row[most]).toFixed(0)} % of the weight.`);
   }
 
@@ -73,7 +74,7 @@ window.w2s.register("attention-maps", function (stage, data, tools) {
   const picks = tools.choice({ legend: "Sentence", value: now.label, options: examples.map(({ label }) => ({ key: label,
     label })), onchange(key) { field.set(key); show(); } });
   const field = tools.textField({ label: "Your sentence", value: now.label, most: 80, oninput(text) { picks.set(text); show(); } });
-  const readers = tools.choice({ legend: "Read by", value: reader, options: [{ key: "recorded", label: data.recorded },
+  const readers = tools.choice({ legend: "Model", value: reader, options: [{ key: "recorded", label: data.recorded },
     ...data.models], onchange(key) { reader = key; field.input.disabled = key === "recorded"; show(); } });
   field.input.disabled = true;
   const choosing = el("div", {}), offer = tools.modelOffer(data.models.map(({ model }) => model), (...loaded) => {
@@ -82,6 +83,6 @@ window.w2s.register("attention-maps", function (stage, data, tools) {
     choosing.append(tools.bar(readers), tools.bar(field));
     field.input.focus(); show();
   });
-  stage.append(tools.bar(picks), tools.bar(offer), choosing, tools.bar(layers, heads), words, picture, title, place);
+  stage.append(el("p", { class: "w2s-task" }, data.task), words, picture, tools.bar(layers, heads), title, place, tools.bar(picks), tools.bar(offer), choosing);
   begin(now);
 });

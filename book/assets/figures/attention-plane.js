@@ -1,7 +1,7 @@
-/* Attention of one word in the plane: the query and the keys can be moved; weights and what is seen follow.
+/* Attention of one word in the plane: the query and the keys can be moved; the weights and the output follow.
 
    data = {
-     words: ["sat", ...], at: 2,             the words, and the one that asks
+     words: ["sat", ...], at: 2, task: "..."   the words, the one that attends, and what the reader is to do
      query: [x, y], keys: [[x, y], ...]      the first two numbers of each vector, size: 4 of how many
      values: [[x, y], ...]
      drawn: [[...], ...]                     for the query and each key further numbers, drawn at random; as many as a size may ask
@@ -17,10 +17,10 @@ window.w2s.register("attention-plane", function (stage, data, tools) {
   const toPixels = ([x, y]) => [SIDE / 2 + x * SIDE / 2 / REACH, SIDE / 2 - y * SIDE / 2 / REACH];
   const toValue = ([x, y]) => [22 + x * (SIDE - 44) / far, SIDE - 30 - y * (SIDE - 44) / far];
   const [zeroX, zeroY] = toPixels([0, 0]), arrow = svg("line", { class: "w2s-line is-solid hue-blue", x1: zeroX, y1: zeroY });
-  const asked = plane("query and keys"), seen = plane("values, and what is seen"), dots = svg("g", {});
+  const asked = plane("query and keys"), seen = plane("values and output"), dots = svg("g", {});
   asked.append(svg("path", { class: "w2s-grid", d: `M0 ${zeroY}H${SIDE}M${zeroX} 0V${SIDE}` }), arrow); seen.append(dots);
   const picture = tools.picture({ class: "w2s-lanes", role: "group" }, asked, seen);
-  picture.name("Two planes: the query with the keys, and the values with what is seen.");
+  picture.name("Two planes: the query with the keys, and the values with the output.");
   const move = (n, point) => { points[n] = point.map((value) => Math.round(Math.max(-EDGE, Math.min(EDGE, value)) * 10) / 10); draw(); };
 
   const handles = points.map((_, n) => {
@@ -58,11 +58,11 @@ window.w2s.register("attention-plane", function (stage, data, tools) {
     const labels = spots.map((_, n) => svg("text", { class: "w2s-word" }, words[n] || `(${output.map((one) => one.toFixed(1)).join(", ")})`));
     dots.replaceChildren(...spots.map((spot, n) => tools.move(svg("g", {}, marks[n], labels[n]), ...toValue(spot))));
     tools.placeLabels(labels, spots.map(toValue), SIDE, spots.map((_, n) => -n));
-    const shown = words.map((word, s) => ({ label: `${word}: ${open[s] ? scores[s].toFixed(2) : "hidden"}`, value: weights[s], hue: "orange" }));
+    const shown = words.map((word, s) => ({ label: `${word}: ${open[s] ? scores[s].toFixed(2) : "masked"}`, value: weights[s], hue: "orange" }));
     const best = weights.indexOf(Math.max(...weights)); bars.show(shown, { most: 1 });
     Object.assign(stage.dataset, { weights: JSON.stringify(weights), output: JSON.stringify(output), size, scale, mask, rest });
-    tools.say(mask === "none" ? "Every key is hidden: all weights are 0, and so is what is seen."
-      : `“${words[best]}” gets ${(100 * weights[best]).toFixed(1)} % of the weight. What is seen: (${output.map((value) =>
+    tools.say(mask === "none" ? "Every key is masked: all weights are 0, and so is the output."
+      : `“${words[best]}” gets ${(100 * weights[best]).toFixed(1)} % of the weight. Output: (${output.map((value) =>
         value.toFixed(2)).join(", ")}).`);
   }
 
@@ -74,10 +74,10 @@ window.w2s.register("attention-plane", function (stage, data, tools) {
     size = typed; draw();
   } });
   set(field.input, { size: 6 }); field.node.style.setProperty("flex", "0 1 auto");
-  stage.append(tools.bar(choose("It sees", mask, { all: "all", before: "itself and before", none: "nothing" }, (key) => { mask = key; }),
-    choose("Scores", scale, { root: "divided by √D", none: "as they are" }, (key) => { scale = key; })),
-  tools.bar(field, choose("The other D − 2 numbers", rest, { zero: "0", drawn: "drawn at random" }, (key) => { rest = key; })),
-  picture.node, tools.el("p", { class: "w2s-cut-name" }, "Each key's score, and its weight"), bars.node);
+  stage.append(tools.el("p", { class: "w2s-task" }, data.task), picture.node, tools.el("p", { class: "w2s-cut-name" }, "Each key's score and weight"), bars.node,
+    tools.bar(choose("It may attend to", mask, { all: "all", before: "itself and earlier", none: "nothing" }, (key) => { mask = key; }),
+    choose("Scores", scale, { root: "divided by √D", none: "unscaled" }, (key) => { scale = key; })),
+    tools.bar(field, choose("The other D − 2 dimensions", rest, { zero: "0", drawn: "random" }, (key) => { rest = key; })));
   tools.onWidth((width) => {
     second = width < 2 * SIDE + 16 ? [0, SIDE + 12] : [SIDE + 16, 0];
     tools.move(seen, ...second);

@@ -1,6 +1,7 @@
 /* Small decoders that differ in their positions only read the reader's text, with more or less scripture before it.
 
    data = {
+     task: "Put more ...",                      what the reader is to do
      model: {name, megabytes, parameters},      a model of kind "placed"
      kinds: [{key: "RoPE", label: "RoPE"}, ...]
      before: [3, 41, ...]                       tokens of held-out scripture; the last of them stand before the text
@@ -10,7 +11,7 @@
    A line feed stands before the text and is not judged. `looks`: the first layer's heads at the last token. */
 window.w2s.register("position-kinds", function (stage, data, tools) {
   "use strict";
-  const { el } = tools, LAST = 12, places = el("div", {}), picture = el("div", { class: "w2s-scroll", tabindex: 0,
+  const { el } = tools, LAST = 8, places = el("div", {}), picture = el("div", { class: "w2s-scroll", tabindex: 0,
     role: "group", "aria-label": "Weights" }), mean = (values) => values.reduce((a, b) => a + b) / values.length;
   const bars = tools.bars({ rows: data.kinds.length, text: (value) => value.toFixed(2) });
   let model = null, now = data.examples[0], kind = data.kinds[data.kinds.length - 1].key, shift = 0, asked = 0;
@@ -19,11 +20,11 @@ window.w2s.register("position-kinds", function (stage, data, tools) {
   function show() {
     const all = now.found[shift], { nats, looks } = all[kind], line = tools.tokenLines([now.pieces.map(visible)]);
     const costs = data.kinds.map(({ key, label }) => ({ label, key, value: mean(all[key].nats) }));
-    bars.show(costs.map((one) => ({ ...one, hue: one.key === kind ? "orange" : "green" })), { most: 8 });
+    bars.show(costs.map((one) => ({ ...one, hue: one.key === kind ? "orange" : "green" })), { most: 7 });
     line.show({ focus: [0, nats.indexOf(Math.max(...nats))], levels: [nats.map((value) => Math.min(1, value / 10))] });
     places.replaceChildren(line.node);
-    const matrix = tools.matrix({ rows: looks.map((_, h) => `head ${h + 1}`), columns: now.pieces.slice(-LAST).map(visible), cell: 40 });
-    matrix.show({ values: looks, most: 1, text: (share) => (share < 0.05 ? "" : `${Math.round(100 * share)}`) });
+    const matrix = tools.matrix({ rows: looks.map((_, h) => `head ${h + 1}`), columns: now.pieces.slice(-LAST).map(visible), cell: 32 });
+    matrix.show({ values: looks.map((row) => row.slice(-LAST)), most: 1, text: (share) => (share < 0.05 ? "" : `${Math.round(100 * share)}`) });
     matrix.name(`How four heads of the first layer share the weight of the last token out, in percent, with ${kind}.`);
     picture.replaceChildren(matrix.node);
     const recorded = data.examples.find(({ text }) => text === now.text);
@@ -31,8 +32,7 @@ window.w2s.register("position-kinds", function (stage, data, tools) {
       - recorded.found[shift][key].nats[n]))));
     Object.assign(stage.dataset, { text: now.text, kind, shift, source: model ? "page" : "recorded", apart: recorded ? apart : "",
       costs: JSON.stringify(costs.map(({ value }) => value)) });
-    tools.say(`“${now.text}” after ${shift} tokens of scripture, nats a token: ${costs.map(({ label, value }) =>
-      `${label} ${value.toFixed(2)}`).join(", ")}. Shown: ${kind}.`);
+    tools.say(`“${now.text}” after ${shift} tokens: ${kind} needs ${mean(all[kind].nats).toFixed(2)} nats per token.`);
   }
 
   async function answer(text) {
@@ -49,11 +49,8 @@ window.w2s.register("position-kinds", function (stage, data, tools) {
     show();
   }
 
-  const field = tools.textField({ label: "Your text", value: now.text, most: 120,
-    oninput(text) { picks.set(text); answer(text); } });
-  const picks = tools.choice({ legend: "Try", value: now.text, onchange(text) { field.set(text); answer(text); },
-    options: data.examples.map(({ text }) => ({ key: text, label: text })) });
-  const which = tools.choice({ legend: "Positions", value: kind, options: data.kinds, onchange(key) { kind = key; show(); } });
+  const field = tools.textField({ label: "Your text", value: now.text, most: 60, oninput: answer });
+  const which = tools.choice({ legend: "Shown below the bars", value: kind, options: data.kinds, onchange(key) { kind = key; show(); } });
   const far = tools.slider({ label: "Tokens before it", min: 0, max: data.shifts.length - 1, value: 0,
     text: (n) => `${data.shifts[n]}`, oninput(n) { shift = data.shifts[n]; if (now.found[shift]) show(); else answer(now.text); } });
   field.input.disabled = true;
@@ -63,6 +60,6 @@ window.w2s.register("position-kinds", function (stage, data, tools) {
     field.input.focus();
     answer(field.input.value);
   });
-  stage.append(tools.bar(offer), tools.bar(field), tools.bar(picks), tools.bar(which), tools.bar(far), bars.node, places, picture);
+  stage.append(el("p", { class: "w2s-task" }, data.task), bars.node, places, picture, tools.bar(far), tools.bar(which), tools.bar(field, offer));
   show();
 });

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
 
-from autograder.errors import CourseError
+from autograder.common.errors import CourseError
 from course.book.build import cache as book_cache
 from course.book.build import dependencies as trace
 from course.book.build import kernel_pool as kernels

@@ -20,10 +20,12 @@ from course.book.review import reading_time as reading
 
 DROPPED = {
     "calibration",
+    "lab-end",
     "tableofcontents",
     "toctree",
     "contents",
     "glossary",
+    "glossary-terms",
     "bibliography",
     "raw",
     "index",
@@ -31,7 +33,7 @@ DROPPED = {
 }
 ON_PAGE = {"quiz": "The quiz", "flashcards": "The flashcards", "exam": "The exam"}
 LAYOUT = {"div", "grid", "tab-set"}
-WITHOUT_TITLE = {"card", "grid-item", "grid-item-card", "epigraph", "container"}
+WITHOUT_TITLE = {"aside", "card", "grid-item", "grid-item-card", "epigraph", "container"}
 CODE = {"code", "code-block", "sourcecode", "prompt"}
 ROLE_OR_CODE = re.compile(r"\{([a-z][\w:.-]*)\}(`+)(.+?)\2|(`+)(?!`).+?(?<!`)\4(?!`)", re.S)
 PAGE_LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!https?:|mailto:)([^)\s]*?)(?:\.md)?(#[^)\s]*)?\)")
@@ -145,6 +147,8 @@ class _Page:
         """What stands in the place of one directive."""
         if name in DROPPED:
             return ""
+        if name == "lab":
+            return f"**Lab: {self.inline(argument)}** {self.plain(body).strip()}"
         if name in ON_PAGE:
             return f"*{ON_PAGE[name]} can be answered on this page of the book.*"
         if name == "predict":
@@ -155,7 +159,8 @@ class _Page:
             )
             argument, body = "Predict, before you run the next cell", body.strip() + choices
         if name == "literalinclude":
-            return f"```{options.get('language', 'python')}\n{self.included(argument, options)}```"
+            path = (self.source.parent / argument).resolve()
+            return f"```{options.get('language', 'python')}\n{included_code(path, options)}```"
         if name in CODE:
             return f"```{argument}\n{body.rstrip()}\n```"
         if name == "math":
@@ -180,20 +185,6 @@ class _Page:
             f"> {line}".rstrip()
             for line in (f"**{title}**\n\n{inner}" if title else inner).split("\n")
         )
-
-    def included(self, argument: str, options: dict[str, str]) -> str:
-        """The code that a literalinclude shows, chosen by Sphinx's own reader."""
-        from sphinx.directives.code import LiteralIncludeReader
-
-        chosen = {
-            key: int(value) if key == "dedent" and value else value
-            for key, value in options.items()
-        }
-        path = (self.source.parent / argument).resolve()
-        reader = LiteralIncludeReader(
-            str(path), chosen, SimpleNamespace(source_encoding="utf-8-sig")
-        )
-        return reader.read()[0].rstrip("\n") + "\n"
 
     def inline(self, text: str) -> str:
         """Roles, links between pages, pictures and attributes of running text; code spans stay as
@@ -265,6 +256,17 @@ class _Page:
         kind = mimetypes.guess_type(path.name)[0] or "image/png"
         self.attachments[path.name] = {kind: base64.b64encode(path.read_bytes()).decode()}
         return f"![{alt}](attachment:{path.name})"
+
+
+def included_code(path: Path, options: dict[str, str]) -> str:
+    """The code that a literalinclude of the file shows, chosen by Sphinx's own reader."""
+    from sphinx.directives.code import LiteralIncludeReader
+
+    chosen = {
+        key: int(value) if key == "dedent" and value else value for key, value in options.items()
+    }
+    reader = LiteralIncludeReader(str(path), chosen, SimpleNamespace(source_encoding="utf-8-sig"))
+    return reader.read()[0].rstrip("\n") + "\n"
 
 
 def glued_by(notebook) -> dict[str, str]:

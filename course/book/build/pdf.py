@@ -16,17 +16,24 @@ from urllib.parse import unquote, urlsplit
 
 import yaml
 
-from autograder.errors import CourseError
+from autograder.common.errors import CourseError
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARTICLE = re.compile(r"<article>(.*)</article>", re.S)
-MATHJAX = re.compile(r"<script>(window\.MathJax.*?)</script>", re.S)
 SCRIPT = re.compile(r"<script\b.*?</script>", re.S)
 TAG = re.compile(r"<[a-zA-Z][^>]*>")
 ATTRIBUTE = re.compile(
     r'(?<=\s)(id|for|name|href|xlink:href|src|aria-labelledby|aria-describedby|aria-controls|list)="([^"]*)"'
 )
 URL = re.compile(r"url\(#([^)]+)\)")
+STYLES = (
+    "palette.css",
+    "sphinx-design.min.css",
+    "vendor/katex/katex.min.css",
+    "course.css",
+    "formulas.css",
+    "figures/figures.css",
+)
 SECONDS = 600  # for the browser to lay out and print all pages
 
 
@@ -71,7 +78,7 @@ def joined(root: Path, html: Path) -> str:
     order = [
         name for name in contents(root / "book" / "_toc.yml") if (html / f"{name}.html").is_file()
     ]
-    parts, heads, mathjax = [], [], None
+    parts, heads = [], []
     for name in order:
         text = (html / f"{name}.html").read_text(encoding="utf-8")
         article = ARTICLE.search(text)
@@ -80,7 +87,6 @@ def joined(root: Path, html: Path) -> str:
         title = re.sub(r"<[^>]*>", "", re.search(r"<title>(.*?)</title>", text, re.S)[1]).split(
             " · "
         )[0]
-        mathjax = mathjax or MATHJAX.search(text)
         heads.append(f'<li><a href="#{mark(name)}">{title}</a></li>')
         body = TAG.sub(
             lambda tag, name=name: settled(tag[0], name, set(order)), SCRIPT.sub("", article[1])
@@ -90,18 +96,12 @@ def joined(root: Path, html: Path) -> str:
         )
     styles = "".join(
         f'<link rel="stylesheet" href="../html/_static/{name}">'
-        for name in ("palette.css", "sphinx-design.min.css", "course.css", "figures/figures.css")
+        for name in STYLES
         if (html / "_static" / name).exists()
-    )
-    scripts = (
-        f"<script>{mathjax[1]}</script><script defer"
-        ' src="../html/_static/mathjax/tex-svg.js"></script>'
-        if mathjax
-        else ""
     )
     return (
         '<!DOCTYPE html><html lang="en" data-theme="light"><head><meta'
-        f' charset="utf-8"><title>word2serve</title>{styles}{scripts}</head><body'
+        f' charset="utf-8"><title>word2serve</title>{styles}</head><body'
         ' class="printed"><main class="content"><h1 class="printed-title">word2serve</h1><ul'
         f' class="printed-contents">{"".join(heads)}</ul>{"".join(parts)}</main></body></html>'
     )

@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 import yaml
 
+from course.book.lint.code_width import width_findings
 from course.book.lint.prose import prose_findings
 
 LOADED = {
@@ -38,9 +39,6 @@ REMOTE_IN_CSS = re.compile(
 )
 REMOTE_IN_JS = re.compile(r"""['"`](\s*(?:https?:|wss?:)?//[a-z0-9-]+\.[^'"`\s]+)['"`]""", re.I)
 NAMESPACES = ("http://www.w3.org/",)
-# MathJax names CDNs for parts that these pages do not use; tests/book/ shows in a browser that it
-# asks for nothing.
-SCRIPTS_NOT_READ = ("_static/mathjax/tex-svg.js",)
 IMAGE_NAME = re.compile(r"\.(?:png|svg|jpe?g|gif|webp)$", re.I)
 TEXT_FILES = {".html", ".md", ".ipynb", ".txt", ".js", ".json", ".py", ".log"}
 
@@ -246,10 +244,7 @@ def outside_requests(html: Path) -> list[str]:
             for match in REMOTE_IN_JS.finditer(text):
                 add(path, line, match[1])
     for path in sorted(html.rglob("*")):
-        if (
-            path.suffix not in (".css", ".js", ".mjs", ".svg")
-            or path.relative_to(html).as_posix() in SCRIPTS_NOT_READ
-        ):
+        if path.suffix not in (".css", ".js", ".mjs", ".svg"):
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
         pattern = REMOTE_IN_CSS if path.suffix == ".css" else REMOTE_IN_JS
@@ -303,7 +298,7 @@ def leaked_solutions(html: Path, secret: set[str]) -> list[str]:
 
     found = []
     for path in sorted(html.rglob("*")):
-        if path.suffix not in TEXT_FILES or path.relative_to(html).as_posix() in SCRIPTS_NOT_READ:
+        if path.suffix not in TEXT_FILES:
             continue
         before = False
         for number, line in enumerate(_shown_lines(path), 1):
@@ -339,13 +334,17 @@ def _shown_lines(path):
 
 
 def check_sources(root: Path) -> list[str]:
-    """Findings that need no build: the configuration, the contents, hidden evidence, figures in
-    prose without support.
+    """Findings that need no build: the configuration, the contents, hidden evidence, code that
+    is too wide, figures in prose without support.
     """
     config = root / "_config.yml"
     book = root / "book"
     return (
-        unknown_keys(config) + orphans(book, config) + hidden_for_good(book) + prose_findings(book)
+        unknown_keys(config)
+        + orphans(book, config)
+        + hidden_for_good(book)
+        + width_findings(book)
+        + prose_findings(book)
     )
 
 

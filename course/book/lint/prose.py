@@ -14,8 +14,9 @@ behind it:
 The converse holds too: a claim that quotes nothing of its page is a finding, so the two cannot
 drift apart.
 
-Read are paragraphs, list items, admonitions, tables, and the captions and texts of figures in code
-cells. Not read: headings, code, quizzes, and pages whose front matter says `prose: unchecked`.
+Read are paragraphs, list items, admonitions, tables, the sentence that opens a lab, and the
+captions and texts of figures in code cells. Not read: headings, code, quizzes, and pages whose
+front matter says `prose: unchecked`.
 """
 
 import ast
@@ -151,6 +152,9 @@ def read(text: str) -> Page:
             )
             if fence[2].startswith("{code-cell}"):
                 _read_cell(page, lines[at + 1 : end], at + 2)
+            elif fence[2].startswith("{lab}"):
+                about = " ".join(line.strip() for line in lines[at + 1 : end])
+                page.paragraphs.append(Paragraph(about, at + 2))
             at = end + 1
             continue
         comment = re.match(r"%\s*given(?::\s*(.+))?$", line)

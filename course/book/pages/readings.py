@@ -5,6 +5,7 @@ a model is loaded. By the figure's name:
     lstm-gates        gates("lstm_kjv", ["The bank lends money"])
     three-attentions  spelled("transformer_spelling", ["bank", "knight"])
     position-kinds    placed("positions_kjv", before, ["The river is deep."], (0, 64))
+    score-by-position mean_scores("positions_kjv", ["learned", "T5"], chunks, [7, 15])
     filled-blanks     filled("bert_kjv", ["the [MASK] lends money"])
     suspicion         suspected("electra_kjv_stages", ["the bank lends money"])
     writing-loop      turns("gpt_kjv", ["The bank lends money"])
@@ -244,6 +245,23 @@ def placed(
         found.append(
             {"text": text, "pieces": [kept.tokenizer.decode([id]) for id in own], "found": by_shift}
         )
+    return found
+
+
+@torch.no_grad()
+def mean_scores(
+    name: str, kinds: Iterable[str], chunks: Tensor, queries: Sequence[int]
+) -> dict[str, list[list[list[float]]]]:
+    """By kind of positions, head and query position: the first layer's score for each key up to the
+    query, averaged over `chunks` (N, T) of token ids, so that position is what is left.
+    """
+    kept, found = small_model(name), {}
+    for kind in kinds:
+        mean = kept.model[kind].first_scores(chunks).mean(0)  # (H, T, T)
+        found[kind] = [
+            [[round(score, 2) for score in head[query, : query + 1].tolist()] for query in queries]
+            for head in mean
+        ]
     return found
 
 

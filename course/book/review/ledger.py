@@ -115,8 +115,13 @@ def collect(html: Path, book: Path) -> list[Judged]:
 
 def _words(node):
     """The words of a node, a citation without its brackets' links, and formulas as they are
-    written.
+    read aloud.
     """
+    for seen in node.select(".katex-html"):
+        seen.decompose()
+    for formula, sign in (("mfrac", "/"), ("msub", "_"), ("msup", "^")):
+        for part in node.select(formula):
+            part.insert(1, sign)
     return " ".join(node.get_text().split())
 
 

@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 WORDS_A_MINUTE = 180
+LAB = re.compile(r"^(`{3,})\{lab\}.*?^(`{3,})\{lab-end\}\s*?\n\2[ \t]*$", re.S | re.M)
 SECONDS = {
     "code line": 3,
     "formula": 15,
@@ -37,6 +38,8 @@ def amounts(page: Path) -> dict[str, int]:
     """
     text = re.sub(r"\A---\n.*?\n---\n", "", page.read_text(encoding="utf-8"), flags=re.S)
     counted = dict.fromkeys(["word", *SECONDS], 0)
+
+    text = LAB.sub(" ", text)
 
     def fence(match):
         kind, body = match[2].strip(), match[3]

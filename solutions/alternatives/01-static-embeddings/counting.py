@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse
 import torch
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("01.window_counts", "by-distance")

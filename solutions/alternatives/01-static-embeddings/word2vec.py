@@ -6,7 +6,7 @@ import numpy as np
 import scipy.special
 import torch
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("01.keep_probability", "python")

@@ -1,6 +1,6 @@
 """Differently written correct solutions of chapter 2, byte-pair encoding."""
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("02.bpe_split", "list-in-order")

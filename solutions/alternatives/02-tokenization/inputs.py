@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("02.fill_pair", "copies-and-pop")

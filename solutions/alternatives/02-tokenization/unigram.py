@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import torch
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("02.best_cut", "remembered-recursion")

@@ -3,7 +3,7 @@
 from fractions import Fraction
 from itertools import pairwise
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("02.wordpiece", "by-prefixes")

@@ -5,7 +5,7 @@ import re
 import string
 import unicodedata
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 BLOCKS = (
     (0x4E00, 0x9FFF),

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import torch
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("03.bigram_counts", "bincount")

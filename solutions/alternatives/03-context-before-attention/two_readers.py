@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("03.letter_patterns", "convolution")

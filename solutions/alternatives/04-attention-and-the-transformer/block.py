@@ -2,28 +2,28 @@
 
 import torch
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("04.block", "one-name-changed")
-def _(x, attend, think, norm_1, norm_2):
+def _(x, attend, feed_forward, norm_1, norm_2):
     normed = norm_1(x)
     seen = attend(normed)
     x = x + seen
     normed = norm_2(x)
-    thought = think(normed)
+    thought = feed_forward(normed)
     return x + thought
 
 
 @alternative("04.block", "two-rounds")
-def _(x, attend, think, norm_1, norm_2):
+def _(x, attend, feed_forward, norm_1, norm_2):
     stream = x.clone()
-    for norm, layer in ((norm_1, attend), (norm_2, think)):
+    for norm, layer in ((norm_1, attend), (norm_2, feed_forward)):
         stream += layer(norm(stream))
     return stream
 
 
 @alternative("04.block", "sum-of-three")
-def _(x, attend, think, norm_1, norm_2):
+def _(x, attend, feed_forward, norm_1, norm_2):
     seen = attend(norm_1(x))
-    return torch.stack([x, seen, think(norm_2(seen + x))]).sum(0)
+    return torch.stack([x, seen, feed_forward(norm_2(seen + x))]).sum(0)

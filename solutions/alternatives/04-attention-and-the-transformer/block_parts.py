@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("04.layer_norm", "moments")

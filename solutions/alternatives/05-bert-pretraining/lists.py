@@ -1,6 +1,6 @@
 """Differently written correct solutions of chapter 5, inputs and pairs."""
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("05.pair_input", "pops")

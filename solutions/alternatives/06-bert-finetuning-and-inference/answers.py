@@ -7,7 +7,7 @@ from itertools import groupby
 import numpy as np
 import torch
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("06.align_tags", "dictionary")

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("06.mean_pool", "loops")

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch.nn.functional import logsigmoid
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("07.replace", "loops")

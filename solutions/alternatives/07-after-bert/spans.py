@@ -5,7 +5,7 @@ from itertools import groupby
 import numpy as np
 import torch
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("07.corrupt", "groupby")

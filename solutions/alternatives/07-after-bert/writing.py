@@ -2,7 +2,7 @@
 
 from random import Random
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 END, FIRST, LAST, TOP = 1, 2, 999, 1099
 

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("08.next_token_loss", "loops")

@@ -6,7 +6,7 @@ import torch
 from torch.nn.functional import log_softmax, nll_loss
 from torch.nn.utils.rnn import pad_sequence
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("08.task_rows", "pad-sequence")

@@ -4,7 +4,7 @@ import heapq
 
 import torch
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("09.beam_search", "tensors-and-topk")

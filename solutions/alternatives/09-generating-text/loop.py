@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("09.generate", "recursion-by-steps")

@@ -3,7 +3,7 @@
 import math
 import statistics
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("09.test_sampler", "shares-and-kinds-of-spread")

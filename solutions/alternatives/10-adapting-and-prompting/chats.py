@@ -2,7 +2,7 @@
 
 from itertools import chain
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 START, END, LINE = 1, 2, 3
 ROLES = {"system": 4, "user": 5, "assistant": 6}

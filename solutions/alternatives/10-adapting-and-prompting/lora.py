@@ -5,7 +5,7 @@ import math
 import torch
 from torch import nn
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("10.predict_lora", "matrix-by-matrix")

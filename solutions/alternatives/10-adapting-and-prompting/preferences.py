@@ -3,7 +3,7 @@
 import torch
 from torch.nn.functional import cross_entropy, softplus
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("10.sequence_logprobs", "cross-entropy")

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("10.advantages", "row-by-row-in-plain-python")

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("12.rms_norm", "reciprocal-root")

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import torch
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("12.KVCache", "growing")

@@ -5,7 +5,7 @@ import math
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("13.test_flash", "against-torch-s-attention")

@@ -3,7 +3,7 @@
 import hashlib
 from collections import Counter, OrderedDict
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("14.Blocks", "no-counts-kept")

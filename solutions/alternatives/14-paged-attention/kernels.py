@@ -2,7 +2,7 @@
 
 import math
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 from reference_impl.kernels.backend import tl, triton
 
 

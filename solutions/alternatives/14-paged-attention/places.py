@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("14.predict_pool", "block-by-block")

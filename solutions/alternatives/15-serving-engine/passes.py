@@ -6,7 +6,7 @@ from itertools import accumulate
 import numpy as np
 import torch
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("15.prepare", "numpy")

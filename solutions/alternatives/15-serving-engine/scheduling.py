@@ -3,7 +3,7 @@
 import heapq
 from collections import OrderedDict
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("15.predict_steps", "heap")

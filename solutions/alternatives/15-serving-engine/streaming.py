@@ -2,7 +2,7 @@
 
 import json
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("15.Streamer", "all-bytes-again")

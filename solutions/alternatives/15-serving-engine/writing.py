@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("15.test_load", "numpy-as-oracle")

@@ -5,7 +5,7 @@ import math
 import torch
 from torch.nn import functional
 
-from autograder.checks.registry import alternative
+from autograder.checks.mistakes.registry import alternative
 
 
 @alternative("16.broken_block", "torch-s-own-parts")

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from autograder.checks import registry
 from autograder.checks.exercise import load_modules
+from autograder.checks.mistakes import registry
 from autograder.checks.protocol import EXERCISES, Exercise, exercise, expect
 
 

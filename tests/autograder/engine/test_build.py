@@ -12,7 +12,7 @@ import pytest
 from autograder.authoring.catalogue import Assignment
 from autograder.authoring.notebooks import build, leaks, stale
 from autograder.checks.protocol import exercise, expect
-from autograder.errors import CourseError
+from autograder.common.errors import CourseError
 
 
 def cell(kind: str, grade_id: str, source: str, *, grade=False, solution=False, points=None) -> str:

@@ -12,6 +12,7 @@ from autograder.authoring.notebooks import source_notebook, write_notebook
 from autograder.authoring.solution_sources import reference_sources
 from autograder.grading.assignment import load_assignment
 from course.cli import main
+from course.commands.check import number_of
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +46,7 @@ def test_a_mistake_exits_1_and_is_shown_only_in_its_own_exercise(capsys):
 
 
 def test_an_alternative_gets_all_points(capsys):
-    from autograder.checks.registry import alternatives_of
+    from autograder.checks.mistakes.registry import alternatives_of
 
     name = alternatives_of("01.ppmi")[0].name
     assert main(["author", "check", "01.ppmi", "--impl", f"alternative:{name}"]) == 0
@@ -73,6 +74,17 @@ def test_your_own_python_file_is_checked_one_exercise_at_a_time(tmp_path, capsys
         and "01.ppmi" not in shown.out
     )
     assert "noise\n" in shown.err and "noise\n" not in shown.out
+
+
+def test_a_renamed_notebook_is_checked_as_the_assignment_that_it_is(tmp_path, capsys):
+    path = tmp_path / "final version.ipynb"
+    path.write_bytes((EXERCISES / "05-bert-pretraining" / "05-bert-pretraining.ipynb").read_bytes())
+    assert number_of(str(path)) == "05"
+    path.write_text('{"cells": []}')
+    assert main(["check", str(path)]) == 2
+    assert f"which assignment is it? Say its number, such as `course check 05 {path}`" in (
+        capsys.readouterr().err
+    )
 
 
 def test_the_untouched_student_notebook_is_not_written_yet_everywhere(capsys):
@@ -107,7 +119,7 @@ def test_a_wrong_argument_exits_2_with_one_sentence_on_stderr(arguments, said, c
 
 def test_a_file_that_is_no_notebook_is_named(tmp_path, capsys):
     path = tmp_path / "broken.ipynb"
-    path.write_text("{}")
+    path.write_text('{"cells": []}')
     assert main(["check", str(path)]) == 2
     assert f"{path}: the file is not a notebook" in capsys.readouterr().err
 

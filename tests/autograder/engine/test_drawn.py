@@ -8,13 +8,13 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 
-from autograder.checks.drawn import Faults, fault_of
+from autograder.checks.kinds.seeded_fault import Faults, fault_of
 from autograder.checks.protocol import EXERCISES, LocalStudent, exercise, expect, run_exercise
-from autograder.errors import CourseError
+from autograder.common.errors import CourseError
 from autograder.grading.assignment import Assignment, course_secret
-from autograder.grading.hand_out import hand_out
-from autograder.grading.submissions import Submission
-from autograder.grading.verdict import grade_submission
+from autograder.grading.grade import grade_submission
+from autograder.grading.intake.discovery import Submission
+from autograder.release.personal_notebooks import hand_out
 from autograder.sandbox import Limits, Pool
 
 SOURCE = (

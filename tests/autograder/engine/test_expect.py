@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from autograder.checks import slips
-from autograder.checks.buffers import Buffer
-from autograder.checks.expect import CheckFailed, expect
-from autograder.checks.likeness import UNWRITTEN
-from autograder.checks.values import cross, readable
+from autograder.checks.assertions import slips
+from autograder.checks.assertions.expect import CheckFailed, expect
+from autograder.checks.assertions.numeric_hints import UNWRITTEN
+from autograder.checks.assertions.values import cross, readable
+from autograder.checks.inputs.buffers import Buffer
 
 
 class EqualsEverything:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from autograder.checks.assertions.expect import expect
 from autograder.checks.exercise import exercise
-from autograder.checks.expect import expect
-from autograder.checks.local_student import LocalStudent
 from autograder.checks.runner import run_exercise
+from autograder.checks.student.local import LocalStudent
 
 
 @pytest.fixture

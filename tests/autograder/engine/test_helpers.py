@@ -5,12 +5,12 @@ characters, short answers.
 import pytest
 import torch
 
-from autograder.checks.chance import each_seed, expect_frequencies, expect_mean
-from autograder.checks.counterexamples import Ids, Numbers, expect_breaks
-from autograder.checks.expect import CheckFailed
-from autograder.checks.renaming import Renaming
-from autograder.checks.short_answer import Sample, filled_in, short_answer
-from autograder.checks.values import same, visible
+from autograder.checks.assertions.chance import each_seed, expect_frequencies, expect_mean
+from autograder.checks.assertions.expect import CheckFailed
+from autograder.checks.assertions.renaming import Renaming
+from autograder.checks.assertions.values import same, visible
+from autograder.checks.kinds.counterexamples import Ids, Numbers, expect_breaks
+from autograder.checks.kinds.short_answer import Sample, filled_in, short_answer
 
 
 def test_names_may_differ_as_long_as_they_stay_the_same():
@@ -80,7 +80,7 @@ def test_wrong_draws_fail_nearly_always(wrong):
 def test_the_bound_on_counts_is_the_binomial_distribution_of_scipy():
     from scipy.stats import binom
 
-    from autograder.checks.chance import _at_least
+    from autograder.checks.assertions.chance import _at_least
 
     for count, total, chance in (
         (3, 10, 0.2),

@@ -5,10 +5,10 @@ only named.
 import pytest
 import torch
 
-from autograder.checks.expect import CheckFailed
+from autograder.checks.assertions.expect import CheckFailed
 from autograder.checks.messages import MOST, first_failure, following, sentences
+from autograder.checks.mistakes.registry import mistake
 from autograder.checks.protocol import LocalStudent, exercise, expect, run_exercise
-from autograder.checks.registry import mistake
 from autograder.checks.results import StageResult
 from autograder.checks.rubric import as_html, as_text
 
@@ -39,13 +39,38 @@ def register(name, function, says):
     mistake("99.doubled", name, caught_by="values", loses=2, misconception=says)(function)
 
 
-def test_the_registered_mistake_comes_first_then_the_cause_then_the_numbers(doubled):
+def test_the_registered_mistake_comes_first_then_the_input_and_both_results(doubled):
     register("squared", lambda x: x**2, "You square.")
     result = run(doubled, lambda x: x * x)
-    assert sentences(result.stages[0]) == ["You square.", "Twice each number."]
+    assert sentences(result.stages[0]) == ["You square."]
     for text in (as_text(result), as_html(result)):
-        order = [text.index(part) for part in ("You square.", "Twice each number.", "expected 2")]
-        assert order == sorted(order)
+        order = [text.index(part) for part in ("You square.", "doubled([1, 3, 4])", "expected 2")]
+        assert order == sorted(order) and "Twice each number." not in text
+
+
+def test_without_a_registered_mistake_the_cause_is_the_first_line(doubled):
+    result = run(doubled, lambda x: x + 1)
+    assert sentences(result.stages[0]) == ["Twice each number."]
+    assert result.stages[0].detail.startswith("doubled([1, 3, 4])\nYour result")
+
+
+def test_a_long_input_is_told_by_its_sizes_and_another_calls_input_never(fresh_registries):
+    made = exercise("99.sums", function="sums", points=2)
+
+    @made.stage("long", points=1)
+    def test_long(student):
+        expect(student.sums(torch.ones(99)), given="99 numbers").equals(
+            torch.tensor(99.0), cause="All."
+        )
+
+    @made.stage("two", points=1)
+    def test_two(student):
+        first, _ = student.sums(torch.ones(2)), student.sums(torch.ones(3))
+        expect(first).equals(torch.tensor(2.0), cause="Both.")
+
+    long, two = run(made, lambda x: x.sum() + 1).stages
+    assert long.detail.startswith("Given 99 numbers. Your result")
+    assert two.detail.startswith("sums([1, 1])\n")
 
 
 def test_a_hint_follows_the_cause_and_is_dropped_where_a_mistake_is_recognised(doubled):

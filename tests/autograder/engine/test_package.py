@@ -9,8 +9,8 @@ import pytest
 
 from autograder.authoring import package
 from autograder.authoring.catalogue import ROOT, assignment
-from autograder.checks import borrowed
-from autograder.errors import CourseError
+from autograder.checks.restrictions import reference_imports as borrowed
+from autograder.common.errors import CourseError
 from autograder.sandbox import Cell, open_student
 from course.cli import main
 

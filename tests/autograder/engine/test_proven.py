@@ -16,7 +16,7 @@ from autograder.authoring.proven import (
     record_text,
     sampled,
 )
-from autograder.checks.registry import mistakes_of
+from autograder.checks.mistakes.registry import mistakes_of
 
 CHAPTER = "autograder/chapters/c01_static_embeddings"
 FILES = {
@@ -24,12 +24,12 @@ FILES = {
         "from autograder.authoring import idle\nfrom autograder.checks import stages"
     ),
     "autograder/authoring/idle.py": "idle = 1",
-    "autograder/checks/stages.py": "from . import slips",
-    "autograder/checks/slips.py": "slip = 5",
-    "autograder/checks/kernels.py": "import reference_impl.kernels\nrun = 1",
-    "autograder/grading/verdict.py": "points = 1",
+    "autograder/checks/stages.py": "from .assertions import slips",
+    "autograder/checks/assertions/slips.py": "slip = 5",
+    "autograder/checks/kernels/interpreter.py": "import reference_impl.kernels\nrun = 1",
+    "autograder/grading/grade.py": "points = 1",
     f"{CHAPTER}/test_counting.py": (
-        "from autograder.checks import slips\n"
+        "from autograder.checks.assertions import slips\n"
         "from autograder.chapters.c01_static_embeddings import candidates"
     ),
     f"{CHAPTER}/candidates.py": "def right(x): return x",
@@ -83,8 +83,8 @@ OWN = [
     ("solutions/alternatives/01-static-embeddings/loops.py", "name", "other", {"01.ppmi"}),
 ]
 FRAME = [
-    ("autograder/checks/slips.py", "5", "6"),
-    ("autograder/checks/kernels.py", "1", "2"),
+    ("autograder/checks/assertions/slips.py", "5", "6"),
+    ("autograder/checks/kernels/interpreter.py", "1", "2"),
     ("autograder/authoring/idle.py", "1", "2"),
     ("tests/autograder/test_exercises.py", "stages", "stages, slips"),
     ("requirements.lock", "2.13.0", "2.13.1"),
@@ -93,8 +93,8 @@ NEITHER = [
     (f"{CHAPTER}/mistakes_counting.py", "x + 1", "x + 1     # too much"),
     (f"{CHAPTER}/candidates.py", "return x", "'The argument.'; return (x)"),
     (f"{CHAPTER}/equivalents.py", "{}", "{'a': 'b'}"),
-    ("autograder/checks/slips.py", "slip", "'Slips.'\nslip"),
-    ("autograder/grading/verdict.py", "1", "2"),
+    ("autograder/checks/assertions/slips.py", "slip", "'Slips.'\nslip"),
+    ("autograder/grading/grade.py", "1", "2"),
     ("reference_impl/kernels.py", "1", "2"),
     ("requirements.lock", "0.13.1", "0.14.0"),
 ]

@@ -8,7 +8,8 @@ from enum import IntEnum
 import pytest
 import torch
 
-from autograder.checks.gradients import ask_gradients
+from autograder.checks.inputs.gradients import ask_gradients
+from autograder.checks.mistakes.registry import mistake
 from autograder.checks.protocol import (
     ExerciseResult,
     LocalStudent,
@@ -20,7 +21,6 @@ from autograder.checks.protocol import (
     rng_for,
     run_exercise,
 )
-from autograder.checks.registry import mistake
 
 
 def right(counts):

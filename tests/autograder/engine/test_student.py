@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from autograder.checks.exchange import Returned, StudentError
-from autograder.checks.local_student import LocalStudent
+from autograder.checks.student.local import LocalStudent
+from autograder.checks.student.requests import Returned, StudentError
 
 
 def student(**functions) -> LocalStudent:

@@ -8,8 +8,8 @@ import tokenizers  # noqa: F401    loaded here, so that the cell below has nothi
 import reference_impl.embeddings.counts  # noqa: F401
 from autograder.authoring.implementations import run_cells
 from autograder.checks.protocol import EXERCISES, LocalStudent, exercise, expect, run_exercise
-from autograder.checks.withheld import Guard, Withheld, sentence
-from autograder.checks.withholding import in_chapter, in_exercise
+from autograder.checks.restrictions.guard import Guard, Withheld, sentence
+from autograder.checks.restrictions.names import in_chapter, in_exercise
 from autograder.sandbox import Cell, Limits, open_student
 
 COUNTS, SDPA = (

@@ -21,14 +21,14 @@ import pytest
 from autograder.authoring import catalogue
 from autograder.authoring.notebooks import build
 from autograder.checks.protocol import exercise, expect
-from autograder.classroom.gradebook import prepare_course_root
-from autograder.classroom.summary import Summary
-from autograder.classroom.whole_class import COURSE_ROOT, grade_class
+from autograder.classroom.grade_class import COURSE_ROOT, grade_class
+from autograder.classroom.gradebook.course import prepare_course_root
+from autograder.classroom.reports.run_summary import Summary
 from autograder.course_layout import SECRET_FILE
 from autograder.grading.assignment import Assignment, load_assignment
-from autograder.grading.schedule import Batch, grade_all, still_holds
-from autograder.grading.submissions import Submission, find_submissions
-from autograder.grading.verdict import Verdict, load_verdict, save_verdict
+from autograder.grading.executors.local import Batch, grade_all, still_holds
+from autograder.grading.grade import Verdict, load_verdict, save_verdict
+from autograder.grading.intake.discovery import Submission, find_submissions
 from course.sample_class import make_sample_class
 from tests.gradebooks import NO_SERVER, OnPostgres, OnSqlite, Server, server_programs
 
@@ -85,7 +85,7 @@ def workers_are_forks():
     `test_workers.py` starts one so.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("autograder.grading.schedule.may_fork", lambda: True)
+        patch.setattr("autograder.grading.executors.local.may_fork", lambda: True)
         yield
 
 
@@ -97,8 +97,8 @@ def nothing_is_graded_first():
     That such a run is refused is tested in `test_known_notebooks.py`.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("autograder.grading.schedule.known_notebooks", lambda assignment: [])
-        patch.setattr("autograder.classroom.replay.examine", lambda *arguments: [])
+        patch.setattr("autograder.grading.executors.local.known_notebooks", lambda assignment: [])
+        patch.setattr("autograder.classroom.verify.examine", lambda *arguments: [])
         yield
 
 
@@ -270,7 +270,7 @@ def stand_in_there(folder: Path) -> Iterator[Assignment]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(catalogue, "SOLUTIONS", folder / "solutions")
         patch.setattr(catalogue, "EXERCISES", folder / "exercises")
-        patch.setattr("autograder.sandbox.pool.WARM", ())  # its exercise needs no torch inside
+        patch.setattr("autograder.sandbox.api.pool.WARM", ())  # its exercise needs no torch inside
         patch.setattr(
             "autograder.authoring.package.earlier_chapters", lambda number: {}
         )  # and no chapter before it

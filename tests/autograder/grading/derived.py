@@ -13,9 +13,9 @@ from pathlib import Path
 from nbgrader.api import Base, Gradebook
 from sqlalchemy import text
 
-from autograder.classroom.gradebook import course_config, open_gradebook
-from autograder.classroom.moving import all_rows
-from autograder.classroom.nbgrader_steps import MARK
+from autograder.classroom.gradebook.course import course_config, open_gradebook
+from autograder.classroom.gradebook.migrate import all_rows
+from autograder.classroom.gradebook.nbgrader_plugins import MARK
 
 SPENT = re.compile(rb"<p>[\d.]+ s a submission in the median.*?</p>", re.DOTALL)
 # Scratch: .case- is an empty probe that a kill leaves, .stand-ins is made while a verdict is

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import psutil
 
-from autograder.classroom.gradebook import prepare_course_root
-from autograder.classroom.summary import Summary
-from autograder.classroom.whole_class import grade_class
+from autograder.classroom.grade_class import grade_class
+from autograder.classroom.gradebook.course import prepare_course_root
+from autograder.classroom.reports.run_summary import Summary
 from autograder.course_layout import SECRET_FILE
 from autograder.grading.assignment import Assignment
 from tests.autograder.grading.derived import everything

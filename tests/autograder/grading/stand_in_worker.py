@@ -16,7 +16,7 @@ FOLDER = Path(os.environ["STAND_IN_FOLDER"])
 
 def dask_setup(worker):
     """Dask calls it when the worker starts."""
-    from autograder.grading import elsewhere
+    from autograder.grading.executors import dask_worker as elsewhere
 
     elsewhere.JUDGE = [sys.executable, __file__]
 
@@ -24,8 +24,9 @@ def dask_setup(worker):
 def main():
     """The judge, with the stand-in in its catalogue."""
     from autograder.authoring import catalogue, package
-    from autograder.grading import assignment, judge
-    from autograder.sandbox import pool
+    from autograder.grading import assignment
+    from autograder.grading.executors import worker_process as judge
+    from autograder.sandbox.api import pool
     from tests.autograder.grading.conftest import declare_stand_in
 
     catalogue.SOLUTIONS, catalogue.EXERCISES = FOLDER / "solutions", FOLDER / "exercises"

@@ -6,12 +6,12 @@ import pytest
 
 from autograder.authoring.solution_sources import reference_sources, with_function
 from autograder.authoring.student_notebook import Notebook
-from autograder.checks.registry import mistakes_of
-from autograder.classroom.feedback import feedback_page
-from autograder.classroom.grades import HandGrades
+from autograder.checks.mistakes.registry import mistakes_of
+from autograder.classroom.gradebook.grades import HandGrades
+from autograder.classroom.reports.feedback import feedback_page
 from autograder.grading.assignment import load_assignment
-from autograder.grading.schedule import grade_all
-from autograder.grading.submissions import find_submissions
+from autograder.grading.executors.local import grade_all
+from autograder.grading.intake.discovery import find_submissions
 
 pytestmark = pytest.mark.sandbox
 BROKEN = "def wordpiece(word, vocabulary:\n    return []"

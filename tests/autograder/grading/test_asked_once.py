@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from autograder.checks import protocol
-from autograder.grading.submissions import Submission
-from autograder.grading.verdict import grade_submission
+from autograder.grading.grade import grade_submission
+from autograder.grading.intake.discovery import Submission
 
 RIGHT, HALF = "def double(x):\n    return x + x", "def double(x):\n    return x + abs(x)"
 

@@ -17,17 +17,18 @@ import torch
 
 from autograder.authoring import catalogue
 from autograder.authoring.notebooks import build
-from autograder.checks.comparing import charged_to, compares
-from autograder.checks.expect import Expectation
+from autograder.checks.assertions.comparison_time import charged_to, compares
+from autograder.checks.assertions.expect import Expectation
+from autograder.checks.assertions.values import same
 from autograder.checks.protocol import exercise, expect
-from autograder.checks.values import same
-from autograder.grading import parcels, verdict
+from autograder.grading import grade as verdict
 from autograder.grading.assignment import load_assignment
-from autograder.grading.schedule import Here, grade_all, patience
-from autograder.grading.submissions import Submission
+from autograder.grading.executors import messages as parcels
+from autograder.grading.executors.local import Here, grade_all, patience
+from autograder.grading.intake.discovery import Submission
 from autograder.sandbox import choose_backend
-from autograder.sandbox.account import CEILING, Account, Waiting
-from autograder.sandbox.tree import children, scheduled
+from autograder.sandbox.monitor.procfs import children, scheduled
+from autograder.sandbox.monitor.time_account import CEILING, Account, Waiting
 from course.cli import main
 from tests.autograder.grading.conftest import make_stand_in, stand_in_notebook
 
@@ -106,7 +107,7 @@ def slow(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(catalogue, "SOLUTIONS", folder / "solutions")
         patch.setattr(catalogue, "EXERCISES", folder / "exercises")
-        patch.setattr("autograder.sandbox.pool.WARM", ())
+        patch.setattr("autograder.sandbox.api.pool.WARM", ())
         patch.setattr("autograder.authoring.package.earlier_chapters", lambda number: {})
         build(catalogue.assignment("93"), folder / "build", folder / "exercises")
         yield load_assignment("93")
@@ -271,7 +272,9 @@ def test_the_ceiling_by_the_clock_ends_what_is_never_charged(slow, hand_in, monk
 def test_honest_work_is_not_cut_where_a_busy_machine_lets_it_wait(
     slow, hand_in, accounts, monkeypatch
 ):
-    monkeypatch.setattr("autograder.sandbox.account.CEILING", 1000)  # however busy this machine is
+    monkeypatch.setattr(
+        "autograder.sandbox.monitor.time_account.CEILING", 1000
+    )  # however busy this machine is
     graded(hand_in("ada", WORKS), slow, 60.0, cold=True)
     budget = 2.0 * accounts[0].spent  # beside four neighbours it takes five times as long
     with neighbours(4):
@@ -320,9 +323,9 @@ def test_an_account_charges_blocks_once_takes_back_what_was_waited_and_ends_by_t
     monkeypatch,
 ):
     now = [0.0]
-    monkeypatch.setattr("autograder.sandbox.account.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("autograder.sandbox.monitor.time_account.time.monotonic", lambda: now[0])
     monkeypatch.setattr(
-        "autograder.sandbox.account.waited_here", lambda: 0.0
+        "autograder.sandbox.monitor.time_account.waited_here", lambda: 0.0
     )  # on a busy machine this process waits, too
     account = Account(10.0)
     now[0] = 100.0  # before its first cell nothing counts

@@ -35,42 +35,32 @@ OUTSIDE = {
     "autograder.classroom": "collects submissions, stores verdicts and reports them",
     "autograder.course_layout": "where a result is kept",
     "autograder.dependency_hash": "works out the hash",
-    "autograder.grading.cluster": "executor: hands submissions to workers on other machines",
-    "autograder.grading.differences": "report: what differs between two verdicts",
-    "autograder.grading.elsewhere": "executor: a worker on another machine",
-    "autograder.grading.hand_out": "writes the notebooks with drawn faults, which seeds draws",
-    "autograder.grading.judge": "executor: a process of a worker on another machine",
+    "autograder.grading.executors": "hand submissions to processes here or elsewhere",
+    "autograder.grading.result_diff": "report: what differs between two verdicts",
+    "autograder.release.personal_notebooks": "writes notebooks with drawn faults",
     "autograder.grading.known_notebooks": "refuses to grade at all, before any verdict",
-    "autograder.grading.likeness": "report: how alike two answers are",
-    "autograder.grading.link": "executor: the connection to a worker",
-    "autograder.grading.parcels": "executor: what is sent to a worker and comes back",
-    "autograder.grading.schedule": "executor: processes of this machine",
-    "autograder.grading.telling": "report: a verdict for a terminal",
-    "autograder.imports": "for the check at home: refuses packages that are withheld",
-    "autograder.iri": "for pages: reads addresses of other platforms",
+    "autograder.classroom.similarity.code_overlap": "report: how alike two answers are",
+    "autograder.grading.progress_lines": "report: a verdict for a terminal",
+    "autograder.checks.restrictions.import_hook": "at home: refuses what is not allowed",
+    "autograder.common.iri": "for pages: reads addresses of other platforms",
+    "autograder.notebook_progress": "at home: points so far and the next exercise, below a check",
     "autograder.release": "writes the archives that students get",
-    "autograder.sandbox.attempts": "doctor: tries to escape",
-    "autograder.sandbox.bait": "doctor: what an escape would reach",
-    "autograder.sandbox.doctor": "doctor: what this machine can hold back",
-    "autograder.sandbox.escapes_host": "doctor: attempts to escape",
-    "autograder.sandbox.escapes_kernel": "doctor: attempts to escape",
-    "autograder.sandbox.escapes_limits": "doctor: attempts to escape",
-    "autograder.sandbox.surroundings": "doctor: the sandbox in words",
+    "autograder.sandbox.selftest": "doctor: what this machine can hold back",
     "course": "commands, the book and the sample class",
 }
 EQUIVALENTS = (  # of each chapter: reasons why a mutant is right, which only authors read
     "equivalents"
 )
 HEURISTICS = (
-    "definitions",
-    "relocated_answers",
-    "review_flags",
-    "review_kinds",
-    "limited",
-    "verdict",
-    "reading",
+    "notebook/definitions",
+    "notebook/relocated_answers",
+    "notebook/review_flags",
+    "notebook/review_kinds",
+    "intake/limited_child",
+    "grade",
+    "notebook/read",
 )
-FIRST = "autograder.grading.verdict"
+FIRST = "autograder.grading.grade"
 
 
 def every_module() -> dict[str, Path]:
@@ -120,7 +110,7 @@ def test_no_module_in_the_hash_reads_its_docstrings_or_comments(inside):
     """
     readers = re.compile(r"\b(__doc__|getdoc|getsource|getsourcelines|getcomments)\b")
     found = {name for name in inside if readers.search(file_of(name).read_text(encoding="utf-8"))}
-    assert found <= {"autograder.checks.compiled"}
+    assert found <= {"autograder.checks.kernels.compiler"}
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +128,7 @@ def hash_after(change, path: Path, root: Path) -> tuple[str, str]:
     """The hash of grading in a copy, before and after a file of it is changed; the file is then as
     it was.
     """
-    modules = [FIRST, "autograder.sandbox.worker"]
+    modules = [FIRST, "autograder.sandbox.inside.worker"]
     before, text = hash_behind(modules, NOT_FOLLOWED, root), path.read_text(encoding="utf-8")
     path.write_text(change(text), encoding="utf-8")
     try:
@@ -148,7 +138,7 @@ def hash_after(change, path: Path, root: Path) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize(
-    "name", [*(f"grading/{name}" for name in HEURISTICS), "sandbox/worker", "checks/runner"]
+    "name", [*(f"grading/{name}" for name in HEURISTICS), "sandbox/inside/worker", "checks/runner"]
 )
 def test_another_line_of_code_changes_the_hash(name, copy):
     before, after = hash_after(
@@ -158,7 +148,7 @@ def test_another_line_of_code_changes_the_hash(name, copy):
 
 
 @pytest.mark.parametrize(
-    "name", ["grading/review_flags", "sandbox/worker", "sandbox/process", "checks/runner"]
+    "name", ["grading/notebook/review_flags", "sandbox/monitor/process", "checks/runner"]
 )
 def test_a_comment_a_docstring_or_another_layout_leaves_the_hash_as_it_is(name, copy):
     def change(text: str) -> str:
@@ -179,7 +169,10 @@ def documented(text: str) -> ast.Module:
 
 
 def test_a_remark_in_the_doctor_leaves_the_hash_as_it_is(inside):
-    assert "autograder.sandbox.doctor" not in inside and "autograder.sandbox.worker" in inside
+    assert (
+        "autograder.sandbox.selftest.doctor" not in inside
+        and "autograder.sandbox.inside.worker" in inside
+    )
 
 
 @pytest.mark.parametrize(

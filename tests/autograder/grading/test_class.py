@@ -9,9 +9,9 @@ import shutil
 
 import pytest
 
-from autograder.classroom.feedback import feedback_path
-from autograder.classroom.gradebook import course_config, open_gradebook
-from autograder.classroom.whole_class import grade_class
+from autograder.classroom.grade_class import grade_class
+from autograder.classroom.gradebook.course import course_config, open_gradebook
+from autograder.classroom.reports.feedback import feedback_path
 from course.cli import main
 from tests.autograder.grading.derived import everything
 
@@ -220,10 +220,10 @@ def test_an_exception_over_one_student_at_any_step_ends_no_batch(again, monkeypa
     folder, run = again
     shutil.rmtree(folder / "course" / "verdicts")
     for module, name in (
-        ("autograder.grading.submissions", "_submission"),
-        ("autograder.grading.schedule", "grade_submission"),
-        ("autograder.classroom.class_book.ClassBook", "store"),
-        ("autograder.classroom.feedback", "feedback_page"),
+        ("autograder.grading.intake.discovery", "_submission"),
+        ("autograder.grading.executors.local", "grade_submission"),
+        ("autograder.classroom.gradebook.batch_writer.ClassBook", "store"),
+        ("autograder.classroom.reports.feedback", "feedback_page"),
     ):
         owner = pkgutil.resolve_name(module)
         monkeypatch.setattr(owner, name, failing_for("bo", getattr(owner, name)))

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import text
 
-from autograder.classroom import gradebook as by_nbgrader
-from autograder.classroom.class_book import open_class_book
-from autograder.classroom.gradebook import course_config, open_gradebook, prepare_course_root
-from autograder.errors import MachineError
+from autograder.classroom.gradebook import course as by_nbgrader
+from autograder.classroom.gradebook.batch_writer import open_class_book
+from autograder.classroom.gradebook.course import course_config, open_gradebook, prepare_course_root
+from autograder.common.errors import MachineError
 from autograder.grading.assignment import course_secret
-from autograder.grading.verdict import Verdict, save_verdict
+from autograder.grading.grade import Verdict, save_verdict
 
 STAND_IN = "90-stand-in"
 TABLES = ("student", "submitted_assignment", "submitted_notebook", "grade", "comment")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from autograder.classroom.exchange import release_through_exchange
-from autograder.classroom.gradebook import CONFIG_FILE, CONFIG_TEXT
-from autograder.classroom.whole_class import journal
+from autograder.classroom.grade_class import journal
+from autograder.classroom.gradebook.course import CONFIG_FILE, CONFIG_TEXT
+from autograder.classroom.submissions.exchange import release_through_exchange
 from autograder.grading.assignment import load_assignment
 from course.cli import main
 

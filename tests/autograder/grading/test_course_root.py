@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from autograder.authoring.catalogue import Assignment as Solutions
-from autograder.classroom.gradebook import (
+from autograder.classroom.gradebook.course import (
     CONFIG_FILE,
     course_config,
     open_gradebook,
     prepare_course_root,
 )
-from autograder.errors import CourseError
+from autograder.common.errors import CourseError
 from autograder.grading.assignment import load_assignment
 from course.cli import main
 from course.sample_class.graded import SAMPLE_MARK, forget_older_sample

@@ -8,9 +8,14 @@ import sys
 import pytest
 from traitlets.config import Config
 
-from autograder.classroom.database import complete, given, shown
-from autograder.classroom.gradebook import CONFIG_FILE, CONFIG_TEXT, course_config, open_gradebook
-from autograder.classroom.moving import with_url
+from autograder.classroom.gradebook.course import (
+    CONFIG_FILE,
+    CONFIG_TEXT,
+    course_config,
+    open_gradebook,
+)
+from autograder.classroom.gradebook.database import complete, given, shown
+from autograder.classroom.gradebook.migrate import with_url
 from course.cli import main
 from tests.autograder.grading.derived import rows, scores
 

@@ -16,16 +16,16 @@ from pathlib import Path
 
 import pytest
 
-from autograder.classroom.gradebook import course_config, open_gradebook
-from autograder.classroom.whole_class import grade_class
+from autograder.classroom.grade_class import grade_class
+from autograder.classroom.gradebook.course import course_config, open_gradebook
+from autograder.common.errors import CourseError, MachineError
 from autograder.course_layout import SECRET_FILE
-from autograder.errors import CourseError, MachineError
-from autograder.grading import parcels
 from autograder.grading.assignment import course_secret
-from autograder.grading.cluster import Cluster
-from autograder.grading.schedule import grade_all
+from autograder.grading.executors import messages as parcels
+from autograder.grading.executors.dask import Cluster
+from autograder.grading.executors.local import grade_all
+from autograder.grading.intake.discovery import Submission
 from autograder.grading.seeds import Seeds
-from autograder.grading.submissions import Submission
 from course.cli import main
 
 pytestmark = pytest.mark.sandbox
@@ -335,7 +335,7 @@ def test_no_scheduler_is_said_with_the_remedy(handed_in, stand_in, new_root, tmp
 
 
 def test_without_the_package_the_remedy_is_said(monkeypatch):
-    monkeypatch.setattr("autograder.grading.cluster.find_spec", lambda name: None)
+    monkeypatch.setattr("autograder.grading.executors.dask.find_spec", lambda name: None)
     with pytest.raises(
         CourseError, match=r"`distributed`, which is not installed here: .*\[cluster\]"
     ):

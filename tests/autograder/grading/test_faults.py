@@ -11,17 +11,15 @@ from pathlib import Path
 import pytest
 
 from autograder.authoring.student_notebook import Notebook
-from autograder.checks.exchange import Returned, StudentError
-from autograder.checks.student import Student
-from autograder.classroom.grades import HandGrades, exercise_points, reasons
+from autograder.checks.student.base import Student
+from autograder.checks.student.requests import Returned, StudentError
+from autograder.classroom.gradebook.grades import HandGrades, exercise_points, reasons
+from autograder.common.errors import CourseError
 from autograder.course_layout import SECRET_FILE
-from autograder.errors import CourseError
 from autograder.grading.assignment import course_secret, load_assignment, seed_id
-from autograder.grading.differences import difference
-from autograder.grading.patience import BudgetSpent, Patient
-from autograder.grading.schedule import grade_all
-from autograder.grading.submissions import Submission
-from autograder.grading.verdict import (
+from autograder.grading.executors.local import grade_all
+from autograder.grading.fatal_calls import BudgetSpent, Patient
+from autograder.grading.grade import (
     Verdict,
     grade_submission,
     load_verdict,
@@ -29,13 +27,15 @@ from autograder.grading.verdict import (
     sandboxes,
     save_verdict,
 )
-from autograder.sandbox.account import Account
-from autograder.sandbox.backend import ProcessBackend
+from autograder.grading.intake.discovery import Submission
+from autograder.grading.result_diff import difference
+from autograder.sandbox.backends.base import ProcessBackend
+from autograder.sandbox.monitor.time_account import Account
 
 NAME = "01-static-embeddings"
 DEADLY = '''
 import os
-from autograder.sandbox.backend import ProcessBackend
+from autograder.sandbox.backends.base import ProcessBackend
 
 
 class Deadly(ProcessBackend):
@@ -196,7 +196,7 @@ def test_what_is_not_judged_within_the_budget_is_not_wrong():
 
 
 def test_a_submission_that_uses_up_its_budget_leaves_the_rest_to_a_human(submission, monkeypatch):
-    monkeypatch.setattr("autograder.grading.verdict.BUDGET_SECONDS", 0.0)
+    monkeypatch.setattr("autograder.grading.grade.BUDGET_SECONDS", 0.0)
     assignment = load_assignment("01")
     with sandboxes(assignment, ProcessBackend()) as pool:
         verdict = grade_submission(submission, assignment, b"secret", pool)
@@ -208,11 +208,11 @@ def test_a_submission_that_uses_up_its_budget_leaves_the_rest_to_a_human(submiss
 LATER = """
 import os, sys, time
 from pathlib import Path
-from autograder.grading.schedule import grade_all
-from autograder.grading.submissions import Submission
+from autograder.grading.executors.local import grade_all
+from autograder.grading.intake.discovery import Submission
 from autograder.grading.assignment import load_assignment
-from autograder.sandbox.backend import ProcessBackend
-import autograder.grading.schedule as schedule
+from autograder.sandbox.backends.base import ProcessBackend
+import autograder.grading.executors.local as schedule
 folder = Path(sys.argv[1])
 
 def judge(submission, *anything):

@@ -5,10 +5,10 @@ that lead nowhere.
 import re
 
 from autograder.checks.rubric import page_in_words
-from autograder.classroom.feedback import feedback_page
-from autograder.classroom.grades import HandGrades
+from autograder.classroom.gradebook.grades import HandGrades
+from autograder.classroom.reports.feedback import feedback_page
 from autograder.grading.assignment import load_assignment
-from autograder.grading.verdict import Verdict
+from autograder.grading.grade import Verdict
 
 
 def test_tests_and_pages_are_named_in_words():

@@ -9,13 +9,18 @@ import zipfile
 
 import pytest
 
-from autograder.classroom.gradebook import CONFIG_FILE, CONFIG_TEXT, course_config, open_gradebook
-from autograder.classroom.hand_ins import kept, rule
+from autograder.classroom.gradebook.course import (
+    CONFIG_FILE,
+    CONFIG_TEXT,
+    course_config,
+    open_gradebook,
+)
+from autograder.classroom.submissions.attempts import kept, rule
 from autograder.course_layout import SECRET_FILE
 from autograder.grading.assignment import drawn_with
-from autograder.grading.moments import moment, stamp
-from autograder.grading.submissions import find_submissions
-from autograder.grading.verdict import load_verdict
+from autograder.grading.grade import load_verdict
+from autograder.grading.intake.discovery import find_submissions
+from autograder.grading.intake.timestamps import moment, stamp
 from course.cli import main
 
 NAME = "90-stand-in"

@@ -11,10 +11,10 @@ import pytest
 from autograder.authoring import catalogue
 from autograder.authoring.notebooks import build
 from autograder.checks import exercise as declared
-from autograder.checks.drawn import Faults
+from autograder.checks.kinds.seeded_fault import Faults
 from autograder.checks.protocol import exercise, expect
-from autograder.classroom.feedback import feedback_path
-from autograder.classroom.gradebook import course_config, open_gradebook
+from autograder.classroom.gradebook.course import course_config, open_gradebook
+from autograder.classroom.reports.feedback import feedback_path
 from autograder.course_layout import SECRET_FILE
 from autograder.grading.assignment import course_secret
 from course.cli import main
@@ -76,7 +76,7 @@ def drawn(tmp_path, monkeypatch):
         "\n\n".join(f"# %% {kind}nbgrader={META % meta}\n{text}" for kind, meta, text in CELLS)
         + "\n"
     )
-    monkeypatch.setattr("autograder.sandbox.pool.WARM", ())
+    monkeypatch.setattr("autograder.sandbox.api.pool.WARM", ())
     build(catalogue.assignment("92"), tmp_path / "build", tmp_path / "exercises")
     yield found
     del declared.EXERCISES[ID]

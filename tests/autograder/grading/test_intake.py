@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from autograder.grading.intake import (
+from autograder.grading.notebook.outputs import without_outputs
+from autograder.grading.notebook.parse import (
     MAX_CELLS,
     MAX_NOTEBOOK_BYTES,
     RAISE_LIMIT,
@@ -17,7 +18,6 @@ from autograder.grading.intake import (
     read_cells,
     read_regular_file,
 )
-from autograder.grading.outputs import without_outputs
 
 
 def notebook(*cells, **more):
@@ -235,7 +235,7 @@ def test_an_instructor_can_raise_the_limit(tmp_path):
     notebook_of_30_mib, code = (
         tmp_path / "large.ipynb",
         (
-            "import sys, pathlib, autograder.grading.intake as intake;"
+            "import sys, pathlib, autograder.grading.notebook.parse as intake;"
             " intake.parse(pathlib.Path(sys.argv[1]).read_bytes())"
         ),
     )

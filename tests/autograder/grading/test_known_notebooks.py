@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from autograder.checks.registry import Mistake
-from autograder.errors import CourseError
-from autograder.grading import known_notebooks, schedule
-from autograder.grading.schedule import grade_all
-from autograder.grading.submissions import Submission
+from autograder.checks.mistakes.registry import Mistake
+from autograder.common.errors import CourseError
+from autograder.grading import known_notebooks
+from autograder.grading.executors import local as schedule
+from autograder.grading.executors.local import grade_all
+from autograder.grading.intake.discovery import Submission
 from course.cli import main
 from course.commands import make
 from course.sample_class import EXPECTED
@@ -32,7 +33,7 @@ def graded_first(monkeypatch, stand_in):
     """As in a real run, with one registered mistake."""
     monkeypatch.setattr(schedule, "known_notebooks", known_notebooks.known_notebooks)
     monkeypatch.setattr(schedule, "_PROVEN", set())
-    monkeypatch.setattr("autograder.checks.registry.mistakes_of", lambda id: [WRONG])
+    monkeypatch.setattr("autograder.checks.mistakes.registry.mistakes_of", lambda id: [WRONG])
 
 
 @pytest.fixture

@@ -7,11 +7,16 @@ from datetime import datetime, timedelta
 import pytest
 from nbgrader.utils import parse_utc
 
-from autograder.classroom.gradebook import CONFIG_FILE, CONFIG_TEXT, course_config, open_gradebook
-from autograder.classroom.late import ShareEachDay, moment, span
-from autograder.classroom.whole_class import grade_class
-from autograder.errors import CourseError
-from autograder.grading import moments
+from autograder.classroom.grade_class import grade_class
+from autograder.classroom.gradebook.course import (
+    CONFIG_FILE,
+    CONFIG_TEXT,
+    course_config,
+    open_gradebook,
+)
+from autograder.classroom.gradebook.deadlines import ShareEachDay, moment, span
+from autograder.common.errors import CourseError
+from autograder.grading.intake import timestamps as moments
 from course.cli import main
 
 NAME = "90-stand-in"

@@ -6,13 +6,13 @@ import time
 
 import pytest
 
+from autograder.common.atomic_files import tells_case_apart, write_whole, writing
+from autograder.common.error_boundary import Guard
+from autograder.common.errors import MachineError
 from autograder.course_layout import LOG_FILE
-from autograder.errors import MachineError
-from autograder.grading.files import tells_case_apart, write_whole, writing
-from autograder.grading.guard import Guard
-from autograder.grading.intake import IntakeError
-from autograder.grading.limited import Limited, in_limits
-from autograder.grading.magics import without_magics
+from autograder.grading.intake.limited_child import Limited, in_limits
+from autograder.grading.notebook.magics import without_magics
+from autograder.grading.notebook.parse import IntakeError
 
 
 def test_a_value_comes_back_and_a_refusal_stays_a_refusal():

@@ -9,9 +9,9 @@ import zipfile
 
 import pytest
 
-from autograder.classroom.feedback import feedback_path
-from autograder.classroom.gradebook import course_config, open_gradebook
-from autograder.grading.verdict import load_verdict, record_path
+from autograder.classroom.gradebook.course import course_config, open_gradebook
+from autograder.classroom.reports.feedback import feedback_path
+from autograder.grading.grade import load_verdict, record_path
 from course.cli import main
 
 pytestmark = pytest.mark.sandbox

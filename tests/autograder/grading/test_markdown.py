@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from autograder.classroom.markdown import MAX_FORMULA, as_html, inert_html
-from autograder.grading.pictures import NOT_THERE, ON_THE_WEB
+from autograder.classroom.reports.markdown import MAX_FORMULA, as_html, inert_html
+from autograder.grading.notebook.pictures import NOT_THERE, ON_THE_WEB
 
 NAME, LEFT = "picture-" + "0" * 16, "picture-" + "1" * 16
 PICTURES = {NAME: {"image/png": "AAAA"}, LEFT: {"text/plain": "it is <b>no</b> picture"}}

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from autograder.grading.review_kinds import ReviewKind
-from autograder.grading.submissions import Submission
-from autograder.grading.verdict import REPORTED, grade_submission, sandboxes
-from autograder.sandbox.backend import ProcessBackend
+from autograder.grading.grade import REPORTED, grade_submission, sandboxes
+from autograder.grading.intake.discovery import Submission
+from autograder.grading.notebook.review_kinds import ReviewKind
+from autograder.sandbox.backends.base import ProcessBackend
 
 RIGHT = "def double(x):\n    return x + x"
 HALF = "def double(x):\n    return abs(x + x)"  # 1 of 3 points

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder.grading.names import LONGEST, original_name, safe_name, shown
+from autograder.common.safe_names import LONGEST, original_name, safe_name, shown
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from autograder.classroom.feedback import feedback_path
-from autograder.classroom.gradebook import course_config, open_gradebook
-from autograder.classroom.whole_class import grade_class, rewrite
-from autograder.grading.verdict import load_verdict, record_path
+from autograder.classroom.grade_class import grade_class, rewrite
+from autograder.classroom.gradebook.course import course_config, open_gradebook
+from autograder.classroom.reports.feedback import feedback_path
+from autograder.grading.grade import load_verdict, record_path
 
 pytestmark = pytest.mark.sandbox
 NAME = "01-static-embeddings"

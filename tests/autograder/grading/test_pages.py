@@ -6,12 +6,17 @@ import re
 
 import pytest
 
-from autograder.classroom.feedback import feedback_path
-from autograder.classroom.gradebook import course_config
-from autograder.classroom.pages import SHOWN_CODE, highlighted
-from autograder.classroom.report import discrimination, item_analysis, spread, write_report
-from autograder.classroom.whole_class import class_rows
-from autograder.grading.guard import Guard
+from autograder.classroom.grade_class import class_rows
+from autograder.classroom.gradebook.course import course_config
+from autograder.classroom.reports.class_report import (
+    discrimination,
+    item_analysis,
+    spread,
+    write_report,
+)
+from autograder.classroom.reports.feedback import feedback_path
+from autograder.classroom.reports.html_pages import SHOWN_CODE, highlighted
+from autograder.common.error_boundary import Guard
 from tests.book.conftest import COLOUR_RULES, STRUCTURE, violations
 
 pytestmark = pytest.mark.sandbox
@@ -59,12 +64,12 @@ def test_feedback_shows_no_hidden_number_seed_or_secret(graded):
         )
 
 
-def test_feedback_names_the_first_cause_and_the_misconception(graded):
+def test_feedback_names_the_misconception_of_the_first_failure(graded):
     verdict = graded.verdicts["mistakes-01"]
     first = next(stage for stage in verdict.results[0]["stages"] if stage["status"] != "passed")
     page = feedback_path(graded.root, NAME, "mistakes-01").read_text()
     head = page[: page.index("At a glance")]
-    assert first["cause"].split("'")[0] in head and first["misconception"].split("'")[0] in head
+    assert first["misconception"] and first["misconception"].split("'")[0] in head
 
 
 def test_an_exception_is_shown_with_the_students_own_line(graded):

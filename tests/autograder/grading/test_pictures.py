@@ -7,8 +7,8 @@ import json
 import pytest
 from PIL import Image
 
-from autograder.grading.intake import read_cells
-from autograder.grading.pictures import (
+from autograder.grading.notebook.parse import read_cells
+from autograder.grading.notebook.pictures import (
     BROKEN,
     LARGE_FILE,
     LEFT_OUT,

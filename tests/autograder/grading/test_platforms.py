@@ -11,13 +11,13 @@ import zipfile
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.classroom.feedback import feedback_path
-from autograder.classroom.grades import AGAIN, HandGrades, reasons
-from autograder.classroom.platforms import zip_feedback
-from autograder.classroom.replay import _find
-from autograder.classroom.whole_class import grade_class
+from autograder.classroom.grade_class import grade_class
+from autograder.classroom.gradebook.grades import AGAIN, HandGrades, reasons
+from autograder.classroom.reports.feedback import feedback_path
+from autograder.classroom.reports.lms_export import zip_feedback
+from autograder.classroom.verify import _find
 from autograder.grading.assignment import load_assignment
-from autograder.grading.verdict import Verdict, load_verdict, save_verdict
+from autograder.grading.grade import Verdict, load_verdict, save_verdict
 from course.cli import main
 
 pytestmark = pytest.mark.sandbox

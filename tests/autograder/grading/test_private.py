@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from autograder.classroom.whole_class import grade_class
+from autograder.classroom.grade_class import grade_class
 from course.cli import main
 
 NAME = "90-stand-in"

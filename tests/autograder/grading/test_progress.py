@@ -7,9 +7,9 @@ import random
 import pytest
 from sqlalchemy import event
 
-from autograder.classroom.gradebook import begin_course_root, open_gradebook
-from autograder.classroom.grades import HandGrades, hand_grades, looked_up
-from autograder.classroom.progress import progress
+from autograder.classroom.gradebook.course import begin_course_root, open_gradebook
+from autograder.classroom.gradebook.grades import HandGrades, hand_grades, looked_up
+from autograder.classroom.reports.course_overview import progress
 
 CELLS = (("first", "code"), ("second", "code"), ("essay", "markdown"))
 

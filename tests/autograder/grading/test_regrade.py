@@ -10,10 +10,15 @@ from dataclasses import replace
 import pytest
 
 from autograder.checks.protocol import expect
-from autograder.classroom.gradebook import CONFIG_FILE, CONFIG_TEXT, course_config, open_gradebook
-from autograder.classroom.whole_class import grade_class
+from autograder.classroom.grade_class import grade_class
+from autograder.classroom.gradebook.course import (
+    CONFIG_FILE,
+    CONFIG_TEXT,
+    course_config,
+    open_gradebook,
+)
 from autograder.course_layout import REGRADE
-from autograder.grading.verdict import SCHEMA, load_verdict, save_verdict
+from autograder.grading.grade import SCHEMA, load_verdict, save_verdict
 from course.cli import main
 from tests.autograder.grading.conftest import fingerprints
 

@@ -7,10 +7,10 @@ import json
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.classroom.doubts import cost, doubts
-from autograder.classroom.report import item_analysis
-from autograder.classroom.whole_class import grade_class
-from autograder.grading.verdict import Verdict
+from autograder.classroom.grade_class import grade_class
+from autograder.classroom.reports.class_report import item_analysis
+from autograder.classroom.reports.item_analysis import cost, doubts
+from autograder.grading.grade import Verdict
 from course.cli import main
 from tests.book.conftest import violations
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from autograder.grading.intake import SubmittedCell
-from autograder.grading.review_flags import review_items
-from autograder.grading.review_kinds import ReviewKind
-from autograder.grading.transplant import MAX_ADDED_CELLS, transplant
+from autograder.grading.notebook.merge import MAX_ADDED_CELLS, transplant
+from autograder.grading.notebook.parse import SubmittedCell
+from autograder.grading.notebook.review_flags import review_items
+from autograder.grading.notebook.review_kinds import ReviewKind
 from tests.autograder.grading.test_at_home import GIVEN, NAME, RIGHT, WRONG, said_by, written
 from tests.autograder.grading.test_transplant import PRISTINE, added, as_submitted
 

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from autograder.classroom.roster import Enrolled, read_roster
-from autograder.classroom.whole_class import grade_class
+from autograder.classroom.grade_class import grade_class
+from autograder.classroom.submissions.roster import Enrolled, read_roster
+from autograder.common.errors import CourseError
 from autograder.course_layout import record
-from autograder.errors import CourseError
 
 WORKSHEET = (
     "Identifier,Full name,Email address,Status,Grade,Maximum Grade,Grade can be changed,"

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from autograder.classroom.feedback import feedback_path
-from autograder.classroom.gradebook import course_config, open_gradebook
-from autograder.classroom.grades import exercise_points, hand_grades
-from autograder.classroom.whole_class import grade_class
+from autograder.classroom.grade_class import grade_class
+from autograder.classroom.gradebook.course import course_config, open_gradebook
+from autograder.classroom.gradebook.grades import exercise_points, hand_grades
+from autograder.classroom.reports.feedback import feedback_path
 from autograder.grading.assignment import course_secret
-from autograder.grading.submissions import find_submissions
-from autograder.grading.verdict import grade_submission, sandboxes
-from autograder.sandbox.bubblewrap import BubblewrapBackend
+from autograder.grading.grade import grade_submission, sandboxes
+from autograder.grading.intake.discovery import find_submissions
+from autograder.sandbox.backends.bubblewrap import BubblewrapBackend
 from course.sample_class import make_sample_class, samples
 
 pytestmark = pytest.mark.sandbox

@@ -8,13 +8,13 @@ import shutil
 
 import pytest
 
-from autograder.classroom import nbgrader_steps
-from autograder.classroom.gradebook import course_config
+from autograder.classroom.gradebook import nbgrader_plugins as nbgrader_steps
+from autograder.classroom.gradebook.course import course_config
 from autograder.classroom.regrade import plan
+from autograder.common.errors import CourseError
 from autograder.course_layout import SECRET_FILE
-from autograder.errors import CourseError
 from autograder.grading.assignment import load_assignment, seed_id
-from autograder.grading.verdict import load_verdict
+from autograder.grading.grade import load_verdict
 from course.cli import main
 from tests.autograder.grading.conftest import fingerprints
 

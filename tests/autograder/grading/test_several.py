@@ -11,15 +11,15 @@ import sys
 import pytest
 
 from autograder.authoring.student_notebook import Notebook
-from autograder.classroom.class_book import open_class_book
-from autograder.classroom.gradebook import course_config
-from autograder.classroom.progress import progress
-from autograder.classroom.several import wanted
-from autograder.classroom.whole_class import journal
-from autograder.errors import CourseError
+from autograder.classroom.chosen_assignments import wanted
+from autograder.classroom.grade_class import journal
+from autograder.classroom.gradebook.batch_writer import open_class_book
+from autograder.classroom.gradebook.course import course_config
+from autograder.classroom.reports.course_overview import progress
+from autograder.common.errors import CourseError
 from autograder.grading.assignment import load_assignment
-from autograder.grading.telling import Telling, spoken
-from autograder.grading.verdict import Verdict, record_path
+from autograder.grading.grade import Verdict, record_path
+from autograder.grading.progress_lines import Telling, spoken
 from course.cli import main
 
 STAND_IN, FIRST = "90-stand-in", "01-static-embeddings"

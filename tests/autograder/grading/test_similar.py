@@ -10,12 +10,12 @@ import random
 import pytest
 
 from autograder.authoring.solution_sources import has_source, reference_sources, with_function
-from autograder.checks.registry import alternatives_of, mistakes_of
-from autograder.classroom.gradebook import CONFIG_FILE, CONFIG_TEXT
-from autograder.classroom.similar import similar, write_similar
+from autograder.checks.mistakes.registry import alternatives_of, mistakes_of
+from autograder.classroom.gradebook.course import CONFIG_FILE, CONFIG_TEXT
+from autograder.classroom.similarity.report import similar, write_similar
+from autograder.common.error_boundary import Guard
 from autograder.grading.assignment import load_assignment
-from autograder.grading.guard import Guard
-from autograder.grading.verdict import Verdict, save_verdict
+from autograder.grading.grade import Verdict, save_verdict
 from course.cli import main
 
 NUMBERS = ["03", *(pytest.param(number, marks=pytest.mark.long) for number in ("01", "08", "16"))]

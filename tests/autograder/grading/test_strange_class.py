@@ -15,7 +15,7 @@ import zipfile
 
 import pytest
 
-from autograder.classroom.whole_class import grade_class
+from autograder.classroom.grade_class import grade_class
 
 pytestmark = pytest.mark.sandbox
 NAME = "90-stand-in"

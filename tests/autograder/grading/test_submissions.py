@@ -9,11 +9,11 @@ import zipfile
 
 import pytest
 
-from autograder.errors import CourseError
-from autograder.grading.archives import list_members
-from autograder.grading.intake import IntakeError
-from autograder.grading.submissions import Submission
-from autograder.grading.submissions import find_submissions as find_all
+from autograder.common.errors import CourseError
+from autograder.grading.intake.discovery import Submission
+from autograder.grading.intake.discovery import find_submissions as find_all
+from autograder.grading.intake.zip_reader import list_members
+from autograder.grading.notebook.parse import IntakeError
 
 NAME = "01-static-embeddings"
 FILE = f"{NAME}.ipynb"

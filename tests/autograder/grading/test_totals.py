@@ -6,19 +6,19 @@ import re
 
 import pytest
 
-from autograder.classroom.class_book import open_class_book
-from autograder.classroom.gradebook import (
+from autograder.classroom.grade_class import class_rows
+from autograder.classroom.gradebook.batch_writer import open_class_book
+from autograder.classroom.gradebook.course import (
     CONFIG_FILE,
     CONFIG_TEXT,
     course_config,
     open_gradebook,
     prepare_course_root,
 )
-from autograder.classroom.grades import HandGrades, exercise_points, total_points
-from autograder.classroom.whole_class import class_rows
+from autograder.classroom.gradebook.grades import HandGrades, exercise_points, total_points
+from autograder.common.error_boundary import Guard
 from autograder.grading.assignment import course_secret, load_assignment
-from autograder.grading.guard import Guard
-from autograder.grading.verdict import Verdict, save_verdict
+from autograder.grading.grade import Verdict, save_verdict
 from course.cli import main
 
 NAME = "01-static-embeddings"

@@ -9,16 +9,16 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from autograder.authoring.catalogue import assignments
 from autograder.grading.assignment import load_assignment
-from autograder.grading.intake import MAX_CELL_CHARACTERS, SubmittedCell
-from autograder.grading.magics import without_magics
-from autograder.grading.pictures import BROKEN, LEFT_OUT, NOT_THERE, ON_THE_WEB
-from autograder.grading.relocated_answers import MAX_COPIED
-from autograder.grading.review_kinds import ReviewItem, ReviewKind
-from autograder.grading.transplant import (
+from autograder.grading.notebook.magics import without_magics
+from autograder.grading.notebook.merge import (
     MAX_ADDED_CELLS,
     marks,
     transplant,
 )
+from autograder.grading.notebook.parse import MAX_CELL_CHARACTERS, SubmittedCell
+from autograder.grading.notebook.pictures import BROKEN, LEFT_OUT, NOT_THERE, ON_THE_WEB
+from autograder.grading.notebook.relocated_answers import MAX_COPIED
+from autograder.grading.notebook.review_kinds import ReviewItem, ReviewKind
 
 
 def ours(kind, grade_id, source, **mark):

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.grading import schedule
+from autograder.grading.executors import local as schedule
 from course.cli import main
 from tests.autograder.grading.derived import differences
 from tests.autograder.grading.killing import Disturbed

@@ -11,9 +11,9 @@ import zipfile
 import pytest
 
 from autograder.authoring.student_notebook import ANSWER, Notebook
-from autograder.classroom.gradebook import course_config, open_gradebook
-from autograder.classroom.whole_class import grade_class
-from autograder.grading.verdict import load_verdict
+from autograder.classroom.grade_class import grade_class
+from autograder.classroom.gradebook.course import course_config, open_gradebook
+from autograder.grading.grade import load_verdict
 from course.cli import main
 
 pytestmark = pytest.mark.sandbox

@@ -7,9 +7,9 @@ import threading
 import pytest
 
 from autograder.authoring.student_notebook import Notebook
-from autograder.grading import schedule
 from autograder.grading.assignment import load_assignment
-from autograder.grading.submissions import Submission
+from autograder.grading.executors import local as schedule
+from autograder.grading.intake.discovery import Submission
 from autograder.sandbox import choose_backend
 
 may_fork = schedule.may_fork  # as imported: the fixtures of this folder put another in its place
@@ -48,7 +48,8 @@ def test_a_ctrl_c_before_a_worker_ignores_it_does_not_end_it(
 ):
     """On a busy machine a worker has only just started when others have judged already."""
     monkeypatch.setattr(
-        "autograder.sandbox.lifetime.die_with", lambda parent: os.kill(os.getpid(), signal.SIGINT)
+        "autograder.sandbox.monitor.lifetime.die_with",
+        lambda parent: os.kill(os.getpid(), signal.SIGINT),
     )
     assignment, root = load_assignment("90"), new_root(tmp_path / "course")
     schedule.course_secret(root)

@@ -9,12 +9,12 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.authoring.student_notebook import ANSWER, Notebook
-from autograder.classroom.feedback import feedback_path
-from autograder.classroom.gradebook import course_config
-from autograder.classroom.whole_class import grade_class
+from autograder.classroom.grade_class import grade_class
+from autograder.classroom.gradebook.course import course_config
+from autograder.classroom.reports.feedback import feedback_path
 from autograder.grading.assignment import load_assignment
-from autograder.grading.intake import MAX_NOTEBOOK_BYTES
-from autograder.grading.review_kinds import ReviewKind
+from autograder.grading.notebook.parse import MAX_NOTEBOOK_BYTES
+from autograder.grading.notebook.review_kinds import ReviewKind
 from course.cli import main
 
 pytestmark = pytest.mark.sandbox

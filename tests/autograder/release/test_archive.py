@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import pytest
 
 from autograder.authoring.catalogue import ROOT, assignments
-from autograder.checks.registry import mistakes_of
-from autograder.errors import CourseError
+from autograder.checks.mistakes.registry import mistakes_of
+from autograder.common.errors import CourseError
 from autograder.grading.assignment import load_assignment
 from autograder.release.archive import write_archive
 from course.cli import main
@@ -48,9 +48,9 @@ for name, module in list(sys.modules.items()):
 print(json.dumps(shown))
 """
 MISTAKES = """
-from autograder.checks.local_student import LocalStudent, OurNamespace
+from autograder.checks.student.local import LocalStudent, OurNamespace
 from autograder.checks.protocol import exercises_of, run_exercise
-from autograder.checks.registry import mistakes_of
+from autograder.checks.mistakes.registry import mistakes_of
 for id, exercise in exercises_of("{number}").items():
     for mistake in mistakes_of(id)[:1]:
         student = LocalStudent(OurNamespace({{mistake.replaces: mistake.made()}}))

@@ -15,8 +15,7 @@ import pytest
 
 import autograder
 from autograder.sandbox import Cell, Limits, open_student
-from autograder.sandbox.attempts import ESCAPED, HELD, UNTRIED, Outcome, all_attempts
-from autograder.sandbox.backend import (
+from autograder.sandbox.backends.base import (
     Backend,
     Launch,
     ProcessBackend,
@@ -24,12 +23,13 @@ from autograder.sandbox.backend import (
     site_folders,
     worker_command,
 )
-from autograder.sandbox.bubblewrap import BubblewrapBackend
-from autograder.sandbox.container import ContainerBackend
-from autograder.sandbox.doctor import Diagnosis
-from autograder.sandbox.rootfs import binds
-from autograder.sandbox.stage import WORKER_FILES, stage
-from autograder.sandbox.warm import WarmBackend
+from autograder.sandbox.backends.bubblewrap import BubblewrapBackend
+from autograder.sandbox.backends.container import ContainerBackend
+from autograder.sandbox.backends.rootfs import binds
+from autograder.sandbox.backends.stage import WORKER_FILES, stage
+from autograder.sandbox.backends.warm import WarmBackend
+from autograder.sandbox.selftest.attempts import ESCAPED, HELD, UNTRIED, Outcome, all_attempts
+from autograder.sandbox.selftest.doctor import Diagnosis
 
 REPOSITORY = Path(autograder.__file__).parents[1]
 LOOK = """
@@ -194,7 +194,7 @@ def test_a_worker_that_cannot_start_is_our_error_with_what_it_said():
                 [sys.executable, "-c", "import sys; sys.exit('no such luck')"], (read, write), {}
             )
 
-    from autograder.errors import CourseError
+    from autograder.common.errors import CourseError
 
     with pytest.raises(CourseError, match="did not start(.|\n)*no such luck"):
         with open_student([], backend=Broken(), warm=()):

@@ -7,8 +7,8 @@ from types import ModuleType
 
 import pytest
 
-from autograder.sandbox import blame
-from autograder.sandbox.stage import pinned, stage
+from autograder.sandbox.backends.stage import pinned, stage
+from autograder.sandbox.inside import fault_attribution as blame
 
 STAGE = "/stage"
 

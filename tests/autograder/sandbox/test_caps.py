@@ -5,8 +5,8 @@ says or prepares.
 import pytest
 import torch
 
-from autograder.checks.exchange import StudentError
-from autograder.checks.local_student import LocalStudent
+from autograder.checks.student.local import LocalStudent
+from autograder.checks.student.requests import StudentError
 from autograder.sandbox import Cell, Limits, open_student
 
 pytestmark = pytest.mark.sandbox
@@ -45,7 +45,7 @@ def counts(x): return x.sum()
 HOARDER = "import torch\nhoard = torch.ones(100 << 20)\ndef whole(x): return hoard.sum()\n"
 REFUSES = """
 import sys
-worker = sys.modules["autograder.sandbox.worker"]
+worker = sys.modules["autograder.sandbox.inside.worker"]
 worker.set_cap = lambda memory: None
 def f(x): return ((x[:, None] - x[None]) ** 2).sum()
 """

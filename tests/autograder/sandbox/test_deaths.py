@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.checks.exchange import StudentError
+from autograder.checks.student.requests import StudentError
 from autograder.sandbox import Cell, Limits, open_student
 
 pytestmark = pytest.mark.sandbox
@@ -71,7 +71,9 @@ def test_a_cell_that_hangs_is_skipped_by_name_and_the_others_run():
     not hasattr(os, "sched_setaffinity"), reason="only Linux keeps a process on one processor"
 )
 def test_the_time_that_a_call_waits_for_a_processor_is_not_its_own(monkeypatch):
-    monkeypatch.setattr("autograder.sandbox.process.PATIENCE", 120)  # however busy this machine is
+    monkeypatch.setattr(
+        "autograder.sandbox.monitor.process.PATIENCE", 120
+    )  # however busy this machine is
     code = (
         "import time\ndef works():\n    while time.process_time() < 0.8: pass\n    return 1\ndef"
         " hangs(): time.sleep(600)"
@@ -192,7 +194,7 @@ def test_memory_is_an_error_of_its_own_kind():
 HELD_OPEN = """
 import sys, time
 from autograder.sandbox import Cell, Limits, open_student
-from autograder.sandbox.stage import stage
+from autograder.sandbox.backends.stage import stage
 cells = [Cell("a", "import ctypes, time\\ndef hang():\\n    libc = ctypes.CDLL(None)\\n"
                    "    libc.prctl(1, 0)\\n"
                    "    libc.prctl(15, b'MARK', 0, 0, 0)\\n    time.sleep(300)")]

@@ -10,11 +10,18 @@ from dataclasses import replace
 
 import pytest
 
-from autograder.sandbox.attempts import ESCAPED, HELD, UNTRIED, Attempt, all_attempts, try_out
-from autograder.sandbox.backend import ProcessBackend
-from autograder.sandbox.bait import REPOSITORY, Bait
-from autograder.sandbox.bubblewrap import BubblewrapBackend
-from autograder.sandbox.warm import WarmBackend
+from autograder.sandbox.backends.base import ProcessBackend
+from autograder.sandbox.backends.bubblewrap import BubblewrapBackend
+from autograder.sandbox.backends.warm import WarmBackend
+from autograder.sandbox.selftest.attempts import (
+    ESCAPED,
+    HELD,
+    UNTRIED,
+    Attempt,
+    all_attempts,
+    try_out,
+)
+from autograder.sandbox.selftest.bait import REPOSITORY, Bait
 
 pytestmark = pytest.mark.sandbox
 HELD_BY_PIPE_AND_LIMITS = {

@@ -14,10 +14,10 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autograder.checks import arguments
-from autograder.checks.arguments import Ours
-from autograder.checks.values import same
-from autograder.sandbox.frames import (
+from autograder.checks.assertions.values import same
+from autograder.checks.inputs import arguments
+from autograder.checks.inputs.arguments import Ours
+from autograder.sandbox.protocol.frames import (
     MAX_DEPTH,
     MAX_KEYS,
     MAX_MESSAGE,

@@ -12,11 +12,11 @@ import time
 import pytest
 import torch
 
-from autograder.checks.buffers import Buffer
-from autograder.checks.callables import Watched
-from autograder.checks.exchange import Returned, StudentError
-from autograder.checks.expect import CheckFailed
-from autograder.checks.handles import Gradients, inside
+from autograder.checks.assertions.expect import CheckFailed
+from autograder.checks.inputs.buffers import Buffer
+from autograder.checks.inputs.callables import Watched
+from autograder.checks.student.handles import Gradients, inside
+from autograder.checks.student.requests import Returned, StudentError
 from autograder.sandbox import Cell, Limits, open_student
 
 pytestmark = pytest.mark.sandbox

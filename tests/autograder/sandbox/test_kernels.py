@@ -11,10 +11,10 @@ import sys
 import pytest
 import torch
 
-from autograder.checks.buffers import Buffer
-from autograder.checks.compiled import expect_compiled
-from autograder.checks.exchange import StudentError
-from autograder.checks.local_student import LocalStudent, interprets
+from autograder.checks.inputs.buffers import Buffer
+from autograder.checks.kernels.compiler import expect_compiled
+from autograder.checks.student.local import LocalStudent, interprets
+from autograder.checks.student.requests import StudentError
 from autograder.sandbox import Cell, Limits, open_student
 
 pytestmark = pytest.mark.sandbox
@@ -223,7 +223,7 @@ import json, os, sys
 os.environ["TRITON_INTERPRET"] = "1"
 import linecache
 from tests.autograder.sandbox import test_kernels as tests
-from autograder.checks.local_student import LocalStudent
+from autograder.checks.student.local import LocalStudent
 linecache.cache["cell"] = (1, None, tests.NOTEBOOK.splitlines(keepends=True), "cell")
 namespace = {"__name__": "notebook"}
 exec(compile(tests.NOTEBOOK, "cell", "exec"), namespace)
@@ -371,9 +371,9 @@ os.environ["TRITON_INTERPRET"] = "1"
 import linecache
 import torch
 from tests.autograder.sandbox import test_kernels as tests
-from autograder.checks.compiled import expect_compiled
-from autograder.checks.exchange import StudentError
-from autograder.checks.local_student import LocalStudent
+from autograder.checks.kernels.compiler import expect_compiled
+from autograder.checks.student.requests import StudentError
+from autograder.checks.student.local import LocalStudent
 linecache.cache["cell"] = (1, None, tests.NOTEBOOK.splitlines(keepends=True), "cell")
 namespace = {"__name__": "notebook"}
 exec(compile(tests.NOTEBOOK, "cell", "exec"), namespace)

@@ -17,14 +17,14 @@ from autograder.authoring.implementations import namespace_of
 from autograder.authoring.package import earlier_chapters
 from autograder.authoring.solution_sources import has_source, reference_sources, with_function
 from autograder.authoring.student_notebook import Notebook
+from autograder.checks.mistakes.registry import alternatives_of, mistakes_of
 from autograder.checks.protocol import LocalStudent, rng_for, run_exercise
-from autograder.checks.registry import alternatives_of, mistakes_of
-from autograder.checks.withholding import in_chapter
+from autograder.checks.restrictions.names import in_chapter
 from autograder.grading.assignment import Assignment, load_assignment
+from autograder.grading.grade import sandboxes
+from autograder.grading.intake.discovery import Submission
 from autograder.grading.known_notebooks import differences, known_notebooks
-from autograder.grading.reading import read_work
-from autograder.grading.submissions import Submission
-from autograder.grading.verdict import sandboxes
+from autograder.grading.notebook.read import read_work
 from autograder.sandbox import Cell, Limits, RemoteStudent, open_student
 
 pytestmark = pytest.mark.sandbox

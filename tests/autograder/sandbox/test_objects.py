@@ -5,13 +5,13 @@ and in the sandbox.
 import pytest
 import torch
 
-from autograder.checks.buffers import Buffer
-from autograder.checks.callables import Watched
-from autograder.checks.exchange import StudentError
-from autograder.checks.expect import CheckFailed
-from autograder.checks.fakes import SuccessorModel, TableModel, VirtualClock
-from autograder.checks.handles import inside
-from autograder.checks.local_student import LocalStudent
+from autograder.checks.assertions.expect import CheckFailed
+from autograder.checks.inputs.buffers import Buffer
+from autograder.checks.inputs.callables import Watched
+from autograder.checks.inputs.fakes import SuccessorModel, TableModel, VirtualClock
+from autograder.checks.student.handles import inside
+from autograder.checks.student.local import LocalStudent
+from autograder.checks.student.requests import StudentError
 from autograder.sandbox import Cell, Limits, open_student
 
 pytestmark = pytest.mark.sandbox

@@ -39,9 +39,10 @@ PROGRAM = """
 import json, sys, tempfile
 from pathlib import Path
 from autograder.grading.assignment import load_assignment
-from autograder.grading.submissions import Submission
-from autograder.grading.verdict import grade_submission, sandboxes
-from autograder.sandbox import choose_backend, warm
+from autograder.grading.intake.discovery import Submission
+from autograder.grading.grade import grade_submission, sandboxes
+from autograder.sandbox import choose_backend
+from autograder.sandbox.backends import warm
 from autograder.authoring.student_notebook import Notebook
 
 path, one = Path(tempfile.mkdtemp()) / "notebook.ipynb", load_assignment("01")

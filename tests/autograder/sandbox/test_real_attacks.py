@@ -9,10 +9,10 @@ import pytest
 
 from autograder.authoring.package import earlier_chapters
 from autograder.checks.protocol import EXERCISES, rng_for, run_exercise
+from autograder.checks.restrictions.names import in_chapter
 from autograder.checks.results import FROM_INSIDE
-from autograder.checks.withholding import in_chapter
 from autograder.grading.assignment import load_assignment
-from autograder.grading.patience import Patient
+from autograder.grading.fatal_calls import Patient
 from autograder.sandbox import Cell, Limits, open_student
 
 pytestmark = pytest.mark.sandbox
@@ -51,7 +51,7 @@ def add(x, y, out, block):
 HARNESS = (
     KERNELS
     + """
-import autograder.checks.kernels as kernels
+import autograder.checks.kernels.interpreter as kernels
 def forged(function, args, kwargs, buffers, seed):
     value = function(*args, **kwargs)
     x, block = args[0], args[3]
@@ -62,7 +62,7 @@ def forged(function, args, kwargs, buffers, seed):
 kernels.interpret = forged
 kernels.compile_for_hopper = lambda *args: [{"kernel": "add_kernel", "shared": 0, "warps": 4}]
 try:
-    from autograder.checks import launches
+    from autograder.checks.kernels import launches
     launches.record = lambda function, args, kwargs, look=None: {
         "value": function(*args, **kwargs), "launches": [], "changes": [], "copied": 0,
         "computed": ""}
@@ -79,7 +79,7 @@ ESCAPES = (
 def add_kernel(x, y, out, n, BLOCK: tl.constexpr):
     here = tl.core.tensor.__init__.__globals__["__builtins__"]
     here["__import__"](
-        "autograder.checks.kernels").checks.kernels.Harness.counted = lambda *args: {}
+        "autograder.checks.kernels.interpreter").checks.kernels.Harness.counted = lambda *args: {}
 def add(x, y, out, block):
     add_kernel[(triton.cdiv(len(x), block),)](x, y, out, len(x), BLOCK=block)
 """
@@ -261,14 +261,14 @@ def layer_norm(*args):
 RECORDS = (
     KERNELS
     + """
-from autograder.checks import launches
+from autograder.checks.kernels import launches
 launches.record = lambda *args: RECORD
 def add(x, y, out, block):
     return None
 """
 )
 OTHER_NUMBERS = """
-from autograder.sandbox.worker import Worker
+from autograder.sandbox.inside.worker import Worker
 Worker.number = property(lambda self: 7, lambda self, value: None)
 def layer_norm(*args):
     return 0

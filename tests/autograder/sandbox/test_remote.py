@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
+from autograder.checks.assertions.values import same
 from autograder.checks.discretion import discreet
-from autograder.checks.exchange import StudentError
-from autograder.checks.local_student import LocalStudent
 from autograder.checks.results import StageResult
-from autograder.checks.values import same
+from autograder.checks.student.local import LocalStudent
+from autograder.checks.student.requests import StudentError
 from autograder.sandbox import Cell, Limits, Pool, choose_backend, open_student
 
 pytestmark = pytest.mark.sandbox
@@ -274,7 +274,7 @@ def test_a_pool_kills_a_sandbox_at_once_and_leaves_none_behind():
 
 
 def test_the_process_backend_must_be_asked_for_twice():
-    from autograder.errors import CourseError
+    from autograder.common.errors import CourseError
 
     with pytest.raises(CourseError, match="isolates nothing"):
         choose_backend("process")

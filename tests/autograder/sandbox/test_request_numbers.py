@@ -4,8 +4,8 @@ and replaced.
 
 import pytest
 
-from autograder.checks.exchange import StudentError
 from autograder.checks.protocol import run_exercise
+from autograder.checks.student.requests import StudentError
 from autograder.sandbox import Cell, Limits, open_student
 
 pytestmark = pytest.mark.sandbox
@@ -13,7 +13,7 @@ LIMITS = Limits(call_seconds=20, restarts=3)
 
 TWICE = """
 import os
-from autograder.sandbox.worker import Worker
+from autograder.sandbox.inside.worker import Worker
 once = Worker._write
 def twice(self, frame):
     once(self, frame)

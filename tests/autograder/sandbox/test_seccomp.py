@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from autograder.errors import CourseError
-from autograder.sandbox import bubblewrap, libseccomp
-from autograder.sandbox.bubblewrap import BubblewrapBackend
-from autograder.sandbox.choice import choose_backend
-from autograder.sandbox.seccomp import ALLOWED, IOCTL, LOOKED_INTO, PRCTL, REFUSED, program
+from autograder.common.errors import CourseError
+from autograder.sandbox.backends import bubblewrap, libseccomp
+from autograder.sandbox.backends.bubblewrap import BubblewrapBackend
+from autograder.sandbox.backends.choose import choose_backend
+from autograder.sandbox.backends.seccomp import ALLOWED, IOCTL, LOOKED_INTO, PRCTL, REFUSED, program
 
 ALLOW, EPERM, ENOSYS, KILL = 0x7FFF0000, 0x00050001, 0x00050026, 0x80000000
 AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}

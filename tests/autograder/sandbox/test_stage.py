@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.errors import CourseError
-from autograder.sandbox.stage import LATER_FILES, WORKER_FILES, stage
+from autograder.common.errors import CourseError
+from autograder.sandbox.backends.stage import LATER_FILES, WORKER_FILES, stage
 
 ROOT = Path(__file__).resolve().parents[3]
 COUNTS = "reference_impl.embeddings.counts"

@@ -6,12 +6,13 @@ import os
 
 import pytest
 
-from autograder.sandbox import bubblewrap, libseccomp, seccomp, surroundings
-from autograder.sandbox.backend import ProcessBackend
-from autograder.sandbox.bubblewrap import BubblewrapBackend
-from autograder.sandbox.choice import choose_backend
-from autograder.sandbox.container import ContainerBackend
-from autograder.sandbox.limits import Limits
+from autograder.sandbox.api.limits import Limits
+from autograder.sandbox.backends import bubblewrap, libseccomp, seccomp
+from autograder.sandbox.backends.base import ProcessBackend
+from autograder.sandbox.backends.bubblewrap import BubblewrapBackend
+from autograder.sandbox.backends.choose import choose_backend
+from autograder.sandbox.backends.container import ContainerBackend
+from autograder.sandbox.selftest import surroundings
 
 
 class WithoutWalls(ProcessBackend):

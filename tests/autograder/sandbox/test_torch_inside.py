@@ -4,9 +4,9 @@ both places.
 
 import pytest
 
-from autograder.checks.exchange import StudentError
-from autograder.checks.local_student import LocalStudent
-from autograder.checks.values import same
+from autograder.checks.assertions.values import same
+from autograder.checks.student.local import LocalStudent
+from autograder.checks.student.requests import StudentError
 from autograder.sandbox import Cell, open_student
 
 pytestmark = pytest.mark.sandbox

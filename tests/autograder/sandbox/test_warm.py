@@ -8,13 +8,13 @@ import time
 
 import pytest
 
-from autograder.checks.exchange import StudentError
+from autograder.checks.student.requests import StudentError
 from autograder.sandbox import Cell, Limits, open_student
-from autograder.sandbox.opening import WARM
-from autograder.sandbox.process import Process
-from autograder.sandbox.stage import stage
-from autograder.sandbox.tree import children, descendants
-from autograder.sandbox.warm import _ZYGOTES, WarmBackend, Zygote, end_all
+from autograder.sandbox.api.opening import WARM
+from autograder.sandbox.backends.stage import stage
+from autograder.sandbox.backends.warm import _ZYGOTES, WarmBackend, Zygote, end_all
+from autograder.sandbox.monitor.process import Process
+from autograder.sandbox.monitor.procfs import children, descendants
 
 pytestmark = pytest.mark.sandbox
 LEAVES = """

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from autograder.checks import protocol
+from autograder.checks.mistakes.registry import _mistakes, mistake
 from autograder.checks.protocol import LocalStudent, run_exercise
-from autograder.checks.registry import _mistakes, mistake
-from autograder.checks.student import Student
+from autograder.checks.student.base import Student
 from autograder.sandbox import Cell, Limits, open_student
 
 pytestmark = pytest.mark.sandbox

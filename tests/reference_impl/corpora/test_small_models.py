@@ -17,6 +17,7 @@ from reference_impl.models.gpt import GPT, GPTConfig
 
 ROOT = Path(__file__).resolve().parents[3]
 SLICES = {
+    "bank_reader": 2,
     "elmo_glosses": 5,
     "finder": 5,
     "gpt_kjv": 8,
@@ -44,6 +45,7 @@ SLICES = {
     "llama_kjv": 10,
     "modernbert_kjv": 20,
     "modernbert_kjv_global": 20,
+    "induction": 4,
 }
 FALLS = {
     "gpt_kjv_dpo": 0.01,

@@ -10,6 +10,7 @@ from reference_impl.layers.attention import (
     attention,
     attention_weights,
     plain_attention,
+    textbook_attention,
 )
 from reference_impl.layers.checks import ModelInputError
 from reference_impl.layers.masks import causal_mask, join, key_mask, lengths_mask, window_mask
@@ -39,6 +40,13 @@ def test_attention_is_torchs(randn, attend, shape):
     b, h, t, s, d = shape
     q, k, v = randn(b, h, t, d), randn(b, h, s, d), randn(b, h, s, d)
     assert_same(attend(q, k, v), scaled_dot_product_attention(q, k, v), [q, k, v])
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_textbook_form_is_the_full_one_where_every_query_has_a_key(randn, masked):
+    q, k, v = randn(2, 3, 5, 4), randn(2, 3, 6, 4), randn(2, 3, 6, 4)
+    mask = causal_mask(5, 6) & key_mask(lengths_mask(torch.tensor([6, 2]))) if masked else None
+    assert_same(textbook_attention(q, k, v, mask), plain_attention(q, k, v, mask), [q, k, v])
 
 
 @BOTH

@@ -76,7 +76,7 @@ def test_scores_of_all_pairs_are_seen_in_plain_attention_and_not_in_tiles():
 def test_counting_does_not_import_torchs_compiler_which_would_take_seconds_of_a_students_first_call():  # noqa: E501
     code = """
 import sys, torch
-from autograder.checks.counters import Counter
+from autograder.checks.kernels.counters import Counter
 with Counter():
     (torch.ones(2, 3, requires_grad=True) @ torch.ones(3, 2)).sum().backward()
 assert "torch._dynamo" not in sys.modules, "imported"

@@ -144,6 +144,16 @@ def test_a_modernbert_with_local_layers_reads_on_where_its_global_twin_breaks():
     assert abs(found["all global"]["96"] - found["alternating"]["96"]) < 0.2
 
 
+def test_two_layers_copy_a_repeated_sequence_by_an_induction_head_and_one_layer_does_not():
+    runs = record("induction")["runs"]
+    two, one = ([run for run in runs if run["layers"] == layers] for layers in (2, 1))
+    assert len(two) == len(one) >= 1
+    for run in two:
+        assert run["second"] < run["first"] / 4 and max(run["prefix_matching"][1]) > 0.4
+    for run in one:
+        assert run["second"] > run["first"] / 2 and max(run["prefix_matching"][0]) < 0.2
+
+
 def test_make_train_runs_every_script():
     run = runpy.run_path(str(BENCH / "trained" / "all.py"))["SCRIPTS"]
     assert sorted(run) == [path.stem for path in SCRIPTS]

@@ -17,11 +17,11 @@ import pytest
 
 from autograder.authoring import catalogue
 from autograder.authoring.notebooks import build
-from autograder.checks.callables import Watched
+from autograder.checks.inputs.callables import Watched
 from autograder.checks.protocol import exercise, expect
 from autograder.grading.assignment import Assignment, load_assignment
-from autograder.sandbox.bait import REPOSITORY
-from autograder.sandbox.bubblewrap import FIRST_UID
+from autograder.sandbox.backends.bubblewrap import FIRST_UID
+from autograder.sandbox.selftest.bait import REPOSITORY
 
 NAME = "91-attacked"
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h: whoever is left by its parent becomes ours

@@ -109,7 +109,7 @@ def double(x):
         "changes-the-workers-code",
         """
 import sys
-worker = sys.modules["autograder.sandbox.worker"].Worker
+worker = sys.modules["autograder.sandbox.inside.worker"].Worker
 def send(self, message):
     self._write(self.frames.pack(
         message | {"earned": 3, "status": "passed", "number": self.number}))

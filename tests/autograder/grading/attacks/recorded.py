@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from autograder.grading.verdict import Verdict
+from autograder.grading.grade import Verdict
 from tests.autograder.grading.attacks.attack import Attack
 
 PAGE = Path(__file__).with_name("README.md")

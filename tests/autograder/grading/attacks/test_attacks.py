@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from autograder.classroom.whole_class import grade_class
-from autograder.grading.names import safe_name
-from autograder.grading.verdict import Verdict, load_verdict
-from autograder.sandbox.backend import ProcessBackend
-from autograder.sandbox.bait import REPOSITORY, Bait
+from autograder.classroom.grade_class import grade_class
+from autograder.common.safe_names import safe_name
+from autograder.grading.grade import Verdict, load_verdict
+from autograder.sandbox.backends.base import ProcessBackend
+from autograder.sandbox.selftest.bait import REPOSITORY, Bait
 from tests.autograder.grading.attacks.attack import Attack
 from tests.autograder.grading.attacks.conftest import (
     NAME,
@@ -284,7 +284,7 @@ def unwalled(attacked, notebook, new_root, bait, tmp_path_factory):
     """By name of a control, what it left where nothing isolates, as one text."""
     folder = tmp_path_factory.mktemp("unwalled")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("autograder.sandbox.pool.WARM", ())  # none of them needs torch inside
+        patch.setattr("autograder.sandbox.api.pool.WARM", ())  # none of them needs torch inside
         graded = Class(folder, new_root(folder / "course"), bait, notebook, ProcessBackend())
         for attack in [one for one in ATTACKS if one.name in CONTROLS]:
             graded.hand_in(attack)

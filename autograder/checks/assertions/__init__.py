@@ -1,0 +1,1 @@
+"""`expect` and what it compares with: values, tolerances, renamings, statistics."""

@@ -1,0 +1,1 @@
+"""Inputs of checks: random draws, buffers, callables, fakes, strided views."""

@@ -1,0 +1,1 @@
+"""Triton kernels: interpreted, recorded, replayed and compiled without a GPU."""

@@ -1,0 +1,1 @@
+"""Kinds of exercises beside a function: short answers, write-tests, seeded faults."""

@@ -1,0 +1,1 @@
+"""Registered mistakes, and which of them explains a student's answers."""

@@ -1,0 +1,1 @@
+"""What an exercise does not allow, and how that is enforced."""

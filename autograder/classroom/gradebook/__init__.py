@@ -1,0 +1,1 @@
+"""nbgrader's gradebook: the course directory, its database, deadlines and grades."""

@@ -1,0 +1,1 @@
+"""Pages and files derived from results: feedback, class report, overview, LMS exports."""

@@ -1,0 +1,1 @@
+"""Which students' code is alike."""

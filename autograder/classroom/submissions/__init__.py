@@ -1,0 +1,1 @@
+"""Collect submissions into nbgrader's folders, with attempts, metadata and identities."""

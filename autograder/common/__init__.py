@@ -1,0 +1,1 @@
+"""Helpers without knowledge of the course: errors, atomic files, safe names, the error boundary."""

@@ -1,0 +1,1 @@
+"""Grade many submissions side by side: on this machine, or on workers of Dask."""

@@ -1,0 +1,1 @@
+"""Read a submitted notebook, merge it into the pristine one, and flag what needs review."""

@@ -1,0 +1,1 @@
+"""Open a sandbox, run cells in it, and call a student's functions."""

@@ -1,0 +1,1 @@
+"""Code that is shipped into the sandbox and runs next to the student's."""

@@ -1,0 +1,1 @@
+"""A sandbox seen from outside: processes, time, memory, lifetime."""

@@ -1,0 +1,1 @@
+"""Escape attempts, and what `course doctor` says of this machine."""

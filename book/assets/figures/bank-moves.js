@@ -1,0 +1,96 @@
+/* A word's contextual vector, in a plane between two senses, moves while a sentence is typed.
+
+   data = {
+     model: {name, megabytes, parameters},     from page_model; a model of kind "encoder" with a list of words
+     word: "bank", plane: {centre, axes},      centre (C) and two axes (C) of its vectors; the first leads from -1 to 1
+     uses: [{sense: "river", text, at: [x, y]}]            sentences of known sense, and where torch puts them
+     examples: [{text, path: [[x, y] or null, ...]}]       where torch puts the word after each word of the sentence
+   }
+   The model is loaded when the reader goes into the field; examples need none. */
+window.w2s.register("bank-moves", function (stage, data, tools) {
+  "use strict";
+  const { el, svg, set } = tools, SENSES = ["money", "river"], hues = tools.meanings(SENSES), REACH = [2.1, 2.9];
+  const area = svg("g", {}), trail = svg("polyline", { class: "w2s-trail" }), marks = svg("g", {});
+  const dot = svg("g", { class: "w2s-moving" }, svg("circle", { r: 13, class: "w2s-moving-ring" }), tools.mark({ hue: "blue", mark: 4 }),
+    svg("text", { y: -20, "text-anchor": "middle" }, data.word));
+  const picture = tools.picture({ class: "w2s-bank-plane" }, area, marks, trail, dot);
+  let width = 640, tall = 236, at = [0, 0], passed = [], model = null, asked = 0, stop = () => {}, timer = null, words = [];
+
+  const place = ([x, y]) => [width / 2 + Math.max(-1, Math.min(1, x / REACH[0])) * (width / 2 - 26),
+    tall / 2 + 14 + Math.max(-1, Math.min(1, y / REACH[1])) * (tall / 2 - 34)];
+  const paint = () => {
+    tools.move(dot, ...place(at));
+    set(trail, { points: tools.points([...passed, at].map(place)) });
+  };
+  function fit(pixels) {
+    [width, tall] = [pixels, pixels < 480 ? 220 : 236];
+    set(picture.node, { viewBox: `0 0 ${width} ${tall}`, width, height: tall });
+    area.replaceChildren(...SENSES.flatMap((sense, n) => [
+      svg("rect", { class: `w2s-side-of hue-${hues[sense].hue}`, x: n * width / 2, width: width / 2, height: tall, rx: 6 }),
+      svg("text", { class: `w2s-side-name hue-${hues[sense].hue}`, x: n ? width - 14 : 14, y: 28, "text-anchor": n ? "end" : "start" }, sense)]));
+    marks.replaceChildren(...data.uses.map(({ sense, text, at: [x, y] }) => tools.move(svg("g", { class: "w2s-use" },
+      svg("title", {}, text), tools.mark(hues[sense])), ...place([x, y]))));
+    paint();
+  }
+
+  /* Go to a place; the place before stays as a part of the trail. */
+  function go(to, first) {
+    stop();
+    if (first) passed = [];
+    else passed = [...passed, at].slice(-12);
+    const from = first ? to : at;
+    stop = tools.animate(420, (t) => { at = from.map((value, i) => value + t * (to[i] - value)); paint(); });
+    const near = data.uses.reduce((a, b) => (Math.hypot(a.at[0] - to[0], a.at[1] - to[1]) <= Math.hypot(b.at[0] - to[0], b.at[1] - to[1]) ? a : b));
+    const side = Math.abs(to[0]) < 0.2 ? "between the two" : `on the ${to[0] < 0 ? "money" : "river"} side`;
+    Object.assign(stage.dataset, { at: to.map((value) => value.toFixed(2)).join(), text: words.join(" ") });
+    picture.name(`The vector of “${data.word}” lies ${side}.`);
+    const lost = model ? model.tokenizer.lost(words.join(" ")) : [];
+    tools.say(`“${words.join(" ")}”: ${data.word} lies ${side}. The nearest mark is “${near.text}”.`
+      + (lost.length ? ` Not among the model's words: ${lost.join(", ")}.` : ""));
+  }
+
+  /* An example, word by word, as if it were typed. */
+  function play(key) {
+    const { text, path } = data.examples[key], all = text.split(" ");
+    clearInterval(timer);
+    let n = path.findIndex(Boolean);
+    const show = (first) => { words = all.slice(0, n + 1); field.set(words.join(" ")); go(path[n], first); };
+    if (tools.reduced()) n = path.length - 1;
+    show(true);
+    timer = setInterval(() => { if (n + 1 < path.length) { n++; show(false); } else clearInterval(timer); }, 430);
+  }
+
+  async function read(text) {
+    if (!model) { load(); return; }
+    const typed = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) || [], turn = ++asked;
+    if (!typed.includes(data.word)) { tools.say(`Write a sentence with the word “${data.word}”.`); return; }
+    const ids = model.tokenizer.ids(text), spot = ids.map((id) => model.tokenizer.token(id)).indexOf(data.word);
+    const { data: rows, shape: [, size] } = await model.call("hidden", ids.slice(0, model.positions));
+    if (turn !== asked) return;
+    const vector = Array.from(rows.slice(spot * size, (spot + 1) * size), (value, i) => value - data.plane.centre[i]);
+    words = typed;
+    go(data.plane.axes.map((axis) => vector.reduce((sum, value, i) => sum + value * axis[i], 0)), false);
+  }
+  let loading = null;
+  function load() {
+    loading ??= window.w2s.models.open(data.model.name).then((loaded) => {
+      model = loaded;
+      state.textContent = "";
+      if (field.input.value !== words.join(" ")) read(field.input.value);
+    }, (error) => { loading = null; state.textContent = `The model could not be loaded: ${error.message}.`; });
+    if (!model) state.textContent = `Loading the model (${data.model.megabytes} MB) …`;
+  }
+
+  const field = tools.textField({ label: `Your sentence, with the word “${data.word}”`, value: data.examples[0].text, most: 120,
+    oninput(text) { clearInterval(timer); picks.set(""); read(text); } });
+  const state = el("span", { class: "w2s-offer-state w2s-own-line", role: "status" });
+  field.input.addEventListener("focus", load);
+  const picks = tools.choice({ legend: "Or watch one being typed", value: "0", options: data.examples.map(({ text }, n) => ({ key: `${n}`, label: `… ${text.split(` ${data.word} `).at(-1)}` })),
+    onchange: play });
+  stage.append(tools.bar(field, state), picture.node, tools.bar(picks));
+  words = data.examples[0].text.split(" ");
+  tools.onWidth(fit);
+  data.examples[0].path.filter(Boolean).forEach((to, n) => { at = to; if (n + 1 < data.examples[0].path.filter(Boolean).length) passed.push(to); });
+  paint();
+  go(at, passed.length === 0);
+});
