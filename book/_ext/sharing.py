@@ -112,7 +112,7 @@ def card_of(pagename: str) -> str:
 
 def add_tags(app, pagename, templatename, context, doctree):
     """The tags for the page's head, which the template writes."""
-    title = html.unescape(re.sub(r"<[^>]*>", "", context.get("title") or ""))
+    title = html.unescape(re.sub(r"<[^>]*>", "", context.get("title") or pagename.capitalize()))
     described = getattr(app.env, "w2s_descriptions", {}).get(pagename) or SEARCH
     chapter = _chapter(app, pagename)
     if chapter and len(described) < SHORTEST // 2:

@@ -28,6 +28,17 @@ def _rows(mask: torch.Tensor) -> list[str]:
     return ["".join(str(int(seen)) for seen in row) for row in mask.tolist()]
 
 
+def _weights(tokens: int, aims: dict[int, int]) -> list[list[float]]:
+    """Rows of attention weights: 0.9 on what a token aims at, the token before unless `aims` says
+    otherwise, and 0.1 on itself.
+    """
+    rows = torch.eye(tokens)
+    for token in range(1, tokens):
+        rows[token, token] = 0.1
+        rows[token, aims.get(token, token - 1)] = 0.9
+    return [[round(weight, 1) for weight in row] for row in rows.tolist()]
+
+
 def _visible(order: list[int]) -> list[str]:
     """Who sees whom when places are said in this order, by the objective."""
     turns = torch.tensor(order).argsort()[None]
@@ -426,22 +437,14 @@ DATA |= {
     },
     "induction-heads": {
         "task": "Step into the second line.",
-        "tokens": ["sun", "sea", "sun", "sea"],
-        "half": 2,
+        "tokens": ["sun", "sea", "sky", "sun", "sea", "sky"],
+        "half": 3,
         "heads": [
-            {
-                "key": "1",
-                "label": "layer 1, head 1",
-                "weights": [[1, 0, 0, 0], [0.9, 0.1, 0, 0], [0, 0.8, 0.2, 0], [0, 0, 0.9, 0.1]],
-            },
-            {
-                "key": "2",
-                "label": "layer 2, head 3",
-                "weights": [[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0, 0.9, 0.1, 0], [0, 0, 0.9, 0.1]],
-            },
+            {"key": "1", "label": "layer 1, head 1", "weights": _weights(6, {})},
+            {"key": "2", "label": "layer 2, head 3", "weights": _weights(6, {3: 1, 4: 2, 5: 3})},
         ],
-        "next": [{"token": token, "share": 0.9} for token in ("sun", "sun", "sea", "sun")],
-        "right": [0.1, 0.2, 0.9],
+        "next": [{"token": token, "share": 0.9} for token in ("sun", "sun", "sea", "sea", "sky")],
+        "right": [0.1, 0.2, 0.3, 0.9, 0.9],
     },
 }
 PLACED = [id % 500 for id in range(3, 7 * 448, 7)]

@@ -775,7 +775,7 @@ def test_each_step_of_a_decoder_may_attend_to_one_position_more(show):
 
 def test_an_induction_head_attends_to_the_token_after_the_earlier_occurrence(show):
     page = show("induction-heads")
-    page.locator("button.w2s-token").nth(2).click()
+    page.locator("button.w2s-token").nth(3).click()
     assert "the token after its earlier occurrence (90 %)" in said(page)
     assert page.locator(".w2s-stage").get_attribute("data-best") == "1"
     page.locator("input[value='1']").check(force=True)

@@ -298,7 +298,7 @@ def test_a_link_into_a_lab_opens_it(reader):
 @pytest.mark.parametrize("size, scheme", LOOKS)
 @pytest.mark.parametrize("name", THREE)
 def test_an_opened_page_has_no_violation_fits_and_is_silent(reader, name, size, scheme):
-    page = reader(name, size=size, scheme=scheme, maths=True)
+    page = reader(name, size=size, scheme=scheme)
     page.wait_for_function(FONTS_THERE)
     page.locator(".checks > summary").click()
     page.locator(".check-mark").first.click()

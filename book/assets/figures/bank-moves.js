@@ -15,30 +15,25 @@ window.w2s.register("bank-moves", function (stage, data, tools) {
     svg("text", { y: -20, "text-anchor": "middle" }, data.word));
   const picture = tools.picture({ class: "w2s-bank-plane" }, area, marks, trail, dot);
   let width = 640, tall = 236, at = [0, 0], passed = [], model = null, asked = 0, stop = () => {}, timer = null, words = [];
-
   const place = ([x, y]) => [width / 2 + Math.max(-1, Math.min(1, x / REACH[0])) * (width / 2 - 26),
     tall / 2 + 14 + Math.max(-1, Math.min(1, y / REACH[1])) * (tall / 2 - 34)];
-  const paint = () => {
-    tools.move(dot, ...place(at));
-    set(trail, { points: tools.points([...passed, at].map(place)) });
-  };
+  const paint = () => { tools.move(dot, ...place(at)); set(trail, { points: tools.points([...passed, at].map(place)) }); };
   function fit(pixels) {
     [width, tall] = [pixels, pixels < 480 ? 220 : 236];
     set(picture.node, { viewBox: `0 0 ${width} ${tall}`, width, height: tall });
     area.replaceChildren(...SENSES.flatMap((sense, n) => [
       svg("rect", { class: `w2s-side-of hue-${hues[sense].hue}`, x: n * width / 2, width: width / 2, height: tall, rx: 6 }),
       svg("text", { class: `w2s-side-name hue-${hues[sense].hue}`, x: n ? width - 14 : 14, y: 28, "text-anchor": n ? "end" : "start" }, sense)]));
-    marks.replaceChildren(...data.uses.map(({ sense, text, at: [x, y] }) => tools.move(svg("g", { class: "w2s-use" },
-      svg("title", {}, text), tools.mark(hues[sense])), ...place([x, y]))));
+    marks.replaceChildren(...data.uses.map(({ sense, text, at: spot }) =>
+      tools.move(svg("g", { class: "w2s-use" }, svg("title", {}, text), tools.mark(hues[sense])), ...place(spot))));
     paint();
   }
 
   /* Go to a place; the place before stays as a part of the trail. */
   function go(to, first) {
     stop();
-    if (first) passed = [];
-    else passed = [...passed, at].slice(-12);
     const from = first ? to : at;
+    passed = first ? [] : [...passed, at].slice(-12);
     stop = tools.animate(420, (t) => { at = from.map((value, i) => value + t * (to[i] - value)); paint(); });
     const near = data.uses.reduce((a, b) => (Math.hypot(a.at[0] - to[0], a.at[1] - to[1]) <= Math.hypot(b.at[0] - to[0], b.at[1] - to[1]) ? a : b));
     const side = Math.abs(to[0]) < 0.2 ? "between the two" : `on the ${to[0] < 0 ? "money" : "river"} side`;
@@ -52,16 +47,14 @@ window.w2s.register("bank-moves", function (stage, data, tools) {
   /* An example, word by word, as if it were typed. */
   function play(key) {
     const { text, path } = data.examples[key], all = text.split(" ");
+    let n = tools.reduced() ? path.length - 1 : path.findIndex(Boolean);
     clearInterval(timer);
-    let n = path.findIndex(Boolean);
     const show = (first) => { words = all.slice(0, n + 1); field.set(words.join(" ")); go(path[n], first); };
-    if (tools.reduced()) n = path.length - 1;
     show(true);
     timer = setInterval(() => { if (n + 1 < path.length) { n++; show(false); } else clearInterval(timer); }, 430);
   }
-
   async function read(text) {
-    if (!model) { load(); return; }
+    if (!model) return load();
     const typed = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) || [], turn = ++asked;
     if (!typed.includes(data.word)) { tools.say(`Write a sentence with the word “${data.word}”.`); return; }
     const ids = model.tokenizer.ids(text), spot = ids.map((id) => model.tokenizer.token(id)).indexOf(data.word);
@@ -74,13 +67,11 @@ window.w2s.register("bank-moves", function (stage, data, tools) {
   let loading = null;
   function load() {
     loading ??= window.w2s.models.open(data.model.name).then((loaded) => {
-      model = loaded;
-      state.textContent = "";
+      [model, state.textContent] = [loaded, ""];
       if (field.input.value !== words.join(" ")) read(field.input.value);
     }, (error) => { loading = null; state.textContent = `The model could not be loaded: ${error.message}.`; });
     if (!model) state.textContent = `Loading the model (${data.model.megabytes} MB) …`;
   }
-
   const field = tools.textField({ label: `Your sentence, with the word “${data.word}”`, value: data.examples[0].text, most: 120,
     oninput(text) { clearInterval(timer); picks.set(""); read(text); } });
   const state = el("span", { class: "w2s-offer-state w2s-own-line", role: "status" });
@@ -88,9 +79,8 @@ window.w2s.register("bank-moves", function (stage, data, tools) {
   const picks = tools.choice({ legend: "Or watch one being typed", value: "0", options: data.examples.map(({ text }, n) => ({ key: `${n}`, label: `… ${text.split(` ${data.word} `).at(-1)}` })),
     onchange: play });
   stage.append(tools.bar(field, state), picture.node, tools.bar(picks));
-  words = data.examples[0].text.split(" ");
   tools.onWidth(fit);
-  data.examples[0].path.filter(Boolean).forEach((to, n) => { at = to; if (n + 1 < data.examples[0].path.filter(Boolean).length) passed.push(to); });
-  paint();
+  const spots = data.examples[0].path.filter(Boolean);
+  [words, passed, at] = [data.examples[0].text.split(" "), spots.slice(0, -1), spots.at(-1)];
   go(at, passed.length === 0);
 });

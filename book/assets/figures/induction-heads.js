@@ -23,7 +23,7 @@ window.w2s.register("induction-heads", function (stage, data, tools) {
       ...(follows ? [{ label: `true: ${follows}`, value: data.right[at], hue: "green" }] : [])], { most: 1 });
     const place = best === at ? "itself" : best === at - 1 ? "the token before" : best === at - half + 1
       ? "the token after its earlier occurrence" : `“${tokens[best]}”`;
-    tools.say(`“${tokens[at]}”: most weight on ${place} (${Math.round(100 * most)} %).`);
+    tools.say(`${head.label}, “${tokens[at]}”: most weight on ${place} (${Math.round(100 * most)} %).`);
     Object.assign(stage.dataset, { at, head: head.key, best });
   }
   const steps = tools.stepper({ label: "Token", count: tokens.length - 1, text: (step) => `${step + 1} of ${tokens.length}`,

@@ -46,7 +46,7 @@ window.w2s.register("model-map", function (stage, data, tools) {
   }));
   const block = svg("g", {}, rect(60, 122, 204, 208, { class: "w2s-map-block" }), text(258, 140, "× N", 12, { "text-anchor": "end" }));
   const picture = tools.picture({ class: "w2s-map-drawing", width: W, height: H }, groups.server, block, ...Object.values(groups).slice(1));
-  const title = el("h4", {}), words = el("p", {}), links = el("ul", {}), panel = el("div", { class: "w2s-map-panel" }, title, words, links);
+  const title = el("p", { class: "w2s-map-title" }), words = el("p", {}), links = el("ul", {}), panel = el("div", { class: "w2s-map-panel" }, title, words, links);
   let view = [0, 0, W, H], stop = () => {};
 
   function show(at) {

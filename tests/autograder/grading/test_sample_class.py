@@ -99,12 +99,12 @@ def test_no_status_is_a_fault_of_the_grader(graded):
     assert faults == []
 
 
-FEW = ("perfect", "mistakes-02", "exits-in-a-function", "shadowing-torch", "memory-hog")
+FEW = ("perfect", "shadowing-torch")
 
 
 @pytest.mark.parametrize(
     "students",
-    [pytest.param(FEW, id="five students"), pytest.param(None, id="all", marks=pytest.mark.long)],
+    [pytest.param(FEW, id="two students"), pytest.param(None, id="all", marks=pytest.mark.long)],
 )
 def test_sandboxes_that_start_cold_give_the_same_verdicts_to_the_letter(graded, students):
     submissions = {

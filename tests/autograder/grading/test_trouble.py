@@ -268,7 +268,7 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_class_costs_nobody_anything(
 CLOCK = """
 import sys, time
 from pathlib import Path
-from autograder.grading import schedule
+from autograder.grading.executors import local as schedule
 from course.cli import main
 from tests.autograder.grading.conftest import make_stand_in, stand_in_there
 

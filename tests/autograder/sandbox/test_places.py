@@ -139,6 +139,7 @@ def test_a_checkout_below_tmp_grades(checkout):
     assert_earns_everything(graded_in(checkout))
 
 
+@pytest.mark.long  # over a minute each
 def test_a_checkout_in_shared_memory_grades():
     if shutil.disk_usage("/dev/shm").free < 2 * NEEDED:
         pytest.skip("/dev/shm has no room for a checkout")
@@ -156,6 +157,7 @@ def test_a_checkout_whose_name_has_spaces_and_quotes_grades(moved, tmp_path):
     )
 
 
+@pytest.mark.long  # over a minute each
 def test_a_checkout_in_a_home_that_others_cannot_enter_grades(moved, tmp_path):
     home = tmp_path / "home"
     home.mkdir()
@@ -166,6 +168,7 @@ def test_a_checkout_in_a_home_that_others_cannot_enter_grades(moved, tmp_path):
     assert_earns_everything(graded_in(place))
 
 
+@pytest.mark.long  # over a minute each
 def test_a_read_only_checkout_behind_a_link_grades_with_temporary_files_elsewhere(
     checkout, tmp_path
 ):

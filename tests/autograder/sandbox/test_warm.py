@@ -178,6 +178,7 @@ def test_a_fork_whose_walls_do_not_stand_never_serves(wall):
         stage({"reference_impl.embeddings.counts": "another folder than the other tests have"})
         / "autograder"
         / "sandbox"
+        / "inside"
         / "zygote.py"
     )
     text = file.read_text()
@@ -186,7 +187,7 @@ def test_a_fork_whose_walls_do_not_stand_never_serves(wall):
     file.write_text(broken)
     try:
         with pytest.raises(OSError, match="could not put up its walls"):
-            Zygote(file.parents[2], Limits(), ()).wait_until_ready(Limits())
+            Zygote(file.parents[3], Limits(), ()).wait_until_ready(Limits())
     finally:
         file.write_text(text)
 
