@@ -2,8 +2,8 @@
 at home, and known mistakes too.
 
 Each time this is tried in three chapters, with the first mistake and the first other right answer
-of each exercise; in `make test-slow` with every one in all chapters. Kernels take minutes here, each
-replayed in a process of its own: `test_real_attacks` and `test_kernels` try some each time.
+of each exercise; in `make test-slow` with every one in all chapters. Kernels take minutes here,
+each replayed in a process of its own: `test_real_attacks` and `test_kernels` try some each time.
 
 A solved notebook is opened once a chapter, and its cells are written anew for one answer after the
 other.
