@@ -57,8 +57,8 @@ def drawn(rng, B: int, H: int, K: int, T: int, S: int, D: int) -> tuple:
 def test_one_query_sees_all_keys_of_its_own_head(student, rng):
     rule = (
         "One query per head, T = 1, and as many KV heads as query heads: the query is the last"
-        " token and sees all S keys. Scores are q · k / sqrt(D), then a softmax, then the average of"
-        " the values."
+        " token and sees all S keys. Scores are q · k / sqrt(D), then a softmax, then the average"
+        " of the values."
     )
     ask(
         student,
