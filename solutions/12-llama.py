@@ -14,7 +14,7 @@
 # %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # # Chapter 12. LLaMA: the exercises
 #
-# In this notebook you write the parts that distinguish LLaMA's block from GPT-2's, count its parameters and the bytes of its cache, and build the KV cache and the loop that generates with it.
+# In this notebook you write the parts of LLaMA's block that GPT-2 lacks, count parameters and cache bytes, and build a KV cache.
 # At the end SmolLM2, a LLaMA with 135 million parameters, generates with your functions.
 #
 # There are 10 exercises and 50 points. Plan about 175 minutes, in as many sittings as you like.
@@ -32,7 +32,7 @@
 # 2. A check's first line names the likely cause, its second a small input that fails. Stuck? Open the three hints in order; the third solves a similar problem.
 # 3. Grading runs the same checks with other sizes and values. Axes of length 1 are always among them.
 #
-# **Symbols.** $B$ sequences in a batch, $T$ new tokens, $S$ tokens so far, $C$ hidden size, $F$ intermediate size, $H$ query heads, $K$ KV heads, $D$ head dimension, $N$ inputs of a batch, $V$ tokens in the vocabulary, $P$ tokens in a prompt.
+# **Symbols.** $B$ sequences, $T$ new tokens, $S$ tokens so far, $C$ hidden size, $F$ intermediate size, $H$ query heads, $K$ KV heads, $D$ head dimension, $N$ inputs, $V$ vocabulary size.
 #
 # <details><summary>Fine print</summary>
 #

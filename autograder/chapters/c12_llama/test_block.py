@@ -409,7 +409,7 @@ predict_llama = exercise(
     function="predict_llama",
     points=4,
     kind="predict",
-    see=f"{BOOK}/block#three-matrices-as-many-numbers",
+    see=f"{BOOK}/block#three-matrices-as-many-parameters",
     withhold=OURS | LIBRARIES,
 )
 

@@ -16,7 +16,7 @@ grouped_attention = exercise(
     "12.grouped_attention",
     function="grouped_attention",
     points=7,
-    see=f"{BOOK}/heads#by-hand-four-heads-of-queries-two-of-keys",
+    see=f"{BOOK}/heads#by-hand-four-query-heads-two-kv-heads",
     withhold=OURS | LIBRARIES | FUSED,
 )
 
@@ -235,7 +235,7 @@ predict_cache = exercise(
     function="predict_cache",
     points=4,
     kind="predict",
-    see=f"{BOOK}/heads#bytes-a-token",
+    see=f"{BOOK}/heads#bytes-per-token",
     withhold=OURS | LIBRARIES,
 )
 
@@ -335,7 +335,7 @@ to_halves = exercise(
     "12.to_halves",
     function="to_halves",
     points=4,
-    see=f"{BOOK}/long-context#by-hand-which-numbers-make-a-pair",
+    see=f"{BOOK}/long-context#by-hand-which-dimensions-form-a-pair",
     withhold=OURS | LIBRARIES,
 )
 
