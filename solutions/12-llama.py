@@ -14,44 +14,37 @@
 # %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # # Chapter 12. LLaMA: the exercises
 #
-# Five years went by between GPT-2 and the models that are open today, and its block was changed in five places: another norm, a gate in the feed-forward layer, positions that turn, key heads that are shared, no biases.
-# In this notebook you write the parts that changed, count what they weigh and what they keep, and build the cache that makes writing affordable. At the end SmolLM2, a real LLaMA of 135 million parameters, speaks through your functions.
+# In this notebook you write the parts of LLaMA's block that GPT-2 lacks, count parameters and cache bytes, and build a KV cache.
+# At the end SmolLM2, a LLaMA with 135 million parameters, generates with your functions.
 #
 # There are 10 exercises and 50 points. Plan about 175 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
-# | The block: norm, gate, and what dies | 1 to 4 | 49 | 16 |
+# | The block: norm, gate, dead units | 1 to 4 | 49 | 16 |
 # | Heads and bytes | 5 to 7 | 63 | 15 |
 # | The cache | 8 to 9 | 46 | 14 |
 # | In your own words | 10 | 14 | 5 |
 # | Your code runs the real thing | nothing to write | 3 | 0 |
 #
-# **How an exercise works.**
-# First comes a card: what the exercise is for, how long it takes, where it stands in the paper.
-# Then comes the statement, with one case worked out by hand.
-# You fill in the cell below it and run the check under it.
-# The check tells you the likely cause first and the numbers second. Run it as often as you like: it costs nothing.
+# **How it works.**
+# 1. Read the statement, write the function in the cell below it, and run the check under that cell as often as you like.
+# 2. A check's first line names the likely cause, its second a small input that fails. Stuck? Open the three hints in order; the third solves a similar problem.
+# 3. Grading runs the same checks with other sizes and values. Axes of length 1 are always among them.
 #
-# **When you are stuck**, open the three hints in order. The first nudges, the second sketches, the third solves a *different* problem in the same way.
+# **Symbols.** $B$ sequences, $T$ new tokens, $S$ tokens so far, $C$ hidden size, $F$ intermediate size, $H$ query heads, $K$ KV heads, $D$ head dimension, $N$ inputs, $V$ vocabulary size.
 #
-# **What is graded.** The same checks run again with other sizes and other numbers.
-# So write what the statement says, not what makes one example pass.
-# The smallest sizes are always among them: one token, one row, one head, nothing to write where a statement allows it.
+# <details><summary>Fine print</summary>
 #
-# **Letters.** $B$ texts, $T$ tokens that are read now, $S$ tokens so far, $C$ numbers a token, $F$ numbers inside a feed-forward layer, $H$ query heads, $K$ key heads (as many value heads), $D$ numbers a head, $N$ rows of a batch, $V$ tokens in the vocabulary, $P$ tokens in a prompt.
+# - *Arguments.* Leave them unchanged, lists included, and return something new: neither an argument or a part of one nor a result of an earlier call. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
+# - *Types.* Return the type, dtype and shape that the statement names; a dictionary has the named keys and no others, in any order. A subclass counts as its type, and an `int` may be given for a `float`, but a bool is no number. Raise exactly the class of error that is named, not one of your own derived from it. Correct values in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks *Arguments*.
+# - *Precision.* Floats are compared to four digits of each value, and to 0.00001 near 0, unless a statement says otherwise; float32 has seven digits, so the order of your operations does not matter. Half precision, rounding, or a small constant "for safety" is wrong where it shows in these digits, and only there. Integers are compared exactly.
+# - *Calls.* A result depends only on the arguments: not on earlier calls, and not on chance. A class keeps what its statement says. Calls may come in any order.
+# - *Tools.* You may use anything in torch, numpy and the standard library, unless a statement says otherwise. Not allowed are the course's own models, layers, kernels and caches, torch's ready-made norms (layer, group and RMSNorm; a vector's length is allowed) and attention, and the library `transformers`.
+# - *Sizes and time.* Unless a statement says otherwise, tensors are float32 without NaN or infinity, every axis has length 1 to 300, and a list at most 300 entries. Token ids are integers of at least 0. The last part, and the cells that show what a function is for, use some longer ones, which the checks do not. A call may take five seconds: plain Python loops are fast enough.
+# - *Arguments are as promised.* You need not check shapes, dtypes or ranges that a statement gives, unless a rule says what to raise. You may add cells anywhere: helpers, prints, plots.
 #
-# **Rules for all exercises**
-#
-# - *Arguments.* Leave them as they were, lists too: return something new, neither an argument or a part of one nor what an earlier call returned. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
-# - *Types.* Return the type, the dtype and the shape that the statement names; a dictionary has the named keys and no other, in any order. A subclass counts as its type, and an `int` may stand where a `float` is asked, but a bool is no number. Where something is to be raised, raise the class that is named itself, and none of your own made from it. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks the rule before this one.
-# - *Digits.* Floats are compared to four digits of each number, and to 0.00001 where a number is near 0, unless a statement says otherwise; float32 has seven, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it shows in these digits, and else not. Whole numbers are compared exactly.
-# - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. A class keeps what its card says. Calls may come in any order.
-# - *Tools.* Anything in torch, numpy and Python's own library may be used, unless a statement says otherwise. What is withheld are the course's own models, layers, kernels and caches, torch's ready norms (of layers and groups, and RMSNorm; not what takes a vector's length) and its ready attention, and the library `transformers`.
-# - *Sizes and time.* Unless a statement says otherwise, tensors are float32 and hold no NaN and no infinity, and every axis of a tensor has a length from 1 to 300, and a list at most 300 entries. Ids are whole numbers of at least 0. The last part, and the cells that show what a function is for, have some longer ones, which the checks do not ask. Loops in plain Python are fast enough: one call may take five seconds.
-#
-# Statements that begin with **In** promise what the arguments are like. Your function need not check that, unless a rule says what to raise.
-# You may add cells of your own anywhere: helpers, prints, plots.
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 from collections.abc import Callable
@@ -64,7 +57,7 @@ from autograder.check import check
 
 
 def attempt(function, *arguments):
-    """What your function answers; None, and a friendly line, while it is not written yet."""
+    """What your function returns; None, and a line that says so, before it is written."""
     try:
         return function(*arguments)
     except NotImplementedError:
@@ -73,44 +66,40 @@ def attempt(function, *arguments):
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-block", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 1. The block: norm, gate, and what dies
+# # Part 1. The block: norm, gate, dead units
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "rms_norm-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 1. A norm that takes no mean
+# ## 1. RMSNorm
 #
-# - **What it is for**: it stands twice in each layer of nearly every open model. Two places are easy to get wrong, and both still train: where eps goes, and in which precision the squares are taken.
-# - **Difficulty** 1 of 5 · **Time** 12 minutes · **Points** 4
-# - **Needs**: `mean` over an axis, dtypes.
-# - **Paper**: Zhang and Sennrich (2019), equation 4; Touvron et al. (2023), section 2.2.
+# **Why.** Every layer of nearly every open model has two. Two details are easy to get wrong, and the model still trains: where eps goes, and in which precision the squares are computed.
 #
-# **The idea.** LayerNorm takes the mean away and divides by the deviation. RMSNorm takes nothing away. It divides each token by the root of the mean of its squares, and then multiplies by a trained weight, number by number:
+# **Difficulty** 1 of 5 · **Time** 12 minutes · **Points** 4 · **Paper** Zhang and Sennrich (2019), equation 4; Touvron et al. (2023), section 2.2
 #
-# $$\frac{x_i}{\sqrt{\frac{1}{C}\sum_j x_j^2 + \varepsilon}}\; w_i$$
+# RMSNorm divides a token's vector by its root mean square and multiplies each dimension by a trained weight. Unlike LayerNorm, it subtracts no mean:
 #
-# Write `rms_norm(x, w, eps)`. Each token is one row along the **last** axis of x, whatever axes stand before it.
+# $$\mathrm{RMSNorm}(x)_i = \frac{x_i}{\sqrt{\frac{1}{C}\sum_j x_j^2 + \varepsilon}}\; w_i$$
 #
-# **By hand.** x = (1, 7, 1, 7). The squares are 1, 49, 1, 49, their mean is 25, its root 5. With w = (1, 1, 2, 0) and an eps next to nothing: **(0.2, 1.4, 0.4, 0)**. With eps = 11 the root is that of 36, and the first number is 1/6.
+# Write `rms_norm(x, w, eps)`. `x` is `(..., C)`, with one to four axes, and normalized over the **last**; `w` is `(C)`. Both are float32, or both float16. The result has the shape and dtype of `x`.
+#
+# **By hand.** $x = (1, 7, 1, 7)$. The squares are 1, 49, 1, 49, their mean is 25 and its root 5. With $w = (1, 1, 2, 0)$ and a tiny eps, the result is **(0.2, 1.4, 0.4, 0)**. With eps = 11 the root is $\sqrt{36}$, and the first value is 1/6.
 #
 # **Rules**
-#
-# - In half precision the formula fails: float16 ends at 65,504, so the square of 300 is infinite, and the square of 0.0001 is 0. Where x is float16 take the squares, their mean and the root in float32. The result is float16 again; in which of the two you multiply by w is yours to choose. It is then compared to two digits, and to 0.001 near 0.
-# - eps is never 0 and never replaced by another one, however small it is. So a token of zeros stays one of zeros.
-#
-# **In**: `x` of shape (…, $C$) with one to four axes; `w` of shape $(C)$; both float32, or both float16. `eps` a float from $10^{-12}$ to 100. In size no number of x is beyond a million in float32, none beyond 60,000 in float16, and no result beyond what its dtype holds. **Out**: x's shape and dtype.
+# 1. float16 ends at 65,504: the square of 300 is infinite, and the square of 0.0001 is 0. For float16, compute squares, mean and root in float32, and return float16.
+# 2. eps is used as given, however small. A token of zeros stays zeros.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Which axis is averaged, and what has to stay so that the division fits again?
+# Over which axis is the mean, and which axis must be kept so that the division broadcasts?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Make float32 of x. Square, `mean(-1, keepdim=True)`, add eps, root. Divide, multiply by w, and go back to x's dtype at the very end.
+# Convert x to float32. Square, `mean(-1, keepdim=True)`, add eps, take the root. Divide, multiply by w, and convert back to x's dtype at the very end.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# Each row divided by its largest number, without its sign, and in half precision to stay there.
+# Divide each row by its largest absolute value, and return the dtype of the input.
 #
 # ```python
 # def by_largest(x):
@@ -121,10 +110,15 @@ def attempt(function, *arguments):
 # `by_largest(torch.tensor([[1.0, -4.0]]))` gives `[[0.25, -1.0]]`.
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# eps is a float from $10^{-12}$ to 100, never 0. float16 results are compared to two digits, and to 0.001 near 0; you may multiply by w in either precision. No value of x exceeds a million in float32 or 60,000 in float16, and no result exceeds what its dtype holds.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "rms_norm", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def rms_norm(x: Float[Tensor, "... C"], w: Float[Tensor, "C"], eps: float) -> Float[Tensor, "... C"]:
-    """Each token divided by the root of the mean of its squares, and weighted."""
+    """Each token divided by its root mean square, and scaled by w."""
     ### BEGIN SOLUTION
     wide = x.float()
     size = (wide.square().mean(-1, keepdim=True) + eps).sqrt()         # (..., 1)
@@ -135,7 +129,7 @@ def rms_norm(x: Float[Tensor, "... C"], w: Float[Tensor, "C"], eps: float) -> Fl
 check(rms_norm)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "rms_norm-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# The case by hand, moved by 10: LayerNorm would not notice. And in half precision, with numbers whose squares float16 does not have.
+# The case by hand, shifted by 10: LayerNorm's output would not change. And in half precision, with values whose squares overflow float16.
 
 # %% nbgrader={"grade": false, "grade_id": "look-rms_norm", "locked": true, "schema_version": 3, "solution": false, "task": false}
 for name, row in (("x", torch.tensor([1.0, 7.0, 1.0, 7.0])), ("x + 10", torch.tensor([11.0, 17.0, 11.0, 17.0])), ("float16", torch.tensor([300.0, -900.0, 300.0, 20.0], dtype=torch.float16))):
@@ -144,28 +138,23 @@ for name, row in (("x", torch.tensor([1.0, 7.0, 1.0, 7.0])), ("x + 10", torch.te
         print(f"{name:<8} {[round(one, 3) for one in row.tolist()]}  ->  {[round(one, 3) for one in found.tolist()]}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "swiglu-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 2. A feed-forward layer with a gate
+# ## 2. SwiGLU
 #
-# - **What it is for**: two thirds of a LLaMA's parameters stand in these three matrices. Exchange two of them, and a trained model falls silent: the chapter's page on the block lets you read what it says then.
-# - **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4
-# - **Needs**: products of matrices, transposes.
-# - **Paper**: Shazeer (2020), equation 6; Touvron et al. (2023), section 2.2.
+# **Why.** Two thirds of a LLaMA's parameters are in these three matrices. Exchange two of them, and a trained model produces nonsense: the chapter's page on the block shows it.
 #
-# **The idea.** Two matrices look at the token. What the first says is put through $\mathrm{silu}(z) = \frac{z}{1 + e^{-z}}$ and **gates** what the second says. The third leads back:
+# **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4 · **Paper** Shazeer (2020), equation 6; Touvron et al. (2023), section 2.2
 #
-# $$W_{down}\,\bigl(\mathrm{silu}(W_{gate}\,x)\; \odot\; W_{up}\,x\bigr)$$
+# Two matrices project a token up. The first result passes through SiLU, $\mathrm{silu}(z) = \frac{z}{1 + e^{-z}}$, and **gates** the second. A third matrix projects the product back down:
 #
-# Write `swiglu(x, gate, up, down)`. The matrices lie as `nn.Linear` keeps them: a row of `gate` and of `up` is what one unit multiplies the token with, and a row of `down` makes one number of the result. There are no biases.
+# $$\mathrm{SwiGLU}(x) = W_{down}\,\bigl(\mathrm{silu}(W_{gate}\,x)\; \odot\; W_{up}\,x\bigr)$$
 #
-# **By hand.** x = (1, 2). `gate` has the rows (1, 1) and (0, -1): they say 3 and -2, and silu makes 2.858 and -0.238 of them. `up` has the rows (2, 0) and (0, 2): they say 2 and 4. The products are 5.715 and -0.954. `down` has the rows (1, 0) and (1, 1): the result is **(5.715, 4.762)**.
+# Write `swiglu(x, gate, up, down)`. `x` is `(..., C)` with one to four axes; `gate` and `up` are `(F, C)` and `down` is `(C, F)`, as `nn.Linear` stores them: a row of `gate` or `up` belongs to one unit, a row of `down` to one dimension of the result. There are no biases. The result has the shape of `x`.
+#
+# **By hand.** $x = (1, 2)$. `gate` has the rows (1, 1) and (0, −1): the pre-activations are 3 and −2, and silu of them 2.858 and −0.238. `up` has the rows (2, 0) and (0, 2), which give 2 and 4. The products are 5.715 and −0.954. `down` has the rows (1, 0) and (1, 1): the result is **(5.715, 4.762)**.
 #
 # **Rules**
-#
-# - x may have one to four axes, the last of length $C$; each token is worked on alone.
-# - What the gate says may be some hundreds, for one token above 0 and for the next below: below, silu is very nearly 0, and never NaN.
-# - Any silu may be used: your own, or torch's.
-#
-# **In**: `x` (…, $C$), `gate` and `up` $(F, C)$, `down` $(C, F)$, with $C$ and $F$ from 1 to 300; $F$ may be equal to $C$. **Out**: x's shape.
+# 1. Each token is computed on its own.
+# 2. Pre-activations can be in the hundreds, positive or negative. For large negative ones silu is nearly 0, and never NaN.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -174,12 +163,12 @@ for name, row in (("x", torch.tensor([1.0, 7.0, 1.0, 7.0])), ("x + 10", torch.te
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# `x @ gate.T` has the shape (…, F). So has `x @ up.T`. Multiply silu of the first by the second, number by number, then `@ down.T`.
+# `x @ gate.T` has the shape (…, F). So has `x @ up.T`. Multiply silu of the first by the second, elementwise, then `@ down.T`.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# A layer in which one matrix decides by a step whether the other may speak at all.
+# A layer in which one matrix decides, by a step function, whether the other's result passes.
 #
 # ```python
 # def stepped(x, door, voice, back):
@@ -189,10 +178,15 @@ for name, row in (("x", torch.tensor([1.0, 7.0, 1.0, 7.0])), ("x + 10", torch.te
 # `stepped(torch.tensor([2.0]), torch.tensor([[1.0], [-1.0]]), torch.ones(2, 1), torch.ones(1, 2))` gives `[2.0]`: one of two doors is open.
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# Any silu may be used: your own, or torch's. $F$ may equal $C$.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "swiglu", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def swiglu(x: Float[Tensor, "... C"], gate: Float[Tensor, "F C"], up: Float[Tensor, "F C"], down: Float[Tensor, "C F"]) -> Float[Tensor, "... C"]:
-    """Each token alone: wider, gated, and back."""
+    """Each token projected up, gated, and projected back down."""
     ### BEGIN SOLUTION
     opened = x @ gate.T
     opened = opened * opened.sigmoid()                                 # (..., F)
@@ -203,7 +197,7 @@ def swiglu(x: Float[Tensor, "... C"], gate: Float[Tensor, "F C"], up: Float[Tens
 check(swiglu)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "swiglu-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# The case by hand, and the same with gate and up exchanged: other numbers, in the same size. Nothing but a trained model notices.
+# The case by hand, and the same with gate and up exchanged: other values, the same shape. Only a trained model shows the difference.
 
 # %% nbgrader={"grade": false, "grade_id": "look-swiglu", "locked": true, "schema_version": 3, "solution": false, "task": false}
 token, (gate_rows, up_rows, down_rows) = torch.tensor([1.0, 2.0]), (torch.tensor(rows) for rows in ([[1.0, 1.0], [0.0, -1.0]], [[2.0, 0.0], [0.0, 2.0]], [[1.0, 0.0], [1.0, 1.0]]))
@@ -213,43 +207,39 @@ for name, matrices in (("as it should be", (gate_rows, up_rows)), ("exchanged", 
         print(f"{name:<16} {[round(one, 3) for one in found.tolist()]}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "predict_llama-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 3. What does a LLaMA weigh?
+# ## 3. How many parameters has a LLaMA?
 #
-# - **What it is for**: *7B* is a name; the file is 6,738,415,616 numbers. Who can count them finds in a minute which of two configurations is wrong.
-# - **Difficulty** 2 of 5 · **Time** 15 minutes · **Points** 4
-# - **Needs**: how many numbers a matrix has.
-# - **Paper**: Touvron et al. (2023), section 2.2 and table 2; Ainslie et al. (2023), section 2.2, for key heads.
+# **Why.** *7B* is a name; the model has 6,738,415,616 parameters. Counting them shows within a minute which of two configurations is wrong.
 #
-# **What to predict.** The parameters of a LLaMA, part by part. It has an embedding of $V$ tokens with $C$ numbers each, and `layers` blocks. Each block has
+# **Difficulty** 2 of 5 · **Time** 15 minutes · **Points** 4 · **Paper** Touvron et al. (2023), section 2.2 and table 2; Ainslie et al. (2023), section 2.2, for KV heads
 #
-# - four matrices of attention: queries for $H$ heads of $D$ numbers, keys and values for $K$ heads of $D$ numbers each, and the output, which leads from the $H$ heads back to $C$;
-# - the three matrices of SwiGLU, with $F$ numbers inside;
-# - two RMSNorms of $C$ weights each.
+# A LLaMA has an embedding matrix for $V$ tokens of $C$ dimensions, and `layers` blocks. Each block has
 #
-# After the last block stands one more RMSNorm, and then the output layer, which gives $V$ logits. If `tied` is True, the output layer **is** the embedding: the same numbers, stored once. There are no biases anywhere, and rotary positions have no parameters.
+# - four matrices of attention: queries for $H$ heads of dimension $D$, keys and values for $K$ KV heads of dimension $D$, and the output projection from the $H$ heads back to $C$;
+# - the three matrices of SwiGLU, with intermediate size $F$;
+# - two RMSNorms with $C$ weights each.
 #
-# Return a dictionary of six whole numbers: `"embedding"`; `"attention"`, `"feed_forward"` and `"norms"`, each of all blocks together, the last norm included; `"output"`, the numbers that the output layer has **of its own**; and `"total"`, all that is stored.
+# After the last block comes one more RMSNorm, then the output layer, which gives $V$ logits. If `tied` is True, the output layer **is** the embedding matrix, stored once. There are no biases, and RoPE has no parameters.
+#
+# Write `predict_llama(V, C, layers, H, K, D, F, tied)`. It returns a dictionary of six ints: `"embedding"`; `"attention"`, `"feed_forward"` and `"norms"`, each for all blocks together, the last norm included; `"output"`, the parameters that the output layer has **of its own**; and `"total"`, all that is stored.
 #
 # **By hand.** $V = 10$, $C = 4$, 2 layers, $H = 2$, $K = 1$, $D = 3$, $F = 5$, not tied. The embedding has **40**. In a block: queries 6 · 4 = 24, keys 12, values 12, output 4 · 6 = 24, together 72; in both **144**. SwiGLU 3 · 20 = 60, in both **120**. Norms 2 · 8 + 4 = **20**. The output layer has **40**. Total **364**. Tied: the output layer has 0 of its own, and the total is 324.
 #
 # **Rules**
-#
-# - $H \cdot D$ need not be $C$.
-# - The numbers may be large: count in ints, since floats would round them.
-#
-# **In**: ints from 1 to a million, `V`, `C`, `layers`, `H`, `K`, `D`, `F`, for fewer than $10^{18}$ parameters; $H$ a multiple of $K$; `tied` a bool. **Out**: a dictionary of six ints.
+# 1. $H \cdot D$ need not equal $C$.
+# 2. The results can be large: count in ints, since floats would round them.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Which of the four matrices of attention get smaller when key heads are shared?
+# Which of the four matrices of attention are smaller when there are fewer KV heads?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Write rows times columns of each matrix of one block, times `layers`. Norms: two a block and one. The output layer has as many numbers as the embedding, or none of its own.
+# Write rows times columns of each matrix of one block, times `layers`. Norms: two per block and one. The output layer has as many parameters as the embedding, or none of its own.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A street of `m` houses with one gate in front of all of them; each house has `d` doors, and windows on `f` floors, `w` on each. If the gate is shared with the next street, it is not counted here.
 #
@@ -262,10 +252,15 @@ for name, matrices in (("as it should be", (gate_rows, up_rows)), ("exchanged", 
 # `openings(3, 2, 2, 4, False)` has a total of 31.
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# All arguments but `tied` are ints from 1 to a million, with fewer than $10^{18}$ parameters in all; $H$ is a multiple of $K$; `tied` is a bool.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "predict_llama", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def predict_llama(V: int, C: int, layers: int, H: int, K: int, D: int, F: int, tied: bool) -> dict[str, int]:
-    """The parameters of a LLaMA, part by part and in all."""
+    """The parameters of a LLaMA, part by part and in total."""
     ### BEGIN SOLUTION
     parts = {"embedding": V * C, "attention": layers * (2 * H * D * C + 2 * K * D * C), "feed_forward": layers * 3 * F * C,
              "norms": (2 * layers + 1) * C, "output": 0 if tied else V * C}
@@ -276,7 +271,7 @@ def predict_llama(V: int, C: int, layers: int, H: int, K: int, D: int, F: int, t
 check(predict_llama)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "predict_llama-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Four published configurations. Where do most numbers stand, in a small model and in a large one?
+# Four published configurations. Where are most parameters, in a small model and in a large one?
 
 # %% nbgrader={"grade": false, "grade_id": "look-predict_llama", "locked": true, "schema_version": 3, "solution": false, "task": false}
 for name, sizes in {"SmolLM2-135M": (49152, 576, 30, 9, 3, 64, 1536, True), "LLaMA 7B": (32000, 4096, 32, 32, 32, 128, 11008, False),
@@ -286,16 +281,15 @@ for name, sizes in {"SmolLM2-135M": (49152, 576, 30, 9, 3, 64, 1536, True), "LLa
         print(f"{name:<13} {found['total']:>14,} parameters: " + ", ".join(f"{key} {found[key] / found['total']:.1%}" for key in ("embedding", "attention", "feed_forward", "norms", "output")))
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "dead_units-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 4. Which units are dead?
+# ## 4. Dead units
 #
-# - **What it is for**: a unit that is silent for one input waits. A unit that is silent for all of them never learns again. The chapter's page on dying units counts them in trained networks; this is the count.
-# - **Difficulty** 2 of 5 · **Time** 10 minutes · **Points** 4
-# - **Needs**: comparisons of tensors, `all` over an axis.
-# - **Paper**: Maas, Hannun and Ng (2013), section 3, for silent units and the leaky ReLU.
+# **Why.** A unit that is silent for one input may respond to another. A unit that is silent for all of them never learns again. The chapter's page on the block counts dead units in trained networks; this is the count.
 #
-# **The idea.** `pre` holds what $F$ units say to $N$ inputs, **before** the activation: one row an input, one column a unit. The activation is $z$ where $z > 0$, and `slope` times $z$ elsewhere. A slope of 0 is the ReLU, any other a leaky ReLU. Backwards, a gradient is multiplied by 1 where $z > 0$, and by `slope` elsewhere, at $z = 0$ too, as torch does it. A unit is **dead** on this batch if every single row leaves it nothing.
+# **Difficulty** 2 of 5 · **Time** 10 minutes · **Points** 4 · **Paper** Maas, Hannun and Ng (2013), section 3, for silent units and the leaky ReLU
 #
-# Write `dead_units(pre, slope)`, which returns the share of the $F$ units that are dead, a float from 0 to 1.
+# `pre` holds the pre-activations of $F$ units for $N$ inputs. The activation is $z$ for $z > 0$ and `slope` · $z$ elsewhere: a slope of 0 is the ReLU, any other a leaky ReLU. In the backward pass a gradient is multiplied by 1 where $z > 0$, and by `slope` elsewhere, including $z = 0$, as in PyTorch. A unit is **dead** on this batch if no input leaves it a gradient.
+#
+# Write `dead_units(pre, slope)`. `pre` is `(N, F)`, one row per input; the result is the fraction of dead units, a float from 0 to 1.
 #
 # **By hand.** Three units, two inputs:
 #
@@ -304,14 +298,11 @@ for name, sizes in {"SmolLM2-135M": (49152, 576, 30, 9, 3, 64, 1536, True), "LLa
 # | input 0 | 2 | -1 | -3 |
 # | input 1 | -1 | -2 | 0 |
 #
-# With slope 0 unit 0 is silent for input 1 only, which is not dead. Units 1 and 2 are silent for both: two of three, **0.667**. With slope 0.01 a hundredth of each gradient arrives: **0.0**.
+# With slope 0, unit 0 is silent for input 1 only, so it is not dead. Units 1 and 2 are silent for both: two of three, **0.667**. With slope 0.01 a hundredth of each gradient arrives: **0.0**.
 #
 # **Rules**
-#
-# - However small a number above 0 is, the unit speaks; and however small the slope is, unless it is 0, some gradient arrives.
-# - An empty batch, $N = 0$, has not shown that anybody is dead: 0.0.
-#
-# **In**: `pre` of shape $(N, F)$ with $N$ from 0 to 300, $F$ from 1 to 300; `slope` a float, 0.0 or from $10^{-6}$ to 1; what comes back to the activation is 1 for every answer. **Out**: a float.
+# 1. However small a positive pre-activation is, the unit is active; however small the slope is, unless it is 0, some gradient arrives.
+# 2. An empty batch, $N = 0$, has not shown that any unit is dead: 0.0.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -323,9 +314,9 @@ for name, sizes in {"SmolLM2-135M": (49152, 576, 30, 9, 3, 64, 1536, True), "LLa
 # Look at the slope and at $N$ first: both may settle the answer. Then compare with 0, `all` over the rows, and the mean over the units.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# The share of shops in which nobody bought for more than 5 euros, on any day; `sales` has one row a day.
+# The fraction of shops in which nobody bought for more than 5 euros, on any day; `sales` has one row per day.
 #
 # ```python
 # def poor_shops(sales):
@@ -336,10 +327,15 @@ for name, sizes in {"SmolLM2-135M": (49152, 576, 30, 9, 3, 64, 1536, True), "LLa
 # `poor_shops([[3, 9], [5, 1]])` gives 0.5.
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# $N$ is 0 to 300; `slope` is 0.0 or from $10^{-6}$ to 1. The gradient that reaches the activation from above is 1 for every output.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "dead_units", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def dead_units(pre: Float[Tensor, "N F"], slope: float) -> float:
-    """The share of units that no row of the batch leaves a gradient."""
+    """The fraction of units that receive no gradient from any input of the batch."""
     ### BEGIN SOLUTION
     if slope != 0 or len(pre) == 0:
         return 0.0
@@ -365,40 +361,35 @@ for moved in (0.0, 1.0, 2.0, 3.0, 4.0):
 # # Part 2. Heads and bytes
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "grouped_attention-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 5. Groups of query heads share a key head
+# ## 5. Grouped-query attention
 #
-# - **What it is for**: keys and values of all tokens so far are read again for every token that is written. To have eight heads of them and not 64 makes that an eighth. Hand the heads out in the wrong order, and each shape is right and each answer wrong.
-# - **Difficulty** 4 of 5 · **Time** 35 minutes · **Points** 7
-# - **Needs**: attention as in chapter 4, `reshape`, masks.
-# - **Paper**: Ainslie et al. (2023), section 2.2; Shazeer (2019) for a single key head.
+# **Why.** During decoding, the keys and values of all previous tokens are read again for every new token. With 8 KV heads instead of 64, that is an eighth of the traffic. If the heads are grouped in the wrong order, every shape is right and every output wrong.
 #
-# **The idea.** There are $H$ query heads, and $K$ heads of keys and values. The first $H/K$ query heads all read key head 0 and value head 0, the next $H/K$ read number 1, and so on. Each query head attends by itself: scores are $q \cdot k / \sqrt{D}$, then a softmax over the keys that are seen, then the mean of the values with these weights.
+# **Difficulty** 4 of 5 · **Time** 35 minutes · **Points** 7 · **Paper** Ainslie et al. (2023), section 2.2; Shazeer (2019) for a single KV head
 #
-# Attention is **causal, and the queries are the last $T$ of $S$ tokens**: the keys of the others were kept from before. So the last query sees all $S$ keys, the one before it all but the last, and the first of them $S - T + 1$.
+# There are $H$ query heads and $K$ KV heads, $H$ a multiple of $K$. Query head $h$ attends with KV head $\lfloor h / (H/K) \rfloor$: the first $H/K$ query heads share KV head 0, the next $H/K$ share KV head 1, and so on. Scores are $q \cdot k / \sqrt{D}$, a softmax over the visible keys turns them into weights, and the output is the weighted average of the values.
 #
-# Write `grouped_attention(q, k, v)`.
+# Attention is **causal, and the queries are the last $T$ of $S$ tokens**: the keys and values of earlier tokens come from the cache. Query $t$ sees the keys 0 to $S - T + t$.
 #
-# **By hand.** $H = 4$, $K = 2$: heads 0 and 1 read key head 0, heads 2 and 3 read key head 1. Let $T = 2$, $S = 3$, $D = 1$, and all keys 0, so that all seen weigh the same. Values of head 0: 3, 6, 9; of head 1: 30, 60, 90. The first query sees two values, the second all three: heads 0 and 1 give **4.5 and 6**, heads 2 and 3 give **45 and 60**.
+# Write `grouped_attention(q, k, v)`; `q` is `(B, H, T, D)`, `k` and `v` are `(B, K, S, D)`, and the result has the shape of `q`.
+#
+# **By hand.** $H = 4$, $K = 2$, $T = 2$, $S = 3$, $D = 1$, and all keys are 0, so all visible keys have equal weights. Values of KV head 0: 3, 6, 9; of KV head 1: 30, 60, 90. The first query sees two values, the second all three. Heads 0 and 1 return **4.5 and 6**, heads 2 and 3 return **45 and 60**.
 #
 # **Rules**
-#
-# - $K$ may be $H$ (plain attention) or 1. $T$ may be 1 (a step of writing), $S$, or anything between.
-# - Scores may be some hundreds, above and below 0: the softmax must not overflow, and what is not seen gets no weight at all, nor a say in anything else, even where its score is hundreds above all that is seen.
-# - Keys and values are not copied for the heads of a group, or nothing is gained. `repeat_interleave` copies; so does a product in which they are stretched over the group by broadcasting. Let the queries of a group stand below each other as rows, against the one key head that they share; or go head by head. One stage asks with 256 query heads for 2 key heads, $T = 1$, $S = D = 200$, and has 24 MiB for all that the call needs at one time: copies of the keys alone would take 39. A copy of the two heads themselves does no harm, and copies for a few query heads that are gone before the next ones are made are not noticed.
-#
-# **In**: `q` $(B, H, T, D)$; `k` and `v` $(B, K, S, D)$; $1 \le T \le S$; $H$ a multiple of $K$. $H \cdot D$ is nobody's business. **Out**: q's shape.
+# 1. Do not copy keys and values for the heads of a group (`repeat_interleave`, or a matmul that broadcasts them): that undoes the saving. Stack the queries of a group as rows, or compute one head at a time. One test gives the call 24 MiB, where copies of the keys alone would need 39.
+# 2. Scores can be in the hundreds, positive or negative: the softmax must not overflow, and masked keys must not influence anything, even if their scores are hundreds above all visible ones.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# The queries of a group ask the same keys. What is the difference between two query heads of a group, and two more tokens?
+# The queries of a group use the same keys. How do two query heads of a group differ from two more tokens?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# `q.reshape(B, K, H // K * T, D)` puts the queries of a group below each other: heads of a group are neighbours, so nothing moves. Multiply by the transposed keys, give the scores the shape `(B, K, H // K, T, S)`, and mask: key j is seen by query t where `j <= S - T + t`. Softmax, back to rows, times the values, back to q's shape.
+# `q.reshape(B, K, H // K * T, D)` stacks the queries of a group as rows: the heads of a group are consecutive, so nothing moves. Multiply by the transposed keys, give the scores the shape `(B, K, H // K, T, S)`, and mask: key j is seen by query t where `j <= S - T + t`. Apply the softmax, reshape to rows, multiply by the values, and reshape to q's shape.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # Six readers, two to a shelf; each asks for the sum of the books on their shelf, weighted by their own taste. Shelves are not copied.
 #
@@ -409,6 +400,11 @@ for moved in (0.0, 1.0, 2.0, 3.0, 4.0):
 # ```
 #
 # `tastes(torch.ones(6, 2), torch.tensor([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]))` gives `[2, 2, 4, 4, 6, 6]`.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# $K$ may equal $H$ or 1; $T$ may be 1, $S$ or anything between; $H \cdot D$ may have any value. The memory test uses 256 query heads for 2 KV heads, $T = 1$, $S = D = 200$. A copy of the KV heads themselves, or of a few query heads at a time, is not noticed.
 #
 # </details>
 
@@ -429,7 +425,7 @@ def grouped_attention(q: Float[Tensor, "B H T D"], k: Float[Tensor, "B K S D"], 
 check(grouped_attention)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "grouped_attention-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# The case by hand, with as many key heads as you like. In the last row the heads are handed out in turns, 0 1 0 1: the shapes are right.
+# The case by hand, with different numbers of KV heads. The row *in turns* assigns the heads alternately, 0 1 0 1: the shapes are right.
 
 # %% nbgrader={"grade": false, "grade_id": "look-grouped_attention", "locked": true, "schema_version": 3, "solution": false, "task": false}
 values = torch.tensor([[3.0, 6.0, 9.0], [30.0, 60.0, 90.0]])[None, :, :, None]
@@ -441,41 +437,39 @@ for name, queries, shown in (("two groups", torch.zeros(1, 4, 2, 1), values), ("
             print(f"{'in turns':<13} {[[round(one, 1) for one in head] for head in found[0, [0, 2, 1, 3], :, 0].tolist()]}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "predict_cache-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 6. How many texts fit?
+# ## 6. How many sequences fit?
 #
-# - **What it is for**: a server with its weights loaded has some memory left, and every text that is being written keeps its keys and values there. This count says how many people can be served.
-# - **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4
-# - **Needs**: bits and bytes.
-# - **Paper**: Shazeer (2019), section 2.4.1; Ainslie et al. (2023), section 2.2.
+# **Why.** A server with its weights loaded has some memory left, and every sequence keeps its keys and values there. This count says how many users can be served.
 #
-# **What to predict.** A model has `layers` layers, `H` query heads and `K` key heads, and as many value heads, of `D` numbers each. The cache holds what attention needs again of a token that was read: its key and its value, in every layer and every key head. Each number takes `bits` bits. Return a dictionary of three whole numbers:
+# **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4 · **Paper** Shazeer (2019), section 2.4.1; Ainslie et al. (2023), section 2.2
 #
-# - `"token"`: the **bytes** that one token keeps;
-# - `"text"`: the bytes of one text of `length` tokens;
-# - `"texts"`: how many such texts fit into `gib` GiB together. A text that fits in part does not fit.
+# A model has `layers` layers, `H` query heads and `K` KV heads of dimension `D`. Its cache holds a key and a value for every token, in every layer and every KV head. Each value takes `bits` bits.
 #
-# **By hand.** 2 layers, $H = 4$, $K = 1$, $D = 8$, 16 bits. A token keeps 2 · 2 · 1 · 8 = 32 numbers, in **64** bytes. A text of 1,000 tokens: **64,000**. A GiB has $2^{30}$ = 1,073,741,824 bytes: **16,777** texts.
+# Write `predict_cache(layers, H, K, D, bits, length, gib)`. It returns a dictionary of three ints:
+#
+# - `"token"`: the **bytes** that one token adds;
+# - `"text"`: the bytes of a sequence of `length` tokens;
+# - `"texts"`: how many such sequences fit into `gib` GiB together. One that fits in part does not fit.
+#
+# **By hand.** 2 layers, $H = 4$, $K = 1$, $D = 8$, 16 bits. A token adds 2 · 2 · 1 · 8 = 32 values, in **64** bytes. A sequence of 1,000 tokens: **64,000**. A GiB has $2^{30}$ = 1,073,741,824 bytes: **16,777** sequences.
 #
 # **Rules**
-#
-# - A GiB is $2^{30}$ bytes. (A GB is $10^9$: seven percent less.)
-# - The numbers may be large: count in ints, since floats would round them.
-#
-# **In**: ints from 1 to a million: `layers`, `H`, `K`, `D`, `length`, `gib`; $H$ a multiple of $K$; `bits` is 4, 8, 16 or 32; no result is $10^{18}$ or more. **Out**: a dictionary of three ints.
+# 1. A GiB is $2^{30}$ bytes. (A GB is $10^9$, seven percent less.)
+# 2. The results can be large: count in ints, since floats would round them.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Why are queries not kept?
+# Why are queries not cached?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Two tensors, each `layers` · `K` · `D` numbers a token. Multiply by bits before you divide by 8, with `//`.
+# Two tensors, each with `layers` · `K` · `D` values per token. Multiply by bits before you divide by 8, with `//`.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# How many films of so many minutes fit on a disk of `tb` TB ($10^{12}$ bytes), with two sound tracks of so many bits a second.
+# How many films of so many minutes fit on a disk of `tb` TB ($10^{12}$ bytes), with two sound tracks of so many bits per second.
 #
 # ```python
 # def films(bits, minutes, tb):
@@ -486,10 +480,15 @@ for name, queries, shown in (("two groups", torch.zeros(1, 4, 2, 1), values), ("
 # `films(128_000, 90, 1)` gives 172,800,000 bytes and 5787 films.
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# `layers`, `H`, `K`, `D`, `length` and `gib` are ints from 1 to a million, $H$ a multiple of $K$; `bits` is 4, 8, 16 or 32; no result reaches $10^{18}$.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "predict_cache", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def predict_cache(layers: int, H: int, K: int, D: int, bits: int, length: int, gib: int) -> dict[str, int]:
-    """Bytes of a token and of a text in the cache, and how many texts fit."""
+    """Bytes of a token and of a sequence in the cache, and how many sequences fit."""
     ### BEGIN SOLUTION
     token = 2 * layers * K * D * bits // 8
     return {"token": token, "text": length * token, "texts": gib * 2**30 // (length * token)}
@@ -499,7 +498,7 @@ def predict_cache(layers: int, H: int, K: int, D: int, bits: int, length: int, g
 check(predict_cache)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "predict_cache-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# What 4,096 tokens keep, and how many such texts fit into 64 GiB. LLaMA 2 70B as it is, and as it would be with a key head for each query head, or one for all.
+# The cache of 4,096 tokens, and how many such texts fit into 64 GiB. LLaMA 2 70B as it is, and as it would be with one KV head per query head, or one for all.
 
 # %% nbgrader={"grade": false, "grade_id": "look-predict_cache", "locked": true, "schema_version": 3, "solution": false, "task": false}
 for name, sizes in {"SmolLM2-135M": (30, 9, 3, 64), "LLaMA 7B": (32, 32, 32, 128), "LLaMA 2 70B": (80, 64, 8, 128), "   with K = 64": (80, 64, 64, 128), "   with K = 1": (80, 64, 1, 128)}.items():
@@ -509,26 +508,21 @@ for name, sizes in {"SmolLM2-135M": (30, 9, 3, 64), "LLaMA 7B": (32, 32, 32, 128
             print(f"{name:<14} {bits:>2} bits: {found['token'] / 2**10:>7,.1f} KiB a token, {found['text'] / 2**30:>6.2f} GiB a text, {found['texts']:>5,} texts")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "to_halves-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 7. The same head in another order
+# ## 7. Reorder rows for RoPE
 #
-# - **What it is for**: LLaMA's authors turn neighbours against each other, most libraries turn the first half of a head against the second. Their files differ in the order of rows, and nothing in a file says which it is. Whoever forgets to convert gets a model that writes fluent nonsense.
-# - **Difficulty** 3 of 5 · **Time** 16 minutes · **Points** 4
-# - **Needs**: reshaping, exercise *rotate* of chapter 4.
-# - **Paper**: Su et al. (2021), section 3.2.2, for the pairs.
+# **Why.** LLaMA's authors rotate neighbouring dimensions, most libraries a dimension of the first half of a head with one of the second. Their files differ in the order of rows, and nothing in a file says which it is. Without the conversion the model writes fluent nonsense.
 #
-# **The idea.** A head has $D$ numbers, an even number of them. Rotary positions turn them in pairs, one angle a pair. In the layout *pairs* the numbers 0 and 1 are a pair, then 2 and 3, and so on. In the layout *halves* number 0 goes with number $D/2$, number 1 with $D/2 + 1$, and so on; in both the angles come in the same order. The rows of a projection $w$ make these numbers: the first $D$ rows those of head 0, the next $D$ those of head 1, and so on.
+# **Difficulty** 3 of 5 · **Time** 16 minutes · **Points** 4 · **Paper** Su et al. (2021), section 3.2.2, for the pairs
 #
-# Write `to_halves(w, H)`: $w$ serves *pairs*; return the same rows in the order that serves *halves*. Where rows of *pairs* 0 and 1 were, that pair now stands at 0 and $D/2$.
+# RoPE rotates the $D$ dimensions of a head in pairs, one angle per pair. In the **interleaved** layout, dimensions 0 and 1 are a pair, then 2 and 3, and so on. In the **half-split** layout, dimension 0 is paired with $D/2$, 1 with $D/2 + 1$, and so on; the angles come in the same order in both. The rows of a projection $w$ compute these dimensions: the first $D$ rows those of head 0, the next $D$ those of head 1, and so on.
 #
-# **By hand.** One head, $D = 6$: rows 0 1 2 3 4 5 become **0 2 4 1 3 5**: the firsts of the pairs, then their seconds. Two heads with $D = 4$: **0 2 1 3, 4 6 5 7**.
+# Write `to_halves(w, H)`. `w` is `(R, C)`, or `(R)` for a bias, with rows in interleaved order; the result has the same shape, with the same rows in half-split order. The pair in rows 0 and 1 is then in rows 0 and $D/2$.
+#
+# **By hand.** One head, $D = 6$: rows 0 1 2 3 4 5 become **0 2 4 1 3 5**. Two heads, $D = 4$: **0 2 1 3, 4 6 5 7**.
 #
 # **Rules**
-#
-# - A head's rows stay among themselves. Rows are moved, never changed.
-# - A bias is moved as its rows are: $w$ may have one axis, or two.
-# - Where the rows cannot be $H$ heads of pairs, because there are not $H$ times an even number of them, raise a `ValueError`.
-#
-# **In**: `w` of shape $(R, C)$ or $(R)$; `H` an int from 1 to 300. **Out**: the same shape.
+# 1. Rows stay within their head. They are moved, never changed.
+# 2. If the rows are not $H$ heads of an even dimension, raise a `ValueError`.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -537,10 +531,10 @@ for name, sizes in {"SmolLM2-135M": (30, 9, 3, 64), "LLaMA 7B": (32, 32, 32, 128
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Make row numbers and not rows: `torch.arange(R).reshape(H, D // 2, 2)` has a pair in each last row. Which two axes have to change places, so that flat again it is the order? Then `w[order]`.
+# Make row numbers and not rows: `torch.arange(R).reshape(H, D // 2, 2)` has a pair in each last row. Which two axes have to be transposed, so that flattening gives the order? Then `w[order]`.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # Files of two columns with (night, day) one after the other, for several towns; wanted are all nights of a town, then all its days. Lists will do.
 #
@@ -555,10 +549,15 @@ for name, sizes in {"SmolLM2-135M": (30, 9, 3, 64), "LLaMA 7B": (32, 32, 32, 128
 # `nights_first([1, 10, 2, 20, 3, 30, 4, 40], 2)` gives `[1, 2, 10, 20, 3, 4, 30, 40]`.
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# `H` is an int from 1 to 300.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "to_halves", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def to_halves(w: Float[Tensor, "R *C"], H: int) -> Float[Tensor, "R *C"]:
-    """Rows that serve pairs of neighbours, in the order that serves halves."""
+    """Rows in interleaved order, reordered for half-split RoPE."""
     ### BEGIN SOLUTION
     if len(w) % (2 * H):
         raise ValueError(f"{len(w)} rows are not {H} heads of pairs")
@@ -570,7 +569,7 @@ def to_halves(w: Float[Tensor, "R *C"], H: int) -> Float[Tensor, "R *C"]:
 check(to_halves)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "to_halves-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# The cases by hand. Then one query and one key, turned by their positions in both layouts: the scores agree, if the rows are in order.
+# The cases by hand. Then one query and one key, rotated by their positions in both layouts: the scores agree if the rows are in order.
 
 # %% nbgrader={"grade": false, "grade_id": "look-to_halves", "locked": true, "schema_version": 3, "solution": false, "task": false}
 for rows, heads in ((6, 1), (8, 2), (12, 2)):
@@ -598,29 +597,24 @@ for name, (left, right, halves) in scored.items():
 # # Part 3. The cache
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "KVCache-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 8. Keys and values so far
+# ## 8. The KV cache
 #
-# - **What it is for**: without it each new token costs a pass over the whole text. The class is small, and it is where published code goes wrong: one place too far, one row of another text, or the old end after something was taken back.
-# - **Difficulty** 3 of 5 · **Time** 25 minutes · **Points** 8
-# - **Needs**: classes, slices.
-# - **Paper**: Shazeer (2019), section 2.4; Pope et al. (2022), section 2, for what it costs.
+# **Why.** Without it each new token costs a pass over the whole text. The class is small, and it is where published code goes wrong: one position too far, keys of another sequence, or old keys after a truncation.
 #
-# **The idea.** A cache keeps the keys and the values of one layer, with room for so many tokens of each of $B$ texts. Write the class `KVCache(B, K, room, D)`:
+# **Difficulty** 3 of 5 · **Time** 25 minutes · **Points** 8 · **Paper** Shazeer (2019), section 2.4; Pope et al. (2022), section 2, for what it costs
 #
-# - `append(k, v)` takes the keys and the values of the next $T$ tokens, each $(B, K, T, D)$, and puts them behind those that are there. It returns a tuple of two tensors, **all keys so far and all values so far**, each $(B, K, S, D)$, where $S$ is the number of tokens so far, these ones included.
+# A KV cache keeps the keys and values of one layer, with room for a given number of tokens of each of $B$ sequences. Write the class `KVCache(B, K, room, D)`:
+#
+# - `append(k, v)` takes the keys and values of the next $T$ tokens, each `(B, K, T, D)`, and returns a tuple of **all keys so far and all values so far**, each `(B, K, S, D)`, where $S$ counts these tokens as well.
 # - `length` is the number of tokens so far, an int: 0 at the start.
-# - `truncate(n)` keeps the first n tokens and forgets those behind them. It returns nothing. What is appended next stands at place n.
+# - `truncate(n)` keeps the first n tokens and forgets those after them. It returns nothing. What is appended next is at position n.
 #
-# **By hand.** `cache = KVCache(1, 1, 4, 1)`. Append keys 5, 6: it returns 5, 6, and `length` is 2. Append 7: it returns **5, 6, 7**. Truncate to 1, append 8: it returns **5, 8**, and `length` is 2. Append 9, 10, 11: there is room for 4 and it would be 5, so it raises, and still holds 5, 8.
+# **By hand.** `cache = KVCache(1, 1, 4, 1)`. Append keys 5, 6: it returns 5, 6, and `length` is 2. Append 7: it returns **5, 6, 7**. Truncate to 1, append 8: it returns **5, 8**, and `length` is 2. Append 9, 10, 11: that would make 5 tokens in room for 4, so it raises, and still holds 5, 8.
 #
 # **Rules**
-#
-# - Where there is no room for all $T$ tokens `append` raises a `ValueError`, and so does `truncate(n)` with n below 0 or above `length`. After that everything is as it was before: `length`, and all that the cache holds.
-# - $T$ may be anything from 1 on, each time another. n may be 0, and it may be `length`.
-# - Keys and values are two different things, and texts and heads do not mix. Each cache has its own.
-# - Whether what you return is a view of what you keep is yours to choose, and so is whether you keep what you are given or a copy: nobody writes into either, and what came back earlier may change with the cache. (Real caches make all their room at once and return views: a step then copies only its own token.)
-#
-# **In**: `B`, `K`, `room`, `D` ints of at least 1; `room` and $T$ at most 300; `k` and `v` float32, and views of larger tensors among them. Numbers come out exactly as they went in.
+# 1. If there is no room for all $T$ tokens, `append` raises a `ValueError`; so does `truncate(n)` for n below 0 or above `length`. Afterwards everything is as before.
+# 2. $T$ can differ from call to call. n can be 0 or `length`.
+# 3. Keys and values, sequences and heads never mix, and each cache has its own.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -629,10 +623,10 @@ for name, (left, right, halves) in scored.items():
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# In `__init__` make two tensors of zeros of shape (B, K, room, D), or one for both, and `length` 0. `append` works out where the new tokens stop, raises if that is too far, writes them from `length` to there along the tokens' axis, sets `length`, and returns all up to there. `truncate` checks n and sets `length`: what stands behind it is written over later.
+# In `__init__` make two tensors of zeros of shape (B, K, room, D), or one for both, and `length` 0. `append` works out where the new tokens stop, raises if that is too far, writes them from `length` to there along the tokens' axis, sets `length`, and returns all up to there. `truncate` checks n and sets `length`: what comes after it is overwritten later.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A shelf with room for some books, which hands out all that stands on it.
 #
@@ -652,6 +646,11 @@ for name, (left, right, halves) in scored.items():
 # ```
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# Whether results are views or copies, and whether you keep what you are given or a copy, is up to you: nobody writes into either, and an earlier result may change with the cache. (Real caches allocate once and return views.) `B`, `K`, `room` and `D` are ints of at least 1; `room` and $T$ are at most 300; `k` and `v` are float32, possibly views of larger tensors. Values are returned exactly.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "KVCache", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class KVCache:
@@ -664,7 +663,7 @@ class KVCache:
         ### END SOLUTION
 
     def append(self, k: Float[Tensor, "B K T D"], v: Float[Tensor, "B K T D"]) -> tuple[Float[Tensor, "B K S D"], Float[Tensor, "B K S D"]]:
-        """Put these behind the others, and return all keys and all values so far."""
+        """Append these, and return all keys and all values so far."""
         ### BEGIN SOLUTION
         start, stop = self.length, self.length + k.shape[2]
         if stop > self.both.shape[3]:
@@ -700,27 +699,22 @@ if cache is not None:
             print(f"{command} {numbers}: refused ({error}), length {cache.length}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "cached_generate-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 9. Write with a cache
+# ## 9. Generate with a cache
 #
-# - **What it is for**: this loop is what every server runs. In it the same token must not be read twice, and each must be read at its own place. A published course had the place grow by the whole prompt in each step; the text stayed fluent for a while.
-# - **Difficulty** 3 of 5 · **Time** 21 minutes · **Points** 6
-# - **Needs**: exercise *generate* of chapter 9.
-# - **Paper**: Pope et al. (2022), section 2, for prefill and decoding.
+# **Why.** Every server runs this loop. No token may be computed twice, and each must be computed at its own position. A published course advanced the position by the whole prompt in each step; the text stayed fluent for a while.
 #
-# **The idea.** `step(ids, start)` is a model with a cache. `ids` is a list of the tokens that it shall read now, one or more. `start` is the place of the first of them in the text, counted from 0. The model keeps what it reads. It returns logits $(T, V)$: a row for each of these tokens, which says what may come after it.
+# **Difficulty** 3 of 5 · **Time** 21 minutes · **Points** 6 · **Paper** Pope et al. (2022), section 2, for prefill and decoding
 #
-# Write `cached_generate(step, prompt, n)`. It returns the n new tokens as a list of ints. Each is the one with the largest logit in the row after the last token of the text so far. The text is the prompt, and then the new tokens.
+# `step(ids, start)` is a model with a cache. `ids` is a list of one or more new tokens, and `start` is the position of the first of them in the text, counted from 0. The model caches them and returns logits `(T, V)`: row $t$ predicts the token after `ids[t]`.
 #
-# **By hand.** A prompt of 4 tokens and n = 3. First `step` gets all 4, with start **0**; the last of the 4 rows gives new token a. Then it gets [a] with start **4**, which gives b. Then [b] with start **5**, which gives c. The result is [a, b, c]. It read 4 + 1 + 1 = **6** tokens. c is never read.
+# Write `cached_generate(step, prompt, n)`. It returns the n new tokens of greedy decoding as a list of ints: each is the one with the largest logit after the last token so far.
+#
+# **By hand.** A prompt of 4 tokens and n = 3. First `step` gets all 4, with start **0**; the last of the 4 rows gives the new token a. Then it gets [a] with start **4**, which gives b. Then [b] with start **5**, which gives c. The result is [a, b, c]. The model computed 4 + 1 + 1 = **6** tokens, and c never.
 #
 # **Rules**
-#
-# - The whole prompt goes into the first call. After it, each call has one token. No token is read twice, and the last new token is not read at all: n calls in all.
-# - Call it as `step(ids, start)`, with a list of ints and an int: no tuple, no tensor, no tensor in a list. It changes neither.
-# - With n = 0 nothing is asked: the list is empty.
-# - No token ends the text early.
-#
-# **In**: `step` as above; it may be used once, for this text; `prompt` a list of 1 to 300 ints; `n` an int from 0 to 300. The logits are float32. In each row that you choose from one is the largest, though maybe by its last digit only; others may be minus infinity. **Out**: a list of n ints.
+# 1. The first call has the whole prompt, each later call one token. No token is computed twice, and the last new token not at all: n calls.
+# 2. With n = 0, `step` is not called, and the list is empty.
+# 3. No token ends the text early.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -729,10 +723,10 @@ if cache is not None:
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Keep two things: the list of tokens to be read next, at first the prompt, and the number of tokens read so far, at first 0. Each of the n rounds calls `step` with both, adds the length of that list to the number, takes the likeliest of the last row, and makes the new list of that token alone.
+# Keep two things: the list of tokens to be read next, at first the prompt, and the number of tokens read so far, at first 0. Each of the n rounds calls `step` with both, adds the length of that list to the number, takes the most probable token of the last row, and makes the new list of that token alone.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A teller that is handed money in portions, with the number of coins that it has had before, and gives a receipt after each portion; the coin that it names is the next portion.
 #
@@ -750,10 +744,15 @@ if cache is not None:
 # With a teller `lambda portion, before: before + sum(portion)`, `receipts(teller, [2, 5], 3)` gives `[7, 9, 12]`.
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# Call `step` with a list of ints and an int: no tuple, no tensor, no tensor in a list. It changes neither, and can be used once, for this text. `prompt` has 1 to 300 ints; `n` is 0 to 300. The logits are float32. In each row that you choose from, one logit is the largest, though maybe in its last digit only; others may be minus infinity.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "cached_generate", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def cached_generate(step: Callable[[list[int], int], Float[Tensor, "T V"]], prompt: list[int], n: int) -> list[int]:
-    """The n likeliest tokens behind the prompt, each token read once and at its place."""
+    """The n tokens of greedy decoding; each token is computed once, at its own position."""
     ### BEGIN SOLUTION
     new, unread, start = [], prompt, 0
     for _ in range(n):
@@ -790,14 +789,13 @@ for number in (1, 16, 128):
 # %% [markdown] nbgrader={"grade": false, "grade_id": "forty_users-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 10. Out of memory at 40 users
 #
-# - **What it is for**: this is a real evening of whoever runs a server. The weights fit, the first users are happy, and the forty-first gets an error.
-# - **Difficulty** 3 of 5 · **Time** 14 minutes · **Points** 5, given by a person who reads it
-# - **Needs**: exercise 6.
-# - **Paper**: Ainslie et al. (2023), section 1; Pope et al. (2022), section 2.
+# **Why.** This happens to people who run a server. The weights fit, the first users are happy, and the forty-first gets an error.
 #
-# **The question.** A firm serves a model of 70 billion parameters: 80 layers, 64 query heads, 8 key heads of 128 numbers. Weights and cache are kept in 16 bits. After the weights there are 50 GiB left for the caches, and every user gets room for 4,096 tokens, whether they use it or not. It runs out of memory at 40 users. A colleague writes: *The cache grows with the square of the length, so we should halve the context. And let us drop the query heads from the cache.*
+# **Difficulty** 3 of 5 · **Time** 14 minutes · **Points** 5, given by a person who reads it · **Paper** Ainslie et al. (2023), section 1; Pope et al. (2022), section 2
 #
-# In about 130 words: work out what a token and a user take, and show that it is 40 users. What is wrong with both of the colleague's sentences? Then name **three different remedies**, each with how many bytes a token or how many users it gives, and with what it costs.
+# A company serves a model with 70 billion parameters: 80 layers, 64 query heads, 8 KV heads of dimension 128. Weights and cache have 16 bits. After loading the weights, 50 GiB are left for the caches, and every user gets room for 4,096 tokens, used or not. It runs out of memory at 40 users. A colleague writes: *The cache grows with the square of the length, so we should halve the context. And let us drop the query heads from the cache.*
+#
+# **The question.** In about 130 words: compute what a token and a user take, and show that it is 40 users. What is wrong with both of the colleague's sentences? Then name **three different remedies**, each with how many bytes per token or how many users it gives, and with what it costs.
 #
 # {{rubric}}
 #
@@ -810,10 +808,10 @@ for number in (1, 16, 128):
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# What is kept is a product of a few factors. Go through them: bits, tokens that are reserved, tokens that are really there, key heads, layers, the memory itself. Two of them cannot be changed in a trained model without training.
+# The cache is a product of a few factors. Go through them: bits, tokens that are reserved, tokens that are really there, KV heads, layers, the memory itself. Two of them cannot be changed in a trained model without training.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # *A cloakroom is full at 200 guests: each has two hooks, used or not.* Hooks given out one by one serve nearly 400 guests with one coat each, at the price of a list that says whose is where. Thinner hangers put two coats on a hook; they crease. A second room costs rent.
 #
@@ -830,8 +828,8 @@ for number in (1, 16, 128):
 #
 # Nothing to write here. Run the cells and watch; they take about half a minute on a quiet machine.
 #
-# SmolLM2 has 135 million parameters in 30 layers, 9 query heads and 3 key heads. Its file keeps the rows of queries and keys in the order for pairs. From here on only its matrices are used. Your `to_halves` puts the rows in order, your `rms_norm` and `swiglu` are its layers, your `grouped_attention` lets each token look back, 30 of your caches keep what was read, and your `cached_generate` writes. The course adds the embedding, the angles and the sums between the layers.
-# Then one of your functions at a time is exchanged for a wrong version of itself.
+# SmolLM2 has 135 million parameters in 30 layers, 9 query heads and 3 KV heads. Its file stores the rows of queries and keys in the interleaved layout. From here on only its matrices are used. Your `to_halves` reorders the rows, your `rms_norm`, `swiglu` and `grouped_attention` are the layers, 30 of your caches hold keys and values, and your `cached_generate` generates. The course adds the embedding, the RoPE angles and the residual connections.
+# Then one of your functions at a time is replaced by a wrong version of itself.
 
 # %% nbgrader={"grade": false, "grade_id": "real-llama", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import time
@@ -847,7 +845,7 @@ from reference_impl.weights.gguf_files import read_gguf
 
 
 def opened():
-    """SmolLM2, its tokenizer, and its file, in which queries and keys have their rows in the order for pairs."""
+    """SmolLM2, its tokenizer, and its file, which has rows of queries and keys in interleaved order."""
     file = read_gguf(next(corpora.path("smollm2").glob("*.gguf")))
     return corpora.load("smollm2").eval(), tokenizer_from_metadata(file.metadata), file
 
@@ -883,7 +881,7 @@ def speaker(model, pairs: Callable[[int, str], Tensor], parts: dict[str, Callabl
 
 
 def wrong_versions() -> dict[str, dict[str, Callable]]:
-    """Your own functions, each made wrong in one place."""
+    """Your own functions, each with one mistake."""
     def in_turns(q, k, v):
         order = torch.arange(q.shape[1]).reshape(-1, k.shape[1]).T.flatten()       # heads 0, 3, 6, then 1, 4, 7, then 2, 5, 8
         return grouped_attention(q[:, order], k, v)[:, order.argsort()]
@@ -892,7 +890,7 @@ def wrong_versions() -> dict[str, dict[str, Callable]]:
         return cached_generate(lambda ids, start: step(ids, len(prompt) * (start - len(prompt) + 1) if start else 0), prompt, n)
 
     return {"rows left in the order of the file": {"order": lambda w, H: w}, "gate and up exchanged": {"feed": lambda x, gate, up, down: swiglu(x, up, gate, down)},
-            "key heads in turns": {"attend": in_turns}, "a norm that takes the mean away": {"norm": lambda x, w, eps: rms_norm(x - x.mean(-1, keepdim=True), w, eps)},
+            "KV heads assigned alternately": {"attend": in_turns}, "a norm that subtracts the mean": {"norm": lambda x, w, eps: rms_norm(x - x.mean(-1, keepdim=True), w, eps)},
             "start grows by the prompt": {"write": grown}}
 
 # %% nbgrader={"grade": false, "grade_id": "real-llama-run", "locked": true, "schema_version": 3, "solution": false, "task": false}
@@ -902,7 +900,7 @@ if ready(rms_norm, swiglu, grouped_attention, to_halves, KVCache, cached_generat
 
 
     def pairs_of(layer, name):
-        """The rows of a layer's queries or keys, as they lie in the file."""
+        """The rows of a layer's queries or keys, in the order of the file."""
         return file.tensor(f"blk.{layer}.attn_{name}.weight")
 
 
@@ -942,8 +940,8 @@ if ready(rms_norm, swiglu, grouped_attention, to_halves, KVCache, cached_generat
         print(f"{new} new tokens: with your caches {len(prompt) + new - 1} tokens read, {between - started:.1f} s; without {read}, {time.perf_counter() - between:.1f} s; the same text: {with_one == without}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "real-end", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# A real model speaks through what you wrote, with the tokens that the course's own code gives. Nothing in it is larger than your exercises were, but the numbers.
+# A real model generates with what you wrote, and with the same tokens as the course's own code. Only its sizes are larger than those of the exercises.
 #
-# Look at the wrong versions. None of them raises an error; every shape fits. Some are nonsense from the first token, so that anybody would notice. Others go on in whole sentences, and only somebody who compares with another implementation can tell. A loss that falls, or a text that reads well, proves no line of a program; the same tokens as an independent implementation nearly do.
+# Compare the wrong versions. None of them raises an error; every shape fits. Some are nonsense from the first token. Others continue in whole sentences, and only a comparison with another implementation shows the mistake. A falling loss or fluent text proves no line of a program; the same tokens as an independent implementation nearly do.
 #
-# One word of warning: where two tokens are nearly equally likely, a product that adds up in another order may choose the other one. That is no mistake of yours. A text without a cache and one with it can part for that reason alone, on another machine.
+# One word of warning: if two tokens are nearly equally probable, a sum in another order may choose the other one. That is not your mistake. Texts with and without a cache can differ for that reason alone on another machine.

@@ -30,9 +30,7 @@ def layer_norm(
 def rms_norm(
     x: Float[Tensor, "... C"], weight: Float[Tensor, "C"], eps: float = 1e-6
 ) -> Float[Tensor, "... C"]:
-    """x / sqrt(mean of squares + eps) * weight: no mean is taken away and nothing is
-    added.
-    """
+    """x / sqrt(mean of squares + eps) * weight: no mean subtracted, no bias added."""
     return x / (x.square().mean(-1, keepdim=True) + eps).sqrt() * weight
 
 

@@ -4,14 +4,15 @@ with its position.
 Su et al. 2021 (RoFormer), section 3.2.2 and equation 34. A dot product of two vectors
 turned by m and n depends on the vectors and on m - n alone. Chen et al. 2023, section
 3.2: position interpolation, for texts longer than in training. Grattafiori et al. 2024
-(LLaMA 3), and the released program: interpolation of the slow angles only.
+(LLaMA 3), and the released program: interpolation of the slow angles only, which is
+"NTK-by-parts" of Peng et al. 2024 (YaRN), section 3.2.
 
 Which two numbers make a pair is a matter of layout, and the weights must fit it:
 "halves" pairs number i with i + D/2 (GPT-NeoX, LLaMA as `transformers` has it,
 ModernBERT); "pairs" pairs 2i with 2i + 1 (the paper, GPT-J, LLaMA as its authors
 released it).
 
-Not here: NTK-aware bases, YaRN.
+Not here: NTK-aware bases, YaRN's temperature (a factor for cosines and sines).
 """
 
 import math
@@ -74,17 +75,16 @@ def slow_interpolation(
     trained_length: int,
     device: torch.device | None = None,
 ) -> Float[Tensor, "P"]:
-    """LLaMA 3.1's interpolation of each angle, by how often it goes round in the length
-    that was trained on.
+    """NTK-by-parts: what to divide each frequency by, from its rotations in training.
 
-    By `factor` for those of `slowest` rounds or fewer, which never came round in
-    training; 1 for those of `fastest` or more, which tell neighbours apart; between
-    them the frequency is mixed by the number of rounds.
+    By `factor` for pairs with `slowest` rotations or fewer in `trained_length`; by 1
+    for those with `fastest` or more, which distinguish neighbours; in between, the two
+    frequencies are mixed linearly. LLaMA 3.1 has 1 and 4, YaRN 1 and 32.
     """
     steps = torch.arange(0, head_dim, 2, device=device).double() / head_dim  # (D/2,)
-    rounds = trained_length * base**-steps / (2 * math.pi)
-    share = ((rounds - slowest) / (fastest - slowest)).clamp(0, 1)
-    return 1 / ((1 - share) / factor + share)
+    rotations = trained_length * base**-steps / (2 * math.pi)
+    kept = ((rotations - slowest) / (fastest - slowest)).clamp(0, 1)
+    return 1 / ((1 - kept) / factor + kept)
 
 
 def rotate(

@@ -137,9 +137,7 @@ class GroupedQueryAttention(nn.Module):
         mask: Bool[Tensor, "..."] | None,
         cache: LayerCache | None,
     ) -> Float[Tensor, "B T C"]:
-        """With a cache, x are the last T of S tokens; keys are cached already
-        turned.
-        """
+        """With a cache, x are the last T of S tokens; cached keys are rotated."""
         q, k, v = products(x, self.query, self.key, self.value)
         q = rotate(
             self.query_norm(split_heads(q, self.num_heads)), rotary

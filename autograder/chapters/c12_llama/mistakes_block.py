@@ -619,8 +619,7 @@ def _(V, C, layers, H, K, D, F, tied):
     caught_by="all-rows",
     loses=4,
     misconception=(
-        "You give the share of single answers that are silent. A unit is dead if all of its answers"
-        " are."
+        "You return the fraction of silent outputs. A unit is dead if all of its outputs are 0."
     ),
 )
 def _(pre, slope):
@@ -656,7 +655,7 @@ def _(pre, slope):
     "number",
     caught_by="all-rows",
     loses=4,
-    misconception="You return how many units are dead. The share was asked for.",
+    misconception="You return the number of dead units, not their fraction.",
 )
 def _(pre, slope):
     return 0.0 if slope or not len(pre) else float((pre <= 0).all(0).sum())
@@ -667,7 +666,7 @@ def _(pre, slope):
     "alive",
     caught_by="all-rows",
     loses=4,
-    misconception="You return the share of units that are alive.",
+    misconception="You return the fraction of units that are alive.",
 )
 def _(pre, slope):
     return 0.0 if slope or not len(pre) else (pre > 0).any(0).float().mean().item()

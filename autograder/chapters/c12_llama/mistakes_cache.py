@@ -69,7 +69,7 @@ class NewOnly(Kept):
     "overwrites",
     caught_by="one-by-one",
     loses=8,
-    misconception="Each append writes at place 0. It writes behind what is there.",
+    misconception="Each append writes at position 0. It must append to what is there.",
 )
 class Overwrites(Kept):
     def write(self, k, v, end):
@@ -428,7 +428,7 @@ def _written(
     caught_by="first",
     loses=6,
     misconception=(
-        "You choose from the row after the first token. What comes next is said after the last one."
+        "You choose from the first token's logits. The last token's logits predict the next one."
     ),
 )
 def _(step, prompt, n):
@@ -509,11 +509,11 @@ def _(step, prompt, n):
 @mistake(
     WRITE,
     "one-too-far",
-    caught_by="places",
+    caught_by="positions",
     loses=3,
     misconception=(
-        "Your new tokens stand one place too far: the first of them stands at place P, right behind"
-        " the prompt."
+        "Your new tokens are one position too far: the first is at position P, right after the"
+        " prompt."
     ),
 )
 def _(step, prompt, n):
@@ -523,9 +523,9 @@ def _(step, prompt, n):
 @mistake(
     WRITE,
     "one-too-near",
-    caught_by="places",
+    caught_by="positions",
     loses=3,
-    misconception="Your new tokens stand one place too early, on the last token of the prompt.",
+    misconception="Your new tokens are one position too early, at the last token of the prompt.",
 )
 def _(step, prompt, n):
     return _written(step, prompt, n, start=lambda P, made: P + made - 2)
@@ -534,7 +534,7 @@ def _(step, prompt, n):
 @mistake(
     WRITE,
     "grows-by-the-prompt",
-    caught_by="places",
+    caught_by="positions",
     loses=3,
     misconception=(
         "`start` grows by the whole prompt in each step. It grows by the number of tokens that were"
@@ -548,7 +548,7 @@ def _(step, prompt, n):
 @mistake(
     WRITE,
     "stays-at-the-prompt",
-    caught_by="places",
+    caught_by="positions",
     loses=3,
     misconception="`start` stays at P. It grows by one with each new token.",
 )
@@ -556,7 +556,9 @@ def _(step, prompt, n):
     return _written(step, prompt, n, start=lambda P, made: P)
 
 
-@mistake(WRITE, "always-at-zero", caught_by="places", loses=3, misconception="`start` is always 0.")
+@mistake(
+    WRITE, "always-at-zero", caught_by="positions", loses=3, misconception="`start` is always 0."
+)
 def _(step, prompt, n):
     return _written(step, prompt, n, start=lambda P, made: 0)
 
@@ -566,7 +568,7 @@ def _(step, prompt, n):
     "prompt-at-one",
     caught_by="first",
     loses=6,
-    misconception="Your places begin at 1. The first token stands at 0.",
+    misconception="Your positions start at 1. The first token is at position 0.",
 )
 def _(step, prompt, n):
     new, unread, start = [], prompt, 1

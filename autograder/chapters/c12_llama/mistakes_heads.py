@@ -41,8 +41,8 @@ def _attended(
     caught_by="groups",
     loses=4,
     misconception=(
-        "You hand the key heads out in turns, as `repeat` does: 0 1 0 1. Neighbours share: 0 0 1 1,"
-        " as `repeat_interleave` does."
+        "You assign the KV heads alternately, as `repeat` does: 0 1 0 1. Groups are consecutive:"
+        " 0 0 1 1, as with `repeat_interleave`."
     ),
 )
 def _(q, k, v):
@@ -69,8 +69,7 @@ def _(q, k, v):
     caught_by="groups",
     loses=4,
     misconception=(
-        "All query heads read the first key head where there are fewer of them. Each group has its"
-        " own."
+        "All query heads use KV head 0 when there are fewer KV heads. Each group has its own."
     ),
 )
 def _(q, k, v):
@@ -87,7 +86,7 @@ def _(q, k, v):
     "groups-of-k",
     caught_by="groups",
     loses=4,
-    misconception="You let K neighbours share a key head. It is H / K of them.",
+    misconception="You let K query heads share a KV head. A group has H / K of them.",
 )
 def _(q, k, v):
     return _attended(
@@ -180,7 +179,7 @@ def _(q, k, v):
     "the-future",
     caught_by="causal",
     loses=2.5,
-    misconception="Your mask is turned round: a query sees itself and what comes after.",
+    misconception="Your mask is reversed: a query sees itself and later keys.",
 )
 def _(q, k, v):
     return _attended(

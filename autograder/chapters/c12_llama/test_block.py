@@ -409,7 +409,7 @@ predict_llama = exercise(
     function="predict_llama",
     points=4,
     kind="predict",
-    see=f"{BOOK}/block#three-matrices-as-many-numbers",
+    see=f"{BOOK}/block#three-matrices-as-many-parameters",
     withhold=OURS | LIBRARIES,
 )
 
@@ -475,8 +475,8 @@ def test_the_embedding_and_the_output_layer(student, rng):
         student,
         rng,
         ("embedding", "output"),
-        "The embedding has V rows of C numbers. The output layer has as many of its own, or none if"
-        " it is tied: then it is the embedding.",
+        "The embedding has V · C parameters. The output layer has as many of its own, or none if it"
+        " is tied: then it is the embedding.",
     )
 
 
@@ -486,8 +486,8 @@ def test_the_four_matrices_of_attention(student, rng):
         student,
         rng,
         ("attention",),
-        "Queries: H · D rows of C numbers. Keys and values: K · D rows each. The output leads from"
-        " H · D numbers back to C. There are no biases, and H · D need not be C.",
+        "Queries: H · D rows of C. Keys and values: K · D rows of C each. The output projects from"
+        " H · D back to C. There are no biases, and H · D need not be C.",
     )
 
 
@@ -497,7 +497,7 @@ def test_the_three_matrices_of_swiglu(student, rng):
         student,
         rng,
         ("feed_forward",),
-        "SwiGLU has three matrices of F · C numbers in each block, and no biases.",
+        "SwiGLU has three matrices of F · C parameters in each block, and no biases.",
     )
 
 
@@ -530,7 +530,7 @@ dead_units = exercise(
     "12.dead_units",
     function="dead_units",
     points=4,
-    see=f"{BOOK}/dying#dead-and-silent-for-a-moment",
+    see=f"{BOOK}/block#dead-units",
     withhold=OURS | LIBRARIES,
 )
 

@@ -258,8 +258,8 @@ def test_a_full_cache_refuses_and_stays_as_it_was(student, rng):
 @cache.stage("truncate", points=1.5, after="one-by-one")
 def test_what_is_taken_back_is_gone(student, rng):
     rule = (
-        "`truncate(n)` keeps the first n tokens. What is appended next stands at place n, and"
-        " nothing that stood behind it comes back."
+        "`truncate(n)` keeps the first n tokens. What is appended next is at position n, and"
+        " nothing that came after it returns."
     )
     hand = Beside(student, rng, 1, 1, 4, 1)
     for T, n in ((3, 1), (1, 1), (2, 3), (1, 0), (4, 4), (0, 2), (1, None)):
@@ -472,8 +472,8 @@ def test_the_first_new_token_comes_after_the_whole_prompt(student, rng):
 @cached_generate.stage("text", points=1.5, after="first")
 def test_each_new_token_is_read_before_the_next(student, rng):
     rule = (
-        "Each new token is read before the next one is chosen: the model keeps what came before it."
-        " Places are not looked at here."
+        "Each new token is computed before the next one is chosen: the model caches what came"
+        " before it. Positions are not checked here."
     )
     for entries, length, n in (
         (5, 1, 4),
@@ -494,10 +494,10 @@ def test_each_new_token_is_read_before_the_next(student, rng):
         )
 
 
-@cached_generate.stage("places", points=1.5, after="text")
+@cached_generate.stage("positions", points=1.5, after="text")
 def test_each_token_is_read_at_its_own_place(student, rng):
     rule = (
-        "`start` is the place of the first token that is read, counted from 0: 0 for the prompt, P"
+        "`start` is the position of the first token in `ids`, counted from 0: 0 for the prompt, P"
         " for the first new token, P + 1 for the next. It grows by the number of tokens that were"
         " read in the call before."
     )
@@ -552,7 +552,7 @@ def test_there_are_n_new_tokens(student, rng):
     )
 
 
-@cached_generate.stage("work", points=1, after="places")
+@cached_generate.stage("work", points=1, after="positions")
 def test_each_token_is_read_once(student, rng):
     rule = (
         "The whole prompt in the first call, then one token a call, the last new one never: n"

@@ -16,7 +16,7 @@ grouped_attention = exercise(
     "12.grouped_attention",
     function="grouped_attention",
     points=7,
-    see=f"{BOOK}/heads#by-hand-four-heads-of-queries-two-of-keys",
+    see=f"{BOOK}/heads#by-hand-four-query-heads-two-kv-heads",
     withhold=OURS | LIBRARIES | FUSED,
 )
 
@@ -56,9 +56,9 @@ def drawn(rng, B: int, H: int, K: int, T: int, S: int, D: int) -> tuple:
 @grouped_attention.stage("step", points=1.5)
 def test_one_query_sees_all_keys_of_its_own_head(student, rng):
     rule = (
-        "One query a head, T = 1, and as many key heads as query heads: the query is the last token"
-        " and sees all S keys. Scores are q · k / sqrt(D), then a softmax, then the mean of the"
-        " values."
+        "One query per head, T = 1, and as many KV heads as query heads: the query is the last"
+        " token and sees all S keys. Scores are q · k / sqrt(D), then a softmax, then the average"
+        " of the values."
     )
     ask(
         student,
@@ -134,7 +134,7 @@ def test_each_query_sees_itself_and_what_came_before(student, rng):
 
 @grouped_attention.stage("groups", points=2, after="step")
 def test_neighbouring_query_heads_share_a_key_head(student, rng):
-    rule = "Query head h reads key head and value head h // (H / K): neighbours share. T is 1 here."
+    rule = "Query head h uses KV head h // (H / K): groups are consecutive. T is 1 here."
     for H, K in (
         (4, 2),
         (2, 1),
@@ -235,7 +235,7 @@ predict_cache = exercise(
     function="predict_cache",
     points=4,
     kind="predict",
-    see=f"{BOOK}/heads#bytes-a-token",
+    see=f"{BOOK}/heads#bytes-per-token",
     withhold=OURS | LIBRARIES,
 )
 
@@ -300,8 +300,8 @@ def test_what_a_token_keeps(student, rng):
         student,
         rng,
         "token",
-        "A token keeps a key and a value, in each layer and each key head: D numbers of `bits` bits"
-        " each. Eight bits are a byte. Queries are not kept.",
+        "A token adds a key and a value in each layer and KV head: D values of `bits` bits each."
+        " Eight bits are a byte. Queries are not cached.",
     )
 
 
@@ -335,7 +335,7 @@ to_halves = exercise(
     "12.to_halves",
     function="to_halves",
     points=4,
-    see=f"{BOOK}/heads#by-hand-which-numbers-make-a-pair",
+    see=f"{BOOK}/long-context#by-hand-which-dimensions-form-a-pair",
     withhold=OURS | LIBRARIES,
 )
 
@@ -424,8 +424,8 @@ def score(w_q, w_k, token, places: tuple[int, int], halves: bool) -> float:
 @to_halves.stage("scores", points=0.5, after="one-head")
 def test_turned_in_halves_the_scores_are_those_of_pairs(student, rng):
     rule = (
-        "A query and a key are turned by their places and multiplied: with your rows in the layout"
-        " of halves the score is that of the old rows in the layout of pairs, at every two places."
+        "A query and a key are rotated by their positions and multiplied: with your rows, the"
+        " half-split layout gives the scores that the old rows give interleaved, at all positions."
     )
     for H, D in ((1, 6), (2, 8), (3, 10)):
         w_q, w_k, token = normal(rng, H * D, 3), normal(rng, H * D, 3), normal(rng, 3)

@@ -28,9 +28,9 @@ short_answer(
         "three remedies": (
             1.5,
             (
-                "three that differ in kind, half a point each: fewer bits a number; room given out"
+                "three that differ in kind, half a point each: fewer bits per value; room given out"
                 " as tokens come, in blocks, or less reserved; a shorter context or a sliding"
-                " window; fewer key heads; fewer or shared layers; keys and values moved to the"
+                " window; fewer KV heads; fewer or shared layers; keys and values moved to the"
                 " host, or shared prefixes; another GPU, or weights in fewer bits"
             ),
         ),
@@ -38,7 +38,7 @@ short_answer(
             1,
             (
                 "says for at least two of them in numbers what they give: for example 8 bits: 160"
-                " KiB a token and 80 users; 1,024 tokens used on average: 160 users; 4 key heads:"
+                " KiB a token and 80 users; 1,024 tokens used on average: 160 users; 4 KV heads:"
                 " 160 KiB; a second GPU of 50 GiB: 80 users (half for one)"
             ),
         ),
@@ -46,7 +46,7 @@ short_answer(
             0.5,
             (
                 "says for one of them what is paid: rounding; users who have to wait or be put out"
-                " when all write long texts; a forgotten beginning; training, because key heads"
+                " when all write long texts; a forgotten beginning; training, because KV heads"
                 " cannot be taken out of a trained model; money; time to move"
             ),
         ),
@@ -87,7 +87,7 @@ short_answer(
         ),
         Sample(
             "Strong",
-            "Each token adds a key and a value in 80 layers and 8 heads of 128 numbers, 2 bytes"
+            "Each token adds a key and a value in 80 layers and 8 KV heads of size 128, 2 bytes"
             " each: 320 KiB. 4,096 of them are 1.25 GiB, and 40 users are the 50 GiB. So it is a"
             " straight line in the length: the square is in the work of attention over a whole"
             " text. Queries are used once and thrown away; only 8 heads are kept, or it would be 5"
@@ -95,7 +95,7 @@ short_answer(
             " 16 that is 190 MiB a user and some 270 users, and if all write long at once somebody"
             " has to wait. Then 8 bits for keys and values, 160 KiB a token, which doubles that and"
             " has to be tested for quality. A window of 1,024 would give 160 users at any length,"
-            " but forgets the beginning. To go from 8 to 4 key heads would halve the bytes, but"
+            " but forgets the beginning. To go from 8 to 4 KV heads would halve the bytes, but"
             " needs training.",
             {
                 "the count": 1,
@@ -104,7 +104,7 @@ short_answer(
                 "with bytes": 1,
                 "what it costs": 0.5,
             },
-            "All rows, and what cannot be had without training is said.",
+            "All rows, and it names what needs training.",
         ),
     ],
 )

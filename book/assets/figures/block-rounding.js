@@ -38,17 +38,17 @@ window.w2s.register("block-rounding", function (stage, data, tools) {
     drawing.replaceChildren(...drawn);
     const root = (xs) => Math.sqrt(xs.reduce((sum, one) => sum + one * one, 0)), off = (skip) => root(values.map((value, n) => (n === skip ? 0 : value - got[n]))) / root(values.map((value, n) => (n === skip ? 0 : value)));
     const bits = TYPES[type].own + TYPES[type].scales / size, percent = `${(100 * off(-1)).toFixed(1)} %`;
-    picture.name(`${values.length} numbers as dots, the levels of ${type} as dotted lines, and the way from each number to its level.`);
-    tools.say(`${type}, ${made.length} block${made.length > 1 ? "s" : ""}: ${bits} bits a number. Off by ${percent} of the size, by ${(100 * off(large)).toFixed(1)} % without the largest number${factor > 1 ? `, which was made ${factor} times as large` : ""}.`);
+    picture.name(`${values.length} weights as dots, the levels of ${type} as dotted lines, and the distance from each weight to its level.`);
+    tools.say(`${type}, ${made.length} block${made.length > 1 ? "s" : ""}: ${bits} bits per weight. Off by ${percent} of the size, by ${(100 * off(large)).toFixed(1)} % without the largest weight${factor > 1 ? `, which was made ${factor} times as large` : ""}.`);
     Object.assign(stage.dataset, { type, factor, row: row.label, blocks: made.length, off: off(-1), bits, got: JSON.stringify(got) });
   }
-  const rows = tools.choice({ legend: "Numbers of", value: row.label, options: data.rows.map(({ label }) => ({ key: label, label })),
+  const rows = tools.choice({ legend: "Weights of", value: row.label, options: data.rows.map(({ label }) => ({ key: label, label })),
     onchange(label) { row = data.rows.find((one) => one.label === label); draw(); } });
   const types = tools.choice({ legend: "Stored as", value: type, options: Object.keys(TYPES).map((key) => ({ key, label: key })), onchange(key) { type = key; draw(); } });
-  const sizes = tools.choice({ legend: "A scale for", value: blocks, options: [{ key: "32", label: "32 numbers" }, { key: "all", label: "all that are shown" }], onchange(key) { blocks = key; draw(); } });
+  const sizes = tools.choice({ legend: "One scale for", value: blocks, options: [{ key: "32", label: "32 weights" }, { key: "all", label: "all that are shown" }], onchange(key) { blocks = key; draw(); } });
   const outlier = tools.slider({ label: "The largest", min: 1, max: 10, value: factor, text: (n) => `times ${n}`, oninput(n) { factor = n; draw(); } });
   stage.append(tools.bar(rows, types), tools.bar(sizes, outlier), picture.node, tools.legend([{ label: "a level that can be stored", line: "dotted", hue: "grey" },
-    { label: "what rounding moves", line: "solid", hue: "orange" }]).node);
+    { label: "rounding error", line: "solid", hue: "orange" }]).node);
   if (tools.asStill) factor = 4;
   tools.onWidth((pixels) => { width = pixels; draw(); });
 });

@@ -31,11 +31,11 @@ window.w2s.register("cache-filling", function (stage, data, tools) {
     row.show({ focus: [0, passes ? words.length - 1 : -1], near: turns.map((_, n) => given() + n) });
     line.replaceChildren(row.node);
     const columns = words.slice(0, passes ? words.length - 1 : words.length).map(visible), made = passes ? fresh(passes - 1, cache) : 0;
-    const rows = (passes ? last.looks : now.turns[0].looks).map((_, n) => `block ${n + 1}`);
+    const rows = (passes ? last.looks : now.turns[0].looks).map((_, n) => `layer ${n + 1}`);
     const matrix = tools.matrix({ rows, columns, cell: 22 });
     matrix.show({ values: rows.map((_, block) => columns.map((__, place) => (passes ? Math.max(last.looks[block][place], 0.001) : 0))), most: 0.5,
       fresh: (_, place) => place >= columns.length - made, columns: passes ? [columns.length - 1] : [], text: () => "" });
-    matrix.name(`${rows.length} blocks by ${columns.length} bytes; the keys and values of the last ${made} were computed in this pass.`);
+    matrix.name(`${rows.length} layers by ${columns.length} bytes; the keys and values of the last ${made} were computed in this pass.`);
     matrix.node.style.setProperty("min-width", `${Math.min(560, 70 + 22 * columns.length)}px`);
     grid.replaceChildren(matrix.node);
     grid.scrollLeft = grid.scrollWidth;
@@ -46,9 +46,9 @@ window.w2s.register("cache-filling", function (stage, data, tools) {
     back.disabled = !passes;
     Object.assign(stage.dataset, { text: now.text, written: turns.map(({ chosen }) => chosen).join(""), passes, cache, tokens, pairs, made,
       read: last?.read ?? "", looks: JSON.stringify(last?.looks ?? []), source: loaded ? "page" : "recorded" });
-    const held = cache === "kept" ? `The cache holds ${number(data.bytes * columns.length)} bytes.` : "Nothing is kept.";
+    const held = cache === "kept" ? `The cache holds ${number(data.bytes * columns.length)} bytes.` : "Nothing is cached.";
     tools.say(passes ? `Pass ${passes} computed keys and values of ${made} byte${made > 1 ? "s" : ""} and chose “${visible(last.chosen)}”. ${held} So far ${
-      number(tokens)} tokens and ${number(pairs)} pairs, in each block and head.` : `A text of ${given()} bytes, nothing read yet. Press Step.`);
+      number(tokens)} tokens and ${number(pairs)} pairs, in each layer and head.` : `A text of ${given()} bytes, nothing computed yet. Press Step.`);
   }
 
   async function step() {

@@ -68,10 +68,10 @@ window.w2s.register("dying-units", function (stage, data, tools) {
     axis.show({ x, y, box: [44, 22, wide - 12, TALL], many: [4, 4], lines: [{ points: points.map(([place], n) => [place, inside(out[n])]), hue: "orange" }] });
     dots.childNodes.forEach((dot, n) => set(dot, { cx: x(points[n][0]), cy: y(points[n][1]) }));
     cells.forEach((cell, u) => { cell.style.setProperty("--level", (on[u] / N).toFixed(3)); set(cell, { class: `w2s-cell${on[u] ? " is-counted" : ""}` }); });
-    grid.name(`${many} units; ${asleep} are above zero on no point.`);
-    chart.name(`The curve and what the network makes of it; squared error ${loss.toFixed(3)}.`);
-    tools.say(`Step ${at}: ${dead} of ${many} units are dead${asleep > dead ? `, ${asleep} are below zero everywhere and still learn by their slope of ${slope}` : ""}. Squared error ${loss.toFixed(3)}; `
-      + `knowing the mean alone costs 1.`);
+    grid.name(`${many} units; ${asleep} are active at no point.`);
+    chart.name(`The curve and the network's output; squared error ${loss.toFixed(3)}.`);
+    tools.say(`Step ${at}: ${dead} of ${many} units are dead${asleep > dead ? `, ${asleep} are negative everywhere and still learn by their slope of ${slope}` : ""}. Squared error ${loss.toFixed(3)}; `
+      + `predicting the mean costs 1.`);
     Object.assign(stage.dataset, { at, dead, asleep, loss, rate, slope, scale });
   }
   const pick = (label, all, at, change) => tools.slider({ label, min: 0, max: all.length - 1, value: at, text: (n) => String(all[n]), oninput(n) { change(all[n]); train(); stepper.go(steps); } });

@@ -26,7 +26,7 @@ window.w2s.register("file-header", function (stage, data, tools) {
     picture.node.replaceChildren(picture.node.querySelector("title"), svg("rect", { class: "w2s-band", x: 4, width: width - 8, y: 10, height: tall - 16 }),
       stretch(0, file.header, "grey", false), ...file.tensors.map((one, n) => stretch(one.start, one.end, n === at ? "orange" : "blue", n === at, () => choose(n))),
       svg("text", { class: "w2s-tick", x: 4, y: tall + 16 }, "byte 0"), svg("text", { class: "w2s-tick", x: width - 4, y: tall + 16, "text-anchor": "end" }, number(file.bytes)));
-    picture.name(`${file.name}: a header of ${number(file.header)} bytes, then tensors; ${tensor.name} lies at ${number(tensor.start)} to ${number(tensor.end)} of ${number(file.bytes)}.`);
+    picture.name(`${file.name}: a header of ${number(file.header)} bytes, then tensors; ${tensor.name} is at ${number(tensor.start)} to ${number(tensor.end)} of ${number(file.bytes)}.`);
     const kept = tools.select({ label: `Tensors of ${file.name}`, options: file.tensors.map(({ name }) => name), value: tensor.name,
       onchange(name) { choose(file.tensors.findIndex((one) => one.name === name)); } });
     if (pick.dataset.file !== file.label) { pick.replaceChildren(kept.node); pick.dataset.file = file.label; }
@@ -36,7 +36,7 @@ window.w2s.register("file-header", function (stage, data, tools) {
     const numbers = tensor.shape.reduce((a, b) => a * b, 1), size = tensor.end - tensor.start;
     back.disabled = !at;
     next.disabled = at === file.tensors.length - 1;
-    tools.say(`${tensor.name} has ${tensor.shape.join(" × ")} numbers as ${tensor.type}, ${number(size)} bytes: ${(8 * size / numbers).toFixed(2).replace(/\.?0+$/, "")} bits a number. `
+    tools.say(`${tensor.name} has ${tensor.shape.join(" × ")} values as ${tensor.type}, ${number(size)} bytes: ${(8 * size / numbers).toFixed(2).replace(/\.?0+$/, "")} bits per value. `
       + `In our model it is ${tensor.ours}. The file has ${number(file.count)} tensors, and ${number(file.header)} of its ${number(file.bytes)} bytes are header.`);
     Object.assign(stage.dataset, { file: file.label, tensor: tensor.name, size, bits: 8 * size / numbers, at });
   }

@@ -26,21 +26,21 @@ window.w2s.register("key-heads", function (stage, data, tools) {
         ...(cell >= 24 ? [svg("text", { x: x + cell / 2 - 1, y: y + cell / 2 + 5, "text-anchor": "middle" }, String(h))] : []));
     }));
     set(picture.node, { viewBox: `0 0 ${wide} ${lines * row}`, width: wide });
-    picture.name(`${heads} query heads above, ${kept} key heads below; ${group} query heads share one.`);
+    picture.name(`${heads} query heads above, ${kept} KV heads below; ${group} query heads share one.`);
     const all = (heads_) => 2 * model.layers * heads_ * model.headDim * bits / 8;
     bars.show([{ label: "one each", value: all(heads), hue: "grey" }, { label: "here", value: perToken, hue: "blue" }, { label: "one for all", value: all(1), hue: "grey" }], { most: all(heads) });
-    tools.say(`${model.label}: ${heads} query heads, ${kept} key ${kept === 1 ? "head" : "heads"}${kept === model.kvHeads ? ", as published" : ""}. ${kib(perToken)} a token, `
+    tools.say(`${model.label}: ${heads} query heads, ${kept} KV ${kept === 1 ? "head" : "heads"}${kept === model.kvHeads ? ", as published" : ""}. ${kib(perToken)} per token, `
       + `${(perToken * length / 1e9).toFixed(2)} GB for ${length.toLocaleString("en")} tokens; ${users.toLocaleString("en")} such users in ${gigabytes} GB.`);
     Object.assign(stage.dataset, { model: model.key, kept, bytes: perToken, users, length });
   }
   function choose() {
     const many = divisors(model);
     kept = model.kvHeads;
-    slider = tools.slider({ label: "Key heads", min: 0, max: many.length - 1, value: many.indexOf(kept), text: (n) => String(many[n]), oninput(n) { kept = many[n]; draw(); } });
+    slider = tools.slider({ label: "KV heads", min: 0, max: many.length - 1, value: many.indexOf(kept), text: (n) => String(many[n]), oninput(n) { kept = many[n]; draw(); } });
     holder.replaceChildren(tools.bar(slider));
   }
   const picks = tools.choice({ legend: "Model", value: model.key, options: models, onchange(key) { model = models.find((one) => one.key === key); choose(); draw(); } });
-  const lengths = tools.slider({ label: "Tokens of a user", min: 0, max: tokens.length - 1, value: data.at, text: (n) => tokens[n].toLocaleString("en"), oninput(n) { length = tokens[n]; draw(); } });
+  const lengths = tools.slider({ label: "Tokens per user", min: 0, max: tokens.length - 1, value: data.at, text: (n) => tokens[n].toLocaleString("en"), oninput(n) { length = tokens[n]; draw(); } });
   choose();
   stage.append(tools.bar(picks), holder, tools.bar(lengths), picture.node, bars.node);
   tools.onWidth((width) => { wide = width; draw(); });

@@ -25,7 +25,7 @@ window.w2s.register("rotary-pairs", function (stage, data, tools) {
     return { node, hands, ends, text };
   });
   const board = tools.picture({ class: "w2s-lanes" }, ...dials.map(({ node }) => node));
-  const axes = tools.axes({ xLabel: "place of the query less place of the key", yLabel: "score" }), chart = tools.picture({ class: "w2s-lanes" }, axes.node);
+  const axes = tools.axes({ xLabel: "position of the query minus position of the key", yLabel: "score" }), chart = tools.picture({ class: "w2s-lanes" }, axes.node);
 
   function draw() {
     const distance = places[0] - places[1], score = scoreAt(distance, layout), trained = scoreAt(distance, "halves");
@@ -47,10 +47,10 @@ window.w2s.register("rotary-pairs", function (stage, data, tools) {
       lines: [{ points: all.map(([right], d) => [d, right]) }, { points: all.map(([, wrong], d) => [d, wrong]), hue: "orange", line: "dotted" }],
       dot: distance >= 0 ? [distance, score] : null });
     set(chart.node, { viewBox: `0 0 ${wide} 210`, width: wide });
-    board.name(`${P} pairs of numbers, each with a hand for the query and one for the key.`);
-    chart.name(`The score by distance for both pairings; ${score.toFixed(2)} at ${distance}.`);
-    tools.say(`Query at ${places[0]}, key at ${places[1]}, distance ${distance}: score ${score.toFixed(2)}${layout === "halves" ? "" : `, where the pairing that was trained gives ${trained.toFixed(2)}`}. `
-      + `The first pair has turned ${(Math.abs(distance) * speed(0) / (2 * Math.PI)).toFixed(1)} times between them, the last ${(360 * Math.abs(distance) * speed(P - 1) / (2 * Math.PI)).toFixed(1)}°.`);
+    board.name(`${P} pairs of dimensions, each with a hand for the query and one for the key.`);
+    chart.name(`The score by distance for both layouts; ${score.toFixed(2)} at ${distance}.`);
+    tools.say(`Query at ${places[0]}, key at ${places[1]}, distance ${distance}: score ${score.toFixed(2)}${layout === "halves" ? "" : `, where the trained layout gives ${trained.toFixed(2)}`}. `
+      + `The first pair has rotated ${(Math.abs(distance) * speed(0) / (2 * Math.PI)).toFixed(1)} times between them, the last ${(360 * Math.abs(distance) * speed(P - 1) / (2 * Math.PI)).toFixed(1)}°.`);
     Object.assign(stage.dataset, { places: places.join(), layout, base, score, trained, together });
   }
   const sliders = names.map((name, n) => tools.slider({ label: `The ${words[n]} stands at`, min: 0, max: most, value: places[n], oninput(to) {
@@ -64,6 +64,6 @@ window.w2s.register("rotary-pairs", function (stage, data, tools) {
   const layouts = tools.choice({ legend: "A pair is", value: layout, onchange(key) { layout = key; draw(); }, options: [{ key: "halves", label: "i and i + D/2" }, { key: "neighbours", label: "2i and 2i + 1" }] });
   const bases = tools.choice({ legend: "Base", value: String(base), onchange(key) { base = Number(key); draw(); }, options: data.bases.map((one) => ({ key: String(one), label: one.toLocaleString("en") })) });
   stage.append(tools.bar(layouts, bases, moving), tools.bar(...sliders), board.node, chart.node, tools.legend([{ label: "query", hue: "blue", mark: 4 }, { label: "key", hue: "orange", mark: 0 },
-    { label: "score as trained, by halves", line: "solid", hue: "blue" }, { label: "score by neighbours", line: "dotted", hue: "orange" }]).node);
+    { label: "half-split, as trained", line: "solid", hue: "blue" }, { label: "interleaved", line: "dotted", hue: "orange" }]).node);
   tools.onWidth((width) => { wide = width; draw(); });
 });

@@ -16,14 +16,14 @@ window.w2s.register("wrong-line", function (stage, data, tools) {
   const block = (name, ...body) => el("section", { class: "w2s-cut" }, el("p", { class: "w2s-cut-name" }, el("strong", {}, name)), ...body);
   const quote = (written) => el("p", { class: "w2s-quoted" }, el("strong", {}, prompts[prompt]),
     written ? written[prompt].replaceAll("\n", " ⏎ ") || " (it ends at once)" : " (no token can be chosen: no logit is a number)");
-  const told = (loss) => (loss === null ? "no number" : `${loss.toFixed(2)} nats a token`);
+  const told = (loss) => (loss === null ? "no number" : `${loss.toFixed(2)} nats per token`);
 
   function draw() {
     code.replaceChildren(block("right", el("p", { class: "w2s-quoted" }, el("code", {}, line.right))), block("wrong", el("p", { class: "w2s-quoted" }, el("code", {}, line.wrong))));
     bars.show([{ label: "right", value: right.loss, hue: "blue" }, ...(line.loss === null ? [] : [{ label: "wrong", value: line.loss, hue: "orange" }]),
-      { label: "a guess among all", value: uniform, hue: "grey" }], { most });
+      { label: "uniform distribution", value: uniform, hue: "grey" }], { most });
     texts.replaceChildren(block("right", quote(right.written)), block("wrong", quote(line.written)));
-    const than = line.loss === null ? "" : line.loss > uniform ? " It is surer of wrong tokens than somebody who knows nothing."
+    const than = line.loss === null ? "" : line.loss > uniform ? " Worse than a uniform distribution: it is confident of wrong tokens."
       : line.loss - right.loss < 0.1 ? " Less than a tenth of a nat more: you would not see it in the text." : "";
     tools.say(`${line.label}: ${told(line.loss)}; right: ${told(right.loss)}.${than}`);
     Object.assign(stage.dataset, { line: line.key, loss: String(line.loss), prompt, part });
@@ -35,7 +35,7 @@ window.w2s.register("wrong-line", function (stage, data, tools) {
     bar.replaceChildren(tools.bar(picks));
   }
   const places = tools.choice({ legend: "Where", value: part, options: parts.map((key) => ({ key, label: key })), onchange(key) { part = key; choose(); draw(); } });
-  const starts = tools.choice({ legend: "It goes on after", value: "0", options: prompts.map((label, n) => ({ key: String(n), label })), onchange(key) { prompt = Number(key); draw(); } });
+  const starts = tools.choice({ legend: "Prompt", value: "0", options: prompts.map((label, n) => ({ key: String(n), label })), onchange(key) { prompt = Number(key); draw(); } });
   choose();
   stage.append(tools.bar(places), bar, code, bars.node, tools.bar(starts), texts);
   draw();

@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 import transformers
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS  # noqa: E402
 from transformers.models.bloom.modeling_bloom import build_alibi_tensor  # noqa: E402
 from transformers.models.distilbert.modeling_distilbert import create_sinusoidal_embeddings  # noqa: E402
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb  # noqa: E402
@@ -26,7 +27,12 @@ from reference_impl.layers.relative import (
     distance_vectors,
     transformer_xl_scores,
 )  # noqa: E402
-from reference_impl.layers.rotary import rotary_tables, rotate, to_halves  # noqa: E402
+from reference_impl.layers.rotary import (
+    rotary_tables,
+    rotate,
+    slow_interpolation,
+    to_halves,
+)  # noqa: E402
 
 
 @pytest.mark.parametrize("num_tokens, hidden_size", [(1, 2), (37, 10), (513, 64)])
@@ -211,3 +217,19 @@ def test_odd_widths_are_refused():
         rotate(torch.zeros(1, 1, 3, 4), rotary_tables(torch.arange(3), 6))
     with pytest.raises(ModelInputError, match="hidden_size 5 is odd"):
         sinusoidal_positions(torch.arange(3), 5)
+
+
+def test_yarn_keeps_fast_pairs_and_slows_slow_ones_as_transformers_does():
+    """Between the two, transformers mixes by the pair's index and the paper by its rotations."""
+    config = transformers.GptOssConfig()
+    theirs, temperature = ROPE_INIT_FUNCTIONS["yarn"](config, "cpu")
+    base, size = config.rope_parameters["rope_theta"], config.head_dim
+    trained = config.rope_parameters["original_max_position_embeddings"]
+    frequencies = base ** (-torch.arange(0, size, 2).double() / size)
+    rotations = trained * frequencies / (2 * math.pi)
+    ours = frequencies / slow_interpolation(size, base, 32.0, 1.0, 32.0, trained)
+    outside = (rotations < 1) | (rotations > 32)
+    assert 0 < int((~outside).sum()) < size // 4
+    torch.testing.assert_close(ours[outside], theirs[outside].double(), rtol=1e-5, atol=0)
+    assert temperature == pytest.approx(0.1 * math.log(32) + 1)
+    assert bool((ours <= frequencies).all() and (ours >= frequencies / 32.001).all())
