@@ -300,6 +300,7 @@ def main() -> None:
     add_figures(NAME, *(figures(kept.model, kept.tokenizer, every) for every in (1, 2)))
     save(
         "trained_bank_reader",
+        seed=0,
         plane=plane(kept.model, kept.tokenizer),
         texts={side: HELD_OUT[side].split("|") for side in SIDES},
         **small_model(NAME).card["figures"],

@@ -47,7 +47,7 @@ def without_proc(path, *args, **kwargs):
     return real(path, *args, **kwargs)
 import builtins
 builtins.open = io.open = without_proc
-from autograder.checks import borrowed
+from autograder.checks.restrictions import reference_imports as borrowed
 from pathlib import Path
 borrowed.PACKAGE = Path(folder) / "mywork" / "word2serve_me"
 from course.cli import main
