@@ -80,7 +80,7 @@ def test_a_renamed_notebook_is_checked_as_the_assignment_that_it_is(tmp_path, ca
     path = tmp_path / "final version.ipynb"
     path.write_bytes((EXERCISES / "05-bert-pretraining" / "05-bert-pretraining.ipynb").read_bytes())
     assert number_of(str(path)) == "05"
-    path.write_text('{"cells": []}')
+    path.write_text('{"cells": [], "nbformat": 4}')
     assert main(["check", str(path)]) == 2
     assert f"which assignment is it? Say its number, such as `course check 05 {path}`" in (
         capsys.readouterr().err
