@@ -90,7 +90,8 @@ def path_log_probability(
     """log P(word | center) by hierarchical softmax.
 
     The sum of log s(center . node) over left turns and log s(-center . node) over right
-    ones, with s the logistic function. `table` has the vectors of the V - 1 inner nodes.
+    ones, with s the logistic function. `table` has the vectors of the V - 1 inner
+    nodes.
     """
     along = table[tree.nodes[words]]  # (B, L, D)
     scores = torch.einsum("bd,bld->bl", center, along)
