@@ -78,6 +78,15 @@ def test_a_cell_whose_evidence_cannot_be_opened_is_named(sources, tags, found):
     assert len(book_checks.hidden_for_good(root / "book")) == found
 
 
+@pytest.mark.parametrize(
+    "text, found",
+    [("with\n$$ x = 1 $$\n", 1), ("with\n\n$$ x = 1 $$\n", 0), ("$$\nx = 1\n$$\n", 0)],
+)
+def test_a_displayed_formula_right_below_text_is_found(tmp_path, text, found):
+    (tmp_path / "page.md").write_text(text)
+    assert len(book_checks.swallowed_formulas(tmp_path)) == found
+
+
 def test_an_excluded_page_is_no_orphan(sources):
     root = sources(config="exclude_patterns: [lost.md]\n", extra=["lost"])
     assert book_checks.orphans(root / "book", root / "_config.yml") == []

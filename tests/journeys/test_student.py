@@ -52,13 +52,16 @@ class Page:
         if source is not None:
             self.page.keyboard.press("Control+a")
             self.page.keyboard.insert_text(source.strip())
-        before = cell.locator(".jp-InputPrompt").first.inner_text()
-        self.page.keyboard.press("Control+Enter")
         prompt = cell.locator(".jp-InputPrompt").first
-        for _ in range(600):
+        before = prompt.inner_text()
+        for attempt in range(600):
             text = prompt.inner_text()
             if text != before and "*" not in text:
                 break
+            if text == before and attempt % 50 == 0:
+                # Again after five seconds: JupyterLab drops the key while it lays the page out.
+                cell.locator(".cm-content").click()
+                self.page.keyboard.press("Control+Enter")
             self.page.wait_for_timeout(100)
         self.page.wait_for_timeout(200)
         return cell.locator(".jp-OutputArea").first.inner_text()

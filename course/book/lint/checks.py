@@ -205,6 +205,18 @@ def hidden_for_good(book: Path) -> list[str]:
     ]
 
 
+def swallowed_formulas(book: Path) -> list[str]:
+    """Displayed formulas on one line right below text: MyST takes them for part of the text."""
+    found = []
+    for path in sorted(book.rglob("*.md")):
+        lines = ["", *path.read_text(encoding="utf-8").splitlines()]
+        for number, (above, line) in enumerate(zip(lines, lines[1:], strict=False), 1):
+            if re.match(r"\$\$.+\$\$$", line) and above and not above.startswith(("%", "$$")):
+                where = f"book/{path.relative_to(book).as_posix()}:{number}"
+                found.append(f"{where}: a displayed formula needs an empty line above it")
+    return found
+
+
 def without_alt(html: Path) -> list[str]:
     """Pictures that say nothing to a reader who cannot see them, or only their file name."""
     found = []
@@ -343,6 +355,7 @@ def check_sources(root: Path) -> list[str]:
         unknown_keys(config)
         + orphans(book, config)
         + hidden_for_good(book)
+        + swallowed_formulas(book)
         + width_findings(book)
         + prose_findings(book)
     )
