@@ -6,9 +6,8 @@ points under forty seeds, in `make test-slow` and `course author prove`; three o
 each time.
 
 A sample is tried here, and every case in `course author prove` and `make test-slow`: one mistake in
-24, and one of eight of what is expensive otherwise. The sample is twice as large where the frame
-has changed since `course author prove` tried all of them, and four times where the exercise's own
-code has. Kernels are interpreted, which takes seconds each: of them it is twice as large at most.
+24, and one of eight of what is expensive otherwise. The sample is twice as large where an
+exercise's own code has changed since `course author prove` tried all of them.
 """
 
 import inspect
@@ -33,8 +32,6 @@ from autograder.authoring.notebooks import build, stale
 from autograder.authoring.proven import (
     EVERY,
     SEEDS,
-    frame_changed,
-    has_kernels,
     proven,
     sampled,
 )
@@ -61,8 +58,6 @@ MANY_OR_DRAWN = (
     ]
 )
 PROVEN = {id for assignment in ASSIGNMENTS for id in proven(assignment)}
-KERNELS = {one.number for one in ASSIGNMENTS if has_kernels(one)}  # a case takes many seconds
-FRAME_CHANGED = {one.number for one in ASSIGNMENTS if frame_changed(one)} - KERNELS
 
 
 def each_seed(few: list[bytes]):
@@ -83,12 +78,9 @@ def marks(exercise, case: str, share: int) -> tuple:
     """The marks of a case: none if it is tried each time, `long` if only `make test-slow`
     tries it.
     """
-    number = exercise.id[:2]
     if os.environ.get(EVERY):
         return ()
     if exercise.id not in PROVEN:
-        share //= 2 if number in KERNELS else 4
-    elif number in FRAME_CHANGED:
         share //= 2
     return () if sampled(f"{exercise.id} {case}", share) else (pytest.mark.long,)
 
@@ -214,8 +206,9 @@ def test_every_exercise_links_a_heading_that_its_page_has(assignment):
 
 
 @each_exercise
-def test_the_reference_gets_every_point(exercise):
-    for result in results(exercise, namespace_of("reference", exercise), SECRETS):
+@each_seed(FEW)
+def test_the_reference_gets_every_point(exercise, secrets):
+    for result in results(exercise, namespace_of("reference", exercise), secrets):
         assert result.earned == exercise.points, result
 
 

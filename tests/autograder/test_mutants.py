@@ -8,7 +8,7 @@ from autograder.authoring.catalogue import assignments
 from autograder.authoring.mutants import as_list, equivalents, mutants_of, outcome_of
 from autograder.authoring.proven import has_kernels
 
-SAMPLE = 3  # mutants of an exercise that are tried each time
+SAMPLE = 2  # mutants of an exercise that are tried each time
 SAMPLE_KERNELS = 1  # in a chapter whose solutions run kernels: one mutant takes many seconds
 EXERCISES = pytest.mark.parametrize(
     ("one", "exercise"),

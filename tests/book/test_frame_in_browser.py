@@ -295,8 +295,10 @@ def test_a_link_into_a_lab_opens_it(reader):
     page.wait_for_function("document.querySelector('#lab-a').open")
 
 
-@pytest.mark.parametrize("size, scheme", LOOKS)
-@pytest.mark.parametrize("name", THREE)
+@pytest.mark.parametrize(
+    "name, size, scheme",
+    [(PAGE, *look) for look in LOOKS] + [(name, "phone", "dark") for name in THREE[1:]],
+)
 def test_an_opened_page_has_no_violation_fits_and_is_silent(reader, name, size, scheme):
     page = reader(name, size=size, scheme=scheme)
     page.wait_for_function(FONTS_THERE)

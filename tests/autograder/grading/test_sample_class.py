@@ -99,12 +99,12 @@ def test_no_status_is_a_fault_of_the_grader(graded):
     assert faults == []
 
 
-FEW = ("perfect", "shadowing-torch")
+ONE = ("shadowing-torch",)
 
 
 @pytest.mark.parametrize(
     "students",
-    [pytest.param(FEW, id="two students"), pytest.param(None, id="all", marks=pytest.mark.long)],
+    [pytest.param(ONE, id="one student"), pytest.param(None, id="all", marks=pytest.mark.long)],
 )
 def test_sandboxes_that_start_cold_give_the_same_verdicts_to_the_letter(graded, students):
     submissions = {
@@ -118,7 +118,7 @@ def test_sandboxes_that_start_cold_give_the_same_verdicts_to_the_letter(graded, 
                 submissions[student], graded.assignment, course_secret(graded.root), pool
             )
             differing[student] = changed(graded.verdicts[student].to_json(), cold.to_json())
-    assert set(filter(None, differing.values())) == set() and len(differing) >= len(FEW), differing
+    assert set(filter(None, differing.values())) == set() and differing, differing
 
 
 def changed(warm: dict, cold: dict) -> tuple:
