@@ -14,50 +14,39 @@
 # %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # # Chapter 1. Static embeddings: the exercises
 #
-# Two sentences go through the whole course:
-#
-# > we sat on the **bank** of the river
-# >
-# > the **bank** lends money
-#
-# In this notebook you turn words into vectors with your own hands.
-# You count, you train, you judge.
-# At the end, three of your functions train vectors on a real dictionary, and you see which side *bank* falls on.
+# In this notebook you turn words into vectors: with co-occurrence counts and PPMI, with the loss and the gradients of word2vec's skip-gram, and with GloVe's weighting function.
+# At the end three of your functions train vectors on a real dictionary, and you see which sense of *bank* its vector is closer to.
 #
 # There are 13 exercises and 50 points. Plan about 145 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
-# | Counting | 1 to 4 | 38 | 14 |
+# | Co-occurrence counts | 1 to 4 | 38 | 14 |
 # | word2vec | 5 to 10 | 71 | 23 |
 # | GloVe | 11 | 8 | 3 |
-# | Judging | 12 | 15 | 5 |
-# | The bank problem | 13 | 12 | 5 |
+# | Evaluating vectors | 12 | 15 | 5 |
+# | Word senses | 13 | 12 | 5 |
 # | Your vectors, trained | nothing to write | 3 | 0 |
 #
-# **How an exercise works.**
-# First comes a card: what the exercise is for, how long it takes, where it stands in the paper.
-# Then comes the statement, with one case worked out by hand.
-# You fill in the cell below it and run the check under it.
-# The check tells you the likely cause first and the numbers second. Run it as often as you like: it costs nothing.
+# **How it works.**
+# 1. Read the statement, write the function in the cell below it, and run the check under that cell as often as you like.
+# 2. A check's first line names the likely cause, its second a small input that fails. Stuck? Open the three hints in order; the third solves a similar problem.
+# 3. Grading runs the same checks with other sizes and values. The smallest sizes are always among them.
 #
-# **When you are stuck**, open the three hints in order. The first nudges, the second sketches, the third solves a *different* problem in the same way.
+# **Symbols.** $V$ vocabulary size, $D$ dimensions, $B$ pairs in a batch, $K$ negatives per pair.
 #
-# **What is graded.** The same checks run again with other sizes and other numbers.
-# So write what the statement says, not what makes one example pass.
-# The smallest sizes are always among them: one word, one pair, one negative, a table of one row.
+# <details><summary>Fine print</summary>
 #
-# **Rules for all exercises**
+# - *Arguments.* Leave them unchanged, and return something new: neither an argument nor a result of an earlier call. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not. Your result may be a view of something new, and may require gradients.
+# - *Types.* Return the type and the shape that the statement names; a subclass counts as its type, but a bool is not an `int`. Correct values in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once; any other shape is wrong. Breaking only *Arguments* or *Calls* costs the same fifth.
+# - *Precision.* A float may be off by 0.00001 of itself plus 0.000001. In exercises 3, 9 and 10, where logarithms are taken or terms cancel, both are ten times as large; in exercise 8 a float may be off by 0.0001 of itself plus 0.0001. float32 has seven digits, so the order of your operations does not matter. Half precision, rounding, or a small constant "for safety" is wrong where the error exceeds this tolerance, and only there.
+# - *Calls.* A result depends only on the arguments: not on earlier calls, and not on chance. Calls may come in any order. Caching that cannot be observed is fine.
+# - *Tools.* You may use anything in torch, numpy and the standard library. You may not call answers, or parts of answers, that the course's own packages contain.
+# - *Sizes and time.* Plain Python loops are fast enough, unless a statement says otherwise: a call may take five seconds. Where a statement names no size, an axis has at most 1,000 entries and a tensor at most 20,000.
+# - *Smallest sizes.* Grading always includes one word, one pair, one negative and a matrix of one row.
+# - *Arguments are as promised.* Your function need not check what a statement promises after **In**. You may add cells anywhere: helpers, prints, plots.
 #
-# - *Arguments.* Leave them as they were: return something new, neither an argument nor what an earlier call returned. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not. What you return may be a view of something new, and may need gradients.
-# - *Types.* Return the type and the shape that the statement names; a subclass counts as its type, but a bool is no `int`. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once; another shape is wrong. What breaks only *Arguments* or *Calls* loses that fifth too.
-# - *Digits.* A float may be off by a hundred-thousandth of itself and a millionth more. Where logarithms are taken or terms cancel it is ten times as much, in exercises 3, 9 and 10, and in 8 a ten-thousandth of itself and as much more. float32 has seven digits, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it goes beyond this, and else not.
-# - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Calls may come in any order. Who keeps something that nobody can notice breaks no rule.
-# - *Tools.* Anything in torch, numpy and Python's own library may be used. What the course's own packages hold of the answers may not be called.
-# - *Time.* Loops in plain Python are fast enough, unless a statement says otherwise: one call may take five seconds. Where a statement names no size, an axis has at most 1,000 entries and a tensor at most 20,000.
-#
-# Statements that begin with **In** promise what the arguments are like. Your function need not check that.
-# You may add cells of your own anywhere: helpers, prints, plots.
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import math
@@ -88,14 +77,18 @@ def attempt(function, *arguments):
         print(f"{function.__name__} is not written yet. Come back to this cell when it is.")
         return None
 
+# %% nbgrader={"grade": false, "grade_id": "progress", "locked": true, "schema_version": 3, "solution": false, "task": false}
+from autograder.notebook_progress import progress
+
+progress("01")                                 # follows your checks
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-counting", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 1. Counting
+# # Part 1. Co-occurrence counts
 #
 # You know a word by the words around it.
 # So the first vector of a word is a row of counts: how often did each other word stand nearby?
-# The cell above has already numbered the words of four small sentences. `IDS` holds them as lists of numbers.
+# The setup cell has already numbered the words of four small sentences. `IDS` holds them as lists of numbers.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "window_counts-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 1. Count words in a window
@@ -863,7 +856,7 @@ check(glove_weight)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-judging", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 4. Judging vectors
+# # Part 4. Evaluating vectors
 #
 # Which vectors are good? Ask them questions whose answers people agree on.
 
@@ -946,7 +939,7 @@ check(analogy)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-bank", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 5. The bank problem
+# # Part 5. Word senses
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "bank-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 13. One vector, two senses

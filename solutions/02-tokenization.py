@@ -14,45 +14,40 @@
 # %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # # Chapter 2. Tokenization: the exercises
 #
-# Chapter 1 gave each word one row of a table. It has no row for *🏦*, for *unbanked*, for *moneylender*.
-# So which pieces of text should get the rows? In this notebook you write the four answers that today's models use.
-# At the end, your functions cut a real text as GPT-2 and BERT cut it, piece for piece.
+# In this notebook you write BERT's pre-tokenization, byte-level decoding, today's three subword algorithms, and inputs without a vocabulary.
+# At the end your functions tokenize a real text as GPT-2 and BERT do, token for token.
 #
 # There are 11 exercises and 55 points. Plan about 177 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
-# | Words and bytes | 1 to 2 | 35 | 10 |
+# | Pre-tokenization and bytes | 1 to 2 | 35 | 10 |
 # | Byte-pair encoding | 3 to 4 | 40 | 12 |
 # | WordPiece | 5 to 6 | 30 | 9 |
 # | Unigram | 7 to 8 | 38 | 11 |
-# | What the model is fed | 9 to 10 | 24 | 9 |
+# | Model inputs | 9 to 10 | 24 | 9 |
 # | In your own words | 11 | 10 | 4 |
 # | Your code runs the real thing | nothing to write | 1 | 0 |
 #
-# **How an exercise works.**
-# First comes a card: what the exercise is for, how long it takes, where it stands in the paper.
-# Then comes the statement, with one case worked out by hand.
-# You fill in the cell below it and run the check under it.
-# The check tells you the likely cause first and the numbers second. Run it as often as you like: it costs nothing.
+# **How it works.**
+# 1. Read the statement, write the function in the cell below it, and run the check under that cell as often as you like.
+# 2. A check's first line names the likely cause, its second a small input that fails. Stuck? Open the three hints in order; the third solves a similar problem.
+# 3. Grading runs the same checks with other words and values. The smallest cases are always among them.
 #
-# **When you are stuck**, open the three hints in order. The first nudges, the second sketches, the third solves a *different* problem in the same way.
+# **Symbols.** $a$ and $b$ adjacent pieces, $x$ a piece with probability $p(x)$, $c$ a segmentation (in exercise 10 a code point), $P$ vocabulary size.
 #
-# **What is graded.** The same checks run again with other words and other numbers.
-# So write what the statement says, not what makes one example pass.
-# The smallest cases that a statement allows are always among them: the empty word, one letter, equal letters, no merge, no piece that fits.
+# <details><summary>Fine print</summary>
 #
-# **Rules for all exercises**
+# - *Arguments.* Return something new: neither an argument nor a result of an earlier call. When your function returns, its arguments hold what they held before. The same list may occur twice within one result.
+# - *Types.* Return the type that the statement names: a list is a `list`, a pair a `tuple`, a dictionary a `dict`, an integer an `int`. A subclass counts as its type, and an `int` may be given for a `float`, but a bool is not an `int`. The keys of a dictionary may come in any order.
+# - *Calls.* A result depends only on the arguments. Caching that cannot be observed is fine. A correct answer that breaks *Arguments*, *Types* or *Calls* loses a fifth of the exercise's points, once.
+# - *Characters.* A character is what `len` counts in Python: 🏦 is one. Texts have no lone surrogates.
+# - *Sizes and time.* Where a statement names no size, a text has at most about 200 characters and a list a few hundred entries, and all texts of a call together have a few thousand characters. A call may take five seconds: plain Python loops are fast enough.
+# - *Tools.* You may use anything in Python, torch and numpy. Not allowed are ready-made tokenizers: the packages `tokenizers`, `transformers`, `tiktoken` and `sentencepiece`, and those of this course.
+# - *Smallest cases.* Grading always includes those that a statement allows: the empty word, one letter, equal letters, no merge, no piece that fits.
+# - *Arguments are as promised.* Your function need not check what a statement promises after **In**. You may add cells anywhere: helpers, prints, plots.
 #
-# - *Arguments.* Return something new: neither an argument nor what an earlier call returned. When your function ends, its arguments hold what they held before. Inside one answer the same list may stand twice.
-# - *Types.* Return the type that the statement names: a list is a `list`, a pair a `tuple`, a dictionary a `dict`, a whole number an `int`. A subclass counts as its type, and an `int` may stand where a `float` is asked, but a bool is no `int`. The keys of a dictionary may come in any order.
-# - *Calls.* What a call returns depends on its arguments only. Who keeps something that nobody can notice breaks no rule. A right answer that breaks this rule, or one of the two before, loses a fifth of the exercise's points, once.
-# - *Characters.* A character is what Python counts with `len`: 🏦 is one. Texts have no lone surrogates.
-# - *Sizes.* Where a statement names none, a text has at most some 200 characters and a list some hundred entries, and all texts of a call together have some thousand characters. Loops in plain Python are fast enough: one call may take five seconds.
-# - *Tools.* Anything in Python, torch and numpy may be used. What is withheld are ready tokenizers: the packages `tokenizers`, `transformers`, `tiktoken` and `sentencepiece`, and the ones of this course.
-#
-# Statements that begin with **In** promise what the arguments are like. Your function need not check that.
-# You may add cells of your own anywhere: helpers, prints, plots.
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import math
@@ -77,9 +72,14 @@ def attempt(function, *arguments):
         print(f"{function.__name__} is not written yet. Come back to this cell when it is.")
         return None
 
+# %% nbgrader={"grade": false, "grade_id": "progress", "locked": true, "schema_version": 3, "solution": false, "task": false}
+from autograder.notebook_progress import progress
+
+progress("02")                                 # follows your checks
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-words", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 1. Words and bytes
+# # Part 1. Pre-tokenization and bytes
 #
 # Before any piece is learned, a text is cut into words, or into bytes. BERT does the first and loses spaces, capitals and accents; GPT-2 writes its words in bytes and loses nothing.
 
@@ -869,7 +869,7 @@ if expected is not None:
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-inputs", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 5. What the model is fed
+# # Part 5. Model inputs
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "fill_pair-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 9. Two texts in one input

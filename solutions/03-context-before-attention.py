@@ -14,46 +14,40 @@
 # %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # # Chapter 3. Context before attention: the exercises
 #
-# A row of a table knows no sentence. So read: carry something from word to word.
-# In this notebook you count what follows what, carry a state through gates, and let two readers meet at a word.
-# Then you write the test that tells a reader who looks ahead from one who does not.
-# At the end your own lines judge the King James Bible, to the digit of the course's record, and carry a trained ELMo.
+# In this notebook you write a Kneser-Ney n-gram model, an LSTM step, the parts of ELMo, and a test for causal models.
+# At the end your functions evaluate a bigram model on the King James Bible and run a trained ELMo.
 #
 # There are 10 exercises and 49 points. Plan about 155 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
-# | What comes next | 1 to 3 | 52 | 16 |
-# | A state with gates | 4 to 5 | 35 | 11 |
-# | Two readers, all layers | 6 to 8 | 37 | 13 |
-# | Who has seen what | 9 | 18 | 5 |
+# | n-gram language models | 1 to 3 | 52 | 16 |
+# | The LSTM | 4 to 5 | 35 | 11 |
+# | ELMo | 6 to 8 | 37 | 13 |
+# | Testing a causal model | 9 | 18 | 5 |
 # | In your own words | 10 | 13 | 4 |
 # | Your code runs the real thing | nothing to write | 1 | 0 |
 #
-# **How an exercise works.**
-# First comes a card: what the exercise is for, how long it takes, where it stands in the paper.
-# Then comes the statement, with one case worked out by hand.
-# You fill in the cell below it and run the check under it.
-# The check tells you the likely cause first and the numbers second. Run it as often as you like: it costs nothing.
+# **How it works.**
+# 1. Read the statement, write the function in the cell below it, and run the check under that cell as often as you like.
+# 2. A check's first line names the likely cause, its second a small input that fails. Stuck? Open the three hints in order; the third solves a similar problem.
+# 3. Grading runs the same checks with other sizes and values. The smallest sizes are always among them.
 #
-# **When you are stuck**, open the three hints in order. The first nudges, the second sketches, the third solves a *different* problem in the same way.
+# **Symbols.** $B$ sequences, $T$ positions, $V$ vocabulary size, $D$ input, $H$ cell-state and $R$ hidden-state dimensions, $L$ layers, $W$ characters, $F$ filters of width $K$.
 #
-# **What is graded.** The same checks run again with other sizes and other numbers.
-# So write what the statement says, not what makes one example pass.
-# The smallest sizes are always among them: one text, one word, one row, a vocabulary of one.
+# <details><summary>Fine print</summary>
 #
-# **Rules for all exercises**
+# - *Arguments.* Leave them unchanged, and return something new: neither an argument nor a result of an earlier call. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not. Your result may be a view of something new, and may require gradients.
+# - *Types.* Return the type, dtype and shape that the statement names; a dictionary has the named keys and no others, in any order. A subclass counts as its type, but a bool is not an `int`. Correct values in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once; any other shape is wrong. Breaking only *Arguments* or *Calls* costs the same fifth.
+# - *Precision.* A float may be off by 0.0001 of itself. In exercises 4 to 7, where sums may cancel, it may be off by 0.000002 more; in exercise 2, which has no such sums, by 0.000000001 more. float32 has seven digits, so the order of your operations does not matter. Half precision, rounding, or a small constant "for safety" is wrong where the error exceeds this tolerance, and only there.
+# - *Logarithms* are natural, in nats, unless a statement says bits.
+# - *Calls.* A result depends only on the arguments: not on earlier calls, and not on chance. Calls may come in any order. Caching that cannot be observed is fine.
+# - *Tools.* You may use anything in torch, numpy and the standard library. Not allowed are the course's own language models and, in exercise 4, torch's ready-made LSTM in any form.
+# - *Sizes and time.* Every axis has length 1 to 300, unless a statement says otherwise; the last part of the notebook has some longer ones, which the checks do not use. A call may take five seconds: plain Python loops are fast enough.
+# - *Smallest sizes.* Grading always includes one sequence, one word, a matrix of one row and a vocabulary of one.
+# - *Arguments are as promised.* Your function need not check what a statement promises after **In**. You may add cells anywhere: helpers, prints, plots.
 #
-# - *Arguments.* Leave them as they were: return something new, neither an argument nor what an earlier call returned. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not. What you return may be a view of something new, and may need gradients.
-# - *Types.* Return the type, the dtype and the shape that the statement names; a dictionary has the named keys and no other, in any order. A subclass counts as its type, but a bool is no `int`. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once; another shape is wrong. What breaks only *Arguments* or *Calls* loses that fifth too.
-# - *Digits.* A float may be off by a ten-thousandth of itself. In exercises 4 to 7, where sums may cancel, it may be off by two millionths more; in exercise 2, which has no such sums, by a billionth more. float32 has seven digits, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it goes beyond this, and else not.
-# - *Logarithms* are natural ones, in nats, unless a statement says bits.
-# - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Calls may come in any order. Who keeps something that nobody can notice breaks no rule.
-# - *Tools.* Anything in torch, numpy and Python's own library may be used. What is withheld are the course's own language models, and torch's ready LSTM, in every form, in exercise 4.
-# - *Sizes and time.* Every axis of a tensor has at least length 1 and at most 300 entries, unless a statement says otherwise; the last part of the notebook has some longer ones, which the checks do not ask. Loops in plain Python are fast enough: one call may take five seconds.
-#
-# Statements that begin with **In** promise what the arguments are like. Your function need not check that.
-# You may add cells of your own anywhere: helpers, prints, plots.
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import math
@@ -84,13 +78,18 @@ def attempt(function, *arguments):
         print(f"{function.__name__} is not written yet. Come back to this cell when it is.")
         return None
 
+# %% nbgrader={"grade": false, "grade_id": "progress", "locked": true, "schema_version": 3, "solution": false, "task": false}
+from autograder.notebook_progress import progress
+
+progress("03")                                 # follows your checks
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-next", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 1. What comes next
+# # Part 1. n-gram language models
 #
 # A language model gives each possible next token a probability, from those before it.
 # The oldest one counts. It is also what every newer one has to beat, and it still drafts tokens for large models today.
-# The cell above has numbered the words of four small texts, with the full stop as a word that ends them. `TEXTS` holds them as lists of numbers.
+# The setup cell has numbered the words of four small texts, with the full stop as a word that ends them. `TEXTS` holds them as lists of numbers.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "bigram_counts-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 1. Count what follows what
@@ -351,7 +350,7 @@ if smooth is not None:
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-state", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 2. A state with gates
+# # Part 2. The LSTM
 #
 # Counting forgets all but the last token. A state does not have to. An LSTM carries a row of numbers from word to word, and three gates say how much of it stays, what is written and what is shown.
 
@@ -548,7 +547,7 @@ if alone is not None and beside is not None:
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-elmo", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 3. Two readers, all layers
+# # Part 3. ELMo
 #
 # ELMo puts three parts together: a vector for each word from its letters, a stack of LSTMs in each direction, and a weighted sum of all layers. It is trained to say the next word and the one before.
 
@@ -775,7 +774,7 @@ if targets is not None:
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-seen", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 4. Who has seen what
+# # Part 4. Testing a causal model
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "test_no_peeking-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 9. Write the test: nobody looks ahead

@@ -14,46 +14,40 @@
 # %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # # Chapter 5. BERT, pre-training: the exercises
 #
-# Chapter 4's encoder sees both sides of a word at once, so it cannot be asked for the next word: it has seen it. BERT covers some words and asks for those.
-# In this notebook you write what happens around that idea: how two sentences become one input, which words are covered, how the guesses are judged, and the whole encoder, which then reads with weights that others trained.
+# In this notebook you write BERT's pre-training: packing two sentences into one input, masking, the MLM loss, sentence pairs, and the whole encoder with its MLM head.
+# At the end your encoder runs MiniLM's trained weights, and your functions continue the pre-training of a small BERT.
 #
 # There are 9 exercises and 53 points. Plan about 147 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
-# | One input | 1 | 15 | 5 |
-# | Blanks | 2 to 4 | 54 | 19 |
-# | Does B follow A? | 5 | 12 | 5 |
+# | Input representation | 1 | 15 | 5 |
+# | Masked language modeling | 2 to 4 | 54 | 19 |
+# | Next-sentence prediction | 5 | 12 | 5 |
 # | The model | 6 to 8 | 54 | 19 |
 # | In your own words | 9 | 12 | 5 |
 # | Your code runs the real thing | nothing to write | 2 | 0 |
 #
-# **How an exercise works.**
-# First comes a card: what the exercise is for, how long it takes, where it stands in the paper.
-# Then comes the statement, with one case worked out by hand.
-# You fill in the cell below it and run the check under it.
-# The check tells you the likely cause first and the numbers second. Run it as often as you like: it costs nothing.
+# **How it works.**
+# 1. Read the statement, write the function in the cell below it, and run the check under that cell as often as you like.
+# 2. A check's first line names the likely cause, its second a small input that fails. Stuck? Open the three hints in order; the third solves a similar problem.
+# 3. Grading runs the same checks with other sizes and values. The smallest sizes are always among them.
 #
-# **When you are stuck**, open the three hints in order. The first nudges, the second sketches, the third solves a *different* problem in the same way.
+# **Symbols.** $B$ sequences, $T$ positions, $V$ vocabulary size, $P$ position embeddings, $C$ hidden size, $L$ layers, $H$ heads, $I$ intermediate size.
 #
-# **What is graded.** The same checks run again with other sizes and other numbers.
-# So write what the statement says, not what makes one example pass.
-# The smallest sizes are always among them: one text, one token, an empty list where a statement allows it.
+# <details><summary>Fine print</summary>
 #
-# **Letters.** $B$ texts, $T$ places in a text, $V$ tokens in the vocabulary, $P$ positions, $C$ numbers in a token's vector, $L$ layers, $H$ heads, $I$ numbers inside a feed-forward.
+# - *Arguments.* Leave them unchanged, lists included, and return something new: neither an argument or a part of one nor a result of an earlier call. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
+# - *Types.* Return the type, dtype and shape that the statement names; a dictionary has the named keys and no others, in any order. A subclass counts as its type, but a bool is not an `int`. Correct values in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does breaking only *Arguments* or *Calls*.
+# - *Precision.* Floats are compared to four digits of each value, and to 0.00001 near 0; float32 has seven digits, so the order of your operations does not matter. Half precision, rounding, or a small constant "for safety" is wrong where it shows in these digits, and only there. Integers are compared exactly.
+# - *Logarithms* are natural.
+# - *Calls.* A result depends only on the arguments: not on earlier calls, and not on chance. Where randomness is needed, the random numbers are arguments. Calls may come in any order.
+# - *Tools.* You may use anything in torch, numpy and the standard library, including softmax, `cross_entropy`, `layer_norm`, `gelu` and `scaled_dot_product_attention`. Not allowed are the course's own models, objectives and encodings, and torch's ready-made Transformer layers.
+# - *Sizes and time.* Every axis has length 1 to 300, a list has at most 300 entries, and no score matrix has more than 100,000 elements, unless a statement says otherwise. Ids are integers of at least 0, and no integer exceeds a billion. The cells that show what a function is for, and the last part, use some longer axes and lists, which the checks do not. A call may take five seconds: plain Python loops are fast enough.
+# - *Smallest sizes.* Grading always includes one sequence, one token, and an empty list where a statement allows it.
+# - *Arguments are as promised.* Your function need not check what a statement promises after **In**. You may add cells anywhere: helpers, prints, plots.
 #
-# **Rules for all exercises**
-#
-# - *Arguments.* Leave them as they were, lists too: return something new, neither an argument or a part of one nor what an earlier call returned. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
-# - *Types.* Return the type, the dtype and the shape that the statement names; a dictionary has the named keys and no other, in any order. A subclass counts as its type, but a bool is no `int`. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does what breaks only *Arguments* or *Calls*.
-# - *Digits.* Floats are compared to four digits of each number, and to 0.00001 where a number is near 0; float32 has seven, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it shows in these digits, and else not. Whole numbers are compared exactly.
-# - *Logarithms* are natural ones.
-# - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Where chance is needed, the random numbers are arguments. Calls may come in any order.
-# - *Tools.* Anything in torch, numpy and Python's own library may be used: softmax, `cross_entropy`, `layer_norm`, `gelu` and `scaled_dot_product_attention` included. What is withheld are the course's own models, objectives and encodings, and torch's ready Transformer layers.
-# - *Sizes and time.* Every axis of a tensor has at least length 1 and at most 300 entries, a list at most 300, and no table of scores more than 100,000 numbers, unless a statement says otherwise. Ids are whole numbers of at least 0, and no whole number is above a billion; the cells that show what a function is for, and the last part, have some longer ones, which the checks do not ask. Loops in plain Python are fast enough: one call may take five seconds.
-#
-# Statements that begin with **In** promise what the arguments are like. Your function need not check that.
-# You may add cells of your own anywhere: helpers, prints, plots.
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 from collections.abc import Callable
@@ -73,9 +67,14 @@ def attempt(function, *arguments):
         print(f"{function.__name__} is not written yet. Come back to this cell when it is.")
         return None
 
+# %% nbgrader={"grade": false, "grade_id": "progress", "locked": true, "schema_version": 3, "solution": false, "task": false}
+from autograder.notebook_progress import progress
+
+progress("05")                                 # follows your checks
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-input", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 1. One input
+# # Part 1. Input representation
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "pair_input-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 1. Two texts, one input
@@ -170,7 +169,7 @@ for max_length in (16, 11):
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-blanks", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 2. Blanks
+# # Part 2. Masked language modeling
 #
 # Take a sentence, cover some of its words, and let the model say what stood there. It may look to both sides: what it is asked for, it cannot see.
 
@@ -443,7 +442,7 @@ for name, faces in (("as it should be", 10), ("nothing is kept", 9)):
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-pairs", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 3. Does B follow A?
+# # Part 3. Next-sentence prediction
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "sentence_pairs-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 5. Pairs that follow, and pairs that do not

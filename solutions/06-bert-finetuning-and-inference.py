@@ -14,46 +14,40 @@
 # %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # # Chapter 6. BERT, fine-tuning and inference: the exercises
 #
-# BERT makes a vector of every token. A vector is no answer: somebody has to make one vector of many, a label of scores, entities of tags, an answer of two rows of numbers. And somebody has to count how often that is right.
-# In this notebook you write what stands between BERT's vectors and an answer, and the measures by which papers compare the answers. Most mistakes here raise no error: the number that comes out is only a little too good.
+# In this notebook you turn BERT's vectors into answers (pooling, thresholds, tags, spans) and write the metrics that papers report: MCC, entity F1, exact match and nDCG.
+# At the end your functions evaluate a tagger trained on MiniLM's vectors and a search over dictionary definitions.
 #
 # There are 10 exercises and 51 points. Plan about 168 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
-# | One answer for a text | 1 to 2 | 24 | 8 |
-# | Fine-tune, and count | 3 to 4 | 30 | 9 |
-# | Tags and entities | 5 to 6 | 46 | 15 |
-# | Where is the answer? | 7 to 8 | 36 | 10 |
-# | Search | 9 | 15 | 4 |
+# | Pooling and classification | 1 to 2 | 24 | 8 |
+# | Fine-tuning and metrics | 3 to 4 | 30 | 9 |
+# | Named-entity recognition | 5 to 6 | 46 | 15 |
+# | Extractive question answering | 7 to 8 | 36 | 10 |
+# | Retrieval | 9 | 15 | 4 |
 # | In your own words | 10 | 14 | 5 |
 # | Your code runs the real thing | nothing to write | 3 | 0 |
 #
-# **How an exercise works.**
-# First comes a card: what the exercise is for, how long it takes, where it stands in the paper.
-# Then comes the statement, with one case worked out by hand.
-# You fill in the cell below it and run the check under it.
-# The check tells you the likely cause first and the numbers second. Run it as often as you like: it costs nothing.
+# **How it works.**
+# 1. Read the statement, write the function in the cell below it, and run the check under that cell as often as you like.
+# 2. A check's first line names the likely cause, its second a small input that fails. Stuck? Open the three hints in order; the third solves a similar problem.
+# 3. Grading runs the same checks with other sizes and values. The smallest sizes are always among them.
 #
-# **When you are stuck**, open the three hints in order. The first nudges, the second sketches, the third solves a *different* problem in the same way.
+# **Symbols.** $B$ sequences, $T$ positions, $C$ hidden size, $L$ labels.
 #
-# **What is graded.** The same checks run again with other sizes and other numbers.
-# So write what the statement says, not what makes one example pass.
-# The smallest sizes are always among them: one text, one token, an empty list where a statement allows it.
+# <details><summary>Fine print</summary>
 #
-# **Letters.** $B$ texts, $T$ places in a text, $C$ numbers in a token's vector, $L$ labels.
+# - *Arguments.* Leave them unchanged, lists and dictionaries included, and return something new: neither an argument or a part of one nor a result of an earlier call. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
+# - *Types.* Return the type, dtype and shape that the statement names; a dictionary has the named keys and no others, in any order. A subclass counts as its type, and an `int` may be given for a `float`, but a bool is no number. Correct values in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks *Arguments*.
+# - *Precision.* Floats are compared to four digits of each value, and to 0.00001 near 0, unless a statement says otherwise; float32 has seven digits, so the order of your operations does not matter. Half precision, rounding, or a small constant "for safety" is wrong where it shows in these digits, and only there. Integers are compared exactly.
+# - *Calls.* A result depends only on the arguments: not on earlier calls, and not on chance. Calls may come in any order.
+# - *Tools.* You may use anything in torch, numpy and the standard library, softmax included. Not allowed are the course's own heads, pooling, schedules and metrics, and libraries that offer such metrics ready-made.
+# - *Sizes and time.* Every axis has length 1 to 300, a list or a dictionary has at most 300 entries, and no integer exceeds a billion, unless a statement says otherwise; the last part has some longer lists, which the checks do not use. A call may take five seconds: plain Python loops are fast enough.
+# - *Smallest sizes.* Grading always includes one sequence, one token, and an empty list where a statement allows it.
+# - *Arguments are as promised.* Your function need not check what a statement promises after **In**. You may add cells anywhere: helpers, prints, plots.
 #
-# **Rules for all exercises**
-#
-# - *Arguments.* Leave them as they were, lists and dictionaries too: return something new, neither an argument or a part of one nor what an earlier call returned. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
-# - *Types.* Return the type, the dtype and the shape that the statement names. A dictionary has the named keys and no other, in any order. A subclass counts as its type, and an `int` may stand where a `float` is asked, but a bool is no number. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks the rule before this one.
-# - *Digits.* Floats are compared to four digits of each number, and to 0.00001 where a number is near 0, unless a statement says otherwise; float32 has seven, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it shows in these digits, and else not. Whole numbers are compared exactly.
-# - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Calls may come in any order.
-# - *Tools.* Anything in torch, numpy and Python's own library may be used, softmax included. What is withheld are the course's own heads, pooling, schedules and measures, and the libraries that have such measures ready.
-# - *Sizes and time.* Every axis of a tensor has at least length 1 and at most 300 entries, a list or a dictionary at most 300, and no whole number is above a billion, unless a statement says otherwise; the last part has some longer lists, which the checks do not ask. Loops in plain Python are fast enough: one call may take five seconds.
-#
-# Statements that begin with **In** promise what the arguments are like. Your function need not check that.
-# You may add cells of your own anywhere: helpers, prints, plots.
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import math
@@ -75,9 +69,14 @@ def attempt(function, *arguments):
         print(f"{function.__name__} is not written yet. Come back to this cell when it is.")
         return None
 
+# %% nbgrader={"grade": false, "grade_id": "progress", "locked": true, "schema_version": 3, "solution": false, "task": false}
+from autograder.notebook_progress import progress
+
+progress("06")                                 # follows your checks
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-texts", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 1. One answer for a text
+# # Part 1. Pooling and classification
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "mean_pool-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 1. One vector for a text
@@ -246,7 +245,7 @@ if yours is not None:
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-tuning", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 2. Fine-tune, and count
+# # Part 2. Fine-tuning and metrics
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "rates-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 3. How fast may which layer learn?
@@ -389,7 +388,7 @@ for name, counts in {"all right": (70, 0, 0, 30), "always yes": (70, 30, 0, 0), 
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-tags", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 3. Tags and entities
+# # Part 3. Named-entity recognition
 #
 # Each word of a text is tagged: `B-X` begins an entity of the kind X, `I-X` goes on with it, `O` is no part of one. In *Ada lives in New York* the tags are B-PER, O, O, B-LOC, I-LOC.
 
@@ -574,7 +573,7 @@ for name, said in models.items():
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-answers", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 4. Where is the answer?
+# # Part 4. Extractive question answering
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "best_span-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 7. The best span
@@ -746,7 +745,7 @@ for answer in ("River bank!", "on a bank", "the bank of the river", "in the rive
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-search", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 5. Search
+# # Part 5. Retrieval
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "ndcg_at-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 9. How early do the right ones stand?

@@ -14,47 +14,43 @@
 # %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # # Chapter 7. After BERT: the exercises
 #
-# BERT fills blanks well, but a pass over a text asks for one token in seven, the model has a hundred million numbers, and a text ends at 512 tokens.
-# In this notebook you write what came after, one change at a time: fresh maskings, a smaller model and one that is taught, a judge in the place of a guesser, spans in the place of single tokens, any order in the place of left to right, and attention that never makes the whole table of scores.
+# In this notebook you write what followed BERT: RoBERTa's masking, ALBERT, distillation, ELECTRA, T5's spans, XLNet's permutations and Longformer's attention.
+# At the end your functions run inside MiniLM, feed two ELECTRAs, and distill a small BERT.
 #
 # There are 10 exercises and 54 points. Plan about 179 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
-# | The same model, better trained | 1 | 8 | 3 |
-# | Smaller | 2 to 3 | 32 | 11 |
-# | Every token counts | 4 to 5 | 32 | 10 |
-# | Other ways to hide | 6 to 8 | 50 | 16 |
-# | Who sees whom | 9 | 40 | 9 |
+# | Dynamic masking | 1 | 8 | 3 |
+# | ALBERT and distillation | 2 to 3 | 32 | 11 |
+# | ELECTRA | 4 to 5 | 32 | 10 |
+# | Spans and permutations | 6 to 8 | 50 | 16 |
+# | Sliding-window attention | 9 | 40 | 9 |
 # | In your own words | 10 | 15 | 5 |
 # | Your code runs the real thing | nothing to write | 2 | 0 |
 #
-# **How an exercise works.**
-# First comes a card: what the exercise is for, how long it takes, where it stands in the paper.
-# Then comes the statement, with one case worked out by hand.
-# You fill in the cell below it and run the check under it.
-# The check tells you the likely cause first and the numbers second. Run it as often as you like: it costs nothing.
+# **How it works.**
+# 1. Read the statement, write the function in the cell below it, and run the check under that cell as often as you like.
+# 2. A check's first line names the likely cause, its second a small input that fails. Stuck? Open the three hints in order; the third solves a similar problem.
+# 3. Grading runs the same checks with other sizes and values. The smallest sizes are always among them.
 #
-# **When you are stuck**, open the three hints in order. The first nudges, the second sketches, the third solves a *different* problem in the same way.
+# **Symbols.** $B$ sequences, $T$ positions, $V$ vocabulary size, $N$ predictions, $C$ hidden size, $E$ embedding size, $L$ layers, $H$ heads, $D$ head dimension, $I$ intermediate size.
 #
-# **What is graded.** The same checks run again with other sizes and other numbers.
-# So write what the statement says, not what makes one example pass.
-# The smallest sizes are always among them: one token, one row, an empty list where a statement allows it.
+# <details><summary>Fine print</summary>
 #
-# **Letters.** $B$ texts, $T$ places in a text, $V$ tokens in the vocabulary, $N$ predictions, $C$ numbers in a token's vector, $E$ in a row of the table of tokens, $L$ layers, $H$ heads, $D$ numbers in a head, $I$ numbers inside a feed-forward.
+# These rules hold for all exercises. Where a statement says "the rules above", it means them.
 #
-# **Rules for all exercises**
+# - *Arguments.* Leave them unchanged, lists included, and return something new: neither an argument or a part of one nor a result of an earlier call. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
+# - *Types.* Return the type, dtype and shape that the statement names; a dictionary has the named keys and no others, in any order. A subclass counts as its type, and an `int` may be given for a `float`, but a bool is no number. Correct values in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks *Arguments*.
+# - *Precision.* Floats are compared to four digits of each value, and to 0.00001 near 0; float32 has seven digits, so the order of your operations does not matter. Half precision, rounding, or a small constant "for safety" is wrong where it shows in these digits, and only there. Integers are compared exactly.
+# - *Logarithms* are natural.
+# - *Calls.* A result depends only on the arguments: not on earlier calls, and not on chance. Where randomness is needed, the random numbers are arguments. Calls may come in any order.
+# - *Tools.* You may use anything in torch, numpy and the standard library, unless a statement says otherwise. Not allowed are the course's own models, layers and objectives, and the library `transformers`.
+# - *Sizes and time.* Every axis has length 1 to 300, and a list has at most 300 entries, unless a statement says otherwise. Ids are integers of at least 0, and no integer exceeds a billion. The cells that show what a function is for, and the last part, use some longer axes and lists, which the checks do not. A call may take five seconds: plain Python loops are fast enough.
+# - *Smallest sizes.* Grading always includes one token, a matrix of one row, and an empty list where a statement allows it.
+# - *Arguments are as promised.* Your function need not check what a statement promises after **In**. You may add cells anywhere: helpers, prints, plots.
 #
-# - *Arguments.* Leave them as they were, lists too: return something new, neither an argument or a part of one nor what an earlier call returned. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
-# - *Types.* Return the type, the dtype and the shape that the statement names; a dictionary has the named keys and no other, in any order. A subclass counts as its type, and an `int` may stand where a `float` is asked, but a bool is no number. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks the rule before this one.
-# - *Digits.* Floats are compared to four digits of each number, and to 0.00001 where a number is near 0; float32 has seven, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it shows in these digits, and else not. Whole numbers are compared exactly.
-# - *Logarithms* are natural ones.
-# - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Where chance is needed, the random numbers are arguments. Calls may come in any order.
-# - *Tools.* Anything in torch, numpy and Python's own library may be used, unless a statement says otherwise. What is withheld are the course's own models, layers and objectives, and the `transformers` library.
-# - *Sizes and time.* Every axis of a tensor has at least length 1 and at most 300 entries, and a list at most 300, unless a statement says otherwise. Ids are whole numbers of at least 0, and no whole number is above a billion; the cells that show what a function is for, and the last part, have some longer ones, which the checks do not ask. Loops in plain Python are fast enough: one call may take five seconds.
-#
-# Statements that begin with **In** promise what the arguments are like. Your function need not check that.
-# You may add cells of your own anywhere: helpers, prints, plots.
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 from collections.abc import Callable
@@ -74,9 +70,14 @@ def attempt(function, *arguments):
         print(f"{function.__name__} is not written yet. Come back to this cell when it is.")
         return None
 
+# %% nbgrader={"grade": false, "grade_id": "progress", "locked": true, "schema_version": 3, "solution": false, "task": false}
+from autograder.notebook_progress import progress
+
+progress("07")                                 # follows your checks
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-trained", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 1. The same model, better trained
+# # Part 1. Dynamic masking
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "asked_share-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 1. Which tokens are ever asked?
@@ -147,7 +148,7 @@ for maskings in (1, 10, 40):
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-smaller", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 2. Smaller
+# # Part 2. ALBERT and distillation
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "albert_sizes-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 2. Fewer numbers, the same work
@@ -292,7 +293,7 @@ for temperature in (0.5, 1.0, 2.0, 5.0):
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-detecting", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 3. Every token counts
+# # Part 3. ELECTRA
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "replace-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 4. Guess, and say what was replaced
@@ -462,7 +463,7 @@ for name, disc in {"undecided": torch.zeros(1, 4), "sure": torch.tensor([[-4.0, 
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-hiding", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 4. Other ways to hide
+# # Part 4. Spans and permutations
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "corrupt-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 6. Cut spans out
@@ -735,7 +736,7 @@ if tables[0] is not None:
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-long", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 5. Who sees whom
+# # Part 5. Sliding-window attention
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "window_attention-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 9. Attention that never makes the whole table

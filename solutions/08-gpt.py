@@ -14,46 +14,40 @@
 # %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # # Chapter 8. GPT: the exercises
 #
-# BERT fills holes that somebody made. GPT bets on the next token, at every token, and so it can be trained on any text and can go on where a text ends.
-# In this notebook you write one: its loss, a test of what it may see, the model itself, the step that trains it, and the two ways in which it was given tasks, by a new layer and by bets alone.
+# In this notebook you write a GPT: its loss, a test of its causal mask, the model, AdamW, fine-tuning and zero-shot scoring.
+# At the end your GPT loads trained weights and generates, your functions train it from scratch, and SmolLM2 answers by your scores.
 #
 # There are 10 exercises and 54 points. Plan about 161 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
-# | The next token | 1 to 2 | 36 | 11 |
+# | Next-token prediction | 1 to 2 | 36 | 11 |
 # | The model | 3 to 4 | 42 | 14 |
-# | Training it | 5 to 6 | 28 | 10 |
-# | One model, many tasks | 7 to 9 | 42 | 15 |
+# | Training | 5 to 6 | 28 | 10 |
+# | Fine-tuning and zero-shot transfer | 7 to 9 | 42 | 15 |
 # | In your own words | 10 | 13 | 4 |
 # | Your code runs the real thing | nothing to write | 2 | 0 |
 #
-# **How an exercise works.**
-# First comes a card: what the exercise is for, how long it takes, where it stands in the paper.
-# Then comes the statement, with one case worked out by hand.
-# You fill in the cell below it and run the check under it.
-# The check tells you the likely cause first and the numbers second. Run it as often as you like: it costs nothing.
+# **How it works.**
+# 1. Read the statement, write the function in the cell below it, and run the check under that cell as often as you like.
+# 2. A check's first line names the likely cause, its second a small input that fails. Stuck? Open the three hints in order; the third solves a similar problem.
+# 3. Grading runs the same checks with other sizes and values. The smallest sizes are always among them.
 #
-# **When you are stuck**, open the three hints in order. The first nudges, the second sketches, the third solves a *different* problem in the same way.
+# **Symbols.** $B$ sequences, $T$ positions, $V$ vocabulary size, $P$ position embeddings, $C$ hidden size, $L$ blocks, $H$ heads, $D=C/H$ head dimension, $N$ task sequences, $K$ labels.
 #
-# **What is graded.** The same checks run again with other sizes and other numbers.
-# So write what the statement says, not what makes one example pass.
-# The smallest sizes are always among them: one token, one row, an empty list where a statement allows it.
+# <details><summary>Fine print</summary>
 #
-# **Letters.** $B$ texts, $T$ places in a text, $V$ tokens in the vocabulary, $P$ positions that a model has, $C$ numbers in a token's vector, $L$ blocks, $H$ heads, $D = C / H$ numbers in a head, $N$ rows that a task makes, $K$ labels.
+# - *Arguments.* Leave them unchanged, lists and dictionaries included, and return something new: neither an argument or a part of one nor a result of an earlier call. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
+# - *Types.* Return the type, dtype and shape that the statement names; a dictionary has the named keys and no others, in any order. A subclass counts as its type, but a tensor is a plain `torch.Tensor`; an `int` may be given for a `float`, but a bool is no number. Correct values in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks *Arguments*.
+# - *Precision.* Floats are compared to four digits of each value, and to 0.00001 near 0; float32 has seven digits, so the order of your operations does not matter. Half precision, rounding, or a small constant "for safety" is wrong where it shows in these digits, and only there. Integers are compared exactly.
+# - *Logarithms* are natural.
+# - *Calls.* A result depends only on the arguments (and, for a model, on its weights): not on earlier calls, and not on chance. Calls may come in any order.
+# - *Tools.* You may use anything in torch, numpy and the standard library, unless a statement says otherwise. Not allowed are the course's own models, layers, objectives, training and scoring, the library `transformers`, `torch.optim`, and torch's ready-made Transformer layers.
+# - *Sizes and time.* Every axis has length 1 to 300, and a list has at most 300 entries, unless a statement says otherwise. Ids are integers of at least 0, and no integer exceeds a billion. The cells that show what a function is for, and the last part, use some longer axes and lists, which the checks do not. A call may take five seconds: plain Python loops are fast enough.
+# - *Smallest sizes.* Grading always includes one token, one sequence, and an empty list where a statement allows it.
+# - *Arguments are as promised.* Your function need not check what a statement promises after **In**. You may add cells anywhere (helpers, prints, plots), and a function may call one that you wrote before.
 #
-# **Rules for all exercises**
-#
-# - *Arguments.* Leave them as they were, lists and dictionaries too: return something new, neither an argument or a part of one nor what an earlier call returned. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
-# - *Types.* Return the type, the dtype and the shape that the statement names; a dictionary has the named keys and no other, in any order. A subclass counts as its type, but a tensor is a plain `torch.Tensor`; an `int` may stand where a `float` is asked, but a bool is no number. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks the rule before this one.
-# - *Digits.* Floats are compared to four digits of each number, and to 0.00001 where a number is near 0; float32 has seven, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it shows in these digits, and else not. Whole numbers are compared exactly.
-# - *Logarithms* are natural ones.
-# - *Calls.* What a call returns depends on its arguments only (and, of a model, on its weights): on nothing that was kept from a call before, and on no chance. Calls may come in any order.
-# - *Tools.* Anything in torch, numpy and Python's own library may be used, unless a statement says otherwise. What is withheld are the course's own models, layers, objectives, training and scoring, the `transformers` library, `torch.optim`, and torch's ready Transformer layers.
-# - *Sizes and time.* Every axis of a tensor has at least length 1 and at most 300 entries, and a list at most 300, unless a statement says otherwise. Ids are whole numbers of at least 0, and no whole number is above a billion; the cells that show what a function is for, and the last part, have some longer ones, which the checks do not ask. Loops in plain Python are fast enough: one call may take five seconds.
-#
-# Statements that begin with **In** promise what the arguments are like. Your function need not check that.
-# You may add cells of your own anywhere, and a function may call one that you wrote before: helpers, prints, plots.
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 from collections.abc import Callable
@@ -73,9 +67,14 @@ def attempt(function, *arguments):
         print(f"{function.__name__} is not written yet. Come back to this cell when it is.")
         return None
 
+# %% nbgrader={"grade": false, "grade_id": "progress", "locked": true, "schema_version": 3, "solution": false, "task": false}
+from autograder.notebook_progress import progress
+
+progress("08")                                 # follows your checks
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-next", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 1. The next token
+# # Part 1. Next-token prediction
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "next_token_loss-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 1. Every token is a question
@@ -452,7 +451,7 @@ for name, shape in shapes.items():
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-training", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 3. Training it
+# # Part 3. Training
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "adamw_step-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 5. One step of AdamW
@@ -613,7 +612,7 @@ for cut in ([12], [6, 6], [1, 11]):
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-tasks", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 4. One model, many tasks
+# # Part 4. Fine-tuning and zero-shot transfer
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "task_rows-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 7. Write a task as a text

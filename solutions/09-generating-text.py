@@ -14,47 +14,43 @@
 # %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # # Chapter 9. Generating text: the exercises
 #
-# A language model gives numbers, one for each token that might come next. It does not write. Something else takes the numbers, chooses a token, puts it behind the text and asks again, and nobody trains that part.
-# In this notebook you write it: the loop, the knobs that every API has, the draw, and a search for the likeliest text. Then you say why the likeliest text is often not worth reading.
+# In this notebook you write what turns a language model's logits into text: the decoding loop, left padding, temperature, top-k, top-p, a repetition penalty and beam search.
+# At the end your functions generate with a small GPT, and your beam search looks for the most probable continuation, also with SmolLM2 if its weights are here.
 #
 # There are 10 exercises and 54 points. Plan about 170 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
-# | The loop | 1 to 3 | 38 | 14 |
-# | Bending a distribution | 4 to 8 | 81 | 24 |
-# | Searching | 9 | 40 | 12 |
+# | The decoding loop | 1 to 3 | 38 | 14 |
+# | Sampling | 4 to 8 | 81 | 24 |
+# | Beam search | 9 | 40 | 12 |
 # | In your own words | 10 | 11 | 4 |
 # | Your code runs the real thing | nothing to write | 2 | 0 |
 #
-# **How an exercise works.**
-# First comes a card: what the exercise is for, how long it takes, where it stands in the paper.
-# Then comes the statement, with one case worked out by hand.
-# You fill in the cell below it and run the check under it.
-# The check tells you the likely cause first and the numbers second. Run it as often as you like: it costs nothing.
+# **How it works.**
+# 1. Read the statement, write the function in the cell below it, and run the check under that cell as often as you like.
+# 2. A check's first line names the likely cause, its second a small input that fails. Stuck? Open the three hints in order; the third solves a similar problem.
+# 3. Grading runs the same checks with other sizes and values. The smallest sizes are always among them.
 #
-# **When you are stuck**, open the three hints in order. The first nudges, the second sketches, the third solves a *different* problem in the same way.
+# **Symbols.** $B$ independent sequences, $T$ positions, $V$ vocabulary size, $N$ sequences in one call of the model.
 #
-# **What is graded.** The same checks run again with other sizes and other numbers.
-# So write what the statement says, not what makes one example pass.
-# The smallest sizes are always among them: one token, one row, one entry in the vocabulary.
+# <details><summary>Fine print</summary>
 #
-# **Letters.** $B$ rows, each a text of its own; $T$ places in a text; $V$ tokens in the vocabulary; $N$ texts that a model reads at once.
+# These rules hold for all exercises. Where a statement says "the rules above", it means them.
 #
-# **Rules for all exercises**
+# - *Arguments.* Leave them unchanged, lists included, and return something new: neither an argument or a part of one nor a result of an earlier call. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
+# - *Types.* Return the type, dtype and shape that the statement names; a dictionary has the named keys and no others, in any order. A subclass counts as its type, and an `int` may be given for a `float`, but a bool is no number. Arguments that are called floats are Python floats. Correct values in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks *Arguments*.
+# - *Precision.* Floats are compared to four digits of each value, and to 0.00001 near 0; float32 has seven digits, so the order of your operations does not matter. Half precision, rounding, or a small constant "for safety" is wrong where it shows in these digits or in the choice of a token, and only there. Integers are compared exactly, and so is minus infinity.
+# - *Logarithms* are natural.
+# - *Calls.* A result depends only on the arguments: not on earlier calls, and not on chance. Where randomness is needed, the random numbers are arguments. Calls may come in any order.
+# - *Models.* A model is an argument: a function that you call. It returns the same result for the same input, however often you call it.
+# - *Logits.* Where a statement says "logits", each is from -1,000 to 1,000, or minus infinity, which marks a token that cannot come. At least one logit of each sequence is not minus infinity.
+# - *Tools.* You may use anything in torch, numpy and the standard library, unless a statement says otherwise. Not allowed are the course's own models, its generation and its engine, and the library `transformers`.
+# - *Sizes and time.* Every axis has length 1 to 300, and a list has at most 300 entries, unless a statement says otherwise. Ids are integers of at least 0. The cells that show what a function is for, and the last part, use some longer axes and lists, which the checks do not. A call may take five seconds: plain Python loops are fast enough.
+# - *Smallest sizes.* Grading always includes one token, one sequence and a vocabulary of one.
+# - *Arguments are as promised.* Your function need not check what a statement promises after **In**. You may add cells anywhere: helpers, prints, plots.
 #
-# - *Arguments.* Leave them as they were, lists too: return something new, neither an argument or a part of one nor what an earlier call returned. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
-# - *Types.* Return the type, the dtype and the shape that the statement names; a dictionary has the named keys and no other, in any order. A subclass counts as its type, and an `int` may stand where a `float` is asked, but a bool is no number. Arguments that are called floats are Python floats. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks the rule before this one.
-# - *Digits.* Floats are compared to four digits of each number, and to 0.00001 where a number is near 0; float32 has seven, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it shows in these digits or in the choice of a token, and else not. Whole numbers are compared exactly, and so is minus infinity.
-# - *Logarithms* are natural ones.
-# - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Where chance is needed, the random numbers are arguments. Calls may come in any order.
-# - *Models.* A model is an argument: a function that you call. It answers the same question in the same way, however often it is asked.
-# - *Logits.* Where a statement says "logits", each is from -1,000 to 1,000, or minus infinity, which stands for a token that cannot come. At least one in each row is no minus infinity.
-# - *Tools.* Anything in torch, numpy and Python's own library may be used, unless a statement says otherwise. What is withheld are the course's own models, its generation and its engine, and the `transformers` library.
-# - *Sizes and time.* Every axis of a tensor has at least length 1 and at most 300 entries, and a list at most 300, unless a statement says otherwise. Ids are whole numbers of at least 0; the cells that show what a function is for, and the last part, have some longer ones, which the checks do not ask. Loops in plain Python are fast enough: one call may take five seconds.
-#
-# Statements that begin with **In** promise what the arguments are like. Your function need not check that.
-# You may add cells of your own anywhere: helpers, prints, plots.
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 from collections.abc import Callable
@@ -74,9 +70,14 @@ def attempt(function, *arguments):
         print(f"{function.__name__} is not written yet. Come back to this cell when it is.")
         return None
 
+# %% nbgrader={"grade": false, "grade_id": "progress", "locked": true, "schema_version": 3, "solution": false, "task": false}
+from autograder.notebook_progress import progress
+
+progress("09")                                 # follows your checks
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-loop", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 1. The loop
+# # Part 1. The decoding loop
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "generate-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 1. The loop
@@ -329,7 +330,7 @@ for new in (1, 16, 64, 1024):
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-choosing", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 2. Bending a distribution
+# # Part 2. Sampling
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "draw-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 4. Draw a token
@@ -719,7 +720,7 @@ for name, numbers in (("by chance", lambda n: torch.rand(n, generator=generator)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-searching", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 3. Searching
+# # Part 3. Beam search
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "beam_search-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 9. Several beginnings at once

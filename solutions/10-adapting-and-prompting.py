@@ -14,46 +14,42 @@
 # %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # # Chapter 10. Adapting and prompting: the exercises
 #
-# A pretrained model goes on with a text. What makes it answer?
-# In this notebook you write how a chat becomes something to learn from, how a small matrix beside a large one learns it, how it learns from which of two answers people prefer, and how it learns from rewards that a program gives.
+# In this notebook you adapt a pretrained model: chat examples, LoRA, the losses of reward models, DPO, PPO and GRPO.
+# At the end a small GPT learns to answer, and a small model learns addition from rewards.
 #
 # There are 10 exercises and 52 points. Plan about 180 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
-# | Learning the answer only | 1 to 2 | 40 | 11 |
-# | A small matrix beside a large one | 3 to 4 | 42 | 12 |
-# | From preferences | 5 to 6 | 35 | 10 |
-# | From rewards | 7 to 9 | 49 | 15 |
+# | Supervised fine-tuning | 1 to 2 | 40 | 11 |
+# | LoRA | 3 to 4 | 42 | 12 |
+# | Preference optimization | 5 to 6 | 35 | 10 |
+# | Reinforcement learning | 7 to 9 | 49 | 15 |
 # | In your own words | 10 | 12 | 4 |
 # | Your code runs the real thing | nothing to write | 2 | 0 |
 #
-# **How an exercise works.**
-# First comes a card: what the exercise is for, how long it takes, where it stands in the paper.
-# Then comes the statement, with one case worked out by hand.
-# You fill in the cell below it and run the check under it.
-# The check tells you the likely cause first and the numbers second. Run it as often as you like: it costs nothing.
+# **How it works.**
+# 1. Read the statement, write the function in the cell below it, and run the check under that cell as often as you like.
+# 2. A check's first line names the likely cause, its second a small input that fails. Stuck? Open the three hints in order; the third solves a similar problem.
+# 3. Grading runs the same checks with other sizes and values. The smallest sizes are always among them.
 #
-# **When you are stuck**, open the three hints in order. The first nudges, the second sketches, the third solves a *different* problem in the same way.
+# **Symbols.** $B$ sequences, $T$ positions, $V$ vocabulary size, $N$ preference pairs, $I$ input and $O$ output dimensions, $r$ rank, $M$ groups of $G$ answers.
 #
-# **What is graded.** The same checks run again with other sizes and other numbers.
-# So write what the statement says, not what makes one example pass.
-# The smallest sizes are always among them: one token, one row, an empty text where a statement allows it.
+# <details><summary>Fine print</summary>
 #
-# **Letters.** $B$ texts, $T$ places in a text, $V$ tokens in the vocabulary, $N$ pairs, $I$ numbers into a layer and $O$ out of it, $r$ the rank of an update, $M$ groups of $G$ answers.
+# These rules hold for all exercises. Where a statement says "the rules above", it means them.
 #
-# **Rules for all exercises**
+# - *Arguments.* Leave them unchanged, lists included, and return something new: neither an argument or a part of one nor a result of an earlier call. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
+# - *Types.* Return the type, dtype and shape that the statement names; a dictionary has the named keys and no others, in any order. A subclass counts as its type, and an `int` may be given for a `float`, but a bool is no number. Correct values in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks *Arguments*.
+# - *Precision.* Floats are compared to four digits of each value, and to 0.00001 near 0, unless a statement says otherwise; float32 has seven digits, so the order of your operations does not matter. Half precision, rounding, or a small constant "for safety" is wrong where it shows in these digits, and only there. Integers are compared exactly.
+# - *Logarithms* are natural.
+# - *Calls.* A result depends only on the arguments: not on earlier calls, and not on chance. A class keeps what its statement says. Calls may come in any order.
+# - *Tools.* You may use anything in torch, numpy and the standard library, unless a statement says otherwise. Not allowed are the course's own models, layers and objectives, and the libraries `transformers`, `peft` and `trl`.
+# - *Sizes and time.* Every axis has length 1 to 300, and a list has at most 300 entries, unless a statement says otherwise. Ids are integers of at least 0, and no integer exceeds a billion. The cells that show what a function is for, and the last part, use some longer axes and lists, which the checks do not. A call may take five seconds: plain Python loops are fast enough.
+# - *Smallest sizes.* Grading always includes one token, one sequence, and an empty text where a statement allows it.
+# - *Arguments are as promised.* Your function need not check what a statement promises after **In**. You may add cells anywhere: helpers, prints, plots.
 #
-# - *Arguments.* Leave them as they were, lists too: return something new, neither an argument or a part of one nor what an earlier call returned. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
-# - *Types.* Return the type, the dtype and the shape that the statement names; a dictionary has the named keys and no other, in any order. A subclass counts as its type, and an `int` may stand where a `float` is asked, but a bool is no number. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks the rule before this one.
-# - *Digits.* Floats are compared to four digits of each number, and to 0.00001 where a number is near 0, unless a statement says otherwise; float32 has seven, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it shows in these digits, and else not. Whole numbers are compared exactly.
-# - *Logarithms* are natural ones.
-# - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. A class keeps what its card says. Calls may come in any order.
-# - *Tools.* Anything in torch, numpy and Python's own library may be used, unless a statement says otherwise. What is withheld are the course's own models, layers and objectives, and the libraries `transformers`, `peft` and `trl`.
-# - *Sizes and time.* Every axis of a tensor has at least length 1 and at most 300 entries, and a list at most 300, unless a statement says otherwise. Ids are whole numbers of at least 0, and no whole number is above a billion; the cells that show what a function is for, and the last part, have some longer ones, which the checks do not ask. Loops in plain Python are fast enough: one call may take five seconds.
-#
-# Statements that begin with **In** promise what the arguments are like. Your function need not check that.
-# You may add cells of your own anywhere: helpers, prints, plots.
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 from collections.abc import Callable
@@ -73,9 +69,14 @@ def attempt(function, *arguments):
         print(f"{function.__name__} is not written yet. Come back to this cell when it is.")
         return None
 
+# %% nbgrader={"grade": false, "grade_id": "progress", "locked": true, "schema_version": 3, "solution": false, "task": false}
+from autograder.notebook_progress import progress
+
+progress("10")                                 # follows your checks
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-chats", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 1. Learning the answer only
+# # Part 1. Supervised fine-tuning
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "chat_example-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 1. A chat, and what is learned of it
@@ -297,7 +298,7 @@ for name, mask_padding in (("as it should be", False), ("padding left out by its
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-lora", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 2. A small matrix beside a large one
+# # Part 2. LoRA
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "predict_lora-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 3. What does an adapter weigh?
@@ -499,7 +500,7 @@ if layer is not None:
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-preferences", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 3. From preferences
+# # Part 3. Preference optimization
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "sequence_logprobs-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 5. How likely is a whole answer?
@@ -649,7 +650,7 @@ for name, by_chosen, by_rejected in (("as before", 0.0, 0.0), ("chosen up by 10"
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-rewards", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 4. From rewards
+# # Part 4. Reinforcement learning
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "advantages-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 7. Better than expected

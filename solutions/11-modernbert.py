@@ -14,44 +14,38 @@
 # %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # # Chapter 11. ModernBERT: the exercises
 #
-# BERT ends at 512 tokens, and a batch of short texts is mostly padding. What did six years of decoders teach the encoder?
-# In this notebook you write positions that turn, a feed-forward layer with a gate, a window that most layers look through, and the block they stand in. Then you throw the padding away, and let many texts share one row without hearing each other.
+# In this notebook you write ModernBERT's block, with RoPE, GeGLU and local attention; then you remove the padding and pack many sequences into one row without attention between them.
+# At the end MiniLM encodes unpadded and packed batches with your functions, and your block runs a small ModernBERT.
 #
 # There are 10 exercises and 50 points. Plan about 165 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
-# | Turning and gating | 1 to 2 | 32 | 11 |
-# | Near and far | 3 to 5 | 50 | 14 |
-# | No padding | 6 to 9 | 71 | 21 |
+# | RoPE and GeGLU | 1 to 2 | 32 | 11 |
+# | Local and global attention | 3 to 5 | 50 | 14 |
+# | Unpadding and sequence packing | 6 to 9 | 71 | 21 |
 # | In your own words | 10 | 12 | 4 |
 # | Your code runs the real thing | nothing to write | 2 | 0 |
 #
-# **How an exercise works.**
-# First comes a card: what the exercise is for, how long it takes, where it stands in the paper.
-# Then comes the statement, with one case worked out by hand.
-# You fill in the cell below it and run the check under it.
-# The check tells you the likely cause first and the numbers second. Run it as often as you like: it costs nothing.
+# **How it works.**
+# 1. Read the statement, write the function in the cell below it, and run the check under that cell as often as you like.
+# 2. A check's first line names the likely cause, its second a small input that fails. Stuck? Open the three hints in order; the third solves a similar problem.
+# 3. Grading runs the same checks with other sizes and values. The smallest sizes are always among them.
 #
-# **When you are stuck**, open the three hints in order. The first nudges, the second sketches, the third solves a *different* problem in the same way.
+# **Symbols.** $B$ sequences, $T$ positions, $N$ tokens of all sequences, $C$ hidden size, $F$ intermediate size, $H$ heads, $D$ head dimension.
 #
-# **What is graded.** The same checks run again with other sizes and other numbers.
-# So write what the statement says, not what makes one example pass.
-# The smallest sizes are always among them: one token, one row, a text of no tokens where a statement allows it.
+# <details><summary>Fine print</summary>
 #
-# **Letters.** $B$ texts, $T$ places in a text, $N$ tokens of all texts together, $C$ numbers in a token's vector, $F$ numbers in the middle of a feed-forward layer, $H$ heads, $D$ numbers in a head.
+# - *Arguments.* Leave them unchanged, lists included, and return something new: neither an argument or a part of one nor a result of an earlier call. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
+# - *Types.* Return the type, dtype and shape that the statement names; a dictionary has the named keys and no others, in any order. A subclass counts as its type, but of tensors only `nn.Parameter` does; an `int` may be given for a `float`, but a bool is no number. Correct values in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks *Arguments*.
+# - *Precision.* Floats are compared to four digits of each value, and to 0.0001 near 0, unless a statement says otherwise; float32 has seven digits, so the order of your operations does not matter. Half precision, rounding, or a small constant "for safety" is wrong where it shows in these digits, and only there. Integers are compared exactly.
+# - *Calls.* A result depends only on the arguments (and, for a class, on its weights): not on earlier calls, and not on chance. Calls may come in any order.
+# - *Tools.* You may use anything in torch, numpy and the standard library, including `scaled_dot_product_attention`. Not allowed are the course's own models, layers and kernels, and the library `transformers`.
+# - *Sizes and time.* Every axis has length 1 to 300, and a list has at most 300 entries, unless a statement says otherwise. The cells that show what a function is for, and the last part, use some longer axes and lists, which the checks do not. A call may take five seconds: plain Python loops are fast enough.
+# - *Smallest sizes.* Grading always includes one token, one sequence, and a sequence of no tokens where a statement allows it.
+# - *Arguments are as promised.* Your function need not check what a statement promises after **In**. You may add cells anywhere (helpers, prints, plots), and a function may call one that you wrote before.
 #
-# **Rules for all exercises**
-#
-# - *Arguments.* Leave them as they were, lists too: return something new, neither an argument or a part of one nor what an earlier call returned. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not.
-# - *Types.* Return the type, the dtype and the shape that the statement names; a dictionary has the named keys and no other, in any order. A subclass counts as its type, but of tensors only `nn.Parameter` does; an `int` may stand where a `float` is asked, but a bool is no number. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks the rule before this one.
-# - *Digits.* Floats are compared to four digits of each number, and to 0.0001 where a number is near 0, unless a statement says otherwise; float32 has seven, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it shows in these digits, and else not. Whole numbers are compared exactly.
-# - *Calls.* What a call returns depends on its arguments only (and, of a class, on its weights): on nothing that was kept from a call before, and on no chance. Calls may come in any order.
-# - *Tools.* Anything in torch, numpy and Python's own library may be used, `scaled_dot_product_attention` too. What is withheld are the course's own models, layers and kernels, and the `transformers` library.
-# - *Sizes and time.* Every axis of a tensor has at least length 1 and at most 300 entries, and a list at most 300, unless a statement says otherwise. The cells that show what a function is for, and the last part, have some longer ones, which the checks do not ask. Loops in plain Python are fast enough: one call may take five seconds.
-#
-# Statements that begin with **In** promise what the arguments are like. Your function need not check that.
-# You may add cells of your own anywhere, and a function may call one that you wrote before: helpers, prints, plots.
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import math
@@ -72,9 +66,14 @@ def attempt(function, *arguments):
         print(f"{function.__name__} is not written yet. Come back to this cell when it is.")
         return None
 
+# %% nbgrader={"grade": false, "grade_id": "progress", "locked": true, "schema_version": 3, "solution": false, "task": false}
+from autograder.notebook_progress import progress
+
+progress("11")                                 # follows your checks
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-turning", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 1. Turning and gating
+# # Part 1. RoPE and GeGLU
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "rotary-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 1. Rotary positions
@@ -233,7 +232,7 @@ if made is not None:
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-near", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 2. Near and far
+# # Part 2. Local and global attention
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "local_mask-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 3. Who is near?
@@ -495,7 +494,7 @@ for name, layers in {"one local layer": (1,), "two local layers": (1, 2), "two l
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-padding", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 3. No padding
+# # Part 3. Unpadding and sequence packing
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "unpad-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 6. Take the padding out

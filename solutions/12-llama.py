@@ -64,6 +64,11 @@ def attempt(function, *arguments):
         print(f"{function.__name__} is not written yet. Come back to this cell when it is.")
         return None
 
+# %% nbgrader={"grade": false, "grade_id": "progress", "locked": true, "schema_version": 3, "solution": false, "task": false}
+from autograder.notebook_progress import progress
+
+progress("12")                                 # follows your checks
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-block", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
 # # Part 1. The block: norm, gate, dead units

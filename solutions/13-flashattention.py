@@ -14,49 +14,42 @@
 # %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # # Chapter 13. FlashAttention: the exercises
 #
-# Attention makes a table of scores, uses it once, and throws it away. Need it ever be written down?
-# In this notebook you count what moves, merge two halves of a softmax, and write attention and its gradient tile by tile in torch. Then you write it again for a GPU, in Triton: three kernels, which run here in Triton's interpreter, on any CPU. Last you write the test that such a kernel should have had.
+# In this notebook you count memory traffic, write attention and its gradient tile by tile in torch, then three Triton kernels, up to FlashAttention, and a test for them.
+# At the end your kernel runs inside MiniLM and your tiled attention inside SmolLM2.
 #
 # There are 9 exercises and 55 points. Plan about 180 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
-# | What is moved, and what is kept | 1 to 2 | 25 | 10 |
-# | Tiles, forward and back | 3 to 4 | 60 | 17 |
-# | Kernels | 5 to 7 | 68 | 19 |
-# | Would you merge it? | 8 to 9 | 27 | 9 |
+# | Memory traffic and online softmax | 1 to 2 | 25 | 10 |
+# | Tiled attention | 3 to 4 | 60 | 17 |
+# | Triton kernels | 5 to 7 | 68 | 19 |
+# | Testing and code review | 8 to 9 | 27 | 9 |
 # | Your code runs the real thing | nothing to write | 2 | 0 |
 #
-# **How an exercise works.**
-# First comes a card: what the exercise is for, how long it takes, where it stands in the paper.
-# Then comes the statement, with one case worked out by hand.
-# You fill in the cell below it and run the check under it.
-# The check tells you the likely cause first and the numbers second. Run it as often as you like: it costs nothing.
+# **How it works.**
+# 1. Read the statement, write the function in the cell below it, and run the check under that cell as often as you like.
+# 2. A check's first line names the likely cause, its second a small input that fails. Stuck? Open the three hints in order; the third solves a similar problem.
+# 3. Grading runs the same checks with other sizes and values. The smallest sizes are always among them. Exercises 5 to 7 need Triton on Linux.
 #
-# **When you are stuck**, open the three hints in order. The first nudges, the second sketches, the third solves a *different* problem in the same way.
+# **Symbols.** $H$ heads, $T$ queries and $S$ keys in a sequence, $D$ head dimension, $K$ KV heads. A tile has `rows` queries and `columns` keys.
 #
-# **What is graded.** The same checks run again with other sizes and other numbers.
-# So write what the statement says, not what makes one example pass.
-# The smallest sizes are always among them: one query, one key, one number.
-# A kernel is also compiled for a GPU, which needs none and takes some seconds. The interpreter forgives some things that a compiler does not: the cards say which.
+# <details><summary>Fine print</summary>
 #
-# **On a Mac, or on Windows**: Triton has wheels for Linux only. Exercises 1 to 4, 8 and 9 need none. For 5 to 7 use Linux: a server, WSL, a container, or a free notebook on the web; what is handed in is graded on Linux in any case. The first cell says whether Triton is here.
+# - *Arguments.* Leave them unchanged, except those that a kernel writes into. Return something new: neither an argument or a part of one nor a result of an earlier call. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not. The statements of exercises 5 to 7 say how their tensors are laid out in memory.
+# - *Types.* Return the type, dtype and shape that the statement names; a dictionary has the named keys and no others, in any order. Correct values in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks *Arguments*.
+# - *Precision.* All tensors are float32. They are compared to four digits of each value, and to 0.00001 near 0, unless a statement says otherwise; float32 has seven digits, so the order of your operations does not matter. Half precision, rounding, or a small constant "for safety" is wrong where it shows in these digits, and only there. Integers are compared exactly.
+# - *Logarithms* are natural.
+# - *Scores* are divided by $\sqrt D$ everywhere. *Causal* means that the queries are the last $T$ of the $S$ positions: query $t$ is at position $t + S - T$ and attends to no key after it. A query that attends to no key at all returns zeros.
+# - *Calls.* A result depends only on the arguments: not on earlier calls, and not on chance. Calls may come in any order.
+# - *Tools.* You may use anything in torch, numpy and the standard library, unless a statement says otherwise. Not allowed are the course's own kernels, layers and models, and torch's fused attention.
+# - *Kernels.* In this notebook they run in Triton's interpreter, on any CPU. The checks also compile a kernel for a GPU, which needs no GPU and takes some seconds. The interpreter accepts some things that a compiler does not: the rules of the kernels and the statements say which.
+# - *On macOS or Windows.* Triton has wheels for Linux only. Exercises 1 to 4, 8 and 9 do not need it. For 5 to 7 use Linux: a server, WSL, a container, or a free notebook on the web; in any case, submissions are graded on Linux. The setup cell reports whether Triton is installed.
+# - *Sizes and time.* Every axis has length 1 to 300, unless a statement says otherwise. A call may take five seconds: loops over tiles in plain Python are fast enough.
+# - *Smallest sizes.* Grading always includes one query, one key and one dimension.
+# - *Arguments are as promised.* Your function need not check what a statement promises after **In**. You may add cells anywhere: helpers, prints, plots.
 #
-# **Letters.** $H$ heads, $T$ queries and $S$ keys in a text, $D$ numbers in each of them. $K$ heads of keys, where heads of queries share them. A tile has so many `rows`, which are queries, and so many `columns`, which are keys.
-#
-# **Rules for all exercises**
-#
-# - *Arguments.* Leave them as they were, but for those that a kernel writes into. Return something new, neither an argument or a part of one nor what an earlier call returned. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not. Exercises 5 to 7 say themselves how their tensors lie.
-# - *Types.* Return the type, the dtype and the shape that the statement names; a dictionary has the named keys and no other, in any order. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks the rule before this one.
-# - *Digits.* All tensors are float32. They are compared to four digits of each number, and to 0.00001 where a number is near 0, unless a statement says otherwise; float32 has seven, so the order of your operations does not matter. Half precision, rounding, or a small number added "for safety" is wrong where it shows in these digits, and else not. Whole numbers are compared exactly.
-# - *Logarithms* are natural ones.
-# - *Scores* are divided by $\sqrt D$ everywhere. *Causal* means that the queries are the last $T$ of the $S$ keys: query $t$ stands at place $t + S - T$ and sees no key behind that place. A query that sees no key at all gives zeros.
-# - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Calls may come in any order.
-# - *Tools.* Anything in torch, numpy and Python's own library may be used, unless a statement says otherwise. What is withheld are the course's own kernels, layers and models, and torch's fused attention.
-# - *Sizes and time.* Every axis of a tensor has at least length 1 and at most 300 entries, unless a statement says otherwise. Loops over tiles in plain Python are fast enough: one call may take five seconds.
-#
-# Statements that begin with **In** promise what the arguments are like. Your function need not check that.
-# You may add cells of your own anywhere: helpers, prints, plots.
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import os
@@ -90,9 +83,14 @@ def attempt(function, *arguments):
         print(f"{function.__name__} is not written yet. Come back to this cell when it is.")
         return None
 
+# %% nbgrader={"grade": false, "grade_id": "progress", "locked": true, "schema_version": 3, "solution": false, "task": false}
+from autograder.notebook_progress import progress
+
+progress("13")                                 # follows your checks
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-moved", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 1. What is moved, and what is kept
+# # Part 1. Memory traffic and online softmax
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "predict_traffic-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 1. What moves?
@@ -246,7 +244,7 @@ if attempt(merge, *cuts[300][:2]) is not None:
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-tiles", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 2. Tiles, forward and back
+# # Part 2. Tiled attention
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "flash_forward-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 3. Attention, tile by tile
@@ -437,7 +435,7 @@ if found is not None:
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-kernels", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 3. Kernels
+# # Part 3. Triton kernels
 #
 # A **kernel** is a function that a GPU starts many times at once. Each start is a **program**; `tl.program_id(0)` tells it its number. `kernel[grid](...)` starts one for each place of the grid, a tuple of one to three numbers. A tensor among the arguments arrives as the **address** of its first number. `tl.load(x + places, mask=..., other=...)` reads from x at a block of places, counted in numbers and not in bytes; `tl.store` writes. Places where the mask is False are neither read nor written, and `other` stands there for what was not read. Arguments marked `tl.constexpr` are known when the kernel is compiled; sizes of blocks (`tl.arange(0, BLOCK)`) must be, and are powers of two.
 #
@@ -722,7 +720,7 @@ for causal in (False, True):
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-merge", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 4. Would you merge it?
+# # Part 4. Testing and code review
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "test_flash-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 8. Write the test

@@ -14,48 +14,41 @@
 # %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # # Chapter 14. Paged attention: the exercises
 #
-# Many people write at once, and nobody knows how long the answers get. Where do their keys and values lie?
-# In this notebook you count what is reserved and what is used, find a token's place, and write the class that gives out blocks, shares them, and copies one before it is written. Then you name blocks by their content, so that a known beginning is read once. Last you write three kernels in Triton, which run here in its interpreter: one that writes into the blocks, and two that attend through a table.
+# In this notebook you compute cache memory, write a block manager with reference counts, copy-on-write and prefix caching, and three Triton kernels that write into blocks and attend through block tables.
+# At the end your classes and kernels serve a small GPT and SmolLM2.
 #
 # There are 9 exercises and 54 points. Plan about 174 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
-# | Bytes and places | 1 to 2 | 22 | 8 |
-# | Whose block is it? | 3 to 5 | 84 | 24 |
-# | Kernels | 6 to 8 | 58 | 18 |
+# | Cache memory and slots | 1 to 2 | 22 | 8 |
+# | Block manager and prefix caching | 3 to 5 | 84 | 24 |
+# | Triton kernels | 6 to 8 | 58 | 18 |
 # | In your own words | 9 | 10 | 4 |
 # | Your code runs the real thing | nothing to write | 2 | 0 |
 #
-# **How an exercise works.**
-# First comes a card: what the exercise is for, how long it takes, where it stands in the paper.
-# Then comes the statement, with one case worked out by hand.
-# You fill in the cell below it and run the check under it.
-# The check tells you the likely cause first and the numbers second. Run it as often as you like: it costs nothing.
-# For the two classes it plays random commands, and when something goes wrong it looks for a shortest run that still goes wrong, and draws it.
+# **How it works.**
+# 1. Read the statement, write the function in the cell below it, and run the check under that cell as often as you like.
+# 2. A check's first line names the likely cause, its second a small input that fails. Stuck? Open the three hints in order; the third solves a similar problem.
+# 3. Grading runs the same checks with other sizes and values. The smallest sizes are always among them. Exercises 6 to 8 need Triton on Linux.
 #
-# **When you are stuck**, open the three hints in order. The first nudges, the second sketches, the third solves a *different* problem in the same way.
+# **Symbols.** $B$ sequences, $H$ query heads, $K$ KV heads, $D$ head dimension. A cache has $b$ blocks of $s$ slots, one slot per token.
 #
-# **What is graded.** The same checks run again with other sizes and other numbers.
-# So write what the statement says, not what makes one example pass.
-# The smallest sizes are always among them: one block, one token, none at all.
-# A kernel is also compiled for a GPU, which needs none and takes some seconds. The interpreter forgives some things that a compiler does not: the card says which.
+# <details><summary>Fine print</summary>
 #
-# **On a Mac, or on Windows**: Triton has wheels for Linux only. Exercises 1 to 5 and 9 need none. For 6 to 8 use Linux: a server, WSL, a container, or a free notebook on the web; what is handed in is graded on Linux in any case. The first cell says whether Triton is here.
+# - *Arguments.* Leave them unchanged, except those that a kernel writes into. Return something new: neither an argument or a part of one nor a result of an earlier call.
+# - *Types.* Return the type, dtype and shape that the statement names; a dictionary has the named keys and no others, in any order. Raise exactly the class of error that is named, not one of your own derived from it. Correct values in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks *Arguments*.
+# - *Precision.* Integers are compared exactly. Floats are compared to four digits, and to 0.00001 near 0, unless a statement says otherwise.
+# - *Calls.* The result of a function depends only on the arguments: not on earlier calls, and not on chance. Calls may come in any order. Objects of a class are independent of each other.
+# - *Classes.* The checks of the two classes run random commands. When something goes wrong, they search for a shortest run of commands that still fails, and draw it.
+# - *Tools.* You may use anything in torch, numpy and the standard library, unless a statement says otherwise. Not allowed are the course's own engine, kernels, layers and models, and torch's fused attention.
+# - *Kernels.* In this notebook they run in Triton's interpreter, on any CPU. The checks also compile a kernel for a GPU, which needs no GPU and takes some seconds. The interpreter accepts some things that a compiler does not: the rules of the kernels and the statements say which.
+# - *On macOS or Windows.* Triton has wheels for Linux only. Exercises 1 to 5 and 9 do not need it. For 6 to 8 use Linux: a server, WSL, a container, or a free notebook on the web; in any case, submissions are graded on Linux. The setup cell reports whether Triton is installed.
+# - *Time.* A call may take five seconds.
+# - *Smallest sizes.* Grading always includes one block, one token, and none at all.
+# - *Arguments are as promised.* Your function need not check what a statement promises after **In**. You may add cells anywhere: helpers, prints, plots.
 #
-# **Letters.** $B$ sequences, $H$ heads of queries, $K$ heads of keys and values, $D$ numbers in each. A cache has $b$ blocks of $s$ places, a place for one token.
-#
-# **Rules for all exercises**
-#
-# - *Arguments.* Leave them as they were, but for those that a kernel writes into. Return something new, neither an argument or a part of one nor what an earlier call returned.
-# - *Types.* Return the type, the dtype and the shape that the statement names; a dictionary has the named keys and no other, in any order. Where something is to be raised, raise the class that is named itself, and none of your own made from it. Right numbers in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks the rule before this one.
-# - *Digits.* Whole numbers are compared exactly. Floats are compared to four digits, and to 0.00001 where a number is near 0, unless a statement says otherwise.
-# - *Calls.* What a call of a function returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Calls may come in any order. Objects of a class know nothing of each other.
-# - *Tools.* Anything in torch, numpy and Python's own library may be used, unless a statement says otherwise. What is withheld are the course's own engine, kernels, layers and models, and torch's fused attention.
-# - *Time.* One call may take five seconds.
-#
-# Statements that begin with **In** promise what the arguments are like. Your function need not check that.
-# You may add cells of your own anywhere: helpers, prints, plots.
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import os
@@ -89,9 +82,14 @@ def attempt(function, *arguments):
         print(f"{function.__name__} is not written yet. Come back to this cell when it is.")
         return None
 
+# %% nbgrader={"grade": false, "grade_id": "progress", "locked": true, "schema_version": 3, "solution": false, "task": false}
+from autograder.notebook_progress import progress
+
+progress("14")                                 # follows your checks
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-places", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 1. Bytes and places
+# # Part 1. Cache memory and slots
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "predict_pool-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 1. What is reserved?
@@ -230,7 +228,7 @@ for first, count in ((9, 1), (2, 4), (0, 12)):
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-blocks", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 2. Whose block is it?
+# # Part 2. Block manager and prefix caching
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "Blocks-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 3. Blocks, tables, counts
@@ -594,7 +592,7 @@ if kept is not None:
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-kernels", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 3. Kernels
+# # Part 3. Triton kernels
 #
 # A **kernel** is a function that a GPU starts many times at once; chapter 13 says how. `tl.program_id(0)` tells a program its number, `tl.load` and `tl.store` take addresses and masks, and sizes of blocks (`tl.arange(0, WIDTH)`) are powers of two, known when the kernel is compiled: `triton.next_power_of_2(n)` gives the next one.
 #

@@ -14,43 +14,38 @@
 # %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # # Chapter 15. A serving engine: the exercises
 #
-# Blocks let many caches share one memory. Who may use it in the next step?
-# In this notebook you count steps, write the plan of a step, and a queue that takes blocks away and gives them back. You lay out what the model reads, judge a draft's guesses so that nothing changes, cut the text that may be shown, and send it as events. Last you test a report on speed.
+# In this notebook you write a scheduler with preemption, prepare the inputs of a forward pass, verify draft tokens, stream text to a client, and test a benchmark report.
+# At the end your functions replace their counterparts in the course's server, which answers four requests with SmolLM2.
 #
 # There are 9 exercises and 54 points. Plan about 175 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
-# | Who computes what | 1 to 3 | 72 | 21 |
-# | One pass of the model | 4 to 5 | 40 | 13 |
-# | To the client, while it grows | 6 to 7 | 36 | 11 |
-# | Would you believe it? | 8 to 9 | 27 | 9 |
+# | Scheduling and preemption | 1 to 3 | 72 | 21 |
+# | Batching and speculative decoding | 4 to 5 | 40 | 13 |
+# | Streaming | 6 to 7 | 36 | 11 |
+# | Benchmarks | 8 to 9 | 27 | 9 |
 # | Your code runs the real thing | nothing to write | 3 | 0 |
 #
-# **How an exercise works.**
-# First comes a card: what the exercise is for, how long it takes, where it stands in the paper.
-# Then comes the statement, with one case worked out by hand.
-# You fill in the cell below it and run the check under it.
-# The check tells you the likely cause first and the numbers second. Run it as often as you like: it costs nothing.
+# **How it works.**
+# 1. Read the statement, write the function in the cell below it, and run the check under that cell as often as you like.
+# 2. A check's first line names the likely cause, its second a small input that fails. Stuck? Open the three hints in order; the third solves a similar problem.
+# 3. Grading runs the same checks with other sizes and values. The smallest sizes are always among them.
 #
-# **When you are stuck**, open the three hints in order. The first nudges, the second sketches, the third solves a *different* problem in the same way.
+# **Symbols.** $B$ scheduled requests, $T$ tokens computed together, $k$ draft tokens, $q$ the draft model's and $p$ the target model's distributions, $V$ vocabulary size.
 #
-# **What is graded.** The same checks run again with other sizes and other numbers.
-# So write what the statement says, not what makes one example pass.
-# The smallest sizes are always among them: no request, one token, one block, no guess.
-# Nothing is timed: steps, tokens and blocks are counted.
+# <details><summary>Fine print</summary>
 #
-# **Rules for all exercises**
+# - *Arguments.* Leave them unchanged. Return something new: neither an argument or a part of one nor a result of an earlier call.
+# - *Types.* Return the type that the statement names; a dictionary has the named keys and no others, in any order. Correct values in another type, such as a numpy or torch number for an int or a list for a tuple, lose a fifth of the exercise's points, once. So does an answer that breaks *Arguments*.
+# - *Precision.* Integers are compared exactly. Where a float is compared, the statement says how closely.
+# - *Calls.* A result depends only on the arguments and, for a method, on the earlier calls of its own object: not on other calls, other objects, the clock or chance. Calls may come in any order.
+# - *Tools.* You may use anything in torch, numpy and the standard library, unless a statement says otherwise. Not allowed are the course's own engine and its generation loops.
+# - *Sizes and time.* A list has at most 300 entries, unless a statement says otherwise. A call may take five seconds: plain Python loops are fast enough. Speed is not measured: the checks count steps, tokens and blocks.
+# - *Smallest sizes.* Grading always includes no request, one token, one block, and no draft token.
+# - *Arguments are as promised.* Your function need not check what a statement promises after **In**. You may add cells anywhere: helpers, prints, plots.
 #
-# - *Arguments.* Leave them as they were. Return something new, neither an argument or a part of one nor what an earlier call returned.
-# - *Types.* Return the type that the statement names; a dictionary has the named keys and no other, in any order. Right numbers in another type, such as a numpy or torch number for an int or a list for a tuple, lose a fifth of the exercise's points, once. So does an answer that breaks the rule before this one.
-# - *Digits.* Whole numbers are compared exactly. Where a float is compared, the statement says how closely.
-# - *Calls.* What a call returns depends on its arguments only, and for a method on what its own object was told before: not on other calls, on other objects, on the clock or on chance. Calls may come in any order.
-# - *Tools.* Anything in torch, numpy and Python's own library may be used, unless a statement says otherwise. What is withheld is the course's own engine and its loops of generation.
-# - *Sizes and time.* A list has at most 300 entries, unless a statement says otherwise. Plain Python loops are fast enough: one call may take five seconds.
-#
-# Statements that begin with **In** promise what the arguments are like. Your function need not check that.
-# You may add cells of your own anywhere: helpers, prints, plots.
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 from collections.abc import Callable, Iterator
@@ -70,9 +65,14 @@ def attempt(function, *arguments):
         print(f"{function.__name__} is not written yet. Come back to this cell when it is.")
         return None
 
+# %% nbgrader={"grade": false, "grade_id": "progress", "locked": true, "schema_version": 3, "solution": false, "task": false}
+from autograder.notebook_progress import progress
+
+progress("15")                                 # follows your checks
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-steps", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 1. Who computes what
+# # Part 1. Scheduling and preemption
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "predict_steps-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 1. How many steps?
@@ -450,7 +450,7 @@ if queue is not None:
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-pass", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 2. One pass of the model
+# # Part 2. Batching and speculative decoding
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "prepare-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 4. One pass for all
@@ -631,7 +631,7 @@ for name, row in (("by hand", [0.25, 0.5, 0.25]), ("the model itself", [0.5, 0.2
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-client", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 3. To the client, while it grows
+# # Part 3. Streaming
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "Streamer-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 6. Text that may be shown
@@ -850,7 +850,7 @@ if stream is not None:
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-believe", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 4. Would you believe it?
+# # Part 4. Benchmarks
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "test_load-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 8. Write the test

@@ -14,44 +14,38 @@
 # %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # # Chapter 16. Review: the exercises
 #
-# Fifteen chapters went by one after the other. Here they are asked all at once, as in an exam: what a model weighs, who sees whom, what is learned, what a step costs, what is wrong with a program, and which sentences about language models are false.
-# You write no new model. At the end your masks are put on two that you know, the small BERT of chapter 5 and the small GPT of chapter 8, and you see what each of them is worth under a mask that it was not made for.
+# In this notebook you review all fifteen chapters at once, as in an exam; you write no new model.
+# At the end your masks are applied to chapter 5's small BERT and chapter 8's small GPT.
 #
-# There are 8 exercises and 44 points. Plan about 110 minutes. If you would like an exam, take two hours and one sitting, leave the hints closed, and run the checks at the very end.
+# There are 8 exercises and 44 points. Plan about 110 minutes, or, as an exam, two hours in one sitting, hints closed and checks run at the very end.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
-# | Count | 1 to 2 | 26 | 11 |
-# | Who sees, and what is learned | 3 to 4 | 38 | 15 |
-# | Doubt | 5 to 7 | 36 | 14 |
+# | Parameters and costs | 1 to 2 | 26 | 11 |
+# | Masks and objectives | 3 to 4 | 38 | 15 |
+# | Bugs, claims and tests | 5 to 7 | 36 | 14 |
 # | In your own words | 8 | 10 | 4 |
 # | Your code runs the real thing | nothing to write | 2 | 0 |
 #
-# **How an exercise works.**
-# First comes a card: what the exercise is for, how long it takes, where it stands in the papers.
-# Then comes the statement, with one case worked out by hand.
-# You fill in the cell below it and run the check under it.
-# The check tells you the likely cause first and the numbers second. Run it as often as you like: it costs nothing.
+# **How it works.**
+# 1. Read the statement, write the function in the cell below it, and run the check under that cell as often as you like.
+# 2. A check's first line names the likely cause, its second a small input that fails. Stuck? Open the three hints in order; the third solves a similar problem.
+# 3. Grading runs the same checks with other sizes and values. The smallest sizes are always among them.
 #
-# **When you are stuck**, open the three hints in order. The first nudges, the second sketches, the third solves a *different* problem in the same way.
+# **Symbols.** $B$ sequences, $T$ new tokens, $S$ earlier tokens, $C$ hidden size, $F$ intermediate size, $H$ query heads, $K$ KV heads, $D$ head dimension, $V$ vocabulary size.
 #
-# **What is graded.** The same checks run again with other sizes and other numbers.
-# So write what the statement says, not what makes one example pass.
-# The smallest sizes are always among them: one token, one head, one document, nothing chosen where a statement allows it.
+# <details><summary>Fine print</summary>
 #
-# **Letters.** $B$ texts, $T$ tokens that are read now, $S$ tokens that were read before, $C$ numbers a token, $F$ numbers inside a feed-forward layer, $H$ query heads, $K$ key heads (as many value heads), $D$ numbers a head, $V$ tokens in the vocabulary.
+# - *Arguments.* Leave them unchanged, lists and dictionaries included, and return something new: neither an argument or a part of one nor a result of an earlier call.
+# - *Types.* Return the type, dtype and shape that the statement names; a dictionary has the named keys and no others, in any order. Integers are Python's `int`; a bool is no number. Correct values in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks *Arguments*.
+# - *Precision.* Integers and bools are compared exactly. Floats are compared to four digits of each value, and to 0.00001 near 0, unless a statement says otherwise.
+# - *Calls.* A result depends only on the arguments: not on earlier calls, and not on chance. Calls may come in any order.
+# - *Tools.* You may use anything in torch, numpy and the standard library, unless a statement says otherwise. Not allowed are the course's own models, layers, objectives and metrics, and the library `transformers`.
+# - *Sizes and time.* Unless a statement says otherwise, tensors are float32 without NaN or infinity, and lists have 1 to 300 entries. A call may take five seconds: plain Python loops are fast enough.
+# - *Smallest sizes.* Grading always includes one token, one head, one document, and nothing chosen where a statement allows it.
+# - *Arguments are as promised.* Your function need not check what a statement promises after **In**. You may add cells anywhere: helpers, prints, plots.
 #
-# **Rules for all exercises**
-#
-# - *Arguments.* Leave them as they were, lists and dictionaries too: return something new, neither an argument or a part of one nor what an earlier call returned.
-# - *Types.* Return the type, the dtype and the shape that the statement names; a dictionary has the named keys and no other, in any order. Whole numbers are Python's `int`; a bool is no number. Right values in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks the rule before this one.
-# - *Digits.* Whole numbers and bools are compared exactly. Floats are compared to four digits of each number, and to 0.00001 where a number is near 0, unless a statement says otherwise.
-# - *Calls.* What a call returns depends on its arguments only: on nothing that was kept from a call before, and on no chance. Calls may come in any order.
-# - *Tools.* Anything in torch, numpy and Python's own library may be used, unless a statement says otherwise. What is withheld are the course's own models, layers, objectives and measures, and the library `transformers`.
-# - *Sizes and time.* Unless a statement says otherwise, tensors are float32 and hold no NaN and no infinity, and lists have 1 to 300 entries. Loops in plain Python are fast enough: one call may take five seconds.
-#
-# Statements that begin with **In** promise what the arguments are like. Your function need not check that.
-# You may add cells of your own anywhere: helpers, prints, plots.
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 from collections.abc import Callable
@@ -71,9 +65,14 @@ def attempt(function, *arguments):
         print(f"{function.__name__} is not written yet. Come back to this cell when it is.")
         return None
 
+# %% nbgrader={"grade": false, "grade_id": "progress", "locked": true, "schema_version": 3, "solution": false, "task": false}
+from autograder.notebook_progress import progress
+
+progress("16")                                 # follows your checks
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-count", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 1. Count
+# # Part 1. Parameters and costs
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "weigh_models-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 1. Four models on the scales
@@ -231,7 +230,7 @@ for name, texts, before, new in (("prompt", 1, 0, 512), ("1 text", 1, 512, 1), (
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-sees", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 2. Who sees, and what is learned
+# # Part 2. Masks and objectives
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "seven_masks-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 3. Seven masks
@@ -441,7 +440,7 @@ for kind, extra in {"masked": {"chosen": every_seventh, "becomes": [4] * len(eve
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-doubt", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 3. Doubt
+# # Part 3. Bugs, claims and tests
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "broken_block-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 5. One wrong line of a block

@@ -173,9 +173,19 @@ def test_a_statement_has_a_signature_an_example_few_rules_and_folded_fine_print(
         rules = re.findall(r"^\d\. ", shown.split("**Rules**")[1], re.MULTILINE)
         assert 2 <= len(rules) <= 5 and "**By hand.**" in shown.replace("hand**", "hand.**"), id
         assert f"`{exercise.function}(" in shown and titles[-1] == "Fine print", id
+
+
+@each_assignment
+def test_a_notebook_begins_with_half_a_screen_folded_fine_print_and_the_progress(assignment):
     head = assignment.cells["intro"][0].source
-    assert head.count("<details><summary>Fine print</summary>") == 1
-    assert len(head.split("<details>")[0].split()) < 265  # half a screen, table included
+    shown, *folded = head.split("<details>")
+    assert len(folded) == 1 and folded[0].startswith("<summary>Fine print</summary>")
+    assert folded[0].endswith("</details>")
+    assert len(shown.split()) < 265  # half a screen, table included
+    assert "**How it works.**" in shown and "**Symbols.**" in shown
+    names = list(assignment.cells)
+    assert names[:3] == ["intro", "setup", "progress"]
+    assert f'progress("{assignment.number}")' in assignment.cells["progress"][0].source
 
 
 @each_assignment
