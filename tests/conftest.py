@@ -133,6 +133,12 @@ def pytest_testnodedown(node, error):
     LEFT.extend(getattr(node, "workeroutput", {}).get("left", []))
 
 
+def pytest_runtest_logreport(report):
+    """Name a failed test at once: a run that is stopped before its end prints no summary."""
+    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        print(f"\nFAILED {report.nodeid}", file=sys.__stderr__, flush=True)
+
+
 def pytest_terminal_summary(terminalreporter):
     """Name what was left running, and what was not tested and why, as the last thing a
     reader sees.

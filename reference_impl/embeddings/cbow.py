@@ -42,9 +42,10 @@ def cbow_loss(
     center: Float[Tensor, "B D"],
     negatives: Float[Tensor, "B K D"],
 ) -> Float[Tensor, ""]:
-    """The mean over B predictions of -log s(h .
+    """The negative-sampling loss of CBOW, a mean over B predictions.
 
-    center) - sum of log s(-h . negative), h the mean of the contexts.
+    -log s(h . center) - sum of log s(-h . negative), with h the mean of the contexts
+    and s the logistic function.
 
     `contexts` are input vectors, `center` and `negatives` output vectors. `present`
     marks the contexts that exist: near the end of a sentence there are fewer. Every

@@ -44,9 +44,9 @@ def glove_loss(
     x_max: float = 100.0,
     alpha: float = 0.75,
 ) -> Float[Tensor, ""]:
-    """The mean over B pairs of weight * (word .
+    """The GloVe loss (equation 8), a mean over B pairs; counts are above 0.
 
-    context + both biases - log count)^2 (equation 8); counts above 0.
+    weight * (word . context + both biases - log count)^2
     """
     miss = (word * context).sum(-1) + word_bias + context_bias - counts.log()
     return (glove_weight(counts, x_max, alpha) * miss**2).mean()

@@ -87,11 +87,11 @@ def path_log_probability(
     tree: Tree,
     words: Int[Tensor, "B"],
 ) -> Float[Tensor, "B"]:
-    """log P(word | center): the sum of log s(center .
+    """log P(word | center) by hierarchical softmax.
 
-    node) over left turns and log s(-center . node) over right ones.
-
-    `table` has the vectors of the V - 1 inner nodes.
+    The sum of log s(center . node) over left turns and log s(-center . node) over right
+    ones, with s the logistic function. `table` has the vectors of the V - 1 inner
+    nodes.
     """
     along = table[tree.nodes[words]]  # (B, L, D)
     scores = torch.einsum("bd,bld->bl", center, along)

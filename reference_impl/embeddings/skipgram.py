@@ -80,10 +80,9 @@ def sgns_loss(
     context: Float[Tensor, "B D"],
     negatives: Float[Tensor, "B K D"],
 ) -> Float[Tensor, ""]:
-    """The mean over pairs of -log s(center .
+    """The negative-sampling loss of skip-gram, a mean over B pairs.
 
-    context) - sum over negatives of log s(-center . negative).
-
+    -log s(center . context) - sum over negatives of log s(-center . negative), where
     s is the logistic function. Section 2.2, equation 4, with its sign turned so that
     less is better.
     """

@@ -29,9 +29,9 @@ def softmax_loss(
     output: Float[Tensor, "V D"],
     context: Int[Tensor, "B"],
 ) -> Float[Tensor, ""]:
-    """The mean over B pairs of -log P(context | center), with P the softmax of center .
+    """The mean over B pairs of -log P(context | center).
 
-    output over all V words.
+    P is the softmax of `center . output` over all V words.
     """
     scores = center @ output.T  # (B, V)
     wanted = scores.gather(1, context[:, None])[:, 0]  # (B,)

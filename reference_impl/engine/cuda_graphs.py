@@ -35,9 +35,9 @@ from reference_impl.models.llama import Llama
 
 
 def batch_sizes(max_num_seqs: int) -> list[int]:
-    """1, 2, 4, 8, 16, 24, ...
+    """The batch sizes to capture: 1, 2, 4, then every multiple of 8, and the largest.
 
-    and the largest: padding costs little, and so do few graphs.
+    Few enough graphs to capture quickly, close enough that padding costs little.
     """
     return [
         size for size in (1, 2, 4, *range(8, max_num_seqs, 8)) if size < max_num_seqs

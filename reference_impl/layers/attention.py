@@ -60,10 +60,9 @@ def attention_weights(
     bias: Float[Tensor, "..."] | None = None,
     scale: float | None = None,
 ) -> Float[Tensor, "B H T S"]:
-    """softmax(q .
+    """The attention weights: softmax(q . k * scale + bias) over the allowed keys.
 
-    k * scale + bias) over the keys that the mask leaves; a row that sees no key is all
-    zeros.
+    A query whose mask allows no key gets all zeros.
 
     The scale is 1 / sqrt(D) unless given: dot products of D independent terms have
     standard deviation sqrt(D), and without it the softmax would sit where its gradient

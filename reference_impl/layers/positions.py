@@ -79,10 +79,9 @@ def sinusoidal_positions(
 
 
 def alibi_slopes(num_heads: int) -> Float[Tensor, "H"]:
-    """How steeply each head punishes distance: 2^(-8/n), 2^(-16/n), ...
+    """The slope of each head's distance penalty.
 
-    for n heads, n a power of two.
-
+    2^(-8/n), 2^(-16/n), and so on for n heads, n a power of two.
     For other numbers: the slopes of the power of two below, then every other slope of
     twice that power, as the authors' program does.
     """

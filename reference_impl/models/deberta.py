@@ -62,9 +62,9 @@ def distance_rows(
 
 
 class DisentangledAttention(nn.Module):
-    """Equation 4: (Qc .
+    """Disentangled attention scores (equation 4), before mask and softmax.
 
-    Kc + Qc . Kr[i - j] + Kc . Qr[i - j]) / sqrt(3 D), before mask and softmax.
+    (Qc . Kc + Qc . Kr[i - j] + Kc . Qr[i - j]) / sqrt(3 D)
 
     Kr and Qr are projections of one table of distance vectors that all layers share.
     The paper has j - i in the last term; the released program has i - j in both, and

@@ -31,10 +31,7 @@ NUM_CHARACTERS = 259
 
 @dataclass(frozen=True)
 class ELMoConfig(Settings):
-    """The published model (section 3.4), with the filters of Kim et al.
-
-    as its release has them.
-    """
+    """The published model (section 3.4), with the character filters of its release."""
 
     vocab_size: CountOrZero = (
         793_471  # 0: the readers alone, without the layer that says words

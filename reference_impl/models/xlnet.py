@@ -65,9 +65,10 @@ class XLNetConfig(Settings):
 
 
 class RelativeAttention(nn.Module):
-    """Transformer-XL's four terms and a fifth, (q + s) .
+    """Transformer-XL's four terms and a fifth for segments.
 
-    e: does the key's segment differ from the query's.
+    The fifth is (q + s) . e, where e says whether the key's segment differs from the
+    query's.
 
     Weights are (C, H, D), as published.
     """

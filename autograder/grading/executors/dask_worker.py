@@ -76,9 +76,9 @@ _JUDGES: list[Judge] = []  # the one of this worker, or none yet
 
 
 def serve(request: bytes) -> bytes:
-    """Answer {"terms": ..., "task": ...
+    """Answer a request, {"terms": ..., "task": ... or None}, as JSON.
 
-    or None} with one of {"ready"}, {"refused": words}, {"machine": words}, {"died": words},
+    The answer is one of {"ready"}, {"refused": words}, {"machine": words}, {"died": words} and
     {"verdict": ...}.
     """
     with _ONE_AT_A_TIME:
