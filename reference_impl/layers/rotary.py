@@ -50,7 +50,7 @@ def rotary_tables(
     dtype: bfloat16 can't tell position 257 from 256.
     """
     if head_dim % 2:
-        raise ModelInputError(f"head_dim {head_dim} is odd: RoPE turns pairs of numbers")
+        raise ModelInputError(f"head_dim {head_dim} is odd: RoPE rotates pairs")
     wide = torch.promote_types(dtype, torch.float32)
     steps = (
         torch.arange(0, head_dim, 2, device=positions.device).to(wide) / head_dim
