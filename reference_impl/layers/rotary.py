@@ -45,15 +45,12 @@ def rotary_tables(
 ) -> Tables:
     """Angles position / interpolation * base^(-2i / D) for i = 0 .. D/2 - 1.
 
-    An interpolation of 4 squeezes 4 times as many positions into the range that was
-    trained on; it may differ from angle to angle (see `slow_interpolation`). Angles are
-    computed in float32 at least, whatever the dtype: bfloat16 can't tell position 257
-    from 256.
+    An interpolation of 4 squeezes 4 times as many positions into the trained range; one
+    for each angle is `slow_interpolation`. Angles are float32 at least, whatever the
+    dtype: bfloat16 can't tell position 257 from 256.
     """
     if head_dim % 2:
-        raise ModelInputError(
-            f"head_dim {head_dim} is odd: rotary positions turn pairs of numbers"
-        )
+        raise ModelInputError(f"head_dim {head_dim} is odd: RoPE rotates pairs")
     wide = torch.promote_types(dtype, torch.float32)
     steps = (
         torch.arange(0, head_dim, 2, device=positions.device).to(wide) / head_dim
