@@ -39,8 +39,10 @@ window.w2s.register("residual-stream", function (stage, data, tools) {
     }
     others.forEach((s, n) => parts.push(line([[lane(s), one.layer + 7 + 7 * n], [SIDE + BOX / 2, one.layer + 7 + 7 * n]],
       lit[0] === "attention" ? "orange" : "grey", lit[0] === "attention" ? 1 + 9 * weights[s] : 1)));
-    if (lit[0] === "attention") others.forEach((s) => parts.push(svg("text", { class: "w2s-tick", x: lane(s), y: one.layer + 46,
-      "text-anchor": "middle" }, percent(weights[s]))));
+    parts.push(line([[X, one.layer + 10], [SIDE - BOX / 2, one.layer + 10]], lit[0] === "attention" ? "orange" : "grey",
+      lit[0] === "attention" ? 1 + 9 * weights[at] : 1), svg("text", { class: "w2s-word", x: X - 20, y: 86, "text-anchor": "middle",
+      transform: `rotate(-90 ${X - 20} 86)` }, "residual stream"), ...words.map((_, s) => svg("text", { class: "w2s-word", "text-anchor": "middle",
+      x: s === at ? (X + SIDE - BOX / 2) / 2 + 2 : lane(s), y: one.layer + (s === at ? 27 : 46) }, percent(weights[s]))));
     parts.push(box("attention", "orange", SIDE, one.layer, BOX, lit[0] === "attention"), box("feed-forward", "green", SIDE, two.layer,
       BOX, lit[0] === "feed"), sum(one.sum, lit[0] === "sum1"), sum(two.sum, lit[0] === "sum2"));
     for (const part of [one, two]) parts.push(box("norm", "purple", before ? SIDE : X, part.norm, 58, false));
