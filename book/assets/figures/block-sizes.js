@@ -12,7 +12,7 @@ window.w2s.register("block-sizes", function (stage, data, tools) {
     COUNTS = { parameters: "parameters", flops: "FLOPs", bytes: "bytes" }, HEADS = [1, 2, 4, 8, 12, 16, 32],
     SIZES = [1, 2, 4, 8, 16, 32, 64, 128];
   const now = { ...data.examples[0] }, place = el("div", { style: { "margin-bottom": "0.9rem" } }), bars = tools.bars({ rows: 4, text: short });
-  let counted = "parameters", lit = "", drawing = null;
+  let counted = "flops", lit = "", drawing = null;
 
   function short(value) {
     const step = [[1e12, "T"], [1e9, "G"], [1e6, "M"]].find(([size]) => value >= size);

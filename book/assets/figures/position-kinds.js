@@ -36,7 +36,8 @@ window.w2s.register("position-kinds", function (stage, data, tools) {
     Object.assign(stage.dataset, { text: now.text, kind, shift, source: model ? "page" : "recorded", apart: recorded ? apart : "",
       costs: JSON.stringify(costs.map(({ value }) => value)) });
     const lowest = costs.reduce((a, b) => (b.value < a.value ? b : a));
-    tools.say(`${kind}: ${mean(all[kind].nats).toFixed(2)} nats per token after ${shift} tokens. Lowest${lowest.key === kind ? " of all" : `: ${lowest.label}`}.`);
+    tools.say(`${kind}: ${mean(all[kind].nats).toFixed(2)} nats per token after ${shift} tokens. Lowest${
+      lowest.key === kind ? " of all" : `: ${lowest.label}`}.`);
   }
 
   async function answer(text) {

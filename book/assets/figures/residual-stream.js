@@ -57,7 +57,8 @@ window.w2s.register("residual-stream", function (stage, data, tools) {
       : [SIDE - (SIDE - X) * (t - 0.4) / 0.6, part.sum]; tools.set(dot, { cx: x, cy: y, visibility: t < 1 ? "visible" : "hidden" }); });
   }
   function show() {
-    const best = others.reduce((a, b) => (weights[b] > weights[a] ? b : a)), texts = [`The stream of “${words[at]}” carries its vector down.`,
+    const best = others.reduce((a, b) => (weights[b] > weights[a] ? b : a)), texts = [`The stream of “${words[at]}” carries its vector down, ${
+      norm === "before" ? "past" : "through"} both norms.`,
       `Attention reads all streams. “${words[best]}” gets ${percent(weights[best])}.`, "What attention found is added. Nothing is replaced.",
       "The feed-forward layer reads this stream only.", norm === "before" ? "Its result is added. No norm is on the stream."
         : "Its result is added, and a norm rescales the stream."];

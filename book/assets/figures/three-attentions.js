@@ -10,8 +10,9 @@
    } */
 window.w2s.register("three-attentions", function (stage, data, tools) {
   "use strict";
-  const { el } = tools, START = 0, END = 1, place = el("div", { class: "w2s-segments", style: { "align-self": "end" } }), lost = el("p", { class: "w2s-note", role: "status" });
-  const picture = el("div", { class: "w2s-scroll", tabindex: 0, role: "group", "aria-label": "Weights" });
+  const { el } = tools, START = 0, END = 1, place = el("div", { class: "w2s-segments", style: { "align-self": "end" } });
+  const picture = el("div", { class: "w2s-scroll", tabindex: 0, role: "group", "aria-label": "Weights", style: { display: "grid",
+    "align-items": "center" } }), lost = el("p", { class: "w2s-note", role: "status" });
   let model = null, now = data.examples[0], kind = "backs", layer = now.backs.length - 1, head = "all", asked = 0, at = null;
 
   const names = () => ({ letters: [...now.word, "end"], given: ["start", ...now.said], said: [...now.said, "end"] });
@@ -21,7 +22,7 @@ window.w2s.register("three-attentions", function (stage, data, tools) {
   }
   function begin() {
     const { letters, given, said } = names(), rows = { reads: letters, writes: given, backs: said }[kind],
-      columns = kind === "writes" ? given : letters, matrix = tools.matrix({ rows, columns, cell: 26 });
+      columns = kind === "writes" ? given : letters, matrix = tools.matrix({ rows, columns, cell: 28 });
     const steps = tools.stepper({ label: "Query", count: rows.length, show(step) {
         at = step;
         const values = rows.map((_, query) => row(now[kind], query).map((share, key) =>  // shaded, unless it is masked
@@ -44,7 +45,7 @@ window.w2s.register("three-attentions", function (stage, data, tools) {
           + `Predicted: ${now.said.join(" ")}.`);
       } });
     const deepest = Math.max(...[...data.examples, now].flatMap((one) => [one.word.length, one.said.length])) + 1;
-    picture.style.setProperty("min-height", `${Math.round(1.1 * (56 + 26 * deepest))}px`);  // words of any length: one height
+    picture.style.setProperty("min-height", `${Math.round(1.1 * (56 + 28 * deepest))}px`);  // words of any length: one height
     picture.replaceChildren(matrix.node);
     place.replaceChildren(steps.nodes[1], steps.nodes[2]);
     steps.begin();
