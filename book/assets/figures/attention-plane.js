@@ -54,7 +54,7 @@ window.w2s.register("attention-plane", function (stage, data, tools) {
     set(arrow, { x2, y2 }); tools.placeLabels(handles.map((node) => node.lastChild), places, side, points.map((_, n) => n));
     const spots = [...values, output], radii = spots.map((_, n) => (n < words.length ? side * (0.012 + 0.075 * Math.sqrt(weights[n])) : 7));
     const marks = radii.map((r, n) => (n < words.length ? svg("circle", { class: "w2s-share hue-orange", r }) : tools.mark({ hue: "blue", mark: 4 })));
-    const labels = spots.map((_, n) => svg("text", { class: "w2s-word" }, words[n] || `(${output.map((one) => Number(one.toFixed(1))).join(", ")})`));
+    const labels = spots.map((_, n) => svg("text", { class: "w2s-word" }, words[n] || `(${output.map((one) => Number(one.toFixed(1)) + 0).join(", ")})`));
     dots.replaceChildren(...spots.map((spot, n) => tools.move(svg("g", {}, marks[n], labels[n]), ...toValue(spot))));
     tools.placeLabels(labels, spots.map(toValue), side, spots.map((_, n) => -n), Infinity, radii);
     const shown = words.map((word, s) => ({ label: `${word}: ${open[s] ? scores[s].toFixed(2) : "masked"}`, value: weights[s], hue: "orange" }));

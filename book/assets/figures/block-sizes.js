@@ -12,6 +12,7 @@ window.w2s.register("block-sizes", function (stage, data, tools) {
     COUNTS = { parameters: "parameters", flops: "FLOPs", bytes: "bytes" }, HEADS = [1, 2, 4, 8, 12, 16, 32],
     SIZES = [1, 2, 4, 8, 16, 32, 64, 128];
   const now = { ...data.examples[0] }, place = el("div", { style: { "margin-bottom": "0.9rem" } }), bars = tools.bars({ rows: 4, text: short });
+  bars.node.classList.add("w2s-named");
   let counted = "flops", lit = "", drawing = null;
 
   function short(value) {
@@ -43,7 +44,7 @@ window.w2s.register("block-sizes", function (stage, data, tools) {
   function say() {
     const found = sizes(), { C, F } = found;
     const [most, value] = found.parts[counted].reduce((a, b) => (b[1] > a[1] ? b : a)), all = found.total(counted);
-    const amount = counted === "parameters" ? all.toLocaleString("en") : short(all), of = counted === "parameters" ? "" : ` for ${now.tokens} tokens`;
+    const amount = counted === "parameters" ? all.toLocaleString("en") : short(all), of = counted === "parameters" ? "" : ` for ${now.tokens.toLocaleString("en")} tokens`;
     tools.say(lit ? meaning(lit, found) : `C = ${C}, F = ${F}, ${now.norm === "before" ? "pre-norm" : "post-norm"}: ${amount} ${COUNTS[counted]}${of}, `
       + `${(100 * value / all).toFixed(0)} % in ${most}.`);
     Object.assign(stage.dataset, { counted, lit, norm: now.norm, tokens: now.tokens, width: C, inner: F,
@@ -61,8 +62,7 @@ window.w2s.register("block-sizes", function (stage, data, tools) {
       arrows: arrows(before ? "x>norm1 norm1>attention attention>sum1 x>sum1 sum1>norm2 norm2>think think>sum2 sum1>sum2"
         : "x>attention attention>sum1 x>sum1 sum1>norm1 norm1>think think>sum2 norm1>sum2 sum2>norm2") });
     drawing.name(`A ${before ? "pre-norm block: its norms are beside" : "post-norm block: its norms are on"} the residual stream.`);
-    drawing.show({ lit: [lit] });
-    place.replaceChildren(drawing.node);
+    drawing.show({ lit: [lit] }); place.replaceChildren(drawing.node);
     bars.show(parts[counted].map(([label, value, hue]) => ({ label, value, hue }))); say();
   }
   const pick = (key, value) => { now[key] = value; lit = ""; show(); };

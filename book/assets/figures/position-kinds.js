@@ -66,6 +66,6 @@ window.w2s.register("position-kinds", function (stage, data, tools) {
     answer(field.input.value);
   });
   stage.append(el("p", { class: "w2s-task" }, data.task), bars.node, picture, tools.bar(far), tools.bar(which));
-  tools.more("Loss of each token, your own text", places, tools.bar(field, offer));
+  tools.more("Loss of each token, your own text", places, tools.bar(offer, field));
   show();
 });

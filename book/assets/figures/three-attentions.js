@@ -83,6 +83,6 @@ window.w2s.register("three-attentions", function (stage, data, tools) {
   const offer = tools.modelOffer(data.model, (loaded) => { model = loaded; field.input.disabled = false; field.input.focus();
     answer(field.input.value); });
   stage.append(el("p", { class: "w2s-task" }, data.task), picture, tools.bar(layers, place), tools.bar(heads), tools.bar(kinds));
-  tools.more("Other words, your own", tools.bar(picks), tools.bar(field, offer), lost);
+  tools.more("Other words, your own", tools.bar(picks), tools.bar(offer, field), lost);
   begin();
 });
