@@ -378,7 +378,7 @@ SMALL = [
     {"key": "gpt", "label": "GPT", "model": page_model("gpt_kjv")},
 ]
 DATA["attention-maps"] = {
-    "layer": 0,
+    "layer": 1,
     "head": 1,
     "task": "Find a head.",
     "recorded": "MiniLM",
@@ -391,6 +391,7 @@ DATA["attention-maps"] = {
 
 DATA |= {
     "block-sizes": {
+        "task": "Count FLOPs.",
         "examples": [
             {
                 "label": "by hand",
@@ -400,7 +401,7 @@ DATA |= {
                 "times": 2,
                 "norm": "after",
                 "parameters": 172,
-                "operations": 912,
+                "flops": 912,
             },
             {
                 "label": "wide",
@@ -410,11 +411,12 @@ DATA |= {
                 "times": 4,
                 "norm": "before",
                 "parameters": 3280,
-                "operations": 53248,
+                "flops": 53248,
             },
-        ]
+        ],
     },
     "three-attentions": {
+        "task": "Find a head.",
         "model": page_model("transformer_spelling"),
         "examples": readings.spelled("transformer_spelling", ["bank", "river"]),
     },

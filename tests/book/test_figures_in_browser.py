@@ -124,6 +124,12 @@ def said(page):
     return page.locator(".w2s-say").get_attribute("data-text")
 
 
+def unfold(page):
+    """Open what a figure folds below its answer."""
+    for fold in page.locator(".w2s-more > summary").all():
+        fold.click()
+
+
 def press(page, control, key):
     control.focus()
     page.keyboard.press(key)
@@ -132,11 +138,12 @@ def press(page, control, key):
 @pytest.mark.parametrize("name", one_in(4, sorted(KEYS), "focus"))
 def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
     page = show(name)
+    page.locator(".w2s-more").evaluate_all("all => all.forEach((one) => { one.open = true; })")
     wanted = (
         "button:enabled, input:not([type=radio]):enabled, input:checked:enabled, select,"
-        " [tabindex='0']"
+        " [tabindex='0'], .w2s-more > summary"
     )
-    controls = page.locator(".w2s-stage").locator(wanted).count()
+    controls = page.locator(".w2s-live").locator(wanted).count()
     reached = []
     for _ in range(controls + 2):
         page.keyboard.press("Tab")
@@ -144,7 +151,8 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
             page.evaluate(
                 """() => { const a = document.activeElement;
             const shown = a.type === 'radio' ? a.nextElementSibling : a;
-            return a.closest('.w2s-stage') && getComputedStyle(shown).outlineStyle !== 'none'
+            const inside = a.closest('.w2s-stage, .w2s-more');
+            return inside && getComputedStyle(shown).outlineStyle !== 'none'
                 ? [...document.querySelectorAll("*")].indexOf(a) : null; }"""
             )
         )
@@ -207,6 +215,7 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
             ("two-clocks", "input:checked >> nth=1", "ArrowRight"),
             ("block-sizes", "input[type=range] >> nth=0", "ArrowRight"),
             ("block-sizes", "[role=button] >> nth=1", "Enter"),
+            ("block-sizes", "input:checked >> nth=0", "ArrowRight"),
             ("block-sizes", "input:checked >> nth=1", "ArrowRight"),
             ("residual-stream", "button:has-text('Step')", "Enter"),
             ("residual-stream", "input:checked", "ArrowRight"),
@@ -217,7 +226,7 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
             ("induction-heads", "button.w2s-token >> nth=2", "Enter"),
             ("three-attentions", "button:has-text('Step')", "Enter"),
             ("three-attentions", "input:checked >> nth=1", "ArrowRight"),
-            ("three-attentions", "input:checked >> nth=3", "ArrowRight"),
+            ("three-attentions", "input:checked >> nth=2", "ArrowRight"),
             ("position-kinds", "input[type=range]", "ArrowRight"),
             ("position-kinds", "input:checked", "ArrowLeft"),
             ("input-sum", "input:checked", "ArrowRight"),
@@ -630,6 +639,7 @@ def test_a_trained_reader_answers_in_the_page_as_torch_does_and_then_reads_the_r
     show, name, label, typed, wanted
 ):
     page = show(name, reduced_motion="reduce")
+    unfold(page)
     page.get_by_role("button", name="Load").click()
     stage = page.locator(".w2s-stage[data-source=page]")
     stage.wait_for()
@@ -660,13 +670,18 @@ def test_a_trained_reader_answers_in_the_page_as_torch_does_and_then_reads_the_r
         (expected,) = readings.placed("positions_kjv", PLACED, [typed], [448])
         costs = [sum(one["nats"]) / len(one["nats"]) for one in expected["found"]["448"].values()]
         assert json.loads(stage.get_attribute("data-costs")) == pytest.approx(costs, abs=1e-3)
+        looks = torch.tensor(expected["found"]["448"]["RoPE"]["looks"])  # (heads, keys)
+        cells = page.locator(".w2s-live .w2s-matrix .w2s-count").all_text_contents()
+        rest = [100 * (1 - row.sum().item()) for row in looks]  # all earlier keys together
+        assert max(rest) > 50
+        for shown, left in zip(cells[:: looks.shape[1] + 1], rest, strict=True):
+            assert float(shown or 0) == pytest.approx(left, abs=5.1 if shown == "" else 0.6)
     if name == "three-attentions":
         (expected,) = readings.spelled("transformer_spelling", [typed])
         assert json.loads(stage.get_attribute("data-said")) == expected["said"]
         for kind, places in (("backs", len(typed) + 1), ("reads", len(typed) + 1), ("writes", 1)):
             page.locator(f"input[value={kind}]").check(force=True)
-            page.get_by_role("slider").fill("0")
-            assert f"may look at {places} of" in said(page)
+            assert f"may attend to {places} of" in said(page)
     assert page.heard.complaints == []
 
 
@@ -709,10 +724,11 @@ def test_two_sentences_of_the_readers_own_are_read_in_the_page_as_torch_reads_th
 )
 def test_the_sizes_of_a_block_are_those_that_the_reference_counts(show, tokens, heads, size, times):
     page = show("block-sizes")
+    unfold(page)
     for label, value in (
         ("Tokens", tokens),
         ("Heads", heads),
-        ("Numbers a head", size),
+        ("Head dimension", size),
         ("F / C", times),
     ):
         slider = page.get_by_role("slider", name=label)
@@ -726,13 +742,19 @@ def test_the_sizes_of_a_block_are_those_that_the_reference_counts(show, tokens, 
     assert int(stage.get_attribute("data-parameters")) == block_parameters(
         width, heads, times * width
     )
-    assert int(stage.get_attribute("data-operations")) == block_flops(
+    assert int(stage.get_attribute("data-flops")) == block_flops(
         tokens, width, heads, times * width
     )
+    page.locator("input[value=flops]").check(force=True)
+    inner = 4 * tokens * times * width**2  # two matrices of the feed-forward layer
+    shares = [8 * tokens * width**2, 4 * tokens**2 * width, inner]
+    largest = 100 * max(shares) / block_flops(tokens, width, heads, times * width)
+    assert f"{largest:.0f} % in" in said(page)
 
 
 def test_the_norm_moves_from_the_stream_to_the_side_path(show):
     page = show("block-sizes")
+    unfold(page)
     norms = lambda: page.locator(".w2s-live .w2s-box:has-text('norm') rect").evaluate_all(
         "all => all.map((one) => one.getAttribute('x'))"
     )  # noqa: E731
@@ -747,6 +769,12 @@ def test_the_norm_moves_from_the_stream_to_the_side_path(show):
 def test_attention_reads_every_stream_and_the_feed_forward_layer_its_own(show):
     page = show("residual-stream", reduced_motion="reduce")
     step = page.get_by_role("button", name="Step")
+    assert page.locator(".w2s-live svg text", has_text="%").all_text_contents() == [
+        "10 %",
+        "20 %",
+        "40 %",
+        "30 %",
+    ]
     step.click()
     assert "“lends” gets 40 %" in said(page)
     step.click()
@@ -808,6 +836,7 @@ def test_weights_in_the_plane_are_the_references_also_when_a_key_was_moved(
     show, mask, scale, rest, size
 ):
     page, data = show("attention-plane"), DATA["attention-plane"]
+    unfold(page)
     press(page, page.get_by_role("slider", name="key of sat"), "ArrowLeft")
     for name, value in (("It may attend to", mask), ("Scores", scale), ("The other D", rest)):
         page.get_by_role("group", name=name).locator(f"input[value={value}]").check(force=True)
@@ -894,6 +923,7 @@ def test_the_flow_says_when_its_task_is_done(show):
 
 def test_a_map_shows_the_softmax_of_the_recorded_scores_for_the_word_that_is_pressed(show):
     page, data = show("attention-maps"), DATA["attention-maps"]
+    unfold(page)
     for slider in page.get_by_role("slider").all():
         press(page, slider, "End")
     page.get_by_role("button", name="lends").click()
@@ -944,6 +974,7 @@ def test_the_readers_sentence_is_looked_over_in_the_page_as_by_torch_and_a_gpt_h
     show,
 ):
     page = show("attention-maps", reduced_motion="reduce")
+    unfold(page)
     page.get_by_role("button", name="Load").click()
     stage, text = page.locator(".w2s-stage[data-source=page]"), "And the king lent money"
     stage.wait_for()
@@ -967,6 +998,48 @@ def test_the_readers_sentence_is_looked_over_in_the_page_as_by_torch_and_a_gpt_h
         )
     assert at + 1 < len(shown)
     assert page.heard.complaints == []
+
+
+def test_a_word_that_a_small_model_splits_stays_marked_at_its_last_piece(show):
+    page = show("attention-maps", reduced_motion="reduce")
+    unfold(page)
+    page.get_by_role("button", name="Load").click()
+    page.locator(".w2s-stage[data-source=page]").wait_for()
+    text = "the king saw the bank of the river"
+    encoding = small_model("bert_kjv").tokenizer.encode(text)
+    start = text.index("bank")
+    starts = [first for first, _ in encoding.offsets]
+    pieces = [t for t, first in enumerate(starts) if start <= first < start + len("bank")]
+    assert len(pieces) > 1
+    page.get_by_label("Your sentence").fill(text)
+    page.locator("input[value=bert]").check(force=True)
+    page.get_by_label("Your sentence").press("Enter")
+    stage = page.locator(f".w2s-stage[data-reader=bert][data-text='{text}']")
+    stage.wait_for()
+    assert int(stage.get_attribute("data-at")) == pieces[-1]
+    spelled = " ".join(encoding.tokens[t] for t in pieces)
+    assert f"splits “bank” into {spelled}; the last piece" in said(page)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "attention-maps",
+        "attention-plane",
+        "block-sizes",
+        "head-split",
+        "position-kinds",
+        "residual-stream",
+        "score-by-position",
+        "three-attentions",
+    ],
+)
+def test_task_drawing_controls_and_answer_fit_on_one_phone_screen(show, name):
+    page = show(name, size="phone", reduced_motion="reduce")
+    task, answer = (page.locator(f".w2s-live {part}") for part in (".w2s-task", ".w2s-say"))
+    top, last = task.bounding_box()["y"], answer.bounding_box()
+    assert last["y"] + last["height"] - top < 844 - 61  # below the page's header
+    assert task.evaluate("node => node === node.parentElement.firstElementChild")
 
 
 @pytest.mark.parametrize("turn", [90, 10])
@@ -1120,7 +1193,7 @@ def test_a_model_that_cannot_be_loaded_is_told_in_words_and_can_be_tried_again(
     ).wait_for()
     weights.write_text(text)
     page.get_by_role("button", name="Load").click()
-    page.get_by_text("The model runs in this page: 0.50 million numbers.").wait_for()
+    page.get_by_text("The model runs in this page: 0.50 million parameters.").wait_for()
     assert [
         text
         for text in page.heard.complaints
@@ -1159,6 +1232,7 @@ def test_a_figure_works_where_only_scripts_of_the_site_may_run(look, strict, pag
     """
     page = look(f"{strict}/{page_of(name).name}/page.html")
     assert page.locator(".w2s-live").is_visible()
+    unfold(page)
     if ANSWERS & KEYS[name]:
         page.get_by_role("button", name="Load").click()
         page.locator(".w2s-stage[data-source=page]").wait_for()

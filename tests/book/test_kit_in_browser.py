@@ -133,6 +133,20 @@ def test_one_meaning_has_one_hue_and_mark_in_every_company_and_none_is_that_of_w
         assert "orange" not in {one["hue"] for one in found.values()}
 
 
+@pytest.mark.parametrize(
+    "word, tokens, pieces",
+    [
+        ("bank", ["[CLS]", "the", "ba", "##n", "##k", "[SEP]"], [2, 3, 4]),
+        ("Bank", ["the", " bank"], [1]),
+        ("bank", ["b", "ban", "b", "an", "k"], [2, 3, 4]),
+        ("bank", ["banks", "ban", "ked"], None),
+    ],
+)
+def test_the_pieces_of_a_word_are_found_among_tokens(gallery, word, tokens, pieces):
+    page = gallery()
+    assert page.evaluate("given => w2s.kit.piecesOf(...given)", [word, tokens]) == pieces
+
+
 @pytest.mark.parametrize("name", sorted(KEYS))
 def test_a_figure_is_under_eighty_lines_below_its_description(name):
     text = (ASSETS / "figures" / f"{name}.js").read_text(encoding="utf-8")

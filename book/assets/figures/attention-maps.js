@@ -12,20 +12,21 @@ window.w2s.register("attention-maps", function (stage, data, tools) {
   "use strict";
   const { el } = tools, { examples } = data, words = el("div", {}), picture = el("div", { class: "w2s-scroll", tabindex: 0,
     role: "group", "aria-label": "Map" }), title = el("p", { class: "w2s-cut-name" }), place = el("div", {});
-  let now = examples[0], { layer, head } = data, at = now.at, line = null, map = null, bars = null, models = [], asked = 0;
-  let reader = "recorded";
+  let now = examples[0], { layer, head } = data, at = now.at, word = now.tokens[at], split = "", line = null, map = null, bars = null;
+  let models = [], asked = 0, reader = "recorded";
 
   function begin(next) {
     now = next;
-    at = Math.min(now.at, now.tokens.length - 1);
-    line = tools.tokenLines([now.tokens], { onpick(_, t) { at = t; draw(); } });
+    const pieces = tools.piecesOf(word, now.tokens);
+    at = pieces ? pieces[pieces.length - 1] : Math.min(now.at, now.tokens.length - 1);
+    split = pieces && pieces.length > 1 ? ` This tokenizer splits “${word}” into ${pieces.map((t) => now.tokens[t]).join(" ")}; the last piece is marked.`
+      : "";
+    line = tools.tokenLines([now.tokens], { onpick(_, t) { at = t; word = now.tokens[t]; split = ""; draw(); } });
     map = tools.matrix({ rows: now.tokens, columns: now.tokens, cell: 30 });
     bars = tools.bars({ rows: now.tokens.length, text: (share) => `${(100 * share).toFixed(1)} %` });
     [[words, line], [picture, map], [place, bars]].forEach(([into, { node }]) => into.replaceChildren(node));
-    layer = Math.min(layer, now.scores.length - 1);
-    head = Math.min(head, now.scores[0].length - 1);
-    Object.assign(layers.input, { max: now.scores.length }); Object.assign(heads.input, { max: now.scores[0].length });
-    layers.set(layer + 1); heads.set(head + 1);
+    layer = Math.min(layer, now.scores.length - 1); head = Math.min(head, now.scores[0].length - 1);
+    layers.input.max = now.scores.length; heads.input.max = now.scores[0].length; layers.set(layer + 1); heads.set(head + 1);
     draw();
   }
 
@@ -47,7 +48,7 @@ window.w2s.register("attention-maps", function (stage, data, tools) {
     Object.assign(stage.dataset, { layer, head, at, reader, text: now.label, source: now.source || "recorded",
       weights: JSON.stringify(row), scores: JSON.stringify(scores[at]) });
     tools.say(`Layer ${layer + 1}, head ${head + 1}: “${tokens[at]}” attends most to “${tokens[most]}”, with ${(100
-      * row[most]).toFixed(0)} % of the weight.`);
+      * row[most]).toFixed(0)} % of the weight.${split}`);
   }
 
   /* The reader's text by a model in the page. What gets no weight at all was hidden. */
@@ -55,8 +56,7 @@ window.w2s.register("attention-maps", function (stage, data, tools) {
     const turn = ++asked, { key, before = "", after = "" } = data.models.find((one) => one.key === reader);
     const model = models[data.models.findIndex((one) => one.key === key)], ids = model.tokenizer.ids(before + text + after);
     try {
-      const { looks } = await model.call("logits", ids, { looks: "scores" });
-      if (turn !== asked) return;
+      const { looks } = await model.call("logits", ids, { looks: "scores" }); if (turn !== asked) return;
       const scores = looks.map(({ data: shares, scores: raw, shape: [rows, count, keys] }) => Array.from({ length: count },
         (_, h) => Array.from({ length: rows }, (__, t) => Array.from({ length: keys }, (___, s) => {
           const i = (t * count + h) * keys + s;
@@ -71,8 +71,8 @@ window.w2s.register("attention-maps", function (stage, data, tools) {
   const of = (name, oninput) => tools.slider({ label: name, min: 1, max: 1, value: 1, text: (number) => String(number),
     oninput(number) { oninput(number - 1); draw(); } });
   const layers = of("Layer", (number) => { layer = number; }), heads = of("Head", (number) => { head = number; });
-  const picks = tools.choice({ legend: "Sentence", value: now.label, options: examples.map(({ label }) => ({ key: label,
-    label })), onchange(key) { field.set(key); show(); } });
+  const picks = tools.choice({ legend: "Sentence", value: now.label, onchange(key) { field.set(key); show(); },
+    options: examples.map(({ label }) => ({ key: label, label })) });
   const field = tools.textField({ label: "Your sentence", value: now.label, most: 80, oninput(text) { picks.set(text); show(); } });
   const readers = tools.choice({ legend: "Model", value: reader, options: [{ key: "recorded", label: data.recorded },
     ...data.models], onchange(key) { reader = key; field.input.disabled = key === "recorded"; show(); } });
@@ -83,6 +83,7 @@ window.w2s.register("attention-maps", function (stage, data, tools) {
     choosing.append(tools.bar(readers), tools.bar(field));
     field.input.focus(); show();
   });
-  stage.append(el("p", { class: "w2s-task" }, data.task), words, picture, tools.bar(layers, heads), title, place, tools.bar(picks), tools.bar(offer), choosing);
+  stage.append(el("p", { class: "w2s-task" }, data.task), words, picture, tools.bar(layers, heads));
+  tools.more("Scores, other sentences, your own", tools.bar(picks), tools.bar(offer), choosing, title, place);
   begin(now);
 });

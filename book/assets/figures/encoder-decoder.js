@@ -44,7 +44,7 @@ window.w2s.register("encoder-decoder", function (stage, data, tools) {
     const query = family === "encoder" ? at % source.length : -1, row = family === "encoder" ? data.reads[query] : data.backs[at];
     parts.replaceChildren(...(family === "decoder" ? [] : encoder(query)), ...(family === "encoder" ? [] : decoder(family === "both")));
     const best = row.indexOf(Math.max(...row)), percent = `${Math.round(100 * row[best])} %`;
-    tools.say({ encoder: `“${source[query < 0 ? 0 : query]}” may attend to all ${source.length} letters. The result is one vector a letter.`,
+    tools.say({ encoder: `“${source[query < 0 ? 0 : query]}” may attend to all ${source.length} letters. The result is one vector per letter.`,
       decoder: `There is no source and no cross-attention. “${target[at]}” may attend to itself and what came before: ${at + 1} of ${target.length}.`,
       both: `Given “${target[at]}”, the decoder attends to ${at + 1} of ${target.length} target positions and to all ${source.length} of the source, `
         + `most to “${source[best]}” (${percent}), and predicts “${written[at]}”.` }[family]);

@@ -39,8 +39,10 @@ window.w2s.register("residual-stream", function (stage, data, tools) {
     }
     others.forEach((s, n) => parts.push(line([[lane(s), one.layer + 7 + 7 * n], [SIDE + BOX / 2, one.layer + 7 + 7 * n]],
       lit[0] === "attention" ? "orange" : "grey", lit[0] === "attention" ? 1 + 9 * weights[s] : 1)));
-    if (lit[0] === "attention") others.forEach((s) => parts.push(svg("text", { class: "w2s-tick", x: lane(s), y: one.layer + 46,
-      "text-anchor": "middle" }, percent(weights[s]))));
+    parts.push(line([[X, one.layer + 10], [SIDE - BOX / 2, one.layer + 10]], lit[0] === "attention" ? "orange" : "grey",
+      lit[0] === "attention" ? 1 + 9 * weights[at] : 1), svg("text", { class: "w2s-word", x: X - 20, y: 86, "text-anchor": "middle",
+      transform: `rotate(-90 ${X - 20} 86)` }, "residual stream"), ...words.map((_, s) => svg("text", { class: "w2s-word", "text-anchor": "middle",
+      x: s === at ? (X + SIDE - BOX / 2) / 2 + 2 : lane(s), y: one.layer + (s === at ? 27 : 46) }, percent(weights[s]))));
     parts.push(box("attention", "orange", SIDE, one.layer, BOX, lit[0] === "attention"), box("feed-forward", "green", SIDE, two.layer,
       BOX, lit[0] === "feed"), sum(one.sum, lit[0] === "sum1"), sum(two.sum, lit[0] === "sum2"));
     for (const part of [one, two]) parts.push(box("norm", "purple", before ? SIDE : X, part.norm, 58, false));
@@ -55,7 +57,8 @@ window.w2s.register("residual-stream", function (stage, data, tools) {
       : [SIDE - (SIDE - X) * (t - 0.4) / 0.6, part.sum]; tools.set(dot, { cx: x, cy: y, visibility: t < 1 ? "visible" : "hidden" }); });
   }
   function show() {
-    const best = others.reduce((a, b) => (weights[b] > weights[a] ? b : a)), texts = [`The stream of “${words[at]}” carries its vector down.`,
+    const best = others.reduce((a, b) => (weights[b] > weights[a] ? b : a)), texts = [`The stream of “${words[at]}” carries its vector down, ${
+      norm === "before" ? "past" : "through"} both norms.`,
       `Attention reads all streams. “${words[best]}” gets ${percent(weights[best])}.`, "What attention found is added. Nothing is replaced.",
       "The feed-forward layer reads this stream only.", norm === "before" ? "Its result is added. No norm is on the stream."
         : "Its result is added, and a norm rescales the stream."];

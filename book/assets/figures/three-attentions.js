@@ -1,7 +1,8 @@
-/* A translator's three attentions while it writes the sounds of a word: letters at letters, sounds at sounds, sounds at
-   letters. Each is a matrix of weights; where a mask stands, nothing is seen.
+/* The three attentions of an encoder-decoder while it generates the phonemes of a word: encoder self-attention, decoder
+   self-attention and cross-attention. Each is a matrix of weights; masked keys stay blank.
 
    data = {
+     task: "Find ...",                          what the reader is to do, above the drawing
      model: {name, megabytes, parameters},      a model of kind "transformer"; symbol 0 starts a target, 1 ends a word
      examples: [{word: "bank", said: ["B", "AE1", ...], reads: weights, writes: weights, backs: weights}, ...]
                                                 weights[layer][query][head][key], computed by torch. Queries of `reads`
@@ -9,8 +10,9 @@
    } */
 window.w2s.register("three-attentions", function (stage, data, tools) {
   "use strict";
-  const { el } = tools, START = 0, END = 1, place = el("div", {}), lost = el("p", { class: "w2s-note", role: "status" });
-  const picture = el("div", { class: "w2s-scroll", tabindex: 0, role: "group", "aria-label": "Weights" });
+  const { el } = tools, START = 0, END = 1, place = el("div", { class: "w2s-segments", style: { "align-self": "end" } });
+  const picture = el("div", { class: "w2s-scroll", tabindex: 0, role: "group", "aria-label": "Weights", style: { display: "grid",
+    "align-items": "center" } }), lost = el("p", { class: "w2s-note", role: "status" });
   let model = null, now = data.examples[0], kind = "backs", layer = now.backs.length - 1, head = "all", asked = 0, at = null;
 
   const names = () => ({ letters: [...now.word, "end"], given: ["start", ...now.said], said: [...now.said, "end"] });
@@ -20,10 +22,8 @@ window.w2s.register("three-attentions", function (stage, data, tools) {
   }
   function begin() {
     const { letters, given, said } = names(), rows = { reads: letters, writes: given, backs: said }[kind],
-      columns = kind === "writes" ? given : letters, matrix = tools.matrix({ rows, columns, cell: 30 });
-    const steps = tools.stepper({ label: kind === "reads" ? "Letters" : "Sounds", count: rows.length,
-      text: (step) => `${step + 1} of ${rows.length}`,
-      show(step) {
+      columns = kind === "writes" ? given : letters, matrix = tools.matrix({ rows, columns, cell: 28 });
+    const steps = tools.stepper({ label: "Query", count: rows.length, show(step) {
         at = step;
         const values = rows.map((_, query) => row(now[kind], query).map((share, key) =>  // shaded, unless it is masked
           (kind === "writes" && key > query ? 0 : Math.max(share, 1e-6)))), most = values[at].indexOf(Math.max(...values[at]));
@@ -31,8 +31,8 @@ window.w2s.register("three-attentions", function (stage, data, tools) {
           text: (share) => (share < 0.05 ? "" : `${Math.round(100 * share)}`) });
         matrix.name(`Weights in percent, a row for each of: ${rows.join(" ")}.`);
         const open = kind === "writes" ? at + 1 : columns.length, percent = `${Math.round(100 * values[at][most])} %`;
-        const who = { reads: `The letter “${rows[at]}”`, backs: `Before it writes “${said[at]}” the decoder`,
-          writes: `The decoder, which has just been given “${rows[at]}” and is to write “${said[at]}”,` }[kind];
+        const who = { reads: `“${rows[at]}”`, backs: `the query that predicts “${said[at]}”`,
+          writes: `“${rows[at]}”, which predicts “${said[at]}”,` }[kind];
         const recorded = data.examples.find(({ word }) => word === now.word);
         const apart = recorded && ["reads", "writes", "backs"].flatMap((one) => {
           const mine = now[one].flat(3);
@@ -40,12 +40,14 @@ window.w2s.register("three-attentions", function (stage, data, tools) {
         }).reduce((a, b) => Math.max(a, b), 0);
         Object.assign(stage.dataset, { word: now.word, kind, layer, head, at, said: JSON.stringify(now.said),
           source: model ? "page" : "recorded", apart: recorded ? apart : "" });
-        const where = `Layer ${layer + 1}, ${head === "all" ? "all heads together" : `head ${head + 1}`}`;
-        tools.say(`${where}. ${who} may look at ${open} of ${columns.length} places and looks most at “${columns[most]}”, ${percent}. `
-          + `“${now.word}” is read as ${now.said.join(" ")}.`);
+        const where = `Layer ${layer + 1}, ${head === "all" ? "mean of the heads" : `head ${head + 1}`}`;
+        tools.say(`${where}: ${who} may attend to ${open} of ${columns.length} positions and attends most to “${columns[most]}”, ${percent}. `
+          + `Predicted: ${now.said.join(" ")}.`);
       } });
+    const deepest = Math.max(...[...data.examples, now].flatMap((one) => [one.word.length, one.said.length])) + 1;
+    picture.style.setProperty("min-height", `${Math.round(1.1 * (56 + 28 * deepest))}px`);  // words of any length: one height
     picture.replaceChildren(matrix.node);
-    place.replaceChildren(tools.bar(...steps.nodes));
+    place.replaceChildren(steps.nodes[1], steps.nodes[2]);
     steps.begin();
   }
   const nested = ({ data: flat, shape: [queries, heads, keys] }) => Array.from({ length: queries }, (_, t) =>
@@ -69,8 +71,8 @@ window.w2s.register("three-attentions", function (stage, data, tools) {
     oninput(typed) { picks.set(typed); answer(typed); } });
   const picks = tools.choice({ legend: "Try", value: now.word, options: data.examples.map(({ word }) => ({ key: word,
     label: word })), onchange(word) { field.set(word); answer(word); } });
-  const kinds = tools.choice({ legend: "Who looks at whom", value: kind, options: [{ key: "backs", label: "sounds at letters" },
-    { key: "reads", label: "letters at letters" }, { key: "writes", label: "sounds at sounds" }],
+  const kinds = tools.choice({ legend: "Attention", value: kind, options: [{ key: "backs", label: "cross" }, { key: "reads", label: "encoder self" },
+    { key: "writes", label: "decoder self" }],
     onchange(key) { kind = key; begin(); } });
   const layers = tools.choice({ legend: "Layer", value: String(layer), options: now.backs.map((_, l) => ({ key: String(l),
     label: String(l + 1) })), onchange(key) { layer = Number(key); begin(); } });
@@ -80,6 +82,7 @@ window.w2s.register("three-attentions", function (stage, data, tools) {
   field.input.disabled = true;
   const offer = tools.modelOffer(data.model, (loaded) => { model = loaded; field.input.disabled = false; field.input.focus();
     answer(field.input.value); });
-  stage.append(tools.bar(offer), tools.bar(field, picks), tools.bar(kinds), tools.bar(layers, heads), place, picture, lost);
+  stage.append(el("p", { class: "w2s-task" }, data.task), picture, tools.bar(layers, place), tools.bar(heads), tools.bar(kinds));
+  tools.more("Other words, your own", tools.bar(picks), tools.bar(offer, field), lost);
   begin();
 });

@@ -5,9 +5,10 @@
 
    A figure registers once:   window.w2s.register("window-counts", function draw(stage, data, tools) { ... });
    `draw` builds its controls and its picture inside `stage`;
-   `tools` is the kit with two functions of this figure's own:
+   `tools` is the kit with three functions of this figure's own:
    say(text) writes the line below the picture, which screen readers read out when it changes; onWidth(fit) calls
    fit(pixels) now and whenever the stage gets wider or narrower, so that text in a picture keeps its size on a phone.
+   more(label, node, ...) folds what the task does not need below that line; it is no part of the still.
    If `draw` throws, the still picture stays. The still is drawn by the same function, see `stillOf`. */
 (function () {
   "use strict";
@@ -71,6 +72,11 @@
         };
         look();
         if (!kit.asStill) new ResizeObserver(look).observe(stage);
+      },
+      more(label, ...nodes) {
+        const fold = kit.el("details", { class: "w2s-more" }, kit.el("summary", {}, label), ...nodes.map((node) => node.node || node));
+        holder.append(fold);
+        return fold;
       },
       say(text) {
         line.dataset.text = text;

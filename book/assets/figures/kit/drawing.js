@@ -56,6 +56,15 @@
     return { node, show };
   };
 
+  /* The positions of the tokens that together spell a word, or null: another tokenizer may split it. */
+  kit.piecesOf = function piecesOf(whole, tokens) {
+    const bare = tokens.map((token) => token.replace(/^##/, "").replace(/[\s␣]/g, "").toLowerCase()), wanted = whole.toLowerCase();
+    for (let first = 0; first < bare.length; first++)
+      for (let last = first, spelled = bare[first]; spelled && wanted.startsWith(spelled); spelled += bare[++last] ?? " ")
+        if (spelled === wanted) return Array.from({ length: last - first + 1 }, (_, n) => first + n);
+    return null;
+  };
+
   /* A table of numbers as shaded cells. show({values, most, fresh, row, columns, text}): `most` is the number of the
      darkest shade, `fresh(r, c)` frames a cell, row and columns are lit, text(value) is written (nothing for 0). */
   kit.matrix = function matrix({ rows, columns, cell = 26 }) {
@@ -93,14 +102,14 @@
   };
 
   /* Where the label of each mark goes: above, right, left or below it, whichever touches least of what is there.
-     weights: 0 for those placed first; a label of weight `idle` that touches another is hidden. */
-  kit.placeLabels = function placeLabels(labels, spots, width, weights, idle = Infinity) {
-    const taken = spots.map(([x, y]) => [x - 7, y - 7, x + 7, y + 7]);
+     weights: 0 for those placed first; a label of weight `idle` that touches another is hidden. radii: of the marks. */
+  kit.placeLabels = function placeLabels(labels, spots, width, weights, idle = Infinity, radii = spots.map(() => 7)) {
+    const taken = spots.map(([x, y], k) => [x - radii[k], y - radii[k], x + radii[k], y + radii[k]]);
     const order = spots.map((_, k) => k).sort((a, b) => weights[a] - weights[b] || a - b);
     for (const k of order) {
-      const [x, y] = spots[k], long = 7.6 * labels[k].textContent.length;
-      const tried = [[0, -10, "middle", x - long / 2], [11, 5, "start", x + 11], [-11, 5, "end", x - 11 - long],
-        [0, 20, "middle", x - long / 2]];
+      const [x, y] = spots[k], r = radii[k], long = 7.6 * labels[k].textContent.length;
+      const tried = [[0, -r - 3, "middle", x - long / 2], [r + 4, 5, "start", x + r + 4], [-r - 4, 5, "end", x - r - 4 - long],
+        [0, r + 13, "middle", x - long / 2]];
       const scored = tried.map(([dx, dy, anchor, left]) => {
         const box = [left, y + dy - 11, left + long, y + dy + 3];
         const touched = taken.filter((b, i) => i !== k && box[0] < b[2] && box[2] > b[0] && box[1] < b[3]

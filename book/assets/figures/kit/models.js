@@ -15,7 +15,7 @@
       try {
         const models = await Promise.all(offers.map(({ name }) => window.w2s.models.open(name)));
         press.remove();
-        state.textContent = `The ${what} ${run} in this page: ${(sum("parameters") / 1e6).toFixed(2)} million numbers.`;
+        state.textContent = `The ${what} ${run} in this page: ${(sum("parameters") / 1e6).toFixed(2)} million parameters.`;
         ready(...models);
       } catch (error) {
         state.textContent = `The ${what} could not be loaded: ${error.message}.`;
