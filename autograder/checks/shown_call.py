@@ -9,11 +9,13 @@ import numpy as np
 import torch
 
 from autograder.checks.assertions.expect import CheckFailed
-from autograder.checks.assertions.values import PLAIN, readable
+from autograder.checks.assertions.values import PLAIN, in_digits, readable
 from autograder.checks.student.requests import Call, Returned
 
 WIDTH = 120  # characters of a call; a longer one is not shown
 NUMBERS = 12  # of one argument at most
+FEW = 16  # numbers in all arguments together, with which a call may be longer:
+LONG = 200
 
 
 def detail_of(failed: CheckFailed, calls: Sequence[Call]) -> str:
@@ -44,7 +46,21 @@ def shown_call(call: Call | None) -> str:
     parts += [f"{name}={_shown(one)}" for name, one in call.kwargs.items() if _shown(one)]
     text = f"{call.name}({', '.join(parts)})"
     complete = all(parts) and len(parts) == len(call.args) + len(call.kwargs)
-    return text if complete and len(text) <= WIDTH else ""
+    return text if complete and len(text) <= (LONG if _numbers(call) <= FEW else WIDTH) else ""
+
+
+def call_in_shapes(call: Call) -> str:
+    """ "attention((1, 1, 2, 3), (1, 1, 4, 3), (1, 1, 4, 3), None)": shapes in place of tensors; ""
+    for anything but a call with plain arguments.
+    """
+    if not call.again or call.kwargs:
+        return ""
+    parts = [
+        str(tuple(one.shape)) if isinstance(one, (torch.Tensor, np.ndarray)) else _shown(one)
+        for one in call.args
+    ]
+    text = f"{call.name}({', '.join(parts)}), with shapes for tensors"
+    return text if all(parts) and len(text) <= WIDTH else ""
 
 
 def _shown(value: object) -> str:
@@ -54,8 +70,16 @@ def _shown(value: object) -> str:
     if type(value) in (list, tuple):
         return _nested(value)
     if value is None or type(value) in (bool, int, float, str):
-        return f"{value:.4g}" if type(value) is float else readable(value)
+        return in_digits(value, 4) if type(value) is float else readable(value)
     return ""
+
+
+def _numbers(call: Call) -> int:
+    """How many elements the tensors and arrays among the arguments have."""
+    among = (*call.args, *call.kwargs.values())
+    return sum(
+        one.reshape(-1).shape[0] for one in among if isinstance(one, (torch.Tensor, np.ndarray))
+    )
 
 
 def _nested(value: object) -> str:
