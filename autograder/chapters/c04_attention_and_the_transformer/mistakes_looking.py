@@ -309,6 +309,19 @@ def _(q, k, v, mask):
 
 @mistake(
     LOOK,
+    "root-of-all-columns",
+    caught_by="softmax over keys",
+    loses=6,
+    misconception=(
+        "You divide by the square root of C = H · D. Divide by that of D, the dimension of a head."
+    ),
+)
+def _(q, k, v, mask):
+    return _attend(q, k, v, mask, scale=lambda q, k: (q.shape[1] * q.shape[3]) ** -0.5)
+
+
+@mistake(
+    LOOK,
     "scaled-after-the-softmax",
     caught_by="single key",
     loses=4,
@@ -353,12 +366,38 @@ def _(q, k, v, mask):
     caught_by="masked keys",
     loses=5,
     misconception=(
-        "You give masked keys a score of 0 or close to it. The exponential of 0 is 1: that masks"
-        " nothing."
+        "You set masked scores to 0; exp(0) = 1 still gives them weight. Use minus infinity."
     ),
 )
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, fill=0.0)
+
+
+@mistake(
+    LOOK,
+    "filled-with-0-and-no-zeros",
+    caught_by="masked keys",
+    loses=5,
+    misconception=(
+        "You set masked scores to 0; exp(0) = 1 still gives them weight. Use minus infinity."
+    ),
+)
+def _(q, k, v, mask):
+    return _attend(q, k, v, mask, fill=0.0, empty=False)
+
+
+@mistake(
+    LOOK,
+    "filled-with-minus-10000-and-no-zeros",
+    caught_by="fully masked queries",
+    loses=3,
+    misconception=(
+        "You give masked keys the score -10,000: other scores can be as low, and a fully masked"
+        " query gets an average. Use minus infinity."
+    ),
+)
+def _(q, k, v, mask):
+    return _attend(q, k, v, mask, fill=-1e4, empty=False)
 
 
 @mistake(
@@ -535,6 +574,24 @@ def _(q, k, v, mask):
         return powers / powers.sum(-1, keepdim=True)
 
     return _attend(q, k, v, mask, weigh=weigh, fill=-1e9)
+
+
+@mistake(
+    LOOK,
+    "largest-of-all-or-zero",
+    caught_by="large scores",
+    loses=1,
+    misconception=(
+        "You subtract the maximum of all scores. Subtract each row's own, or all exponentials of a"
+        " row can underflow to 0."
+    ),
+)
+def _(q, k, v, mask):
+    def weigh(scores):
+        powers = (scores - scores.max()).exp()
+        return (powers / powers.sum(-1, keepdim=True)).nan_to_num(0)
+
+    return _attend(q, k, v, mask, weigh=weigh)
 
 
 @mistake(
