@@ -265,59 +265,43 @@ def _(q, k, v, mask):
     return _attend(q, k, v, mask, scale=lambda q, k: q.shape[-1] ** 0.5)
 
 
-@mistake(
-    LOOK,
-    "root-of-all-heads",
-    caught_by="softmax over keys",
-    loses=8.5,
-    misconception=(
+OTHER_ROOTS = {  # the sizes of q and k to the number whose root is taken, and what is said
+    "all-heads": (
+        lambda q, k: q.shape[1] * q.shape[-1],
         "You divide by the square root of HD, the dimension of all heads together. Divide by that"
-        " of D, the dimension of one."
+        " of D, the dimension of one.",
     ),
-)
-def _(q, k, v, mask):
-    return _attend(q, k, v, mask, scale=lambda q, k: (q.shape[1] * q.shape[-1]) ** -0.5)
-
-
-@mistake(
-    LOOK,
-    "root-of-the-keys",
-    caught_by="softmax over keys",
-    loses=8.5,
-    misconception=(
+    "the-keys": (
+        lambda q, k: k.shape[-2],
         "You divide by the square root of S, the number of keys. Divide by that of D, the dimension"
-        " of a head."
+        " of a head.",
     ),
-)
-def _(q, k, v, mask):
-    return _attend(q, k, v, mask, scale=lambda q, k: k.shape[-2] ** -0.5)
-
-
-@mistake(
-    LOOK,
-    "root-of-the-queries",
-    caught_by="softmax over keys",
-    loses=8.5,
-    misconception=(
+    "the-queries": (
+        lambda q, k: q.shape[-2],
         "You divide by the square root of T, the number of queries. Divide by that of D, the"
-        " dimension of a head."
+        " dimension of a head.",
     ),
-)
-def _(q, k, v, mask):
-    return _attend(q, k, v, mask, scale=lambda q, k: q.shape[-2] ** -0.5)
+}
 
 
-@mistake(
-    LOOK,
-    "root-of-all-columns",
-    caught_by="softmax over keys",
-    loses=6,
-    misconception=(
-        "You divide by the square root of C = H · D. Divide by that of D, the dimension of a head."
-    ),
-)
-def _(q, k, v, mask):
-    return _attend(q, k, v, mask, scale=lambda q, k: (q.shape[1] * q.shape[3]) ** -0.5)
+def _register_root(name, number, says):
+    """Twice: large scores differ in float32 between a product and a quotient."""
+    details = {"caught_by": "softmax over keys", "loses": 8.5, "misconception": says}
+
+    @mistake(LOOK, f"root-of-{name}", **details)
+    def _(q, k, v, mask):
+        return _attend(q, k, v, mask, scale=lambda q, k: number(q, k) ** -0.5)
+
+    @mistake(LOOK, f"divided-by-the-root-of-{name}", **details)
+    def _(q, k, v, mask):
+        root = math.sqrt(number(q, k))
+        return _attend(
+            q, k, v, mask, lambda q, k: 1.0, weigh=lambda scores: (scores / root).softmax(-1)
+        )
+
+
+for _name, (_number, _says) in OTHER_ROOTS.items():
+    _register_root(_name, _number, _says)
 
 
 @mistake(

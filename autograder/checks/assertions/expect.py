@@ -372,6 +372,8 @@ def _both(came: object, expected: object) -> str:
 
 def _rows(came: np.ndarray, expected: np.ndarray) -> list[str]:
     """Two small arrays that differ, with four decimals or as many as show it."""
+    if came.dtype.kind == expected.dtype.kind == "f":
+        came, expected = came + 0.0, expected + 0.0  # no "-0."
     both: list[str] = []
     for precision in range(4, 18):
         both = [
