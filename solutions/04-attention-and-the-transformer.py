@@ -17,7 +17,7 @@
 # In this notebook you write scaled dot-product attention, its masks and heads, three positional encodings, and the Transformer block around them.
 # At the end your functions run MiniLM, a trained encoder, and reproduce its vectors.
 #
-# There are 10 exercises and 52 points. Plan about 148 minutes, in as many sittings as you like.
+# There are 10 exercises and 52 points. Plan about two and a half hours, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
@@ -39,7 +39,7 @@
 #
 # - *Arguments.* Leave them unchanged, and return something new: neither an argument nor a result of an earlier call. A tensor may be a view of a larger one (a transpose, every second element); `reshape` works there, `view` may not. Your result may be a view of something new, and may require gradients.
 # - *Types.* Return the type, dtype and shape that the statement names; a dictionary has the named keys and no others, in any order. A subclass counts as its type, but a bool is not an `int`. Correct values in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once; any other shape is wrong. Breaking only *Arguments* or *Calls* costs the same fifth.
-# - *Precision.* A float32 value may be off by 0.0001 of itself, plus 0.000002 of the largest term that it is a sum of (of 1, where the terms are smaller). The order of your operations does not matter. Half precision, rounding, or a small constant "for safety" is wrong only where the error exceeds this tolerance. Where a statement allows float64 arguments, the result is float64 and correct to nine digits, counted in the same way.
+# - *Precision.* A float32 value may differ from the exact one by 0.0001 of its size plus 0.000002. If it is a sum with terms above 1, the second number is multiplied by the largest term. The order of your operations does not matter. Half precision, rounding, or a small constant "for safety" is wrong only where the error exceeds this tolerance. Where a statement allows float64 arguments, return float64; nine digits must then be correct, in the same sense.
 # - *Calls.* A result depends only on the arguments: not on earlier calls, and not on chance. Calls may come in any order. Caching that cannot be observed is fine.
 # - *Tools.* You may use anything in torch, numpy and the standard library, softmax included. Not allowed are the course's own layers and models, torch's ready-made attention in exercises 1 to 3, and torch's ready-made layer, group and batch norms in exercise 7; `mean`, `var` and `torch.linalg.norm` are allowed.
 # - *Sizes and time.* Every axis has length 1 to 600, no result or score matrix has more than 100,000 elements, and no value exceeds a million, unless a statement says otherwise. A call may take five seconds: plain Python loops are fast enough.
@@ -95,7 +95,7 @@ progress("04")                                 # follows your checks
 #
 # $$z_{ts} = \frac{q_t \cdot k_s}{\sqrt{D}} \qquad w_{ts} = \frac{e^{z_{ts}}}{\sum_{s' \text{ allowed}} e^{z_{ts'}}} \qquad \text{output}_t = \sum_{s \text{ allowed}} w_{ts}\, v_s$$
 #
-# Write `attention(q, k, v, mask)`. `q` is `(B, H, T, D)`, `k` and `v` are `(B, H, S, D)`, all float32; `mask` is bool `(B, 1, T, S)`, shared by all heads, or `None`. The result has the shape and dtype of `q`.
+# Write `attention(q, k, v, mask)`. `q` is `(B, H, T, D)`, `k` and `v` are `(B, H, S, D)`, all float32 or all float64; `mask` is bool `(B, 1, T, S)`, shared by all heads, or `None`. The result has the shape and dtype of `q`.
 #
 # **By hand.** The query of *bank* is $2 \ln 2 \cdot (1, 1, 0, 0)$ and $D = 4$, so the score is half the dot product.
 #
@@ -112,7 +112,7 @@ progress("04")                                 # follows your checks
 # 1. `mask[b, 0, t, s]` is True where query $t$ of sequence $b$ may attend to key $s$. With `None`, every query attends to every key.
 # 2. A masked key counts as if it were not there, however large its score: the remaining weights add up to 1.
 # 3. A query whose keys are all masked returns zeros.
-# 4. Scores can be in the thousands, positive or negative, masked or not: the softmax must neither overflow nor lose the other keys.
+# 4. Scores can be in the thousands, positive or negative, masked or not: the softmax must neither overflow nor underflow to 0 for every key.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -140,7 +140,7 @@ progress("04")                                 # follows your checks
 # </details>
 # <details><summary>Fine print</summary>
 #
-# Scores reach ±10,000, and 0 is a score like any other. float32 represents scores of thousands only to about 0.001; so where scores reach the hundreds, queries and keys hold whole numbers, $D$ is 4 or 16, and the result may be off by 0.002 of the largest value. $T$ may be larger or smaller than $S$. One query, a whole sequence or the whole batch may be masked completely. Arguments may also all be float64. Everything is finite.
+# Scores reach ±10,000, and 0 is a score like any other. float32 represents scores of thousands only to about 0.001; so where scores reach the hundreds, queries and keys hold whole numbers, $D$ is 4 or 16, and the result may be off by 0.002 of the largest value. $T$ may be larger or smaller than $S$. One query, a whole sequence or the whole batch may be masked completely. Everything is finite.
 #
 # </details>
 
@@ -182,7 +182,7 @@ for length in (0.0, 1.0, 2.0, 5.0):
 #
 # **Difficulty** 2 of 5 · **Time** 14 minutes · **Points** 5 · **Paper** Vaswani et al. (2017), section 3.2.3
 #
-# A batch has $B$ sequences padded to $S$ positions; sequence $b$ has its tokens at the first `lengths[b]` positions and padding after them. The $T$ queries belong to the **last** $T$ positions, because during decoding the keys of earlier tokens come from a cache and only the last position asks. So query $t$ is at position $S - T + t$, and
+# A batch has $B$ sequences padded to $S$ positions; sequence $b$ has its tokens at the first `lengths[b]` positions and padding after them. The $T$ queries belong to the **last** $T$ positions of the padded length $S$, for every sequence alike: during decoding, keys of earlier tokens come from a cache, and only the newest positions have queries. So query $t$ is at position $S - T + t$, and
 #
 # $$\text{mask}_{b,0,t,s} = \big(s < \text{lengths}_b\big) \;\text{and}\; \big(s \le S - T + t\big).$$
 #
@@ -213,16 +213,16 @@ for length in (0.0, 1.0, 2.0, 5.0):
 # </details>
 # <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# A theatre: rows and seats count from 0. Which visitors can reach which seats, if visitor *i* can climb `rows[i]` rows, and only the first `open[i]` seats of a row are open to them?
+# A theatre numbers its rows and seats from 0. Visitor *i* may sit in the first `rows[i]` rows, and there in the first `seats[i]` seats. Which seats are open to which visitor?
 #
 # ```python
-# def reachable(rows, open, num_rows, num_seats):               # (visitors,), (visitors,)
-#     climbs = torch.arange(num_rows)[:, None] < rows[:, None, None]        # (visitors, rows, 1)
-#     enters = torch.arange(num_seats) < open[:, None, None]                # (visitors, 1, seats)
-#     return climbs & enters                                                # (visitors, rows, seats)
+# def reachable(rows, seats, num_rows, num_seats):              # (visitors,), (visitors,)
+#     in_row = torch.arange(num_rows)[:, None] < rows[:, None, None]        # (visitors, rows, 1)
+#     in_seat = torch.arange(num_seats) < seats[:, None, None]              # (visitors, 1, seats)
+#     return in_row & in_seat                                               # (visitors, rows, seats)
 # ```
 #
-# A visitor with 1 and 2 reaches the seats 0 and 1 of row 0.
+# A visitor with `rows` 1 and `seats` 2 may sit in seats 0 and 1 of row 0.
 #
 # </details>
 # <details><summary>Fine print</summary>
@@ -269,17 +269,17 @@ for queries in (longest, 1):
 # %% [markdown] nbgrader={"grade": false, "grade_id": "multi_head-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 3. Multi-head attention
 #
-# **Why.** This is the complete attention layer of a Transformer, with its four projections. A `reshape` where a `transpose` belongs mixes the tokens up, the shapes still fit, and such a model even trains.
+# **Why.** This is the complete attention layer of a Transformer, with its four projections. A `reshape` where a `transpose` belongs mixes the tokens up. The shapes still fit, and such a model even trains.
 #
 # **Difficulty** 4 of 5 · **Time** 20 minutes · **Points** 7 · **Paper** Vaswani et al. (2017), section 3.2.2
 #
-# Three matrices project the tokens $x$ to queries, keys and values, as `torch.nn.Linear` does. Head $h$ owns columns $hD$ to $(h + 1)D - 1$ of each, where $D = C / H$, and attends with them as in exercise 1, without a mask. The outputs of the heads are concatenated, each in the columns of its head, and projected once more:
+# Three matrices project the tokens $x$ to queries, keys and values, as `torch.nn.Linear` does. A head has dimension $D = C / H$: head $h$ owns columns $hD$ to $(h + 1)D - 1$ of all three. It attends with them as in exercise 1, without a mask. The outputs of the heads are concatenated, each in the columns of its head. A fourth matrix projects the result:
 #
 # $$q = x\, W_q^\top, \quad k = x\, W_k^\top, \quad v = x\, W_v^\top, \qquad \text{out} = \text{concat}(\text{head}_0, \ldots, \text{head}_{H-1})\; W_o^\top$$
 #
-# Write `multi_head(x, w_q, w_k, w_v, w_o, num_heads)`. `x` is `(B, T, C)`, the four matrices are `(C, C)`, all float32; `num_heads` divides $C$. The result is `(B, T, C)` in the dtype of `x`. You may call your `attention`.
+# Write `multi_head(x, w_q, w_k, w_v, w_o, num_heads)`. `x` is `(B, T, C)`, the four matrices are `(C, C)`, all float32 or all float64; `num_heads` divides $C$. The result is `(B, T, C)` in the dtype of `x`. You may call your `attention`.
 #
-# **By hand.** $T = 2$, $C = 4$, $H = 2$; the projected values of the two tokens are (0, 1, 2, 3) and (4, 5, 6, 7). Head 0 has the rows (0, 1) and (4, 5), head 1 has (2, 3) and (6, 7). With queries of zeros every weight is 1/2, so head 0 returns (2, 3) and head 1 returns (4, 5) for both tokens: concatenated, **(2, 3, 4, 5)** twice. Reshaping 0 to 7 directly into two heads would give head 0 the whole first token.
+# **By hand.** $T = 2$, $C = 4$, $H = 2$; the projected values of the two tokens are (0, 1, 2, 3) and (4, 5, 6, 7). Head 0 has the rows (0, 1) and (4, 5), head 1 has (2, 3) and (6, 7). With queries of zeros every weight is 1/2. For both tokens, head 0 then returns (2, 3) and head 1 returns (4, 5): concatenated, **(2, 3, 4, 5)**. Reshaping 0 to 7 directly into two heads would give head 0 the whole first token.
 #
 # **Rules**
 # 1. There are no biases, and there is no residual connection: $x$ is not added to the result.
@@ -297,7 +297,7 @@ for queries in (longest, 1):
 # </details>
 # <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# A year's rain by day, 364 values for each town, in weeks: the mean of each weekday, for each of `parts` parts of the year.
+# Rain was measured in each town on 364 days. The year is divided into `parts` equal parts of whole weeks. What is the mean of each weekday in each part?
 #
 # ```python
 # def weekday_means(rain, parts):                               # (towns, 364)
@@ -306,12 +306,12 @@ for queries in (longest, 1):
 #     return by_day.mean(3)
 # ```
 #
-# A reshape to `(towns, parts, 7, -1)` would take seven runs of neighbouring days for the weekdays.
+# A reshape straight to `(towns, parts, 7, -1)` would average runs of consecutive days, not weekdays.
 #
 # </details>
 # <details><summary>Fine print</summary>
 #
-# There may be one head, or $C$ heads of dimension 1. Scores may reach several hundred; the arguments then hold whole numbers. Arguments may also all be float64. If your `attention` is not right yet, write what you need of it here: every exercise is graded with what your notebook defines.
+# There may be one head, or $C$ heads of dimension 1. Scores may reach several hundred; the arguments then hold whole numbers. If your `attention` is not right yet, write what you need of it here: every exercise is graded with what your notebook defines.
 #
 # </details>
 
@@ -442,7 +442,7 @@ for apart in (0, 1, 2, 10, 100):
 #
 # $$\theta_i = p \cdot \text{base}^{-2i / D}, \quad i = 0, 1, \ldots, D/2 - 1, \qquad (a,\ b) \;\to\; (a \cos\theta_i - b \sin\theta_i,\ \ a \sin\theta_i + b \cos\theta_i).$$
 #
-# Write `rotate(x, positions, base)`. `x` is float32 `(B, H, T, D)` with $D$ even; `positions` is int64 `(T,)`, each from 0 to 100,000; `base` is a float. The result has the shape and dtype of `x`.
+# Write `rotate(x, positions, base)`. `x` is float32 or float64 `(B, H, T, D)` with $D$ even; `positions` is int64 `(T,)`, each from 0 to 100,000; `base` is a float. The result has the shape and dtype of `x`.
 #
 # **By hand.** Let one step be a quarter turn, so that the values stay whole. The query (1, 2) at position 3 rotates three times: (-2, 1), (-1, -2), **(2, -1)**. The key (2, 1) at position 1 rotates once: **(-1, 2)**. Their dot product is **-4**. At positions 2 and 0 they are (-1, -2) and (2, 1), with the dot product -4 again: the distance is the same.
 # With $D = 4$ and base 10,000, the vector (1, 0, 0, 0) at position 1 becomes (cos 1, 0, sin 1, 0): dimension 0 is paired with dimension 2.
@@ -478,7 +478,7 @@ for apart in (0, 1, 2, 10, 100):
 # </details>
 # <details><summary>Fine print</summary>
 #
-# `base` is from 1 to 1,000,000. `x` may also be float64. At position 0 nothing changes, and no rotation changes a vector's length.
+# `base` is from 1 to 1,000,000. At position 0 nothing changes, and no rotation changes a vector's length.
 #
 # </details>
 
@@ -612,7 +612,7 @@ if bias is not None:
 #
 # $$y_c = \frac{x_c - \mu}{\sqrt{\sigma^2 + \varepsilon}} \cdot \text{weight}_c + \text{bias}_c, \qquad \sigma^2 = \frac{1}{C} \sum_{c} (x_c - \mu)^2.$$
 #
-# Write `layer_norm(x, weight, bias, eps)`. `x` is `(..., C)`, with any number of axes before the last; `weight` and `bias` are `(C,)`, all float32; `eps` is a float above 0. The result has the shape and dtype of `x`.
+# Write `layer_norm(x, weight, bias, eps)`. `x` is `(..., C)`, with any number of axes before the last; `weight` and `bias` are `(C,)`, all float32 or all float64; `eps` is a float above 0. The result has the shape and dtype of `x`.
 #
 # **By hand.** The token (2, 2, 6, 6) has mean 4 and variance 4. With $\varepsilon$ close to 0, weight 1 and bias 0 it becomes **(-1, -1, 1, 1)**; dividing by $C - 1$ instead of $C$ would give 0.87 for 1. With $\varepsilon = 5$ it is **(-2/3, -2/3, 2/3, 2/3)**.
 #
@@ -645,7 +645,7 @@ if bias is not None:
 # </details>
 # <details><summary>Fine print</summary>
 #
-# `eps` is from 1e-12 to 100. $x$ may be a single token `(C,)`. A token of one element, or of equal elements, returns the bias. Tokens of equal elements, and those whose mean is thousands of times their deviation, hold whole numbers, and $C$ is a power of two or 1: float32 represents the mean exactly, so no float64 is needed inside. Arguments may also all be float64. Everything is finite.
+# `eps` is from 1e-12 to 100. $x$ may be a single token `(C,)`. A token of one element, or of equal elements, returns the bias. Tokens of equal elements, and those whose mean is thousands of times their deviation, hold whole numbers, and $C$ is a power of two or 1: float32 represents the mean exactly, so no float64 is needed inside. Everything is finite.
 #
 # </details>
 

@@ -8,6 +8,7 @@ themselves (`likeness`) comes after the cause, and nowhere in an exercise in whi
 mistake is recognised.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -18,6 +19,10 @@ from autograder.checks.stages import Run
 MOST = 600  # characters of all that is said of one stage
 KNOWN = 280  # of them at most for the registered mistake
 DETAIL = 160  # of them at least for numbers or a traceback, if there are as many
+COUNTS = re.compile(
+    r"(; \d+ of \d+ values differ| \(tolerance ).*"
+)  # of `expect`, up to the end of the line
+ROW = re.compile(r"\n {9}")  # of a matrix that `expect` shows, after its first
 MAY_FOLLOW = (Status.WRONG, Status.ERROR, Status.TIME, Status.MEMORY, Status.KILLED)
 
 
@@ -39,8 +44,8 @@ def worded(runs: list[Run], results: list[StageResult]) -> list[StageResult]:
 def limited(result: StageResult) -> StageResult:
     """The result with at most MOST characters of text."""
     known = shortened(result.misconception, KNOWN)
-    cause = shortened(result.cause, MOST - len(known) - min(len(result.detail), DETAIL))
-    detail = _ends_of(result.detail, MOST - len(known) - len(cause))
+    cause = shortened(result.cause, MOST - min(len(result.detail), DETAIL))
+    detail = _ends_of(result.detail, MOST - len(known or cause))
     return replace(result, misconception=known, cause=cause, detail=detail)
 
 
@@ -68,31 +73,66 @@ def first_failure(stages: Sequence) -> StageResult | Mapping | None:
 
 
 def following(stages: Sequence) -> str:
-    """One line with the names of the stages that fail after the first, which may be why they do; or
-    "".
-    """
-    first = first_failure(stages)
-    names = [
-        record["name"]
-        for stage, record in zip(stages, map(_record, stages))
-        if stage is not first and record["status"] in MAY_FOLLOW
-    ]
-    return f"This may follow from it: {', '.join(names)}." if first is not None and names else ""
+    """One line with the names of the failed stages that may follow from an earlier one, or ""."""
+    leads, parts = _leads(stages), []
+    for lead in leads:
+        names = [
+            record["name"]
+            for stage, record in zip(stages, map(_record, stages))
+            if stage not in leads
+            and record["status"] in MAY_FOLLOW
+            and lead is _lead(record, leads)
+        ]
+        source = f"`{_record(lead)['name']}`" if len(leads) > 1 else "it"
+        parts += [f"This may follow from {source}: {', '.join(names)}."] if names else []
+    return " ".join(parts)
 
 
 def told(stages: Sequence) -> list:
-    """The stages of which more than a name is said: the first failure, and what never follows from
-    another stage.
+    """The stages of which more than a name is said: the first failure, what cannot follow from it,
+    and what never follows from another stage.
     """
     capped = next((stage for stage in stages if _record(stage)["status"] == Status.CAPPED), None)
-    first = first_failure(stages)
+    first, leads = first_failure(stages), _leads(stages)
     return [
         stage
         for stage in stages
         if stage is first
         or stage is capped
+        or stage in leads
         or _record(stage)["status"] in (Status.SLIP, Status.FAULT)
     ]
+
+
+def _leads(stages: Sequence) -> list:
+    """The failed stages that follow from no earlier one: the first of each function or result."""
+    leads: list = []
+    for stage in stages:
+        record = _record(stage)
+        if record["status"] not in EARNING and _lead(record, leads) is None:
+            leads.append(stage)
+    return leads
+
+
+def _lead(record: Mapping, leads: list) -> StageResult | Mapping | None:
+    """The failed stage from which this one may follow, or None."""
+    return next((lead for lead in leads if _may_follow(record, _record(lead))), None)
+
+
+def _may_follow(later: Mapping, earlier: Mapping) -> bool:
+    """Whether both ask about the same result, or a registered mistake explains the whole function.
+
+    A stage without a subject, as in an old record, may follow from any.
+    """
+    about, before = later.get("subject", ""), earlier.get("subject", "")
+    same_function = about.split("[")[0] == before.split("[")[0]
+    return (
+        not about
+        or not before
+        or about == before
+        or same_function
+        and ("[" not in before or bool(earlier["misconception"]))
+    )
 
 
 def _record(stage: StageResult | Mapping) -> Mapping:
@@ -100,9 +140,11 @@ def _record(stage: StageResult | Mapping) -> Mapping:
 
 
 def _ends_of(text: str, most: int) -> str:
-    """The first line, and as many of the last as fit: there stand the exception, or what came and
-    what was expected.
+    """The text if it fits, or without its counts; otherwise its first line and as many of the last
+    as fit: there stand the exception, or what came and what was expected.
     """
+    if len(text) > most:
+        text = ROW.sub(" ", COUNTS.sub("", text))
     if len(text) <= most:
         return text
     first, *rest = text.split("\n")

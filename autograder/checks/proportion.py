@@ -22,10 +22,8 @@ REST = (
     "Right. The slip in the stage `{}` costs a fifth of the exercise's points, which is more than"
     " that stage has."
 )
-CAPPED = (
-    "Right, but it counts less while the stage `{}` fails: code that works for some sizes only gets"
-    " at most {}."
-)
+NOT_COUNTED = "Right, not counted until `{}` passes."
+HALF_COUNTED = "Right, counted in part until `{}` passes."
 
 
 def in_proportion(exercise, runs: list[Run]) -> list[StageResult]:
@@ -80,15 +78,11 @@ def _capped(exercise, stage, results: list[StageResult]) -> list[StageResult]:
     """Take what is above the limit from the last stages that earned something."""
     limit = exercise.points * stage.at_most
     over, capped = sum(result.earned for result in results) - limit, list(results)
-    words = "half of the points" if stage.at_most == 0.5 else f"{stage.at_most:.0%} of the points"
     for place in reversed(range(len(capped))):
         if over > 1e-9 and capped[place].earned > 0:
             taken = min(over, capped[place].earned)
             over -= taken
-            capped[place] = replace(
-                capped[place],
-                status=Status.CAPPED,
-                earned=round(capped[place].earned - taken, 6),
-                cause=CAPPED.format(stage.name, words),
-            )
+            left = round(capped[place].earned - taken, 6)
+            said = (HALF_COUNTED if left else NOT_COUNTED).format(stage.name)
+            capped[place] = replace(capped[place], status=Status.CAPPED, earned=left, cause=said)
     return capped

@@ -49,7 +49,8 @@ class StageResult:
 
     `misconception` is the sentence of the known mistake that gives exactly the student's values, or
     "". A "slip" is a pass with a sentence about type, dtype or a changed argument; "capped" is a
-    pass that counts less.
+    pass that counts less. `subject` is what a failure is about: the function, and in an exercise
+    that asks for several numbers the one that was wrong.
     """
 
     name: str
@@ -59,6 +60,7 @@ class StageResult:
     cause: str = ""
     detail: str = ""
     misconception: str = ""
+    subject: str = ""
 
 
 @dataclass(frozen=True)

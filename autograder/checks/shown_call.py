@@ -9,20 +9,22 @@ import numpy as np
 import torch
 
 from autograder.checks.assertions.expect import CheckFailed
-from autograder.checks.assertions.values import PLAIN, readable
+from autograder.checks.assertions.values import PLAIN, in_digits, readable
 from autograder.checks.student.requests import Call, Returned
 
 WIDTH = 120  # characters of a call; a longer one is not shown
 NUMBERS = 12  # of one argument at most
+FEW = 16  # numbers in all arguments together, with which a call may be longer:
+LONG = 200
 
 
 def detail_of(failed: CheckFailed, calls: Sequence[Call]) -> str:
     """The detail of a failure, with the call that gave the wrong value in place of its sizes."""
     if failed.asked is None:
         return failed.detail
-    shown = shown_call(call_that_gave(failed.asked.whole, calls))
+    written = shown_call(call_that_gave(failed.asked.whole, calls))
     sizes = failed.asked.given_words()
-    return f"{shown}\n{failed.detail.removeprefix(sizes)}" if shown else failed.detail
+    return f"{written}\n{failed.detail.removeprefix(sizes)}" if written else failed.detail
 
 
 def call_that_gave(value: object, calls: Sequence[Call]) -> Call | None:
@@ -40,22 +42,44 @@ def shown_call(call: Call | None) -> str:
     """ "layer_norm([2, 2, 6, 6], [1, 1, 1, 1], 1e-12)", or "" where that would be long."""
     if call is None or not call.again:
         return ""
-    parts = [_shown(one) for one in call.args]
-    parts += [f"{name}={_shown(one)}" for name, one in call.kwargs.items() if _shown(one)]
+    parts = [shown(one) for one in call.args]
+    parts += [f"{name}={shown(one)}" for name, one in call.kwargs.items() if shown(one)]
     text = f"{call.name}({', '.join(parts)})"
     complete = all(parts) and len(parts) == len(call.args) + len(call.kwargs)
-    return text if complete and len(text) <= WIDTH else ""
+    return text if complete and len(text) <= (LONG if _numbers(call) <= FEW else WIDTH) else ""
 
 
-def _shown(value: object) -> str:
+def call_in_shapes(call: Call) -> str:
+    """ "attention((1, 1, 2, 3), (1, 1, 4, 3), (1, 1, 4, 3), None)": shapes in place of tensors; ""
+    for anything but a call with plain arguments.
+    """
+    if not call.again or call.kwargs:
+        return ""
+    parts = [
+        str(tuple(one.shape)) if isinstance(one, (torch.Tensor, np.ndarray)) else shown(one)
+        for one in call.args
+    ]
+    text = f"{call.name}({', '.join(parts)}), with shapes for tensors"
+    return text if all(parts) and len(text) <= WIDTH else ""
+
+
+def shown(value: object) -> str:
     """One argument, numbers with four digits; "" for what has no short text."""
     if isinstance(value, (torch.Tensor, np.ndarray)):
         return _nested(value.tolist()) if 0 < value.reshape(-1).shape[0] <= NUMBERS else ""
     if type(value) in (list, tuple):
         return _nested(value)
     if value is None or type(value) in (bool, int, float, str):
-        return f"{value:.4g}" if type(value) is float else readable(value)
+        return in_digits(value, 4) if type(value) is float else readable(value)
     return ""
+
+
+def _numbers(call: Call) -> int:
+    """How many elements the tensors and arrays among the arguments have."""
+    among = (*call.args, *call.kwargs.values())
+    return sum(
+        one.reshape(-1).shape[0] for one in among if isinstance(one, (torch.Tensor, np.ndarray))
+    )
 
 
 def _nested(value: object) -> str:
@@ -64,4 +88,4 @@ def _nested(value: object) -> str:
         items = [_nested(item) for item in value]
         comma = "," if type(value) is tuple and len(items) == 1 else ""
         return f"{left}{', '.join(items)}{comma}{right}" if all(items) or not items else ""
-    return _shown(value)
+    return shown(value)

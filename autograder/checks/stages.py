@@ -16,7 +16,7 @@ from autograder.checks.assertions.values import same
 from autograder.checks.inputs.strided import is_plain, slip_with_views
 from autograder.checks.kinds.seeded_fault import fault_of
 from autograder.checks.results import CAUSES, FROM_INSIDE, StageResult, Status
-from autograder.checks.shown_call import detail_of
+from autograder.checks.shown_call import call_in_shapes, detail_of, shown_call
 from autograder.checks.student.base import Student
 from autograder.checks.student.requests import Call, Request, StudentError
 
@@ -26,7 +26,8 @@ STATUS_OF_KIND = {
     "withheld": "wrong",
 }  # other kinds are statuses themselves
 
-RAISED = "{} raised an exception where this is asked: {}."
+RAISED = "{} raises an exception{}."
+WITH_NONE = " when an argument is None"
 
 
 def rng_for(*names: str, secret: bytes = b"") -> torch.Generator:
@@ -67,7 +68,7 @@ def run_stages(
                 _slip_once_more(student, last),
                 slip_with_views(student, run.calls),
             ]
-            run.slips[:] = dict.fromkeys(filter(None, found))
+            run.slips[:] = slips.without_echoes(dict.fromkeys(filter(None, found)))
     return runs
 
 
@@ -83,6 +84,7 @@ def run_one(exercise, stage, student: Student, rng: torch.Generator) -> Run:
         result.status == Status.WRONG
         and calls
         and is_plain(calls[-1])
+        and not any(call.changed for call in calls)
         and _slip_once_more(student, calls[-1]) == slips.AGAIN
     ):
         result = replace(result, cause=f"{slips.AGAIN} {result.cause}")
@@ -125,22 +127,26 @@ def run_stage(
     if "fault" in parameters:
         offered["fault"] = fault_of(exercise, student)
     wanted, hint = {name: offered[name] for name in parameters}, ""
-    status, cause, detail, earned = Status.PASSED, "", "", float(stage.points)
+    status, cause, detail, earned, result = Status.PASSED, "", "", float(stage.points), ""
     try:
         stage.function(**wanted)
     except CheckFailed as failed:
         status, cause, hint = Status.WRONG, failed.cause, failed.hint
         detail = detail_of(failed, student.calls)
+        result = failed.asked.key if failed.asked else ""
     except StudentError as error:
         status = Status(STATUS_OF_KIND.get(error.kind, error.kind))
         cause = (
             FROM_INSIDE
             if status == Status.FAULT
-            else _asked(stage, student)
+            else _raised(student.calls)
             if status == Status.ERROR
             else CAUSES.get(status, error.text)
         )
         detail = "" if cause == error.text else error.text
+        if status == Status.ERROR and student.calls:
+            last = student.calls[-1]
+            detail = f"{shown_call(last) or call_in_shapes(last)}\n{detail}".strip()
     except Exception as error:
         status, cause, detail = (
             Status.FAULT,
@@ -155,14 +161,25 @@ def run_stage(
             status,
             cause,
             detail,
+            subject=_subject(exercise, student.calls, result),
         ),
         hint,
     )
 
 
-def _asked(stage, student: Student) -> str:
-    """The cause of an exception: what raised it, and what the stage asks, which is the name of its
-    function.
-    """
-    who = f"`{student.calls[-1].name}`" if student.calls else "Your code"
-    return RAISED.format(who, stage.function.__name__.removeprefix("test_").replace("_", " "))
+def _raised(calls: list[Call]) -> str:
+    """The cause of an exception: what raised it, and whether an argument was None."""
+    if not calls:
+        return RAISED.format("Your code", "")
+    last = calls[-1]
+    without = any(one is None for one in (*last.args, *last.kwargs.values()))
+    return RAISED.format(f"`{last.name}`", WITH_NONE if without else "")
+
+
+def _subject(exercise, calls: list[Call], key: str) -> str:
+    """The function that a stage ended with, and of a prediction the number that was wrong."""
+    if exercise is None:
+        return ""
+    names = (exercise.function, *exercise.also)
+    name = calls[-1].name if calls and calls[-1].name in names else exercise.function
+    return f"{name}[{key}]" if key and exercise.kind == "predict" else name

@@ -295,8 +295,7 @@ def test_an_empty_stub_earns_nothing_and_is_told_so_in_a_sentence(exercise, stub
     assert result.earned == 0
     for stage in result.stages:
         assert (
-            stage.status == "not_attempted"
-            and "is not written yet: replace this line" in stage.cause
+            stage.status == "not_attempted" and "is not written yet: replace its" in stage.cause
         ), stage
 
 

@@ -461,9 +461,7 @@ def _():
     replaces="wrong_line",
     caught_by="wrong line",
     loses=1,
-    misconception=(
-        "Line 6 is right: it adds to x as it is by then, not to its norm. Another line does not."
-    ),
+    misconception="Line 6 is right: it adds the update to the residual stream x.",
 )
 def _():
     return 6

@@ -44,6 +44,44 @@ def _(tokens, hidden, heads, inner):
 
 @mistake(
     COST,
+    "no-feed-forward-biases",
+    caught_by="parameter count",
+    loses=2,
+    misconception="You leave out the biases of the feed-forward layer, F + C elements.",
+)
+def _(tokens, hidden, heads, inner):
+    return _cost(tokens, hidden, heads, inner, biases=4 * hidden)
+
+
+@mistake(
+    COST,
+    "matrices-only",
+    caught_by="parameter count",
+    loses=2,
+    misconception=(
+        "You count the matrices only, as Kaplan et al. do. Biases and norms are parameters here."
+    ),
+)
+def _(tokens, hidden, heads, inner):
+    return _cost(tokens, hidden, heads, inner, biases=0, norms=0)
+
+
+@mistake(
+    COST,
+    "kaplans-count",
+    caught_by="parameter count",
+    loses=4,
+    misconception=(
+        "You use Kaplan et al.'s count, which leaves out biases, norms and the products of"
+        " attention. All of them count here."
+    ),
+)
+def _(tokens, hidden, heads, inner):
+    return _cost(tokens, hidden, heads, inner, biases=0, norms=0, means=0)
+
+
+@mistake(
+    COST,
     "no-norms",
     caught_by="parameter count",
     loses=2,
@@ -119,6 +157,37 @@ def _(tokens, hidden, heads, inner):
         matrices=3 * heads * hidden * hidden + hidden * hidden + 2 * hidden * inner,
         biases=3 * heads * hidden + 2 * hidden + inner,
     )
+
+
+@mistake(
+    COST,
+    "heads-times-the-parameters",
+    caught_by="parameter count",
+    loses=2,
+    misconception=(
+        "You give each head full C by C projections. The heads share the C columns: together they"
+        " have C by C."
+    ),
+)
+def _(tokens, hidden, heads, inner):
+    found = _cost(tokens, hidden, heads, inner)
+    more = 3 * (heads - 1) * (hidden * hidden + hidden)
+    return {**found, "parameters": found["parameters"] + more}
+
+
+@mistake(
+    COST,
+    "heads-times-the-matrices",
+    caught_by="parameter count",
+    loses=4,
+    misconception=(
+        "You give each head full C by C projections. The heads share the C columns: together they"
+        " have C by C."
+    ),
+)
+def _(tokens, hidden, heads, inner):
+    matrices = (3 * heads + 1) * hidden * hidden + 2 * hidden * inner
+    return _cost(tokens, hidden, heads, inner, matrices=matrices)
 
 
 @mistake(
@@ -204,6 +273,20 @@ def _(tokens, hidden, heads, inner):
 )
 def _(tokens, hidden, heads, inner):
     return _cost(tokens, hidden, heads, inner, means=2 * heads)
+
+
+@mistake(
+    COST,
+    "attention-squares-the-width",
+    caught_by="FLOP count",
+    loses=2,
+    misconception=(
+        "You count attention's two products with C · C. They multiply T by D by T in each head."
+    ),
+)
+def _(tokens, hidden, heads, inner):
+    found = _cost(tokens, hidden, heads, inner, means=0)
+    return {**found, "operations": found["operations"] + 4 * tokens * hidden * hidden}
 
 
 @mistake(

@@ -54,6 +54,40 @@ def _(num_heads, num_queries, num_keys):
     )
 
 
+def _from_zero(first):
+    """Slopes 1, 2^(-8 / P), ... of the first P heads; the others' j counts from `first`."""
+
+    def slopes(num_heads):
+        power = 1 << (num_heads.bit_length() - 1)
+        return [2 ** (-8 * h / power) for h in range(power)] + [
+            2 ** (-8 * (first + h - 0.5) / power) for h in range(num_heads - power)
+        ]
+
+    return slopes
+
+
+@mistake(
+    BIAS,
+    "slope-one-first-of-both",
+    caught_by="slopes per head",
+    loses=4,
+    misconception="You count heads from 0, so the first slope is 1. It is 2^(-8 / H).",
+)
+def _(num_heads, num_queries, num_keys):
+    return _bias(num_heads, num_queries, num_keys, _from_zero(first=1))
+
+
+@mistake(
+    BIAS,
+    "slope-one-first-and-j-from-zero",
+    caught_by="slopes per head",
+    loses=4,
+    misconception="You count heads and j from 0. Both start at 1: the first slope is 2^(-8 / H).",
+)
+def _(num_heads, num_queries, num_keys):
+    return _bias(num_heads, num_queries, num_keys, _from_zero(first=0))
+
+
 @mistake(
     BIAS,
     "halved-each-time",

@@ -226,6 +226,40 @@ def _(*parts):
 
 @mistake(
     HEADS,
+    "attends-over-the-heads",
+    caught_by="single head",
+    loses=7,
+    misconception=(
+        "You attend over the heads of one token. Transpose to (B, H, T, D) before attention."
+    ),
+)
+def _(*parts):
+    return _heads(
+        *parts,
+        split=lambda x, number: x.reshape(*x.shape[:2], number, -1),
+        merge=lambda x: x.flatten(2),
+    )
+
+
+@mistake(
+    HEADS,
+    "attends-over-the-heads-and-transposes",
+    caught_by="single head",
+    loses=7,
+    misconception=(
+        "You attend over the heads of one token. Transpose to (B, H, T, D) before attention."
+    ),
+)
+def _(*parts):
+    return _heads(
+        *parts,
+        split=lambda x, number: x.reshape(*x.shape[:2], number, -1),
+        merge=lambda x: x.transpose(1, 2).reshape(x.shape[0], x.shape[1], -1),
+    )
+
+
+@mistake(
+    HEADS,
     "merged-without-transpose",
     caught_by="concatenating the heads",
     loses=5.5,

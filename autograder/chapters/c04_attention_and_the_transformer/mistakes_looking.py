@@ -265,46 +265,43 @@ def _(q, k, v, mask):
     return _attend(q, k, v, mask, scale=lambda q, k: q.shape[-1] ** 0.5)
 
 
-@mistake(
-    LOOK,
-    "root-of-all-heads",
-    caught_by="softmax over keys",
-    loses=8.5,
-    misconception=(
+OTHER_ROOTS = {  # the sizes of q and k to the number whose root is taken, and what is said
+    "all-heads": (
+        lambda q, k: q.shape[1] * q.shape[-1],
         "You divide by the square root of HD, the dimension of all heads together. Divide by that"
-        " of D, the dimension of one."
+        " of D, the dimension of one.",
     ),
-)
-def _(q, k, v, mask):
-    return _attend(q, k, v, mask, scale=lambda q, k: (q.shape[1] * q.shape[-1]) ** -0.5)
-
-
-@mistake(
-    LOOK,
-    "root-of-the-keys",
-    caught_by="softmax over keys",
-    loses=8.5,
-    misconception=(
+    "the-keys": (
+        lambda q, k: k.shape[-2],
         "You divide by the square root of S, the number of keys. Divide by that of D, the dimension"
-        " of a head."
+        " of a head.",
     ),
-)
-def _(q, k, v, mask):
-    return _attend(q, k, v, mask, scale=lambda q, k: k.shape[-2] ** -0.5)
-
-
-@mistake(
-    LOOK,
-    "root-of-the-queries",
-    caught_by="softmax over keys",
-    loses=8.5,
-    misconception=(
+    "the-queries": (
+        lambda q, k: q.shape[-2],
         "You divide by the square root of T, the number of queries. Divide by that of D, the"
-        " dimension of a head."
+        " dimension of a head.",
     ),
-)
-def _(q, k, v, mask):
-    return _attend(q, k, v, mask, scale=lambda q, k: q.shape[-2] ** -0.5)
+}
+
+
+def _register_root(name, number, says):
+    """Twice: large scores differ in float32 between a product and a quotient."""
+    details = {"caught_by": "softmax over keys", "loses": 8.5, "misconception": says}
+
+    @mistake(LOOK, f"root-of-{name}", **details)
+    def _(q, k, v, mask):
+        return _attend(q, k, v, mask, scale=lambda q, k: number(q, k) ** -0.5)
+
+    @mistake(LOOK, f"divided-by-the-root-of-{name}", **details)
+    def _(q, k, v, mask):
+        root = math.sqrt(number(q, k))
+        return _attend(
+            q, k, v, mask, lambda q, k: 1.0, weigh=lambda scores: (scores / root).softmax(-1)
+        )
+
+
+for _name, (_number, _says) in OTHER_ROOTS.items():
+    _register_root(_name, _number, _says)
 
 
 @mistake(
@@ -353,12 +350,38 @@ def _(q, k, v, mask):
     caught_by="masked keys",
     loses=5,
     misconception=(
-        "You give masked keys a score of 0 or close to it. The exponential of 0 is 1: that masks"
-        " nothing."
+        "You set masked scores to 0; exp(0) = 1 still gives them weight. Use minus infinity."
     ),
 )
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, fill=0.0)
+
+
+@mistake(
+    LOOK,
+    "filled-with-0-and-no-zeros",
+    caught_by="masked keys",
+    loses=5,
+    misconception=(
+        "You set masked scores to 0; exp(0) = 1 still gives them weight. Use minus infinity."
+    ),
+)
+def _(q, k, v, mask):
+    return _attend(q, k, v, mask, fill=0.0, empty=False)
+
+
+@mistake(
+    LOOK,
+    "filled-with-minus-10000-and-no-zeros",
+    caught_by="fully masked queries",
+    loses=3,
+    misconception=(
+        "You give masked keys the score -10,000: other scores can be as low, and a fully masked"
+        " query gets an average. Use minus infinity."
+    ),
+)
+def _(q, k, v, mask):
+    return _attend(q, k, v, mask, fill=-1e4, empty=False)
 
 
 @mistake(
@@ -535,6 +558,24 @@ def _(q, k, v, mask):
         return powers / powers.sum(-1, keepdim=True)
 
     return _attend(q, k, v, mask, weigh=weigh, fill=-1e9)
+
+
+@mistake(
+    LOOK,
+    "largest-of-all-or-zero",
+    caught_by="large scores",
+    loses=1,
+    misconception=(
+        "You subtract the maximum of all scores. Subtract each row's own, or all exponentials of a"
+        " row can underflow to 0."
+    ),
+)
+def _(q, k, v, mask):
+    def weigh(scores):
+        powers = (scores - scores.max()).exp()
+        return (powers / powers.sum(-1, keepdim=True)).nan_to_num(0)
+
+    return _attend(q, k, v, mask, weigh=weigh)
 
 
 @mistake(

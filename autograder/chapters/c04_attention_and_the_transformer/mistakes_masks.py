@@ -122,13 +122,54 @@ def _(lengths, queries, keys):
     caught_by="padding mask",
     loses=2.5,
     misconception=(
-        "You mask everything for queries at padding positions. Their rows follow the same formula;"
-        " nobody reads their outputs."
+        "You mask every key for queries at padding positions. They follow the same formula."
     ),
 )
 def _(lengths, queries, keys):
     own = torch.arange(keys - queries, keys)[:, None] < lengths[:, None, None, None]
     return _mask(lengths, queries, keys) & own
+
+
+def _from_the_end(lengths, queries, keys, end):
+    """The mask with the queries at the last positions before `end`, (B,)."""
+    place = end[:, None] - queries + torch.arange(queries)  # (B, T)
+    key = torch.arange(keys)
+    return (key <= place[:, None, :, None]) & (key < lengths[:, None, None, None])
+
+
+@mistake(
+    MASKS,
+    "queries-from-each-length",
+    caught_by="both masks together",
+    loses=1.5,
+    misconception=(
+        "You count query positions from each sequence's length. They are the last T of all S."
+    ),
+)
+def _(lengths, queries, keys):
+    return _from_the_end(lengths, queries, keys, lengths)
+
+
+@mistake(
+    MASKS,
+    "queries-from-the-longest",
+    caught_by="both masks together",
+    loses=1.5,
+    misconception="You take the longest length for S. The padded length S is `num_keys`.",
+)
+def _(lengths, queries, keys):
+    return _from_the_end(lengths, queries, keys, lengths.max().expand(lengths.shape))
+
+
+@mistake(
+    MASKS,
+    "as-many-keys-as-the-longest",
+    caught_by="padding mask",
+    loses=2.5,
+    misconception="You take the longest length for S. The padded length S is `num_keys`.",
+)
+def _(lengths, queries, keys):
+    return _mask(lengths, queries, int(lengths.max()))
 
 
 @mistake(

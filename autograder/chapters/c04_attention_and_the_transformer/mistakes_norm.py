@@ -27,16 +27,29 @@ def _norm(
     "unbiased",
     caught_by="mean and deviation",
     loses=4,
-    misconception=(
-        "You divide the sum of the squares by C - 1, the default of torch's std and var. Divide by"
-        " C."
-    ),
+    misconception="You divide by C - 1, the default of torch's var. Divide by C.",
 )
 def _(*parts):
     return _norm(
         *parts,
         variance=lambda x, mean: (
             (x - mean).square().sum(-1, keepdim=True) / max(x.shape[-1] - 1, 1)
+        ),
+    )
+
+
+@mistake(
+    NORM,
+    "unbiased-and-nan-for-one-element",
+    caught_by="mean and deviation",
+    loses=4,
+    misconception="You divide by C - 1, the default of torch's var. Divide by C.",
+)
+def _(*parts):
+    return _norm(
+        *parts,
+        variance=lambda x, mean: (
+            x.var(-1, keepdim=True) if x.shape[-1] > 1 else torch.full_like(mean, torch.nan)
         ),
     )
 
@@ -329,7 +342,7 @@ def _(*parts):
     loses=0.5,
     misconception=(
         "You subtract the square of the mean from the mean of the squares: far from zero both are"
-        " large, and no digit is left."
+        " large and nearly equal, so every digit cancels."
     ),
 )
 def _(*parts):

@@ -48,9 +48,7 @@ def _(positions, hidden):
     "exponent-of-the-column",
     caught_by="frequencies per pair",
     loses=2,
-    misconception=(
-        "You give every column its own angle, column / C. The two columns of a pair share one."
-    ),
+    misconception=("You give each column its own frequency. A sine and its cosine share one."),
 )
 def _(positions, hidden):
     columns = torch.arange(hidden, dtype=torch.float64)
@@ -60,6 +58,19 @@ def _(positions, hidden):
         if hidden > 2
         else _waves(positions, hidden)
     )
+
+
+@mistake(
+    SINES,
+    "frequency-of-the-column",
+    caught_by="single pair",
+    loses=4,
+    misconception="You give each column its own frequency. A sine and its cosine share one.",
+)
+def _(positions, hidden):
+    columns = torch.arange(hidden, dtype=torch.float64)
+    angles = positions.double()[:, None] * 10_000.0 ** -(columns / hidden)
+    return torch.where(columns % 2 == 0, angles.sin(), angles.cos()).float()
 
 
 @mistake(
@@ -323,8 +334,8 @@ def _(positions, hidden):
     caught_by="far positions",
     loses=0.5,
     misconception=(
-        "You compute the angles in float32, where those of position 100,000 are off in the second"
-        " decimal. Compute them in float64."
+        "You compute the angles in float32, where those of far positions are off by up to 0.008."
+        " Compute them in float64."
     ),
 )
 def _(positions, hidden):
@@ -748,8 +759,8 @@ def _(x, positions, base):
     caught_by="far positions",
     loses=1,
     misconception=(
-        "You compute the angles in float32, where those of position 100,000 are off in the second"
-        " decimal. Compute them in float64."
+        "You compute the angles in float32, where those of far positions are off by up to 0.008."
+        " Compute them in float64."
     ),
 )
 def _(x, positions, base):

@@ -66,9 +66,21 @@ def norm_2(x):
     return 0.6 * x / (0.2 + x.abs().mean(-1, keepdim=True)) - 0.4
 
 
+def named(words: str, layer):
+    """The layer, with words for what it does to a single number."""
+    layer.words = words
+    return layer
+
+
 def constant(number: float):
     """A layer that gives one number, whatever it is fed."""
-    return lambda x: torch.full_like(x, number)
+    return named(f"returns {number:g}", lambda x: torch.full_like(x, number))
+
+
+# The case by hand: one number in place of each tensor.
+FOUR = torch.tensor([[[4.0]]])
+times_ten, plus_one = named("multiplies by 10", lambda x: 10 * x), named("adds 1", lambda x: x + 1)
+less_two, halved = named("subtracts 2", lambda x: x - 2), named("halves", lambda x: x / 2)
 
 
 def right_block(x, attend, feed_forward, norm_1, norm_2):
@@ -80,6 +92,10 @@ def right_block(x, attend, feed_forward, norm_1, norm_2):
 def ask_block(student, x, cause: str, *parts) -> None:
     """Compare the output for these four parts."""
     given = "B = {}, T = {}, C = {}".format(*x.shape)
+    if x.numel() == 1 and all(hasattr(one, "words") for one in parts):
+        layers = zip(("attend", "feed_forward", "norm_1", "norm_2"), parts)
+        said = ", ".join(f"{name} {one.words}" for name, one in layers)
+        given = f"x = {x.item():g}, {said}"
     close = CLOSE if x.dtype == torch.float32 else {"rtol": 1e-9, "atol": 1e-9}
     expect(student.block(x, *parts), given=given).close(
         right_block(x, *parts), **close, cause=cause
@@ -105,6 +121,7 @@ def test_both_residual_connections_add_to_the_stream(student, rng):
         "Add each sublayer's output to the residual stream, which is never"
         " normalized: with constant outputs your result must be x plus both."
     )
+    ask_block(student, FOUR, rule, constant(0.5), constant(-2.0), less_two, halved)
     for size in (*SIZES, (2, whole(rng, 4, 6), 3)):
         ask_block(
             student, 3 * normal(rng, *size) + 1, rule, constant(0.5), constant(-2.0), norm_1, norm_2
@@ -130,6 +147,7 @@ def test_attention_is_fed_the_first_norm_of_the_input(student, rng):
         "Feed attention norm_1(x), the whole batch at once, and add its output to x"
         " (the feed-forward returns zeros here)."
     )
+    ask_block(student, FOUR, rule, times_ten, constant(0.0), less_two, halved)
     for size in (*SIZES, (2, whole(rng, 4, 6), 3)):
         ask_block(student, normal(rng, *size) + 0.5, rule, attend, constant(0.0), norm_1, norm_2)
     for norm in (constant(0.0), constant(1.0), lambda x: x.clone()):
@@ -154,6 +172,7 @@ def test_the_feed_forward_is_fed_the_second_norm_of_the_sum(student, rng):
         "Feed the feed-forward norm_2 of the sum of x and attention's output, and add"
         " its output to that sum."
     )
+    ask_block(student, FOUR, rule, times_ten, plus_one, less_two, halved)
     for size in (*SIZES, (2, whole(rng, 4, 6), 3)):
         x = normal(rng, *size) + 0.5
         ask_block(student, x, rule, constant(0.0), feed_forward, norm_1, norm_2)

@@ -7,6 +7,7 @@ import torch
 from autograder.chapters.c04_attention_and_the_transformer.withholding import FUSED, LAYERS
 from autograder.checks.inputs.draws import look_alikes, normal, one_changed, whole
 from autograder.checks.protocol import exercise, expect
+from autograder.checks.shown_call import shown
 
 PAGE = "04-attention-and-the-transformer/heads"
 CLOSE = {"rtol": 1e-4, "atol": 4e-6}
@@ -37,10 +38,10 @@ def mixed(x, w_q, w_k, w_v, w_o, num_heads: int) -> torch.Tensor:
 def ask(student, parts: tuple, cause: str) -> None:
     """Compare one answer; parts: x, the four matrices, and the number of heads."""
     x, num_heads = parts[0], parts[5]
-    asked = expect(
-        student.multi_head(*parts),
-        given="B = {}, T = {}, C = {}, H = {}".format(*x.shape, num_heads),
-    )
+    given = "B = {}, T = {}, C = {}, H = {}".format(*x.shape, num_heads)
+    if x.numel() <= 12 and all(torch.equal(one, torch.eye(x.shape[2])) for one in parts[1:5]):
+        given = f"x = {shown(x)}, all four matrices the identity, H = {num_heads}"
+    asked = expect(student.multi_head(*parts), given=given)
     asked.close(mixed(*parts).to(x.dtype), **CLOSE, cause=cause)
     if x.dtype == torch.float64 and asked.value.dtype == torch.float64:
         asked.close(

@@ -7,10 +7,12 @@ import torch
 from autograder.chapters.c04_attention_and_the_transformer.withholding import FUSED, LAYERS
 from autograder.checks.inputs.draws import look_alikes, normal, one_changed, uniform, whole
 from autograder.checks.protocol import exercise, expect
+from autograder.checks.shown_call import shown
 
 PAGE = "04-attention-and-the-transformer/attention"
 CLOSE = {"rtol": 1e-4, "atol": 2e-6}
 DOUBLE = {"rtol": 1e-9, "atol": 1e-11}
+FEW = 12  # scores that a message shows
 DIGITS = (
     "Keep float64: your result must have the dtype of q and all its digits, so"
     " nothing in between may be float32."
@@ -37,6 +39,18 @@ def attended(q, k, v, mask=None) -> torch.Tensor:
     )
 
 
+def in_words(q, k, v, mask) -> str:
+    """The input: its name, or the scores where they are few and large, or the sizes."""
+    if k.shape == (1, 1, 4, 4) and torch.equal(k[0, 0], BANK[1]):
+        return "the example by hand: the query BANK and a query of zeros, KEYS, VALUES, no mask"
+    scores = q @ k.mT / math.sqrt(q.shape[3])
+    if scores.abs().max() > 100 and scores.shape[:2] == (1, 1) and scores.numel() <= FEW:
+        seen = "no mask" if mask is None else f"mask {shown(mask[0, 0].int())}"
+        return f"scores {shown(scores[0, 0])}, {seen}, D = {q.shape[3]}"
+    sizes = "B = {}, H = {}, T = {}, D = {}, S = {}".format(*q.shape, k.shape[2])
+    return f"{sizes}, {'no mask' if mask is None else 'a mask'}"
+
+
 def ask(
     student,
     parts: tuple,
@@ -49,11 +63,8 @@ def ask(
 
     atol: where the values are of size 1. size: what the largest weighted value has, if known.
     """
-    (q, k), size = parts[:2], size or max(1.0, float(parts[2].abs().max()))
-    given = "B = {}, H = {}, T = {}, D = {}, S = {}, {}".format(
-        *q.shape, k.shape[2], "no mask" if parts[3] is None else "a mask"
-    )
-    asked = expect(student.attention(*parts), given=given)
+    q, size = parts[0], size or max(1.0, float(parts[2].abs().max()))
+    asked = expect(student.attention(*parts), given=in_words(*parts))
     asked.close(attended(*parts).to(q.dtype), rtol=rtol, atol=atol * size, cause=cause)
     if q.dtype == torch.float64 and asked.value.dtype == torch.float64:
         asked.close(attended(*parts), **DOUBLE, cause=DIGITS)
@@ -283,8 +294,8 @@ def scored(scores: list[list[float]], width: int = 4) -> tuple[torch.Tensor, tor
 @attention.stage("large scores", points=1)
 def test_scores_of_ten_thousand_give_finite_weights(student, rng):
     rule = (
-        "Subtract each row's maximum before you exponentiate, or use softmax: scores"
-        " reach ±10,000, and float32 overflows from exp(89) on."
+        "Subtract each row's own maximum before you exponentiate, or use softmax: at ±10,000 exp"
+        " overflows, or underflows to 0 for a whole row."
     )
     near = [10_000.0, 9_999.0, 9_998.0, 9_990.0]
     for rows in (
@@ -324,7 +335,7 @@ def test_scores_of_ten_thousand_give_finite_weights(student, rng):
         student,
         (q, k, 10_000 * normal(rng, 1, 1, 4, 4), None),
         (
-            "Subtract each row's maximum before you exponentiate, or use softmax; values"
+            "Subtract each row's own maximum before you exponentiate, or use softmax; values"
             " may be large too."
         ),
     )
@@ -334,7 +345,7 @@ def test_scores_of_ten_thousand_give_finite_weights(student, rng):
         student,
         (q, k, normal(rng, 1, 1, 600, 4), None),
         (
-            "Subtract each row's maximum before you exponentiate, or use softmax: scores"
+            "Subtract each row's own maximum before you exponentiate, or use softmax: scores"
             " of 600 keys rise or fall here."
         ),
     )

@@ -22,7 +22,13 @@ import torch
 from autograder.checks.assertions.comparison_time import compares
 from autograder.checks.assertions.numeric_hints import likeness, not_finite
 from autograder.checks.assertions.slips import LIST_FOR_TUPLE, converted, note
-from autograder.checks.assertions.values import readable, shortened, told_apart, type_name
+from autograder.checks.assertions.values import (
+    in_digits,
+    readable,
+    shortened,
+    told_apart,
+    type_name,
+)
 
 TOLERANCES = {
     "float16": (1e-2, 1e-3),
@@ -60,6 +66,7 @@ class Expectation:
     def __init__(self, value: object, name: str, given: str = ""):
         self.value, self.name, self.given = value, name, given
         self.whole = value  # what the call gave, of which `value` may become a part
+        self.key = ""  # under which it was in a dictionary
 
     def given_words(self) -> str:
         """ "Given 7 words, window 3. ", or ""."""
@@ -134,7 +141,7 @@ class Expectation:
         self._is(type(self.value) is dict, f"is {_a(self.value)}; a dict was asked for")
         self._is(key in self.value, f"has no {readable(key)}")
         part = Expectation(self.value[key], f"{self.name}[{readable(key)}]", self.given)
-        part.whole = self.whole
+        part.whole, part.key = self.whole, readable(key)
         return part
 
     @compares
@@ -281,20 +288,17 @@ class Expectation:
         if not wrong.any():
             return
         where = _first(wrong)
-        detail = (
-            f"{self.name}{_at(where)} is {_number(came[where])}, expected"
-            f" {_number(expected[where])}"
-        )
-        if came.ndim:
+        is_, meant = _apart(came[where], expected[where])
+        detail = f"{self.name}{_at(where)} is {is_}, expected {meant}"
+        if came.size > 1:
+            detail += f"; {wrong.sum()} of {came.size} values differ, shape {came.shape}"
+        if came.size > 1 and came.dtype.kind != "b":
             gap = np.abs(came[wrong].astype(float) - expected[wrong].astype(float)).max()
-            detail += (
-                f"; {wrong.sum()} of {came.size} values differ, shape {came.shape}, largest"
-                f" difference {gap:.3g}"
-            )
+            detail += f", largest difference {in_digits(gap, 3)}"
         if tolerance:
-            detail += f" (tolerance {tolerance[0]:g} relative, {tolerance[1]:g} absolute)"
-        if came.ndim and came.size <= SHOWN:
-            detail += f"\ncame     {_rows(came)}\nexpected {_rows(expected)}"
+            detail += f" (tolerance {tolerance[0]:.2g} relative, {tolerance[1]:.2g} absolute)"
+        if 1 < came.size <= SHOWN:
+            detail += "\ncame     {}\nexpected {}".format(*_rows(came, expected))
         raise CheckFailed(cause, detail, likeness(came, expected, tolerance is None))
 
 
@@ -352,15 +356,30 @@ def _at(where: tuple) -> str:
     return f" at [{', '.join(map(str, where))}]" if where else ""
 
 
-def _number(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value)
+def _number(value: object, digits: int = 6) -> str:
+    return in_digits(value, digits) if isinstance(value, (float, np.floating)) else str(value)
+
+
+def _apart(came: object, expected: object) -> tuple[str, str]:
+    """Two numbers that differ, with six digits or as many as show it."""
+    shown = ((_number(came, digits), _number(expected, digits)) for digits in range(6, 18))
+    return next((pair for pair in shown if pair[0] != pair[1]), (str(came), str(expected)))
 
 
 def _both(came: object, expected: object) -> str:
     return f"came     {readable(came, GIVEN)}\nexpected {readable(expected, GIVEN)}"
 
 
-def _rows(array: np.ndarray) -> str:
-    return np.array2string(array, precision=4, suppress_small=True, separator=", ").replace(
-        "\n", "\n         "
-    )
+def _rows(came: np.ndarray, expected: np.ndarray) -> list[str]:
+    """Two small arrays that differ, with four decimals or as many as show it."""
+    if came.dtype.kind == expected.dtype.kind == "f":
+        came, expected = came + 0.0, expected + 0.0  # no "-0."
+    both: list[str] = []
+    for precision in range(4, 18):
+        both = [
+            np.array2string(one, precision=precision, suppress_small=True, separator=", ")
+            for one in (came, expected)
+        ]
+        if both[0] != both[1]:
+            break
+    return [text.replace("\n", "\n         ") for text in both]

@@ -34,10 +34,7 @@ CUT = "Your numbers are the expected ones, cut or rounded to whole numbers."
 ORDER = "Your numbers are the expected ones in another order."
 TURNED = "Your table is the expected one with rows and columns exchanged."
 DIAGONAL = "Everything off the diagonal is right, and the diagonal is not."
-FACTOR = (
-    "Your numbers are the expected ones times one constant: a factor that they share is wrong or"
-    " missing."
-)
+FACTOR = "All your numbers are off by the same factor."
 
 Transform = Callable[[np.ndarray], np.ndarray]
 TRANSFORMS: list[

@@ -8,6 +8,7 @@ all the same.
 
 import math
 import re
+from collections.abc import Iterable
 from contextvars import ContextVar
 
 import numpy as np
@@ -17,20 +18,20 @@ from autograder.checks.assertions.values import type_name, without_ones
 
 SHARE = 0.2
 CHANGED = (
-    "Your function changes an argument. Work on a copy: operations such as `/=`, `x[i] = ...`,"
-    " `append` and names that end in `_` write into what they were given."
+    "Your function changes an argument: work on a copy, since `+=`, `x[i] = ...`, `append` and"
+    " names ending in `_` write in place."
 )
 TRACKED = (
     "Your function leaves autograd switched on in an argument (`requires_grad`), or a gradient in"
     " its `.grad`. Work on a copy of your own: `x.detach().clone().requires_grad_()`."
 )
 AGAIN = (
-    "Asked the same a second time, your function gives another answer: it keeps something from call"
-    " to call, or draws by chance. Each call should depend on its arguments only."
+    "Asked the same a second time, your function answers differently: it keeps something from call"
+    " to call, or draws by chance."
 )
 STALE = (
     "A later call changes what an earlier call returned, or returns it again: your function keeps"
-    " what it returns, or returns an argument. Return something new each time."
+    " it or returns an argument."
 )
 LIST_FOR_TUPLE = "{} is a list; a tuple was asked for."
 SHAPE = "{} has the right numbers in another shape: with an axis of length 1 too many or too few."
@@ -55,6 +56,12 @@ def note(sentence: str) -> None:
     noted = _noted.get()
     if noted is not None and INDEX.sub("", sentence) not in {INDEX.sub("", one) for one in noted}:
         noted.append(sentence)
+
+
+def without_echoes(sentences: Iterable[str]) -> list[str]:
+    """The slips without those that an argument changed in place brings about by itself."""
+    noted = list(sentences)
+    return [one for one in noted if CHANGED not in noted or one not in (AGAIN, STALE)]
 
 
 def converted(value: object, expected: object, name: str) -> object:

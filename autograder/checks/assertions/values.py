@@ -246,6 +246,12 @@ def shortened(text: str, most: int) -> str:
     return (kept.rsplit(None, 1)[0] if len(kept.split()) > 1 else kept).rstrip() + " ..."
 
 
+def in_digits(value: float, digits: int) -> str:
+    """A number with so many digits: 0.3053, 10000, 1e-12; a large one without an exponent."""
+    text = f"{value:.{digits}g}"
+    return f"{float(text):.0f}" if "e+" in text and abs(value) < 1e15 else text
+
+
 def readable(value: object, most: int = SHOWN) -> str:
     """A value's repr for a message: nothing invisible in it, and "and 38 more" in the place of what
     is too much.

@@ -10,8 +10,8 @@ student wrote is text on the page. Lengths are capped.
 from pathlib import Path
 
 from autograder import course_layout
-from autograder.checks.messages import first_failure, following, sentences
-from autograder.checks.results import Status
+from autograder.checks.messages import first_failure, following, sentences, told
+from autograder.checks.results import EARNING, Status
 from autograder.checks.rubric import page_in_words
 from autograder.classroom.reports.html_pages import (
     SHOWN_CODE,
@@ -99,6 +99,11 @@ def _exercise(
         "stages": stages,
         "first": first,
         "said": sentences(first) if first else [],
+        "also": [
+            (stage["name"], sentences(stage))
+            for stage in told(stages)
+            if stage is not first and stage["status"] not in EARNING and sentences(stage)
+        ],
         "following": following(stages),
         "manual": one.kind == "manual",
         "see": page_in_words(one.see) if one.see else "",

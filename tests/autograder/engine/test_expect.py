@@ -199,7 +199,7 @@ def test_integers_beyond_the_53_bits_of_a_float_are_told_apart():
     ("wrong", "said"),
     [
         (lambda x: -x, "minus the expected"),
-        (lambda x: x / 3, "one constant"),
+        (lambda x: x / 3, "same factor"),
         (lambda x: x / math.log(2), "base 2"),
         (lambda x: x.trunc(), "rounded to whole"),
         (lambda x: x.flip(0), "another order"),
@@ -415,3 +415,27 @@ def test_a_key_that_nobody_can_see_is_written_out():
         "'a\\u200b'"
         in failure(lambda: expect({"a": 1, "a\u200b": 2}).equals({"a": 1}, cause="no")).detail
     )
+
+
+@pytest.mark.parametrize(
+    ("came", "right", "said"),
+    [
+        (-0.3052822645, -0.3052822784, "is -0.30528226, expected -0.30528228"),
+        (10_000.0, 20_000.0, "is 10000, expected 20000"),
+        (1.5e-7, 2.5e-7, "is 1.5e-07, expected 2.5e-07"),
+    ],
+)
+def test_as_many_digits_are_shown_as_differ_and_no_needless_exponent(came, right, said):
+    came, right = (torch.tensor([one, 0.0], dtype=torch.float64) for one in (came, right))
+    failed = failure(lambda: expect(came).close(right, cause="author's", rtol=1e-9))
+    assert said in failed.detail
+    shown = re.search(r"came +(.*)\nexpected +(.*)", failed.detail)
+    assert shown.group(1) != shown.group(2)
+
+
+def test_truth_values_have_no_largest_difference_and_one_number_no_count():
+    came, right = torch.tensor([True, False]), torch.tensor([True, True])
+    failed = failure(lambda: expect(came).equals(right, cause="author's"))
+    assert "1 of 2 values differ, shape (2,)\n" in failed.detail
+    failed = failure(lambda: expect(torch.tensor([[2.0]])).equals(torch.ones(1, 1), cause="a"))
+    assert failed.detail.startswith("Your result at [0, 0] is 2, expected 1 (tolerance")

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from autograder.checks.assertions.expect import CheckFailed
+from autograder.checks.assertions.slips import CHANGED
 from autograder.checks.messages import MOST, first_failure, following, sentences
 from autograder.checks.mistakes.registry import mistake
 from autograder.checks.protocol import LocalStudent, exercise, expect, run_exercise
@@ -110,12 +111,10 @@ def test_an_exception_is_blamed_on_a_mistake_only_if_it_is_the_same_one(doubled)
     assert run(doubled, other_key).stages[0].misconception == ""
 
 
-def test_an_exception_is_told_with_what_the_stage_asks(doubled):
+def test_an_exception_is_told_with_its_call(doubled):
     stage = run(doubled, lambda x: 1 / 0).stages[0]
-    assert (
-        stage.cause == "`doubled` raised an exception where this is asked: each number is doubled."
-    )
-    assert "ZeroDivisionError" in stage.detail
+    assert stage.cause == "`doubled` raises an exception."
+    assert stage.detail.startswith("doubled([1, 3, 4])\n") and "ZeroDivisionError" in stage.detail
 
 
 def test_stages_that_fail_after_the_first_are_named_and_not_explained(doubled):
@@ -124,6 +123,113 @@ def test_stages_that_fail_after_the_first_are_named_and_not_explained(doubled):
         assert "Twice each number." in text and "Also below 0." not in text
         assert "This may follow from it: negative." in text
     assert following(run(doubled, lambda x: 2 * x).stages) == ""
+
+
+@pytest.fixture
+def pair(fresh_registries):
+    """`one(x)` and `other(x)`, graded by themselves, the second in two stages."""
+    made = exercise("99.pair", function="one", also=["other"], points=3)
+
+    def add(name, asked):
+        @made.stage(name, points=1)
+        def test_each_doubles(student):
+            expect(getattr(student, asked)(COUNTS)).equals(2 * COUNTS, cause=f"Double the {name}.")
+
+    for names in (("first", "one"), ("second", "other"), ("third", "other")):
+        add(*names)
+    return made
+
+
+def both(one, other):
+    return LocalStudent({"one": one, "other": other})
+
+
+def test_a_stage_of_another_function_is_told_in_full(pair):
+    result = run_exercise(pair, both(lambda x: x, lambda x: x + 1))
+    for text in (as_text(result), as_html(result)):
+        assert "Double the first." in text and "Double the second." in text
+        assert "Double the third." not in text and text.count("may follow") == 1
+    assert following(result.stages) == "This may follow from `second`: third."
+    result = run_exercise(pair, both(lambda x: x, lambda x: 2 * x))
+    assert following(result.stages) == ""
+
+
+def test_another_number_of_a_prediction_is_told_unless_one_mistake_explains_both(fresh_registries):
+    made = exercise("99.sizes", function="sizes", kind="predict", points=2)
+
+    @made.stage("rows", points=1)
+    def test_rows(student):
+        expect(student.sizes(4)).has("rows").equals(2, cause="Count the rows.")
+
+    @made.stage("columns", points=1)
+    def test_columns(student):
+        expect(student.sizes(4)).has("columns").equals(3, cause="Count the columns.")
+
+    def turned(number):
+        return {"rows": 3, "columns": 2}
+
+    result = run(made, turned)
+    assert following(result.stages) == "" and "Count the columns." in as_text(result)
+    mistake("99.sizes", "turned", caught_by="rows", loses=2, misconception="Turned.")(turned)
+    result = run(made, turned)
+    assert following(result.stages).endswith("columns.") and "Count the" not in as_text(result)
+
+
+def test_a_right_stage_that_does_not_count_yet_says_when(fresh_registries):
+    made = exercise("99.every", function="every", points=2)
+
+    @made.stage("small", points=1.25)
+    def test_small(student):
+        expect(student.every(1)).equals(1, cause="One.")
+
+    @made.stage("all sizes", points=0.25, at_most=0.5)
+    def test_all_sizes(student):
+        expect(student.every(9)).equals(9, cause="Nine.")
+
+    @made.stage("last", points=0.5)
+    def test_last(student):
+        expect(student.every(1)).equals(1, cause="One.")
+
+    part, _, none = run(made, lambda x: 1).stages
+    assert part.cause == "Right, counted in part until `all sizes` passes." and part.earned == 1
+    assert none.cause == "Right, not counted until `all sizes` passes." and none.earned == 0
+
+
+def test_a_slip_that_changes_an_argument_is_one_sentence(fresh_registries):
+    made = exercise("99.halved", function="halved", points=1)
+
+    @made.stage("values", points=1)
+    def test_values(student):
+        expect(student.halved(COUNTS.clone())).equals(COUNTS / 2, cause="Halve.")
+
+    cause = run(made, lambda x: x.div_(2)).stages[0].cause
+    assert cause == CHANGED and len(cause.split()) <= 25
+
+
+def test_what_came_and_what_was_expected_stay_where_the_counts_have_no_room(fresh_registries):
+    made = exercise("99.grid", function="grid", points=1)
+    right = torch.arange(12.0).reshape(3, 4) / 7
+
+    @made.stage("values", points=1)
+    def test_values(student):
+        asked = expect(student.grid(7), given="a grid " * 15)
+        asked.close(right, cause="Divide by seven. " * 12, rtol=1e-4)
+
+    detail = run(made, lambda x: right + 1).stages[0].detail
+    assert "came     [[" in detail and "expected [[" in detail and "values differ" not in detail
+    assert "1.5714" in detail.split("expected")[-1] and "more line" not in detail
+
+
+def test_an_exception_for_an_argument_of_none_says_so(fresh_registries):
+    made = exercise("99.optional", function="optional", points=1)
+
+    @made.stage("none", points=1)
+    def test_none(student):
+        expect(student.optional(torch.ones(30), None)).equals(1.0, cause="One.")
+
+    stage = run(made, lambda x, mask: mask.sum()).stages[0]
+    assert stage.cause == "`optional` raises an exception when an argument is None."
+    assert stage.detail.startswith("optional((30,), None), with shapes for tensors\n")
 
 
 def test_a_slip_is_not_where_to_start_while_something_fails():

@@ -89,7 +89,8 @@ def test_work_not_written_yet_is_told_from_work_that_is_missing_and_from_an_exce
     result = run(shares, stub)
     assert result.earned == 0 and set(statuses(result)) == {"not_attempted"}
     assert (
-        result.stages[0].cause == "`shares` is not written yet: replace this line with your code."
+        result.stages[0].cause == "`shares` is not written yet: replace its"
+        " `raise NotImplementedError` line with your code."
     )
     assert run(shares).stages[0].cause.startswith("There is no function named `shares`")
     result = run(shares, lambda counts: counts.nonsense)

@@ -68,7 +68,8 @@ def test_a_stub_is_not_attempted_and_its_sentence_is_kept():
     error = error_of(f)
     assert (
         error.kind == "not_attempted"
-        and error.text == "`f` is not written yet: replace this line with your code."
+        and error.text
+        == "`f` is not written yet: replace its `raise NotImplementedError` line with your code."
     )
 
 

@@ -110,7 +110,7 @@ WRONG = {
         (
             "        if len",
             "        self.kept = torch.cat([self.kept, k])\n        if len",
-            "raised an exception",
+            "raises an exception",
         ),
         ("return self.kept", "return [self.kept]", "list"),
     ],
@@ -132,7 +132,7 @@ WRONG = {
         (
             "    while True:",
             "    for _ in range(20): model(ids)\n    while True:",
-            "raised an exception",
+            "raises an exception",
         ),
     ],
     "99.scale": [
