@@ -66,7 +66,7 @@ window.w2s.register("bank-moves", function (stage, data, tools) {
     }, (error) => { loading = null; state.textContent = `The model could not be loaded: ${error.message}.`; });
     if (!model) state.textContent = `Loading the model (${data.model.megabytes} MB) …`;
   }
-  const field = tools.textField({ label: `Your sentence with “${data.word}” (loads a model, ${data.model.megabytes} MB)`, value: data.examples[0].text, most: 120,
+  const field = tools.textField({ label: `Your sentence with “${data.word}” (loads ${data.model.megabytes} MB)`, value: data.examples[0].text, most: 120,
     oninput(text) { clearInterval(timer); picks.set(""); read(text); } });
   const state = el("span", { class: "w2s-offer-state w2s-own-line", role: "status" });
   field.input.addEventListener("focus", load);

@@ -31,7 +31,9 @@ class Feedback:
         if first:
             said = " ".join(map(with_code, sentences(first)))
             parts.append(f"<p>✗ <strong>{escape(first.name)}</strong>: {said}</p>")
-            parts.append(f"<pre>{escape(first.detail)}</pre>" if first.detail else "")
+            call, _, numbers = first.detail.partition("\n")
+            parts.append(f"<p>{escape(call)}</p>" if call else "")
+            parts.append(f"<pre>{escape(numbers)}</pre>" if numbers else "")
             parts.append(f"<p>{escape(following(self.result.stages))}</p>")
         if passed:
             parts.append(f"<p>✓ {escape(', '.join(passed))}</p>")
