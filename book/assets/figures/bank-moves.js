@@ -30,8 +30,8 @@ window.w2s.register("bank-moves", function (stage, data, tools) {
   /* Go to the word's place in the words that are there now. Where they go on from the last ones, the trail does too. */
   function go(now, to) {
     stop();
-    const from = at, text = now.join(" "), on = text.toLowerCase().startsWith(words.join(" ").toLowerCase());
-    [words, passed, goal] = [now, on ? [...passed, goal].slice(-12) : [], to];
+    const from = at, text = now.join(" "), last = words.join(" "), on = text.toLowerCase().startsWith(last.toLowerCase());
+    [words, passed, goal] = [now, !on ? [] : text.length > last.length ? [...passed, goal].slice(-12) : passed, to];
     stop = tools.animate(420, (t) => { at = from.map((value, i) => value + t * (to[i] - value)); paint(); });
     const far = ({ at: [x, y] }) => Math.hypot(x - to[0], y - to[1]), near = data.uses.reduce((a, b) => (far(a) <= far(b) ? a : b));
     const side = Math.abs(to[0]) < 0.2 ? "between the two" : `on the ${to[0] < 0 ? "money" : "river"} side`;
