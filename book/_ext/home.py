@@ -5,15 +5,18 @@
     :::
 
 gives each chapter its drawing (a symbol of home-cards.svg) and says how many pages and exercises it
-has. `{home-numbers}` counts what the course has, so that no number is typed.
+has. `{home-numbers}` counts what the course has, so that no number is typed, and
+{last-change}`book` is the day on which that folder changed last.
 """
 
 import re
+import subprocess
+from datetime import date
 from pathlib import Path
 
 import yaml
 from docutils import nodes
-from sphinx.util.docutils import SphinxDirective
+from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 BOOK = Path(__file__).resolve().parents[1]
 SYMBOL = re.compile(r'<symbol id="c(\d\d)">(.*?)</symbol>', re.S)
@@ -35,17 +38,37 @@ def page_counts() -> dict[str, int]:
 
 def course_numbers() -> list[tuple[int, str]]:
     """Four numbers of the course with what they count."""
-    from autograder.authoring.catalogue import assignments
+    from course.book.review.reading_time import counted
     from reference_impl.corpora import small_models
 
     pages = [path.read_text(encoding="utf-8") for path in BOOK.glob("[0-9]*/*.md")]
     figures = sum(len(re.findall(r"^\s*figure\(", text, re.M)) for text in pages)
     return [
         (len(page_counts()), "chapters, from word vectors to a server"),
-        (sum(len(one.exercises) for one in assignments()), "exercises that say what went wrong"),
+        (counted("all exercises", BOOK), "exercises that say what went wrong"),
         (figures, "figures that you operate"),
         (len(small_models.names()), "models trained for this book"),
     ]
+
+
+def last_change(folder: Path) -> date:
+    """The day of the last commit to a folder; of its newest file where git does not know it."""
+    command = ["git", "log", "-1", "--format=%cs", "--", "."]
+    try:
+        found = subprocess.run(command, cwd=folder, capture_output=True, text=True).stdout.strip()
+    except FileNotFoundError:
+        found = ""
+    if found:
+        return date.fromisoformat(found)
+    return date.fromtimestamp(max(path.stat().st_mtime for path in folder.rglob("*")))
+
+
+class LastChange(SphinxRole):
+    """{last-change}`FOLDER`: the day, in words; FOLDER lies in the repository."""
+
+    def run(self):
+        day = last_change(BOOK.parent / self.text)
+        return [nodes.Text(f"{day.day} {day:%B %Y}")], []
 
 
 class Cards(SphinxDirective):
@@ -105,6 +128,7 @@ def setup(app):
     """Register the directives; the page that uses them is read anew each time."""
     app.add_directive("chapter-cards", Cards)
     app.add_directive("home-numbers", Numbers)
+    app.add_role("last-change", LastChange())
     app.connect(
         "env-get-outdated", lambda app, env, *_: ["intro"] if "intro" in env.found_docs else []
     )

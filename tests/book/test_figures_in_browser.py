@@ -2766,6 +2766,25 @@ def test_bank_moves_in_the_page_to_where_torch_puts_it(show, text):
     page.wait_for_function("document.querySelector('.w2s-say').dataset.text.startsWith('Write a')")
 
 
+def test_the_trail_grows_with_a_sentence_and_begins_anew_with_another(show):
+    page = show("bank-moves", reduced_motion="reduce")
+    trails = []
+    for text in ("the bank", "the bank lends", "the bank lends money", "our bank lends"):
+        page.locator(".w2s-field input").fill(text)
+        page.wait_for_function(
+            "text => document.querySelector('.w2s-stage').dataset.text === text", arg=text
+        )
+        drawn = page.locator(".w2s-live .w2s-trail").get_attribute("points").split()
+        trails.append((page.locator(".w2s-stage").get_attribute("data-trail"), len(drawn)))
+    assert trails == [("0", 1), ("1", 2), ("2", 3), ("0", 1)]
+
+
+def test_the_size_of_the_model_is_said_before_it_is_loaded(show):
+    page = show("bank-moves")
+    megabytes = DATA["bank-moves"]["model"]["megabytes"]
+    assert f"loads {megabytes} MB" in page.locator(".w2s-field").inner_text()
+
+
 def test_an_example_is_typed_without_the_model_and_ends_on_its_side(show):
     page = show("bank-moves", reduced_motion="reduce")
     page.locator(".w2s-segment").nth(1).click()

@@ -1,5 +1,10 @@
 """The home page, the small map, the header's search, marks of what was read, and old addresses."""
 
+import os
+import re
+import subprocess
+from datetime import date
+
 import pytest
 import yaml
 
@@ -83,6 +88,47 @@ def test_chapters_are_numbered_wherever_the_page_lies(extension):
     assert '<span class="nav-number">12</span>LLaMA' in found
     assert 'data-pages="7" aria-current="page" href="#"><span class="nav-number">8</span>' in found
     assert 'data-page="08-gpt/tasks" class="x" href="tasks.html">Tasks' in found
+
+
+def test_the_last_change_is_of_the_last_commit_or_else_of_the_newest_file(extension, tmp_path):
+    (tmp_path / "book").mkdir()
+    page = tmp_path / "book" / "page.md"
+    page.write_text("A")
+    os.utime(page, (0, 86_400 * 400))
+    os.utime(tmp_path / "book", (0, 0))
+    home = extension("home")
+    assert home.last_change(tmp_path / "book") == date.fromtimestamp(86_400 * 400)
+    day = "2020-05-06T12:00:00Z"
+    names = {
+        f"GIT_{who}_{what}": "a" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+    }
+    settings = {**os.environ, **names, "GIT_AUTHOR_DATE": day, "GIT_COMMITTER_DATE": day}
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "A"]):
+        subprocess.run(["git", *command], cwd=tmp_path, env=settings, check=True)
+    assert home.last_change(tmp_path / "book") == date(2020, 5, 6)
+
+
+@BROWSER
+@pytest.mark.parametrize("size, height", [("desktop", 900), ("phone", 844)])
+def test_the_first_screen_holds_promise_button_cost_and_hero(reader, size, height):
+    page = reader("intro", size=size)
+    first = page.locator(".w2s-live .w2s-bank-plane").bounding_box()
+    assert first["y"] + first["height"] < height
+    for words in ("Start reading", "Get the code", "chapter 4", "Chapters 12 to 15"):
+        assert page.locator(".content").get_by_role("link", name=words).first.is_visible()
+    cost = page.locator(".w2s-entries").inner_text()
+    assert re.search(r"\d+ hours to read, \d+ hours of exercises. No GPU. Free", cost)
+
+
+@BROWSER
+def test_the_home_page_shows_what_a_check_says_and_leads_to_the_code(reader):
+    page = reader("intro")
+    said = page.locator(".w2s-feedback").inner_text()
+    assert "square root" in said and "expected" in said
+    page.get_by_role("link", name="Get the code").click()
+    page.wait_for_url("**/set-up.html")
+    assert "make course" in page.locator("#content").inner_text()
+    assert "<the address" not in page.locator("#content").inner_text()
 
 
 @BROWSER

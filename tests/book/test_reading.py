@@ -50,6 +50,18 @@ def test_an_unknown_count_lists_what_there_is():
         reading.counted("pages 01", CHAPTER)
 
 
+def test_hours_of_the_whole_are_the_sum_of_the_parts():
+    numbers = [f"{chapter:02d}" for chapter in range(1, 17)]
+    pages = [page for one in numbers for page in (ROOT / "book").glob(f"{one}-*/*.md")]
+    asked = [reading.counted(f"exercise-minutes {one}", CHAPTER) for one in numbers]
+    count = sum(reading.counted(f"exercises {one}", CHAPTER) for one in numbers)
+    assert reading.counted("hours of reading", CHAPTER) == round(
+        sum(map(reading.minutes, pages)) / 60
+    )
+    assert reading.counted("hours of exercises", CHAPTER) == round(sum(asked) / 60)
+    assert reading.counted("all exercises", CHAPTER) == count
+
+
 def test_the_notebook_and_the_book_agree_on_exercises_points_and_minutes():
     from autograder.authoring.catalogue import assignment
 

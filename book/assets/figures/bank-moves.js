@@ -14,13 +14,12 @@ window.w2s.register("bank-moves", function (stage, data, tools) {
   const dot = svg("g", { class: "w2s-moving" }, svg("circle", { r: 13, class: "w2s-moving-ring" }), tools.mark({ hue: "blue", mark: 4 }),
     svg("text", { y: -20, "text-anchor": "middle" }, data.word));
   const picture = tools.picture({ class: "w2s-bank-plane" }, area, marks, trail, dot);
-  let width = 640, tall = 236, at = [0, 0], passed = [], model = null, asked = 0, stop = () => {}, timer = null, words = [];
+  let width = 640, tall = 236, at = [0, 0], passed = [], goal = [0, 0], model = null, asked = 0, stop = () => {}, timer, loading, words = [];
   const place = ([x, y]) => [width / 2 + Math.max(-1, Math.min(1, x / REACH[0])) * (width / 2 - 26),
     tall / 2 + 14 + Math.max(-1, Math.min(1, y / REACH[1])) * (tall / 2 - 34)];
   const paint = () => { tools.move(dot, ...place(at)); set(trail, { points: tools.points([...passed, at].map(place)) }); };
   function fit(pixels) {
-    [width, tall] = [pixels, pixels < 480 ? 220 : 236];
-    set(picture.node, { viewBox: `0 0 ${width} ${tall}`, width, height: tall });
+    set(picture.node, { viewBox: `0 0 ${width = pixels} ${tall = pixels < 480 ? 220 : 236}`, width, height: tall });
     area.replaceChildren(...SENSES.flatMap((sense, n) => [
       svg("rect", { class: `w2s-side-of hue-${hues[sense].hue}`, x: n * width / 2, width: width / 2, height: tall, rx: 6 }),
       svg("text", { class: `w2s-side-name hue-${hues[sense].hue}`, x: n ? width - 14 : 14, y: 28, "text-anchor": n ? "end" : "start" }, sense)]));
@@ -28,43 +27,38 @@ window.w2s.register("bank-moves", function (stage, data, tools) {
       tools.move(svg("g", { class: "w2s-use" }, svg("title", {}, text), tools.mark(hues[sense])), ...place(spot))));
     paint();
   }
-
-  /* Go to a place; the place before stays as a part of the trail. */
-  function go(to, first) {
+  /* Go to the word's place in the words that are there now. Where they go on from the last ones, the trail does too. */
+  function go(now, to) {
     stop();
-    const from = first ? to : at;
-    passed = first ? [] : [...passed, at].slice(-12);
+    const from = at, text = now.join(" "), last = words.join(" "), on = text.toLowerCase().startsWith(last.toLowerCase());
+    [words, passed, goal] = [now, !on ? [] : text.length > last.length ? [...passed, goal].slice(-12) : passed, to];
     stop = tools.animate(420, (t) => { at = from.map((value, i) => value + t * (to[i] - value)); paint(); });
-    const near = data.uses.reduce((a, b) => (Math.hypot(a.at[0] - to[0], a.at[1] - to[1]) <= Math.hypot(b.at[0] - to[0], b.at[1] - to[1]) ? a : b));
+    const far = ({ at: [x, y] }) => Math.hypot(x - to[0], y - to[1]), near = data.uses.reduce((a, b) => (far(a) <= far(b) ? a : b));
     const side = Math.abs(to[0]) < 0.2 ? "between the two" : `on the ${to[0] < 0 ? "money" : "river"} side`;
-    Object.assign(stage.dataset, { at: to.map((value) => value.toFixed(2)).join(), text: words.join(" ") });
+    const lost = model ? model.tokenizer.lost(text) : [], unknown = lost.length ? ` Not among the model's words: ${lost.join(", ")}.` : "";
+    Object.assign(stage.dataset, { at: to.map((value) => value.toFixed(2)).join(), text, trail: passed.length });
     picture.name(`The vector of “${data.word}” lies ${side}.`);
-    const lost = model ? model.tokenizer.lost(words.join(" ")) : [];
-    tools.say(`“${words.join(" ")}”: ${data.word} lies ${side}. The nearest mark is “${near.text}”.`
-      + (lost.length ? ` Not among the model's words: ${lost.join(", ")}.` : ""));
+    tools.say(`“${text}”: ${data.word} lies ${side}. The nearest mark is “${near.text}”.${unknown}`);
   }
-
   /* An example, word by word, as if it were typed. */
   function play(key) {
     const { text, path } = data.examples[key], all = text.split(" ");
     let n = tools.reduced() ? path.length - 1 : path.findIndex(Boolean);
     clearInterval(timer);
-    const show = (first) => { words = all.slice(0, n + 1); field.set(words.join(" ")); go(path[n], first); };
-    show(true);
-    timer = setInterval(() => { if (n + 1 < path.length) { n++; show(false); } else clearInterval(timer); }, 430);
+    const show = () => { go(all.slice(0, n + 1), path[n]); field.set(words.join(" ")); };
+    show();
+    timer = setInterval(() => { if (n + 1 < path.length) { n++; show(); } else clearInterval(timer); }, 430);
   }
   async function read(text) {
     if (!model) return load();
     const typed = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) || [], turn = ++asked;
-    if (!typed.includes(data.word)) { tools.say(`Write a sentence with the word “${data.word}”.`); return; }
+    if (!typed.includes(data.word)) return tools.say(`Write a sentence with the word “${data.word}”.`);
     const ids = model.tokenizer.ids(text), spot = ids.map((id) => model.tokenizer.token(id)).indexOf(data.word);
     const { data: rows, shape: [, size] } = await model.call("hidden", ids.slice(0, model.positions));
     if (turn !== asked) return;
     const vector = Array.from(rows.slice(spot * size, (spot + 1) * size), (value, i) => value - data.plane.centre[i]);
-    words = typed;
-    go(data.plane.axes.map((axis) => vector.reduce((sum, value, i) => sum + value * axis[i], 0)), false);
+    go(typed, data.plane.axes.map((axis) => vector.reduce((sum, value, i) => sum + value * axis[i], 0)));
   }
-  let loading = null;
   function load() {
     loading ??= window.w2s.models.open(data.model.name).then((loaded) => {
       [model, state.textContent] = [loaded, ""];
@@ -72,7 +66,7 @@ window.w2s.register("bank-moves", function (stage, data, tools) {
     }, (error) => { loading = null; state.textContent = `The model could not be loaded: ${error.message}.`; });
     if (!model) state.textContent = `Loading the model (${data.model.megabytes} MB) …`;
   }
-  const field = tools.textField({ label: `Your sentence, with the word “${data.word}”`, value: data.examples[0].text, most: 120,
+  const field = tools.textField({ label: `Your sentence with “${data.word}” (loads ${data.model.megabytes} MB)`, value: data.examples[0].text, most: 120,
     oninput(text) { clearInterval(timer); picks.set(""); read(text); } });
   const state = el("span", { class: "w2s-offer-state w2s-own-line", role: "status" });
   field.input.addEventListener("focus", load);
@@ -81,6 +75,6 @@ window.w2s.register("bank-moves", function (stage, data, tools) {
   stage.append(tools.bar(field, state), picture.node, tools.bar(picks));
   tools.onWidth(fit);
   const spots = data.examples[0].path.filter(Boolean);
-  [words, passed, at] = [data.examples[0].text.split(" "), spots.slice(0, -1), spots.at(-1)];
-  go(at, passed.length === 0);
+  [passed, goal, at] = [spots.slice(0, -2), spots.at(-2) ?? spots[0], spots.at(-1)];
+  go(data.examples[0].text.split(" "), at);
 });

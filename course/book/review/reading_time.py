@@ -9,6 +9,7 @@ predictions and questions to answer. The seconds below are a rule of thumb, the 
 import re
 from pathlib import Path
 
+BOOK = Path(__file__).resolve().parents[3] / "book"
 WORDS_A_MINUTE = 180
 LAB = re.compile(r"^(`{3,})\{lab\}.*?^(`{3,})\{lab-end\}\s*?\n\2[ \t]*$", re.S | re.M)
 SECONDS = {
@@ -81,11 +82,13 @@ def _count_questions(counted, page, kind, body):
 
 def counted(what: str, folder: Path) -> int | float:
     """A number of the course, by name: "exercises 01", "points 01", "exercise-minutes 01",
-    "questions", "cards".
+    "questions", "cards", or one of TOTALS.
 
-    The first three are of an assignment; the last two of the questions.yml in `folder`. Raises
+    The first three are of an assignment; the next two of the questions.yml in `folder`. Raises
     ValueError for another name.
     """
+    if what in TOTALS:
+        return TOTALS[what]()
     kind, _, number = what.partition(" ")
     if kind in ("exercises", "points", "exercise-minutes") and number:
         from autograder.authoring.catalogue import assignment
@@ -101,7 +104,7 @@ def counted(what: str, folder: Path) -> int | float:
         return len(questions.quiz if kind == "questions" else questions.flashcards)
     raise ValueError(
         f"nothing is counted as {what!r}; there are: exercises NN, points NN, exercise-minutes NN,"
-        " questions, cards"
+        f" questions, cards, {', '.join(TOTALS)}"
     )
 
 
@@ -115,3 +118,29 @@ def exercise_minutes(chapter) -> dict[str, int]:
             raise ValueError(f"the card of {name} says no time; write **Time** 12 minutes")
         found[name] = int(time[1])
     return found
+
+
+def reading_hours() -> int:
+    """The hours that the pages of all chapters take together, rounded."""
+    return round(sum(map(minutes, BOOK.glob("[0-9]*/*.md"))) / 60)
+
+
+def exercise_hours() -> int:
+    """The hours on the cards of all exercises together, rounded."""
+    from autograder.authoring.catalogue import assignments
+
+    return round(sum(sum(exercise_minutes(one).values()) for one in assignments()) / 60)
+
+
+def exercise_count() -> int:
+    """How many exercises all assignments have together."""
+    from autograder.authoring.catalogue import assignments
+
+    return sum(len(one.exercises) for one in assignments())
+
+
+TOTALS = {
+    "all exercises": exercise_count,
+    "hours of reading": reading_hours,
+    "hours of exercises": exercise_hours,
+}
