@@ -127,3 +127,23 @@ def test_the_feedback_page_has_the_notebooks_order_and_only_names_what_follows()
         assert "A known mistake." in part
     assert "This may follow from it: limit." in page
     assert "The stage's cause." not in page and "A later cause." not in page
+
+
+def test_the_feedback_page_says_the_cause_of_another_functions_failure():
+    stages = [
+        StageResult("wrong line", 1, 0.0, "wrong", "Trace it.", subject="wrong_line"),
+        StageResult("residual connections", 4, 0.0, "wrong", "Add to x.", subject="block"),
+    ]
+    page = feedback_page(
+        load_assignment("04"),
+        Verdict(
+            "ada",
+            "04-attention-and-the-transformer",
+            "",
+            "",
+            results=[ExerciseResult("04.block", 5, 0.0, stages).to_json()],
+        ),
+        HandGrades(),
+    )
+    section = page[page.index('id="block"') :]
+    assert "Trace it." in section and "Add to x." in section and "may follow" not in section

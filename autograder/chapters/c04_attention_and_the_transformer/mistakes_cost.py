@@ -72,8 +72,8 @@ def _(tokens, hidden, heads, inner):
     caught_by="parameter count",
     loses=4,
     misconception=(
-        "You use Kaplan et al.'s count, which leaves out biases, norms and the products of"
-        " attention. All of them count here."
+        "You use Kaplan et al.'s count: it omits biases, norms and attention's own products, which"
+        " are asked for here."
     ),
 )
 def _(tokens, hidden, heads, inner):

@@ -341,8 +341,8 @@ def _(*parts):
     caught_by="sizes and large means",
     loses=0.5,
     misconception=(
-        "You subtract the square of the mean from the mean of the squares: far from zero both are"
-        " large and nearly equal, so every digit cancels."
+        "You subtract the mean's square from the mean of the squares: far from zero both are large"
+        " and nearly equal, so every digit cancels."
     ),
 )
 def _(*parts):

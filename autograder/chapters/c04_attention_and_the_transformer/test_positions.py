@@ -395,8 +395,8 @@ def ask_bias(student, num_heads: int, num_queries: int, num_keys: int, cause: st
 @distance_bias.stage("slopes per head", points=1)
 def test_each_head_has_its_slope(student):
     rule = (
-        "Give head h the slope 2^(-8h / H) where H is a power of two: count heads from 1, and"
-        " multiply minus the slope by the distance."
+        "Give head h, counted from 1, the bias -2^(-8h / H) times the distance where H is a power"
+        " of two."
     )
     for heads in (8, 1, 2, 4, 16, 32, 64, 128):
         asked = expect(student.distance_bias(heads, 2, 2), given=f"H = {heads}, T = 2, S = 2")
