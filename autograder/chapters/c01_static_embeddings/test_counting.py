@@ -9,7 +9,7 @@ from autograder.chapters.c01_static_embeddings import LONG
 from autograder.checks.inputs.draws import counts, distinct, look_alike, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
-COUNTING = "01-static-embeddings/counting"
+COUNTING = "01-static-embeddings/pmi"
 LOG = {
     "rtol": 1e-4,
     "atol": 1e-5,
@@ -24,7 +24,7 @@ window_counts = exercise(
     "01.window_counts",
     function="window_counts",
     points=4,
-    see=f"{COUNTING}#four-headlines",
+    see=f"{COUNTING}#co-occurrence-counts",
     withhold=COUNTS,
 )
 
@@ -239,7 +239,7 @@ predict_pairs = exercise(
     function="predict_pairs",
     points=2,
     kind="predict",
-    see=f"{COUNTING}#four-headlines",
+    see=f"{COUNTING}#co-occurrence-counts",
     withhold=COUNTS,
 )
 
@@ -337,7 +337,7 @@ def test_a_sentence_shorter_than_its_window(student, rng):
 
 
 ppmi = exercise(
-    "01.ppmi", function="ppmi", points=5, see=f"{COUNTING}#pmi-compare-with-chance", withhold=COUNTS
+    "01.ppmi", function="ppmi", points=5, see=f"{COUNTING}#pointwise-mutual-information", withhold=COUNTS
 )
 
 
@@ -579,7 +579,7 @@ predict_sizes = exercise(
     function="predict_sizes",
     points=3,
     kind="predict",
-    see=f"{COUNTING}#how-many-numbers-does-a-word-need",
+    see=f"{COUNTING}#how-many-dimensions",
 )
 
 

@@ -12,7 +12,7 @@ glove_weight = exercise(
     "01.glove_weight",
     function="glove_weight",
     points=3,
-    see="01-static-embeddings/glove#the-loss",
+    see="01-static-embeddings/glove#the-objective",
     withhold=["reference_impl.embeddings.glove"],
 )
 
@@ -198,7 +198,7 @@ analogy = exercise(
     "01.analogy",
     function="analogy",
     points=5,
-    see="01-static-embeddings/judging#analogies",
+    see="01-static-embeddings/analogies#3cosadd-and-3cosmul",
     withhold=["reference_impl.embeddings.evaluation"],
 )
 
@@ -560,4 +560,4 @@ def test_equal_scores_give_the_smaller_number(student, rng):
             )
 
 
-bank = exercise("01.bank", points=5, kind="manual", see="01-static-embeddings/bank")
+bank = exercise("01.bank", points=5, kind="manual", see="01-static-embeddings/polysemy")

@@ -20,7 +20,7 @@ keep_probability = exercise(
     "01.keep_probability",
     function="keep_probability",
     points=3,
-    see=f"{PAGE}#fewer-the",
+    see=f"{PAGE}#subsampling-frequent-words",
     withhold=SKIPGRAM,
 )
 
@@ -180,7 +180,7 @@ writing_a_test = exercise(
     function="test_keep",
     points=4,
     kind="write-test",
-    see=f"{PAGE}#fewer-the",
+    see=f"{PAGE}#subsampling-frequent-words",
     withhold=SKIPGRAM,
 )
 
@@ -246,7 +246,7 @@ noise_distribution = exercise(
     "01.noise_distribution",
     function="noise_distribution",
     points=3,
-    see=f"{PAGE}#which-negatives",
+    see=f"{PAGE}#the-noise-distribution",
     withhold=SKIPGRAM,
 )
 

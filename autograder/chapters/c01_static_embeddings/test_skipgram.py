@@ -14,7 +14,7 @@ sgns_loss = exercise(
     "01.sgns_loss",
     function="sgns_loss",
     points=5,
-    see=f"{PAGE}#one-step-by-hand",
+    see=f"{PAGE}#the-gradient-by-hand",
     withhold=SKIPGRAM,
 )
 LOSS = {"rtol": 1e-4, "atol": 1e-4}
@@ -265,7 +265,7 @@ sgns_gradients = exercise(
     "01.sgns_gradients",
     function="sgns_gradients",
     points=5,
-    see=f"{PAGE}#one-step-by-hand",
+    see=f"{PAGE}#the-gradient-by-hand",
     withhold=SKIPGRAM,
 )
 NAMES = ("d_center", "d_context", "d_negatives")
@@ -513,7 +513,7 @@ cbow_scores = exercise(
     also=["wrong_line"],
     points=3,
     kind="find-line",
-    see=f"{PAGE}#cbow-the-other-direction",
+    see=f"{PAGE}#cbow",
     withhold=["reference_impl.embeddings.cbow"],
 )
 
