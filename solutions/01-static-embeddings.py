@@ -1012,7 +1012,7 @@ check(analogy)
 # *Why*: row 1 just about (one word, one vector), 1 point. Nothing on what training does (0 of 2). Nothing that can be checked (0). "More data" changes nothing: the table still has one row for bank (0).
 #
 # **Fair, 3 of 5.**
-# "word2vec has a table with one row for each word. When it meets bank it always takes the same row, whatever the sentence. While training, each neighbour pulls the row a bit towards itself. Loan and money pull nine times as often as river, so the vector ends up near the money words. To solve it we should have two vectors for bank."
+# "word2vec has a table with one entry per word. When it meets bank it always takes the same entry, whatever the sentence. While training, each neighbour pulls the vector a bit towards itself. Loan and money pull nine times as often as river, so the vector ends up near the money words. To solve it we should have two vectors for bank."
 #
 # *Why*: row 1 in full, 1 point. Row 2 half: the pulls and the winner, but not what is left of the river, 1 of 2. No prediction beyond "near the money words", which is already counted in row 2 (0). Row 4 names a change, two vectors. It does not say how to choose between them, but naming it is what the row asks, 1 point.
 #
