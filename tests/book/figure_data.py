@@ -112,9 +112,9 @@ DATA |= {
         "first": "ice",
         "second": "steam",
         "probes": [
-            {"word": "solid", "first": 1.9e-4, "second": 2.2e-5},
-            {"word": "gas", "first": 6.6e-5, "second": 7.8e-4},
-            {"word": "water", "first": 3.0e-3, "second": 2.2e-3},
+            {"word": "solid", "first": 190, "second": 22, "ratio": 8.9},
+            {"word": "gas", "first": 66, "second": 780, "ratio": 0.085},
+            {"word": "water", "first": 3000, "second": 2200, "ratio": 1.36},
         ],
         "task": "Where does water lie?",
     },
@@ -134,8 +134,8 @@ DATA |= {
         "task": "Which pair is ranked most differently?",
     },
     "association-dots": {
-        "left": "closer to female words",
-        "right": "closer to male words",
+        "left": "female words",
+        "right": "male words",
         "groups": ["mathematics", "arts"],
         "tables": [
             {

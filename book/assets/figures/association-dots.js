@@ -1,7 +1,7 @@
 /* Words on an axis of association, one row per group, for one embedding or another.
 
    data = {
-     left: "closer to ...", right: "closer to ...",            what the two ends of the axis mean
+     left: "female words", right: "male words",               the attributes at the two ends of the axis
      groups: ["mathematics", "arts"],                          at most three, each with its hue, mark and row
      tables: [{key: "glove", label: "GloVe", words: [{word: "math", group: "mathematics", value: 0.03}, ...]}, ...],
      task: "Choose ..."                                        what the reader is to do

@@ -2,14 +2,15 @@
 
    data = {
      first: "ice", second: "steam",
-     probes: [{word: "solid", first: 1.9e-4, second: 2.2e-5}, ...],   P(probe | first), P(probe | second)
-     task: "Where ..."                                                what the reader is to do
+     probes: [{word: "solid", first: 190, second: 22, ratio: 8.9}, ...],   how often the probe occurs near either word,
+                                                                           per million words, and the published ratio
+     task: "Where ..."                                                     what the reader is to do
    } */
 window.w2s.register("probe-ratio", function (stage, data, tools) {
   "use strict";
   const { el, svg, set } = tools, HEIGHT = 190, reach = 3;
   const shown = new Set(tools.asStill ? data.probes.map((_, k) => k) : [0]);
-  const logs = data.probes.map((probe) => Math.log(probe.first / probe.second));
+  const logs = data.probes.map((probe) => Math.log(probe.ratio));
   const axis = svg("line", { class: "w2s-axis", y1: 120, y2: 120 }), zero = svg("line", { class: "w2s-grid", y1: 24, y2: 126 });
   const names = [data.second, data.first].map((word, k) => svg("text", { class: "w2s-axis-label", y: 176,
     "text-anchor": k ? "end" : "start" }, k ? `${word} →` : `← ${word}`));
@@ -24,13 +25,13 @@ window.w2s.register("probe-ratio", function (stage, data, tools) {
 
   function draw() {
     dots.forEach((dot, k) => set(dot, { visibility: shown.has(k) ? "visible" : "hidden" }));
-    const { word, first, second } = data.probes[at], ratio = first / second;
+    const { word, first, second, ratio } = data.probes[at], digits = ratio < 0.1 ? 3 : ratio < 2 ? 2 : 1;
     const side = Math.abs(logs[at]) < 0.5 ? "it says little about the difference"
       : `it goes with “${ratio > 1 ? data.first : data.second}”`;
     Object.assign(stage.dataset, { at, log: logs[at].toFixed(4), shown: shown.size });
     picture.name(`Log ratios: ${[...shown].map((k) => `${data.probes[k].word} ${logs[k].toFixed(2)}`).join(", ")}.`);
-    tools.say(`“${word}”: ${first} near “${data.first}”, ${second} near “${data.second}”, `
-      + `ratio ${ratio > 1 ? ratio.toFixed(1) : ratio.toFixed(2)}, log ${logs[at].toFixed(1).replace("-", "−")}: ${side}.`);
+    tools.say(`“${word}” per million words: ${first} near “${data.first}”, ${second} near “${data.second}”. `
+      + `Ratio ${ratio.toFixed(digits)}, log ${logs[at].toFixed(1).replace("-", "−")}: ${side}.`);
   }
 
   const probes = tools.choice({ legend: "Probe word", value: "0", options: data.probes.map(({ word }, k) => ({ key: String(k),

@@ -37,7 +37,7 @@ window.w2s.register("rank-lines", function (stage, data, tools) {
     const worst = apart.reduce((best, d, k) => (Math.abs(d) > Math.abs(apart[best]) ? k : best), 0);
     rows.forEach(({ line, right }, k) => {
       set(line, { class: `w2s-line is-solid hue-${k === worst ? "orange" : "blue"}` });
-      right.textContent = cosines[k].toFixed(2).replace("-", "−");
+      right.textContent = cosines[k].toFixed(2).replace(/^-0.00$/, "0.00").replace("-", "−");
     });
     stop = tools.animate(milliseconds, (t) => paint(to.map((place, k) => from[k] + (place - from[k]) * t)));
     const { label } = data.tables.find((one) => one.key === key), text = rho.toFixed(2).replace("-", "−");
