@@ -44,7 +44,7 @@
 # - *Tools.* You may use anything in torch, numpy and the standard library. You may not call answers, or parts of answers, that the course's own packages contain.
 # - *Sizes and time.* Plain Python loops are fast enough, unless a statement says otherwise: a call may take five seconds. Where a statement names no size, an axis has at most 1,000 entries and a tensor at most 20,000.
 # - *Smallest sizes.* Grading always includes one word, one pair, one negative and a matrix of one row.
-# - *Arguments are as promised.* Your function need not check what a statement promises after **In**. You may add cells anywhere: helpers, prints, plots.
+# - *Arguments are as promised.* Your function need not check what a statement or its fine print promises. You may add cells anywhere: helpers, prints, plots.
 #
 # </details>
 
@@ -86,45 +86,41 @@ progress("01")                                 # follows your checks
 # ---
 # # Part 1. Co-occurrence counts
 #
-# You know a word by the words around it.
-# So the first vector of a word is a row of counts: how often did each other word stand nearby?
-# The setup cell has already numbered the words of four small sentences. `IDS` holds them as lists of numbers.
+# Words that occur in similar contexts have similar meanings.
+# The first vector of a word is therefore a row of counts: how often did each other word occur nearby?
+# The setup cell has numbered the words of four small sentences. `IDS` holds them as lists of numbers.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "window_counts-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 1. Count words in a window
+# ## 1. Count co-occurrences in a window
 #
-# - **What it is for**: every method of this chapter starts from these counts, or from the same pairs one at a time.
-# - **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4
-# - **Needs**: loops and list indices.
-# - **Paper**: Levy, Goldberg and Dagan (2015), section 2.1.
+# **Why.** Every method of this chapter starts from these counts, or from the same pairs one at a time.
 #
-# **The idea.** Put a finger on a word: that is the *centre*.
-# Every word at most `window` steps to its left or right is a *context*.
-# Each such pair adds 1 to the cell (centre, context). Then move the finger one word on.
+# **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4 · **Paper** Levy, Goldberg and Dagan (2015), section 2.1
 #
-# **By hand.** Take *the bank lends money* with a window of 1:
+# Take each position of a sentence in turn; its word is the **centre word** $w$. Every word at most `window` positions to its left or right is a **context word** $c$:
 #
-# | centre | contexts |
+# $$\#(w, c) = \bigl|\{(i, j) : w_i = w,\; w_j = c,\; 1 \le |i - j| \le \text{window}\}\bigr|$$
+#
+# Write `window_counts(sentences, vocab_size, window)`. `sentences` is a list of lists of word numbers from 0 to $V - 1$. The result is a float32 tensor of shape $(V, V)$, with centre words as rows and context words as columns.
+#
+# **By hand.** *The bank lends money* with a window of 1:
+#
+# | centre word | context words |
 # | --- | --- |
 # | the | bank |
 # | bank | the, lends |
 # | lends | bank, money |
 # | money | lends |
 #
-# That makes 6 pairs. *(the, bank)* and *(bank, the)* are two different cells. Each pair is counted from both of its ends, so the matrix is symmetric.
+# That makes **6** pairs. *(the, bank)* and *(bank, the)* are different cells: each pair is counted from both of its ends, so the matrix is symmetric.
 #
-# **Three rules**
-#
-# - A window never crosses from one sentence into the next.
-# - At the ends of a sentence the window just has fewer words. A sentence may be shorter than the window, or empty.
-# - A position is not its own context. But if the same word stands *again* inside the window, that is a pair like any other. In *the bank of the river*, window 3, the two *the* are each other's context: cell (the, the) gets 2.
-#
-# **In**: `sentences`, a list of sentences (none at all gives zeros, and the same one may come many times), each a list of word numbers from 0 to $V - 1$; `vocab_size` $V$, from 1 to 1,000; `window`, from 1 to 1,000, and perhaps longer than a sentence. There are at most 500 sentences, of at most 300 words each.
-# **Out**: a float32 tensor of shape $(V, V)$, rows are centres, columns are contexts. No cell grows beyond 30,000: the largest sizes never come together.
+# **Rules**
+# 1. A window never extends from one sentence into the next. At the ends of a sentence it contains fewer words.
+# 2. A position is not its own context. But if the same word occurs *again* inside the window, that is a pair like any other. In *the bank of the river* with window 3, the two *the* are each other's context: the cell (the, the) gets 2.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Three loops are enough: over the sentences, over the centres, over the positions near the centre.
+# Three loops are enough: over the sentences, over the centre positions, over the positions nearby.
 # Which positions are near position `i`? Where does the sentence stop you?
 #
 # </details>
@@ -134,7 +130,7 @@ progress("01")                                 # follows your checks
 # Skip `j == i`: compare *positions* here, not words. Otherwise add 1.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # How often does each letter follow each other letter, one step to the right only?
 #
@@ -150,10 +146,15 @@ progress("01")                                 # follows your checks
 # In *banana* the cell (a, n) becomes 2, because `+=` adds to what is there.
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# There are at most 500 sentences (none at all gives zeros, and the same one may occur many times) of at most 300 words; a sentence may be empty or shorter than the window. $V$ and `window` go from 1 to 1,000. No cell exceeds 30,000: the largest sizes never come together.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "window_counts", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def window_counts(sentences: list[list[int]], vocab_size: int, window: int) -> Float[Tensor, "V V"]:
-    """How often each word stands at most `window` steps from each other word of its sentence."""
+    """How often each word occurs at most `window` positions from each other word of its sentence."""
     ### BEGIN SOLUTION
     counts = torch.zeros(vocab_size, vocab_size)
     for sentence in sentences:
@@ -179,27 +180,23 @@ if counts is not None:
 # %% [markdown] nbgrader={"grade": false, "grade_id": "predict_pairs-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 2. Predict: how many pairs?
 #
-# - **What it is for**: skip-gram trains on one pair at a time. The number of pairs is the length of your training.
-# - **Difficulty** 2 of 5 · **Time** 8 minutes · **Points** 2
-# - **Needs**: exercise 1, paper and pencil.
-# - **Paper**: Mikolov et al. (2013a), section 3.2.
+# **Why.** Skip-gram trains on one pair at a time, so the number of pairs is the length of the training.
 #
-# **The idea.** Predict before you run. A sentence has `num_words` words and the window is `window`.
-# How many (centre, context) pairs does it give? A sum or a formula, both are fine. Only arithmetic: don't build the matrix.
+# **Difficulty** 2 of 5 · **Time** 8 minutes · **Points** 2 · **Paper** Mikolov et al. (2013a), section 3.2
 #
-# **By hand.** You saw 4 words with window 1 give $1 + 2 + 2 + 1 = 6$ pairs.
-# With window 2 the same sentence gives $2 + 3 + 3 + 2 = 10$.
+# A sentence of $n$ words and a window give $\sum_i \bigl(\text{left}_i + \text{right}_i\bigr)$ pairs, where $\text{left}_i$ and $\text{right}_i$ are the numbers of words inside the window on either side of position $i$.
 #
-# **Mind** the sentence that is shorter than its window: 3 words with window 10 give 6 pairs. An empty sentence gives 0.
-# A whole book may come as one sentence: `num_words` and `window` go up to 50,000. Loop over words or over distances at most, not over pairs.
+# Write `predict_pairs(num_words, window)`. It returns the number of (centre, context) pairs of one sentence as an `int`, computed by arithmetic. A sum or a closed formula, both are fine.
 #
-# **In**: `num_words`, from 0 to 50,000; `window`, from 1 to 50,000. **Out**: a plain `int`, exact to the last digit.
+# **By hand.** 4 words with window 1 give $1 + 2 + 2 + 1 =$ **6** pairs, and with window 2 they give $2 + 3 + 3 + 2 =$ **10**.
 #
-# The check counts the pairs with real code on real sentences and compares.
+# **Rules**
+# 1. The sentence may be shorter than the window: 3 words with window 10 give 6 pairs, and an empty sentence gives 0.
+# 2. Loop over words or over distances, not over pairs: both arguments go up to 50,000.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# A word in the middle has `2 * window` contexts. How many are missing at the left end? And at the right end?
+# A word in the middle has `2 * window` context words. How many are missing at the left end? And at the right end?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
@@ -207,12 +204,17 @@ if counts is not None:
 # Position `i` has `min(i, window)` words on its left side that count. How many on its right side? Add up over all positions.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A street has 10 houses in a row. How many pairs of *next-door* neighbours are there?
 # Not 10: the last house has nobody to its right. There are 9.
 # And pairs exactly 3 doors apart? The last 3 houses have no such partner, so there are $10 - 3 = 7$.
 # On a street of 2 houses there are none, and not $2 - 3 = -1$.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `num_words` goes from 0 to 50,000 and `window` from 1 to 50,000. The result is exact to the last digit. The check counts the pairs with real code on real sentences and compares.
 #
 # </details>
 
@@ -227,21 +229,19 @@ def predict_pairs(num_words: int, window: int) -> int:
 check(predict_pairs)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "ppmi-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 3. From counts to surprise: PPMI
+# ## 3. Positive pointwise mutual information
 #
-# - **What it is for**: *the* stands near everything, so its counts say little. PPMI keeps what is more than chance.
-# - **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 5
-# - **Needs**: sums over rows and columns of a tensor.
-# - **Paper**: Levy, Goldberg and Dagan (2015), section 2.1.
+# **Why.** *The* occurs near everything, so its counts say little. PPMI keeps what is more than chance.
 #
-# **The idea.** Compare how often two words meet with how often they would meet by chance:
+# **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 5 · **Paper** Levy, Goldberg and Dagan (2015), section 2.1
+#
+# Compare how often two words co-occur with how often they would by chance:
 #
 # $$\mathrm{PMI}(w, c) = \log \frac{P(w, c)}{P(w)\,P(c)} \qquad \mathrm{PPMI}(w, c) = \max(0, \mathrm{PMI}(w, c))$$
 #
-# All three probabilities come from the one table of counts.
-# $P(w, c)$ is the cell divided by the sum of the whole table.
-# $P(w)$ is the sum of the row divided by the sum of the whole table, and $P(c)$ the same for the column.
-# The logarithm is the natural one.
+# All three probabilities come from one matrix of counts: $P(w, c)$ is a cell divided by the sum of the whole matrix, $P(w)$ the sum of a row divided by it, and $P(c)$ the sum of a column divided by it. The logarithm is the natural one.
+#
+# Write `ppmi(counts)`; `counts` is $(W, C)$, and the result is a float32 tensor of the same shape.
 #
 # **By hand.** Two words, two contexts, 12 pairs in all:
 #
@@ -251,18 +251,15 @@ check(predict_pairs)
 # | tree | 0 | 4 | 4 |
 # | sum | 6 | 6 | 12 |
 #
-# - (bank, money): $\log \frac{6/12}{8/12 \cdot 6/12} = \log 1.5 = 0.405$
+# - (bank, money): $\log \frac{6/12}{8/12 \cdot 6/12} = \log 1.5 =$ **0.405**
 # - (bank, river): $\log \frac{2/12}{8/12 \cdot 6/12} = \log 0.5 = -0.693$, so PPMI is **0**
 # - (tree, money): a count of 0. They never met, so PPMI is **0**
-# - (tree, river): $\log \frac{4/12}{4/12 \cdot 6/12} = \log 2 = 0.693$
+# - (tree, river): $\log \frac{4/12}{4/12 \cdot 6/12} = \log 2 =$ **0.693**
 #
 # **Rules**
-#
-# - Where the count is 0, the answer is 0: not minus infinity, not NaN. That holds for a row or a column without any count too.
-# - Counts may come as int32, as int64 up to some billions each, or as floats up to as much (float32 or float64), fractions such as 0.5 among them; what is above 0 is at least 0.001. Products of sums may need more than 64 bits. The answer is always float32.
-# - A cell that holds 1 counts in a table of millions too: its P(w) P(c) may be far below 0.000001.
-#
-# **In**: `counts` $(W, C)$, no negative number, at least one count above 0, $W$ and $C$ at least 1. The table need not be square. **Out**: float32 $(W, C)$.
+# 1. Where the count is 0, the result is 0: not minus infinity, not NaN. That includes a row or a column without any count.
+# 2. Counts may be integers or floats, and sums can be large: products of sums may need more than 64 bits. Convert first.
+# 3. A cell with count 1 matters in a matrix of millions as well: its $P(w)\,P(c)$ may be far below 0.000001.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -275,7 +272,7 @@ check(predict_pairs)
 # Take the logarithm only of cells above 0, for example by choosing with `torch.where` afterwards or by filling in a harmless value before.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A table of eye colour by hair colour. By how many people does each cell differ from chance?
 #
@@ -287,13 +284,18 @@ check(predict_pairs)
 #     return table - eyes * hair / people         # (W, C) by broadcasting
 # ```
 #
-# This one subtracts. Yours divides and takes the log, so it must also think about 0.
+# This one subtracts. Yours divides and takes the log, so it must also deal with 0.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# Counts are int32, int64 up to some billions each, or floats up to as much (float32 or float64), with fractions such as 0.5; what is above 0 is at least 0.001. No count is negative and at least one is above 0. $W$ and $C$ are at least 1 and may differ.
 #
 # </details>
 
 # %% nbgrader={"grade": false, "grade_id": "ppmi", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def ppmi(counts: Num[Tensor, "W C"]) -> Float[Tensor, "W C"]:
-    """Positive pointwise mutual information of a table of counts, 0 where nothing was counted."""
+    """Positive pointwise mutual information of a matrix of counts, 0 where nothing was counted."""
     ### BEGIN SOLUTION
     joint = counts.float()                                           # (W, C)
     by_chance = joint.sum(1, keepdim=True) * joint.sum(0, keepdim=True) / joint.sum()
@@ -319,24 +321,23 @@ if scores is not None:
 # %% [markdown] nbgrader={"grade": false, "grade_id": "predict_sizes-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 4. Predict: parameters and bytes
 #
-# - **What it is for**: to know what fits into memory before you start, and why counts are kept sparse.
-# - **Difficulty** 1 of 5 · **Time** 6 minutes · **Points** 3
-# - **Needs**: multiplication.
-# - **Paper**: Levy, Goldberg and Dagan (2015), sections 2.1 and 2.3.
+# **Why.** You want to know what fits into memory before you start, and why counts are stored sparsely.
 #
-# **The idea.** Three numbers decide which method you can afford with a vocabulary of $V$ words:
+# **Difficulty** 1 of 5 · **Time** 6 minutes · **Points** 3 · **Paper** Levy, Goldberg and Dagan (2015), sections 2.1 and 2.3
 #
-# - `"parameters"`: skip-gram keeps *two* vectors of $D$ numbers for each word, one as a centre and one as a context.
-# - `"dense_bytes"`: the table of counts, $V$ by $V$, each cell a float32 of 4 bytes.
-# - `"sparse_bytes"`: the same table in compressed rows (CSR). Only the `nonzero` cells are kept, each as a float32 value (4 bytes) and an int32 column number (4 bytes). One more int32 per row says where the row starts, and one last int32 says where the last row ends.
+# Three numbers decide which method you can afford with a vocabulary of $V$ words:
 #
-# **By hand.** $V = 5$ words, $D = 3$ numbers, 7 cells that are not 0.
-# Parameters: $2 \cdot 5 \cdot 3 = 30$. Dense: $5 \cdot 5 \cdot 4 = 100$ bytes. Sparse: $7 \cdot (4 + 4) + (5 + 1) \cdot 4 = 80$ bytes.
+# - `"parameters"`: skip-gram has *two* vectors of $D$ dimensions for each word, one as a centre word and one as a context word: $2 V D$.
+# - `"dense_bytes"`: the $V \times V$ matrix of counts, each cell a float32 of 4 bytes.
+# - `"sparse_bytes"`: the same matrix in compressed sparse rows (CSR). Only the `nonzero` cells are stored, each as a float32 value (4 bytes) and an int32 column number (4 bytes). One more int32 per row says where the row starts, and one last int32 where the last row ends.
 #
-# The check builds small ones with real code and counts the numbers and the bytes that are really there.
-# It also asks about a vocabulary of some 40,000 words, whose dense table takes more bytes than 32 bits can count: don't build it.
+# Write `predict_sizes(vocab_size, dim, nonzero)`. It returns a dictionary with these three keys and `int` values.
 #
-# **In**: `vocab_size` $V$, from 1 to a million; `dim` $D$, from 1 to 10,000; `nonzero`, from 0 to $V^2$ and at most two billion. **Out**: a dictionary with these three keys (others are not looked at); its values are plain `int`s.
+# **By hand.** $V = 5$, $D = 3$, 7 non-zero cells. Parameters: $2 \cdot 5 \cdot 3 =$ **30**. Dense: $5 \cdot 5 \cdot 4 =$ **100** bytes. Sparse: $7 \cdot (4 + 4) + (5 + 1) \cdot 4 =$ **80** bytes.
+#
+# **Rules**
+# 1. Compute, do not build: one case has 40,000 words, and its dense matrix takes more bytes than 32 bits can count.
+# 2. All three values are exact ints.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -345,14 +346,19 @@ if scores is not None:
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# The sparse table has three arrays: values, columns, row starts. Write down how many entries each has, then multiply by 4 bytes.
+# The sparse matrix has three arrays: values, columns, row starts. Write down how many entries each has, then multiply by 4 bytes.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# A photo of 640 by 480 points, three bytes each, takes $640 \cdot 480 \cdot 3 = 921{,}600$ bytes.
-# A drawing of 200 dots on the same paper, each kept as (row, column, colour) with 2 + 2 + 3 bytes, takes $200 \cdot 7 = 1{,}400$ bytes.
+# A photo of 640 by 480 pixels, three bytes each, takes $640 \cdot 480 \cdot 3 = 921{,}600$ bytes.
+# A drawing of 200 dots on the same canvas, each stored as (row, column, colour) with 2 + 2 + 3 bytes, takes $200 \cdot 7 = 1{,}400$ bytes.
 # Past 131,657 dots the photo is smaller.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `vocab_size` goes from 1 to a million, `dim` from 1 to 10,000, and `nonzero` from 0 to $V^2$ and at most two billion. Other keys of the dictionary are ignored. The check builds small matrices with real code and counts the numbers and bytes that are there.
 #
 # </details>
 
@@ -374,119 +380,105 @@ check(predict_sizes)
 # ---
 # # Part 2. word2vec
 #
-# Counting builds the whole table first and shrinks it later.
-# word2vec never builds it. It reads one pair at a time and moves a few short vectors by a small step.
-# Six exercises: which words to skip, what to compare with, how wrong you are, which way to step.
+# Counting builds the whole matrix first and compresses it later.
+# word2vec never builds it. It reads one pair at a time and moves a few vectors by a small step.
+# Six exercises: subsampling and a test for it, the noise distribution, the loss, its gradients, and CBOW.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "keep_probability-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 5. Skip the words that say little
+# ## 5. Subsampling frequent words
 #
-# - **What it is for**: in running text a few words such as *the* and *of* take a large share of all pairs. Dropping most of them makes training faster and rare words better.
-# - **Difficulty** 2 of 5 · **Time** 8 minutes · **Points** 3
-# - **Needs**: relative frequency.
-# - **Paper**: Mikolov et al. (2013b), section 2.3. There the probability is that of *discarding*; here you return that of *keeping*.
+# **Why.** In running text a few words such as *the* and *of* are in a large fraction of all pairs. Dropping most of their occurrences makes training faster and rare words better.
 #
-# **The idea.** Before the window slides, each word is kept or dropped by chance.
-# With $f(w)$ the share of word $w$ in the whole text and $t$ a threshold:
+# **Difficulty** 2 of 5 · **Time** 8 minutes · **Points** 3 · **Paper** Mikolov et al. (2013b), section 2.3. There the probability is that of *discarding*; here you return that of *keeping*.
+#
+# Before windows are read, each occurrence of a word is kept or dropped at random. With $f(w)$ the relative frequency of word $w$ in the whole text and $t$ a threshold:
 #
 # $$P_\text{keep}(w) = \min\left(1, \sqrt{t / f(w)}\right)$$
+#
+# Write `keep_probability(counts, threshold)`; `counts` is $(V)$, and the result is float32 $(V)$ in the same order.
 #
 # **By hand.** A text of 1,000,000 words, $t = 10^{-5}$:
 #
 # | word | count | $f$ | $\sqrt{t/f}$ | kept |
 # | --- | --- | --- | --- | --- |
-# | the | 60,000 | 0.06 | 0.0129 | 13 times in a thousand |
-# | bank | 100 | 0.0001 | 0.316 | one time in three |
-# | isthmus | 5 | 0.000005 | 1.41 | always: **1** |
+# | the | 60,000 | 0.06 | 0.0129 | **0.0129** |
+# | bank | 100 | 0.0001 | 0.316 | **0.316** |
+# | isthmus | 5 | 0.000005 | 1.41 | **1** |
 #
 # **Rules**
-#
-# - `counts` are counts: int32, int64 up to some billions, or floats up to as much (float32 or float64), fractions among them. Their sum may need more than 32 bits. The shares are yours to compute, of all words in `counts`.
-# - A share and $t$ may be as small as one in a hundred millions, and no smaller (a share may be 0).
-# - A word with count 0 is never met. Return 1 for it.
-# - The answer is float32, in the order of `counts`.
-#
-# **In**: `counts` $(V)$ with at least one above 0, `threshold`, a float $t > 0$, which may be above 1 too. **Out**: float32 $(V)$.
+# 1. `counts` are counts, not frequencies. You compute $f$ from the sum of all of them, which may need more than 32 bits.
+# 2. A word with count 0 never occurs. Return 1 for it.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Which of the numbers in the table above is a count, which is a share, which is a probability? Compute them in that order.
+# Which of the numbers in the table above is a count, which is a relative frequency, which is a probability? Compute them in that order.
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Divide the counts by their sum, then take the square root of the threshold over that, then cut at 1.
-# In torch, a positive number divided by 0 is `inf`, and cutting `inf` at 1 gives 1.
+# Divide the counts by their sum, then take the square root of the threshold over that, then clip at 1.
+# In torch, a positive number divided by 0 is `inf`, and clipping `inf` at 1 gives 1.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# A newspaper prints letters from its readers. To be fair, a reader who sent a share $s$ of all letters gets printed with chance $\min(1, 0.02 / s)$.
+# A newspaper prints letters from its readers. To be fair, a reader who sent a fraction $f$ of all letters gets printed with probability $\min(1, 0.02 / f)$.
 #
 # ```python
 # letters = torch.tensor([50, 30, 1])
-# share = letters / letters.sum()            # shares, not letters
-# printed = (0.02 / share).clamp(max=1)      # a chance is never above 1
+# fraction = letters / letters.sum()            # fractions, not letters
+# printed = (0.02 / fraction).clamp(max=1)      # a probability is never above 1
 # ```
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# Counts are int32, int64 up to some billions, or floats up to as much (float32 or float64), fractions among them, and at least one is above 0. The threshold is a float above 0 and may be above 1. A relative frequency that is not 0, and the threshold, are at least one in a hundred million.
 #
 # </details>
 
 # %% nbgrader={"grade": false, "grade_id": "keep_probability", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def keep_probability(counts: Num[Tensor, "V"], threshold: float) -> Float[Tensor, "V"]:
-    """The chance that subsampling keeps one occurrence of each word."""
+    """The probability that subsampling keeps one occurrence of each word."""
     ### BEGIN SOLUTION
-    share = counts.float() / counts.sum()
-    return (threshold / share).sqrt().clamp(max=1)                   # 1 / 0 is inf, cut to 1
+    frequency = counts.float() / counts.sum()
+    return (threshold / frequency).sqrt().clamp(max=1)               # 1 / 0 is inf, clipped to 1
     ### END SOLUTION
 
 # %% nbgrader={"grade": true, "grade_id": "keep_probability-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 check(keep_probability)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "test_keep-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 6. Write the test
+# ## 6. Write the test for subsampling
 #
-# - **What it is for**: a wrong keep probability does not crash. It just makes vectors a little worse, and nobody notices. A test does.
-# - **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 4
-# - **Needs**: exercise 5, `assert`.
-# - **Paper**: Mikolov et al. (2013b), section 2.3.
+# **Why.** A wrong keep probability does not crash. It makes the vectors a little worse, and nobody notices. A test does.
 #
-# **The idea.** Now you are the one who checks.
-# Somebody hands you a function `candidate(counts, threshold)` that claims to be exercise 5.
-# Write a test that stays silent when it is right and fails an `assert` when it is wrong.
+# **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 4 · **Paper** Mikolov et al. (2013b), section 2.3
 #
-# Your test is run on two right functions and on eight wrong ones, several times and in any order. You don't see their code.
-# The wrong ones come in four kinds, two of each, and a kind earns a point when your test stops both and lets both right ones pass:
+# Now you write the check. You are given a function `candidate(counts, threshold)` that claims to be exercise 5, $P_\text{keep}(w) = \min\bigl(1, \sqrt{t / f(w)}\bigr)$. Your test stays silent when it is right and fails an `assert` when it is wrong.
 #
-# - a wrong *formula*;
-# - wrong *shares*;
-# - a wrong *limit at 1*;
-# - *keep and drop* confused.
+# Write `test_keep(candidate)`; it returns nothing. It is run on two correct functions and on eight wrong ones, whose code you do not see. The wrong ones are of four kinds, two of each: a wrong *formula*, wrong *frequencies*, a wrong *limit at 1*, and *keep and drop* confused. A kind earns a point if your test rejects both of its functions and accepts both correct ones.
 #
-# A test that complains about a right function earns nothing: everybody would switch it off.
+# **By hand.** `counts = torch.tensor([9, 1])` and `threshold = 0.1`. The frequencies are 0.9 and 0.1, so the result is $\sqrt{0.1 / 0.9} =$ **0.333** and, exactly at the limit, **1**. One such case catches some wrong functions. Which does it miss?
 #
-# **By hand.** `counts = torch.tensor([9, 1])` and `threshold = 0.1`. The shares are 0.9 and 0.1. So the answer is $\sqrt{0.1 / 0.9} = 0.333$ and exactly at the limit $1$.
-# One such case catches some wrong functions. Which does it miss?
-#
-# **Mind**
-#
-# - The two right ones differ in the last digit, as floats do. Compare with a tolerance of about 0.0001. A wrong one is off by more than 0.01, for some word, on every ordinary case: four words or more with distinct counts of at least 1, two of which should get something between 0.2 and 0.8, not both about a half, and one whose share is below half of the threshold.
-# - Complain with `assert`, or with what raises an AssertionError, such as `torch.testing.assert_close`. Any other exception means that your test is broken, not the candidate, and earns nothing. To return False, as a bool or a tensor, in place of a failing `assert` is a complaint too and costs a fifth, once; another value that is returned says nothing.
-# - Call the candidate as often as you like, with what exercise 5 allows as its arguments: a right one may refuse anything else. Counts may be drawn by chance, if your verdict never hangs on the draw. No candidate changes what it is given, or keeps it.
-# - The values of a wrong function may be strange, but they are always finite, in a float32 tensor of the right shape.
+# **Rules**
+# 1. A test that rejects a correct function earns nothing.
+# 2. The two correct functions differ in the last digit: compare with a tolerance of about 0.0001. A wrong one is off by more than 0.01 on every ordinary case (see the fine print).
+# 3. Reject with `assert`, or with what raises an AssertionError, such as `torch.testing.assert_close`. Any other exception means that your test is broken, and earns nothing.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# For each of the four kinds of mistake, ask: on which counts would the wrong answer *equal* the right one? Don't use only those.
-# For example, when the counts sum to 1, nobody can tell counts from shares.
+# For each of the four kinds of mistake, ask: on which counts would the wrong result *equal* the right one? Don't use only those.
+# For example, when the counts sum to 1, nobody can tell counts from frequencies.
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
 # Use three or four words with distinct counts and a threshold that puts some above and some below the limit.
-# Work out the right answers by hand, or with `math.sqrt`, and compare all of them with `torch.allclose(answer, right, atol=1e-4)`.
+# Work out the right values by hand, or with `math.sqrt`, and compare all of them with `torch.allclose(answer, right, atol=1e-4)`.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A test for a function that turns marks into grades: `passed(marks, limit)` gives 1.0 for every mark of at least `limit`, else 0.0.
 #
@@ -498,7 +490,15 @@ check(keep_probability)
 #     assert candidate(marks, 1.0).sum() == 3        # a second limit: is the argument used at all?
 # ```
 #
-# The mark exactly at the limit tells `>` from `>=`.
+# The mark exactly at the limit distinguishes `>` from `>=`.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# - An ordinary case has four words or more with distinct counts of at least 1; two of them should get something between 0.2 and 0.8, not both about a half, and one has a frequency below half of the threshold.
+# - To return False, as a bool or a tensor, instead of failing an `assert` counts as a rejection and costs a fifth, once; any other returned value means nothing.
+# - Call the candidate as often as you like, with what exercise 5 allows as its arguments: a correct one may refuse anything else. Counts may be random if your result never depends on the draw. Your test is run several times and in any order.
+# - No candidate changes or keeps its arguments. The values of a wrong function may be strange, but they are always finite, in a float32 tensor of the right shape.
 #
 # </details>
 
@@ -516,87 +516,91 @@ def test_keep(candidate: Callable[[Tensor, float], Tensor]) -> None:
 check(test_keep)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "noise_distribution-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 7. Where the wrong answers come from
+# ## 7. The noise distribution
 #
-# - **What it is for**: skip-gram learns by telling a true context from random words. This is the lottery that draws the random ones.
-# - **Difficulty** 1 of 5 · **Time** 6 minutes · **Points** 3
-# - **Needs**: powers of a tensor.
-# - **Paper**: Mikolov et al. (2013b), section 2.2.
+# **Why.** Skip-gram learns by discriminating a true context word from random words. This distribution draws the random ones.
 #
-# **The idea.** Draw a word in proportion to its count raised to a power below 1.
-# Frequent words still come more often, but not *that* much more often:
+# **Difficulty** 1 of 5 · **Time** 6 minutes · **Points** 3 · **Paper** Mikolov et al. (2013b), section 2.2
 #
-# $$P_\text{noise}(w) = \frac{\mathrm{count}(w)^{0.75}}{\sum_{v} \mathrm{count}(v)^{0.75}}$$
+# A word is drawn in proportion to its count raised to a power below 1, so frequent words still come more often, but not *that* much more often:
+#
+# $$P_\text{noise}(w) = \frac{\#(w)^{0.75}}{\sum_{v} \#(v)^{0.75}}$$
+#
+# Write `noise_distribution(counts, power=0.75)`; `counts` is $(V)$, and the result is float32 $(V)$.
 #
 # **By hand.** Counts 81, 16, 1. To the power 0.75 they are 27, 8, 1, with sum 36.
 #
-# | count | share of the text | share of the noise |
+# | count | fraction of the text | probability as a negative |
 # | --- | --- | --- |
-# | 81 | 0.827 | 27/36 = 0.750 |
-# | 16 | 0.163 | 8/36 = 0.222 |
-# | 1 | 0.010 | 1/36 = 0.028 |
+# | 81 | 0.827 | 27/36 = **0.750** |
+# | 16 | 0.163 | 8/36 = **0.222** |
+# | 1 | 0.010 | 1/36 = **0.028** |
 #
-# The rare word is drawn almost three times as often as its share.
+# The rare word is drawn almost three times as often as it occurs.
 #
-# **Rules**: the power is an argument, with 0.75 as its default. A word with count 0 is never drawn: its probability is exactly 0. Counts may be int32, int64 up to some billions, or floats up to as much (float32 or float64), fractions of at least 0.001 among them. The answer is float32 and sums to 1, up to rounding.
-#
-# **In**: `counts` $(V)$ with at least one above 0, `power`, a float above 0 and at most 2. **Out**: float32 $(V)$.
+# **Rules**
+# 1. The power is an argument, with 0.75 as its default.
+# 2. A word with count 0 is never drawn: its probability is exactly 0.
+# 3. The probabilities sum to 1, up to rounding.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Two steps: bend the counts, then make them sum to 1. What goes wrong if you swap the steps?
+# Two steps: apply the power, then normalize to sum 1. What goes wrong if you swap the steps?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# `counts.float() ** power` bends. Then divide by the sum of the *bent* counts, not of the counts.
+# `counts.float() ** power` gives the weights. Then divide by the sum of the *weights*, not of the counts.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A tour draws the next city in proportion to the logarithm of its population, so that capitals don't take every evening.
 #
 # ```python
 # people = torch.tensor([9_000_000, 90_000, 900])
-# weight = people.float().log()          # bend first
-# chance = weight / weight.sum()         # then normalise what was bent
+# weight = people.float().log()                 # transform first
+# probability = weight / weight.sum()           # then normalize the weights
 # ```
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# Counts are int32, int64 up to some billions, or floats up to as much (float32 or float64), with fractions of at least 0.001, and at least one is above 0. The power is a float above 0 and at most 2.
 #
 # </details>
 
 # %% nbgrader={"grade": false, "grade_id": "noise_distribution", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def noise_distribution(counts: Num[Tensor, "V"], power: float = 0.75) -> Float[Tensor, "V"]:
-    """The chance of each word to be drawn as a negative example."""
+    """The probability of each word to be drawn as a negative sample."""
     ### BEGIN SOLUTION
-    bent = counts.float() ** power
-    return bent / bent.sum()
+    weights = counts.float() ** power
+    return weights / weights.sum()
     ### END SOLUTION
 
 # %% nbgrader={"grade": true, "grade_id": "noise_distribution-check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 check(noise_distribution)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "sgns_loss-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 8. How wrong are the vectors? The skip-gram loss
+# ## 8. The skip-gram loss
 #
-# - **What it is for**: this one number is all that word2vec minimises.
-# - **Difficulty** 3 of 5 · **Time** 15 minutes · **Points** 5
-# - **Needs**: dot products over the last axis, the sigmoid $\sigma(x) = 1 / (1 + e^{-x})$.
-# - **Paper**: Mikolov et al. (2013b), section 2.2, equation 4. The paper maximises; you return the negative, to minimise.
+# **Why.** This one number is all that word2vec minimizes.
 #
-# **The idea.** A centre vector $v$ is shown its true context $u$ and $K$ random words $n_1 \dots n_K$.
-# A large dot product means "these two belong together". So $v \cdot u$ should be large and every $v \cdot n_k$ small:
+# **Difficulty** 3 of 5 · **Time** 15 minutes · **Points** 5 · **Paper** Mikolov et al. (2013b), section 2.2, equation 4. The paper maximizes; you return the negative, to minimize.
 #
-# $$\ell = -\log \sigma(v \cdot u) - \sum_{k=1}^{K} \log \sigma(-\, v \cdot n_k)$$
+# A centre vector $v$ is paired with its true context vector $u$ and $K$ negative samples $n_1 \dots n_K$. A large dot product means that two words belong together, so $v \cdot u$ should be large and every $v \cdot n_k$ small:
 #
-# The loss of a batch is the **mean** of $\ell$ over its $B$ pairs. Inside one pair, the $K$ negatives are **summed**.
+# $$\ell = -\log \sigma(v \cdot u) - \sum_{k=1}^{K} \log \sigma(-\, v \cdot n_k), \qquad \sigma(x) = \frac{1}{1 + e^{-x}}$$
+#
+# Write `sgns_loss(center, context, negatives)`. `center` and `context` are $(B, D)$, `negatives` is $(B, K, D)$, all float32. The result is a float32 tensor with no axes: the **mean** of $\ell$ over the $B$ pairs.
 #
 # **By hand.** Say $v \cdot u = 2$ and, with $K = 1$, $v \cdot n = -1$.
 # $-\log\sigma(2) = 0.127$ and $-\log\sigma(1) = 0.313$, together **0.440**.
-# With all vectors zero and $K = 2$ every $\sigma$ is one half, so the loss is $3 \log 2 = 2.079$. That is what an untrained model pays.
+# With all vectors zero and $K = 2$ every $\sigma$ is one half, so the loss is $3 \log 2 =$ **2.079**: the loss of an untrained model.
 #
-# **Mind large scores.** In float32 $\sigma(-200)$ is exactly 0 and its logarithm is $-\infty$. The true $-\log\sigma(-200)$ is simply 200. Your loss must be finite and right for scores up to 500, of either sign, also where such a score is the sum of two products of some hundred thousands; a float32 sum is exact enough there.
-#
-# **In**: `center` $(B, D)$, `context` $(B, D)$, `negatives` $(B, K, D)$, all float32, $B$, $K$ and $D$ at least 1, each possibly equal to another. **Out**: a float32 tensor with no axes (shape `()`).
+# **Rules**
+# 1. Average over the batch; inside one pair, **sum** over the negatives.
+# 2. Scores can be up to 500, of either sign. In float32 $\sigma(-200)$ is exactly 0 and its logarithm $-\infty$, but the true $-\log\sigma(-200)$ is 200: the loss must be finite and right.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -606,11 +610,11 @@ check(noise_distribution)
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# `(center * context).sum(-1)` has shape $(B)$. For the negatives, give the centre an axis of length 1 so that $(B, 1, D)$ meets $(B, K, D)$.
+# `(center * context).sum(-1)` has shape $(B)$. For the negatives, give the centre an axis of length 1 so that $(B, 1, D)$ broadcasts with $(B, K, D)$.
 # `torch.nn.functional.logsigmoid` computes $\log\sigma$ without ever taking the log of 0.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A spam filter gives each of $N$ mails a score; $y = 1$ means spam. Its loss, safe for large scores, averaged over the mails:
 #
@@ -622,6 +626,11 @@ check(noise_distribution)
 # ```
 #
 # A spam mail with score -200 costs 200, not infinity.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# $B$, $K$ and $D$ are at least 1 and may equal each other. A score of 500 may also be the sum of two products of some hundred thousands; a float32 sum is exact enough there.
 #
 # </details>
 
@@ -641,36 +650,35 @@ def sgns_loss(
 check(sgns_loss)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "sgns_gradients-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 9. Which way to step: the gradient by hand
+# ## 9. The gradients of skip-gram, by hand
 #
-# - **What it is for**: this is the inner loop of word2vec. At the end of the notebook it trains real vectors.
-# - **Difficulty** 4 of 5 · **Time** 20 minutes · **Points** 5
-# - **Needs**: the loss of exercise 8 (the formula, not your code), $\frac{d}{dx}\bigl(-\log\sigma(x)\bigr) = \sigma(x) - 1$ and $\frac{d}{dx}\bigl(-\log\sigma(-x)\bigr) = \sigma(x)$.
-# - **Paper**: Mikolov et al. (2013b), section 2.2; the derivation step by step is in Rong (2014), section 3.2.
+# **Why.** This is the inner loop of word2vec. At the end of the notebook it trains real vectors.
 #
-# **The idea.** Go through the scores. Each score has one number that says how wrong it is:
+# **Difficulty** 4 of 5 · **Time** 20 minutes · **Points** 5 · **Paper** Mikolov et al. (2013b), section 2.2; the derivation step by step is in Rong (2014), section 3.2
 #
-# - the true context: $g^+ = \sigma(v \cdot u) - 1$, between -1 and 0: "pull together";
-# - each negative: $g_k = \sigma(v \cdot n_k)$, between 0 and 1: "push apart".
+# You need $\frac{d}{dx}\bigl(-\log\sigma(x)\bigr) = \sigma(x) - 1$ and $\frac{d}{dx}\bigl(-\log\sigma(-x)\bigr) = \sigma(x)$. Each score has an **error**, the predicted probability minus the label:
 #
-# A score is a dot product, so each vector receives the *other* vector times that number:
+# - the true context: $g^+ = \sigma(v \cdot u) - 1$, between -1 and 0;
+# - each negative: $g_k = \sigma(v \cdot n_k)$, between 0 and 1.
+#
+# A score is a dot product, so each vector receives the *other* vector times the error:
 #
 # $$\frac{\partial \ell}{\partial u} = g^+ v \qquad \frac{\partial \ell}{\partial n_k} = g_k\, v \qquad \frac{\partial \ell}{\partial v} = g^+ u + \sum_k g_k\, n_k$$
 #
-# The loss is a mean over the batch, so every gradient is also divided by $B$.
+# Write `sgns_gradients(center, context, negatives)` with the shapes of exercise 8. It returns a tuple of three float32 tensors with the same three shapes, in the same order: the gradients of the **mean** loss.
 #
-# **By hand.** $B = 1$, $K = 1$: $v = (1, 0)$, $u = (0, 2)$, $n = (0, -1)$.
-# Both scores are 0, so $g^+ = -0.5$ and $g_1 = 0.5$. Then
+# **By hand.** $B = 1$, $K = 1$: $v = (1, 0)$, $u = (0, 2)$, $n = (0, -1)$. Both scores are 0, so $g^+ = -0.5$ and $g_1 = 0.5$. Then
 #
-# - the context's gradient is $-0.5 \cdot (1, 0) = (-0.5, 0)$,
-# - the negative's is $0.5 \cdot (1, 0) = (0.5, 0)$,
-# - the centre's is $-0.5 \cdot (0, 2) + 0.5 \cdot (0, -1) = (0, -1.5)$.
+# - the context's gradient is $-0.5 \cdot (1, 0) =$ **(−0.5, 0)**,
+# - the negative's is $0.5 \cdot (1, 0) =$ **(0.5, 0)**,
+# - the centre's is $-0.5 \cdot (0, 2) + 0.5 \cdot (0, -1) =$ **(0, −1.5)**.
 #
-# A step *against* the gradient moves the centre up, towards $u$ and away from $n$.
+# A step *against* the gradient moves the centre towards $u$ and away from $n$.
 #
-# **Rules**: autograd may be used and earns the same points; you learn more from the formulas. The three inputs come with `requires_grad` off and without a `grad`; leave them as they came. Scores go up to 500, of either sign, though not as the sum of much larger products; the gradients are finite there. A small error is an error: a score of 7 still leaves $g^+ = -0.0009$.
-#
-# **In**: `center` $(B, D)$, `context` $(B, D)$, `negatives` $(B, K, D)$, float32, $B$, $K$ and $D$ at least 1, each possibly equal to another. **Out**: a plain tuple of three float32 tensors with the same three shapes, in the same order: the gradients of the **mean** loss.
+# **Rules**
+# 1. The loss is a mean over the batch, so every gradient is divided by $B$.
+# 2. A small error is an error: a score of 7 still leaves $g^+ = -0.0009$.
+# 3. Autograd may be used and earns the same points; you learn more from the formulas.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -679,11 +687,11 @@ check(sgns_loss)
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Four lines of thought: the scores $(B)$ and $(B, K)$; the two kinds of error, each divided by $B$; the gradients of context and negatives, each error times the centre; the gradient of the centre, which gathers from the context *and* from all $K$ negatives.
+# Four steps: the scores $(B)$ and $(B, K)$; the two kinds of error, each divided by $B$; the gradients of context and negatives, each error times the centre; the gradient of the centre, which sums over the context *and* all $K$ negatives.
 # `unsqueeze(-1)` gives an error the axis it needs.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A recommender scores a user $a$ and a film $b$ by $a \cdot b$ and wants the rating $y$. Loss: the mean over the batch of $(a \cdot b - y)^2$.
 #
@@ -695,6 +703,11 @@ check(sgns_loss)
 # ```
 #
 # You have one score more for each negative, and the centre takes part in all of them.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# $B$, $K$ and $D$ are at least 1 and may equal each other. Scores go up to 500, of either sign, though not as the sum of much larger products; the gradients are finite there. The inputs come with `requires_grad` off and without a `grad`; leave them as they came. The result is a plain tuple.
 #
 # </details>
 
@@ -715,18 +728,17 @@ def sgns_gradients(
 check(sgns_gradients)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "cbow_scores-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 10. Find the one wrong line: CBOW
+# ## 10. Find the wrong line: CBOW
 #
-# - **What it is for**: CBOW turns skip-gram round: the contexts, averaged, guess the centre. And reading code for the line that lies is half of an engineer's work.
-# - **Difficulty** 3 of 5 · **Time** 10 minutes · **Points** 3
-# - **Needs**: shapes, masks.
-# - **Paper**: Mikolov et al. (2013a), section 3.1.
+# **Why.** CBOW predicts the centre word from the mean of its context vectors. And reading code for the line that is wrong is half of an engineer's work.
 #
-# **The idea.** `cbow_scores` gives every word of the vocabulary a score as the missing centre.
-# Each row of `contexts` holds the word numbers, from 0 to $V - 1$, around one gap. At the ends of a sentence there are fewer neighbours, so empty slots are filled with -1. Each row has at least one word.
-# The words that are there are averaged; a word that stands twice counts twice. Empty slots, wherever they stand, play no part. The average is compared with every output vector by a dot product.
+# **Difficulty** 3 of 5 · **Time** 10 minutes · **Points** 3 · **Paper** Mikolov et al. (2013a), section 3.1
 #
-# Below it runs without complaint, and **exactly one** of its six numbered lines is wrong: it does not do what these sentences say, though it could be made up for in a line after it. `check(cbow_scores)` looks at the function and at `wrong_line`.
+# `cbow_scores(word_vectors, output_vectors, contexts)` gives every word of the vocabulary a score as the missing centre word, the dot product of its output vector with the mean of the context vectors:
+#
+# $$h = \frac{1}{|C|} \sum_{c \in C} x_c, \qquad \text{scores} = h\, W_{out}^\top$$
+#
+# `word_vectors` and `output_vectors` are $(V, D)$. Each row of `contexts`, $(B, S)$, holds the word numbers around one centre; positions beyond the ends of a sentence are padded with -1. The result is float32 $(B, V)$. Below, **exactly one** of six numbered lines is wrong:
 #
 # ```python
 # def cbow_scores(word_vectors, output_vectors, contexts):      # (V, D), (V, D), (B, S) integers
@@ -738,16 +750,15 @@ check(sgns_gradients)
 #     return mean @ output_vectors.T                            # line 6   (B, V)
 # ```
 #
-# **By hand.** With `word_vectors` $(2, 0), (4, 2)$ and the row `[0, 1]` the average is $(3, 1)$.
-# The row `[1, -1]` has one word only, so its average must be $(4, 2)$. Follow the code with that row and a pencil.
+# **By hand.** With `word_vectors` $(2, 0), (4, 2)$ and the row `[0, 1]` the mean is **(3, 1)**. The row `[1, -1]` has one word only, so its mean must be **(4, 2)**. Trace the code with that row.
 #
-# **What to do.** Two points for the function, repaired: copy it and change that line, or write it anew. One point for the line's number, a plain `int`, which `wrong_line` returns. Each is graded by itself.
-#
-# **In**: `word_vectors` and `output_vectors` $(V, D)$ float32, `contexts` $(B, S)$ int64, $B$ and $S$ at least 1. **Out**: float32 $(B, V)$.
+# **Rules**
+# 1. Two points for the function, repaired: copy it and change that line, or write it yourself. One point for the line's number, an `int`, which `wrong_line` returns. Each is graded by itself.
+# 2. Padding plays no part, wherever it occurs. A word that occurs twice counts twice.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Rows without -1 come out right. So the wrong line is one that matters only where a slot is empty.
+# Rows without -1 come out right. So the wrong line is one that matters only with padding.
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
@@ -755,15 +766,20 @@ check(sgns_gradients)
 # Trace `[1, -1]` through lines 1 to 6 and write down each result. Which is the first that differs from what the statement promises?
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# Three of four pupils wrote the test; the absent one is marked -1. What is the mean of the class?
+# Three of four students wrote the test; the absent one is marked -1. What is the mean of the class?
 #
 # ```python
 # marks = torch.tensor([8.0, 6.0, -1.0, 10.0])
 # wrote = marks >= 0
 # marks[wrote].mean()        # 8.0: the sum 24 over the 3 who wrote, not over the 4 in the room
 # ```
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# Word numbers go from 0 to $V - 1$; each row has at least one word. $B$ and $S$ are at least 1, the vectors are float32, `contexts` is int64. The wrong line does not do what these sentences say, though a later line could make up for it. `check(cbow_scores)` checks both the function and `wrong_line`.
 #
 # </details>
 
@@ -795,52 +811,58 @@ check(cbow_scores)
 # ---
 # # Part 3. GloVe
 #
-# GloVe goes back to the table of counts and fits vectors to the logarithm of each cell.
-# Not all cells deserve the same trust, and one small function says how much each one gets.
+# GloVe goes back to the matrix of counts and fits vectors to the logarithm of each cell.
+# Not all cells are equally reliable, and the weighting function says how much each one counts.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "glove_weight-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 11. How much a count is worth: GloVe's weight
+# ## 11. GloVe's weighting function
 #
-# - **What it is for**: a pair seen once may be an accident; a pair with *the* seen ten thousand times should not rule the rest.
-# - **Difficulty** 1 of 5 · **Time** 8 minutes · **Points** 3
-# - **Needs**: powers, a maximum.
-# - **Paper**: Pennington, Socher and Manning (2014), section 3, equation 9.
+# **Why.** A pair counted once may be an accident; a pair with *the* counted ten thousand times should not dominate the rest.
 #
-# **The idea.** The weight grows with the count, slower and slower, and stops at 1:
+# **Difficulty** 1 of 5 · **Time** 8 minutes · **Points** 3 · **Paper** Pennington, Socher and Manning (2014), section 3, equation 9
+#
+# The weight of a pair grows with its count, more and more slowly, and stops at 1:
 #
 # $$f(x) = \begin{cases} (x / x_\text{max})^{\alpha} & \text{if } x < x_\text{max} \\ 1 & \text{otherwise} \end{cases}$$
+#
+# Write `glove_weight(counts, x_max=100.0, alpha=0.75)`; `counts` is a tensor of any shape, and the result is float32 of the same shape.
 #
 # **By hand**, with $x_\text{max} = 100$ and $\alpha = 0.75$:
 #
 # | count | weight |
 # | --- | --- |
-# | 0 | 0 |
-# | 6.25 | $0.0625^{0.75} = 0.125$ |
-# | 100 | 1 |
-# | 2,500 | 1 |
+# | 0 | **0** |
+# | 6.25 | $0.0625^{0.75} =$ **0.125** |
+# | 100 | **1** |
+# | 2,500 | **1** |
 #
-# **Rules**: `x_max` and `alpha` are arguments, with defaults 100 and 0.75: floats, `x_max` from 0.1 to 10,000 and `alpha` from 0.1 to 2. A count of 0 weighs exactly 0 and a count of at least `x_max` weighs 1, whatever `alpha` is. Counts may be int32, int64 up to some billions, or floats up to as much (float32 or float64), fractions of at least 0.001 among them.
-#
-# **In**: `counts`, a tensor with any number of axes from one on, none of length 0, and no negative number. **Out**: float32 in the same shape.
+# **Rules**
+# 1. `x_max` and `alpha` are arguments, with defaults 100 and 0.75.
+# 2. A count of 0 weighs exactly 0 and a count of at least `x_max` weighs 1, whatever `alpha` is.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# What happens to $(x / x_\text{max})$ for a count of 2,500? What should happen to it?
+# What is $(x / x_\text{max})$ for a count of 2,500? What should its weight be?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Cut the ratio at 1, then raise it to the power. Or raise first and cut then: is that the same?
+# Clip the ratio at 1, then raise it to the power. Or raise first and clip then: is that the same?
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# A museum's heating runs at full power below 5 degrees and falls with the square root of the warmth from there on, as a share of full power:
+# A museum's heating runs at full power below 5 degrees and falls with the square root of the temperature from there on, as a fraction of full power:
 #
 # ```python
 # def heating(degrees):
 #     return torch.where(degrees <= 5, 1.0, (5 / degrees.clamp(min=5)) ** 0.5)
 # ```
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `x_max` is a float from 0.1 to 10,000 and `alpha` one from 0.1 to 2. Counts are int32, int64 up to some billions, or floats up to as much (float32 or float64), with fractions of at least 0.001, and never negative. They have one axis or more, none of length 0.
 #
 # </details>
 
@@ -858,22 +880,20 @@ check(glove_weight)
 # ---
 # # Part 4. Evaluating vectors
 #
-# Which vectors are good? Ask them questions whose answers people agree on.
+# Which vectors are good? Test them on questions whose answers people agree on.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "analogy-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 12. River is to bank as sea is to ...
+# ## 12. Analogies: 3CosAdd
 #
-# - **What it is for**: the most famous test of word vectors, and the easiest to get wrong in a way that flatters you.
-# - **Difficulty** 3 of 5 · **Time** 15 minutes · **Points** 5
-# - **Needs**: cosine similarity, `argmax`.
-# - **Paper**: Mikolov, Yih and Zweig (2013), section 4; Levy and Goldberg (2014b) call it 3CosAdd.
+# **Why.** The most famous test of word vectors, and the easiest to get wrong in a way that flatters you.
 #
-# **The idea.** "$a$ is to $b$ as $c$ is to ...?" Give every row of the matrix length 1.
-# Then walk from $a$ to $b$, take the same step from $c$, and see which word lies in that direction:
+# **Difficulty** 3 of 5 · **Time** 15 minutes · **Points** 5 · **Paper** Mikolov, Yih and Zweig (2013), section 4; Levy and Goldberg (2014b) call it 3CosAdd
+#
+# "$a$ is to $b$ as $c$ is to ...?" Normalize every row of the matrix to length 1 ($\hat x$). The difference $\hat b - \hat a$ stands for the relation; add it to $\hat c$ and return the word with the highest dot product:
 #
 # $$\text{answer} = \arg\max_{x \notin \{a, b, c\}} \; \hat{x} \cdot (\hat b - \hat a + \hat c)$$
 #
-# where the hat means length 1. The three words of the question are never the answer.
+# Write `analogy(matrix, a, b, c)`. `matrix` is $(V, D)$ float32; `a`, `b` and `c` are three different row numbers. The result is an `int`, the row number of the answer.
 #
 # **By hand.** Every row here already has length 1:
 #
@@ -885,30 +905,26 @@ check(glove_weight)
 # | shore | (0.28, 0.96) | **1.058** |
 # | money | (0, 1) | 0.880 |
 #
-# The target is $(0.8, 0.6) - (1, 0) + (0.96, 0.28) = (0.76, 0.88)$.
-# The best score is *bank* itself, a word of the question. Leave the three out, and the answer is *shore*.
+# The target is $(0.8, 0.6) - (1, 0) + (0.96, 0.28) = (0.76, 0.88)$. The best score is that of *bank*, a word of the question. Exclude the three, and the answer is **shore**.
 #
 # **Rules**
-#
-# - Rows come in any length, from 0.00001 to some hundreds. Frequent words tend to have long vectors, and length must not win.
-# - A row of zeros stays zeros. In the question it adds nothing; elsewhere its score is 0, which is the best where all others are negative. It must not give NaN.
-# - Only the three numbers are left out: another row may equal one of theirs, and may win.
-# - Scores that differ by 0.00001 are different, and the larger wins. Of words with the same best score, return the smallest number. That is asked only where every length and every score is exact in float32: rounding never decides.
-#
-# **In**: `matrix` $(V, D)$ float32 with $V \ge 4$ and $D \ge 1$; `a`, `b`, `c`, three different row numbers from 0 to $V - 1$. **Out**: a plain `int`, the row number of the answer.
+# 1. Rows have any length: frequent words tend to have long vectors, and length must not win.
+# 2. The three words of the question are never the answer. Only their row numbers are excluded: another row may equal one of theirs, and may win.
+# 3. A row of zeros stays zeros: its score is 0, not NaN.
+# 4. Of words with the same best score, return the smallest row number.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# What does a long row do to a dot product? What must happen to every row, those of the question too, before you add and subtract?
+# What does a long row do to a dot product? What must happen to every row, those of the question included, before you add and subtract?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Lengths first: `matrix.norm(dim=1, keepdim=True)`, with a floor far below the shortest row, so that a zero row stays zero. Then the target, then all scores with one product.
+# Lengths first: `matrix.norm(dim=1, keepdim=True)`, clamped far below the shortest row, so that a zero row stays zero. Then the target, then all scores with one product.
 # Set the scores of `a`, `b` and `c` to minus infinity and take the `argmax`, which returns the first of equal scores.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # You liked films 3 and 8. Which film that you have not seen is closest to their average?
 #
@@ -921,6 +937,11 @@ check(glove_weight)
 # ```
 #
 # Yours asks for the largest cosine, not for the smallest distance.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# $V \ge 4$ and $D \ge 1$. A row's length is 0 or from 0.00001 to some hundreds. In the question a zero row adds nothing. Its score of 0 is the best where all others are negative. Scores that differ by 0.00001 are different, and the larger wins; equal scores are tested only where every length and every score is exact in float32, so rounding never decides.
 #
 # </details>
 
@@ -944,12 +965,11 @@ check(analogy)
 # %% [markdown] nbgrader={"grade": false, "grade_id": "bank-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 13. One vector, two senses
 #
-# - **What it is for**: the question that the next fifteen chapters answer.
-# - **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 5, given by a person who reads it
-# - **Needs**: everything above. You may run the training cell below first.
-# - **Paper**: Arora, Li, Liang, Ma and Risteski (2018), on what one vector keeps of several senses.
+# **Why.** This is the question that the next fifteen chapters answer.
 #
-# **The question.** You train skip-gram on a large pile of newspapers.
+# **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 5, graded by hand · **Paper** Arora, Li, Liang, Ma and Risteski (2018), on what one vector keeps of several senses
+#
+# You train skip-gram on a large collection of newspapers.
 # In 9 of 10 cases *bank* lends money. In 1 of 10 it is the side of a river.
 # In about 150 words, explain to a friend who knows what a vector is, but not how word2vec works:
 #
@@ -960,7 +980,7 @@ check(analogy)
 # | 1 | predicts something that one can check: for example what the nearest neighbours of *bank* will be, or a cosine that will be larger than another |
 # | 1 | names what a model would have to do differently to tell the two apart |
 #
-# Length earns and costs nothing. Correct and concrete beats long.
+# Length earns and costs nothing. Correct and concrete beats long. You may run the training cell below first.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -972,10 +992,10 @@ check(analogy)
 # Picture 10 pairs with *bank* as the centre: 9 with words such as *loan*, 1 with a word such as *shore*. Each pulls the same vector a little. Where does it settle? Closer to which words?
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# *Two people share one diary.* One writes in it on nine days out of ten, the other on the tenth.
-# Somebody who reads only the cover sees one diary (one entry per name, whoever asks).
+# *Two people keep one diary.* One writes in it on nine days out of ten, the other on the tenth.
+# Somebody who reads only the cover sees one diary (one entry per name, no matter who asks).
 # Its "average day" looks like the first person's life with a faint trace of the second.
 # A check: count the words; those of the first outnumber those of the second about nine to one.
 # To tell them apart, you would have to look at what surrounds each entry.
@@ -992,7 +1012,7 @@ check(analogy)
 # *Why*: row 1 just about (one word, one vector), 1 point. Nothing on what training does (0 of 2). Nothing that can be checked (0). "More data" changes nothing: the table still has one row for bank (0).
 #
 # **Fair, 3 of 5.**
-# "word2vec has a table with one row for each word. When it meets bank it always takes the same row, whatever the sentence. While training, each neighbour pulls the row a bit towards itself. Loan and money pull nine times as often as river, so the vector ends up near the money words. To solve it we should have two vectors for bank."
+# "word2vec has a table with one entry per word. When it meets bank it always takes the same entry, whatever the sentence. While training, each neighbour pulls the vector a bit towards itself. Loan and money pull nine times as often as river, so the vector ends up near the money words. To solve it we should have two vectors for bank."
 #
 # *Why*: row 1 in full, 1 point. Row 2 half: the pulls and the winner, but not what is left of the river, 1 of 2. No prediction beyond "near the money words", which is already counted in row 2 (0). Row 4 names a change, two vectors. It does not say how to choose between them, but naming it is what the row asks, 1 point.
 #
@@ -1009,10 +1029,10 @@ check(analogy)
 # Nothing to write here. Run the cells and watch.
 #
 # The text is a dictionary: 134,298 lines of the Open English WordNet, each a word and its definition, about 1.4 million words.
-# Your `keep_probability` thins it out, your `noise_distribution` draws the negatives, your `sgns_gradients` says where to step.
+# Your `keep_probability` subsamples it, your `noise_distribution` draws the negatives, your `sgns_gradients` computes the steps.
 # The rest is a loop. Read it once: there is nothing else in word2vec.
 #
-# Each row of the tables takes smaller steps the more it has moved already (AdaGrad), so that one rate fits rare and frequent words.
+# Each vector takes smaller steps the more it has moved already (AdaGrad), so that one learning rate suits rare and frequent words.
 # It takes about a minute.
 
 # %% nbgrader={"grade": false, "grade_id": "train-loop", "locked": true, "schema_version": 3, "solution": false, "task": false}
@@ -1092,14 +1112,14 @@ if ready(keep_probability, noise_distribution, sgns_gradients, needs=["oewn_glos
     vectors = train(vocabulary, text, line, film)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "train-judge", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# How good are they? WordSim-353 asks people how related two words are, and compares the order of their answers with the order of your cosines.
+# How good are they? WordSim-353 asked people how related two words are; the score compares the order of their answers with the order of your cosines.
 # 1 is perfect agreement, 0 is none.
-# Beside your figure stands the one of gensim, the library that most people use, measured on the same text.
-# It is higher, and should be: gensim made vectors of 100 numbers from windows of 10 in 8 passes over the text, your loop made 64 from windows of 5 in 4, so that it ends while you wait.
+# Next to your score is that of gensim, the library that most people use, trained on the same text.
+# It is higher, and should be: gensim trained 100 dimensions with windows of 10 in 8 passes over the text, your loop 64 with windows of 5 in 4, so that it finishes while you wait.
 
 # %% nbgrader={"grade": false, "grade_id": "train-look", "locked": true, "schema_version": 3, "solution": false, "task": false}
 if vectors is None:
-    print("There are no vectors yet: the cell above waits for your functions.")
+    print("There are no vectors yet: the cell above needs your functions.")
 else:
     yours = word_similarity(vectors, load("wordsim353"))
     print(f"WordSim-353, your functions: {yours.rho:.3f}   ({yours.used} of {yours.total} pairs have both words)")
@@ -1110,7 +1130,7 @@ else:
         print(f"cosine of {first} and {second}: {float(cosine_similarity(vectors[first], vectors[second])):.2f}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "train-bank", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Two sentences, one row of the table. Compare with what you predicted in exercise 13.
+# Two sentences, one vector. Compare with what you predicted in exercise 13.
 #
 # The next cell shows the same training as a moving picture: the few words of the film, seen from the two directions in which they end up widest apart.
 

@@ -50,7 +50,7 @@ class Exercise:
     function: the name of what the student writes. withhold: what it may not use; see `withholding`.
     allowed: functions that return the answer and may be used all the same, each with the reason.
     faults: of a drawn-fault exercise. see: the paragraph of the book that explains it, as
-    "01-static-embeddings/counting#ppmi". changes: whether the student may change the arguments;
+    "01-static-embeddings/pmi#ppmi". changes: whether the student may change the arguments;
     everywhere else that is a slip, found on every call.
     """
 

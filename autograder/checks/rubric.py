@@ -102,7 +102,7 @@ def with_code(sentence: str) -> str:
 
 
 def page(see: str) -> str:
-    """The file of the built book: "01-static-embeddings/counting#ppmi" is in counting.html."""
+    """The file of the built book: "01-static-embeddings/pmi#ppmi" is in pmi.html."""
     name, _, anchor = see.partition("#")
     return f"{name}.html" + (f"#{anchor}" if anchor else "")
 

@@ -1,7 +1,7 @@
 """Each section names the exercises that practise it, and each exercise the section: both from `see`
 in its checks.
 
-`exercise("01.ppmi", ..., see="01-static-embeddings/counting#pmi-compare-with-chance")` puts a line
+`exercise("01.ppmi", ..., see="01-static-embeddings/pmi#pmi-compare-with-chance")` puts a line
 at the end of that section, with a link to the exercise's row on the page `exercises` of the
 exercise's chapter. A `see` that leads to no section is a warning, so that renaming a heading cannot
 cut the thread. Nothing is typed on the page.

@@ -1,7 +1,7 @@
 """The directives {quiz} and {flashcards}: static, accessible HTML from a chapter's questions.yml.
 
     ```{quiz} questions.yml
-    :only: counting
+    :only: pmi
     ```
 
 `only` takes the entries whose id begins with that word and a hyphen; without it all entries are

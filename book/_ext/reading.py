@@ -1,7 +1,7 @@
 """Numbers that a page would otherwise type: the roles {minutes} and {counted}, and the minutes at
 the head of each page.
 
-{minutes}`counting`           minutes of the page beside this one
+{minutes}`pmi`           minutes of the page beside this one
 {counted}`exercises 01`       see course/book/review/reading_time.py
 """
 

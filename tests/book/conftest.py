@@ -140,7 +140,7 @@ def look(browser, opened):
 
 @pytest.fixture
 def reader(look, html):
-    """`reader("01-static-embeddings/counting", size="phone")` shows a page of the book."""
+    """`reader("01-static-embeddings/pmi", size="phone")` shows a page of the book."""
     return lambda name, **settings: look((html / f"{name}.html").as_uri(), **settings)
 
 

@@ -101,6 +101,59 @@ DATA["word-mixtures"] = {
     ],
 }
 
+DATA |= {
+    "softmax-bars": {
+        "words": ["river", "road", "loan"],
+        "scores": [1.0, 0.5, 0.0],
+        "at": 2,
+        "task": "Give loan half of the probability.",
+    },
+    "probe-ratio": {
+        "first": "ice",
+        "second": "steam",
+        "probes": [
+            {"word": "solid", "first": 190, "second": 22, "ratio": 8.9},
+            {"word": "gas", "first": 66, "second": 780, "ratio": 0.085},
+            {"word": "water", "first": 3000, "second": 2200, "ratio": 1.36},
+        ],
+        "task": "Where does water lie?",
+    },
+    "character-ngrams": {
+        "least": 3,
+        "most": 6,
+        "pairs": [["riverbanks", "riverbank"], ["paris", "parish"]],
+        "task": "Find two words that share n-grams.",
+    },
+    "rank-lines": {
+        "pairs": [
+            {"name": "tiger, cat", "people": 7.4, "cosines": {"svd": 0.6, "glove": 0.2}},
+            {"name": "cup, coffee", "people": 6.6, "cosines": {"svd": 0.4, "glove": 0.5}},
+            {"name": "king, cabbage", "people": 0.2, "cosines": {"svd": 0.1, "glove": 0.3}},
+        ],
+        "tables": [{"key": "svd", "label": "SVD"}, {"key": "glove", "label": "GloVe"}],
+        "task": "Which pair is ranked most differently?",
+    },
+    "association-dots": {
+        "left": "female words",
+        "right": "male words",
+        "groups": ["mathematics", "arts"],
+        "tables": [
+            {
+                "key": key,
+                "label": key,
+                "words": [
+                    {"word": "algebra", "group": "mathematics", "value": 0.1 * k},
+                    {"word": "geometry", "group": "mathematics", "value": 0.06},
+                    {"word": "poetry", "group": "arts", "value": -0.02 * k},
+                    {"word": "dance", "group": "arts", "value": -0.04},
+                ],
+            }
+            for k, key in enumerate(["GloVe", "skip-gram"], 1)
+        ],
+        "task": "Choose a word.",
+    },
+}
+
 TINY_BPE = [
     {"parts": ["b", "a", "n"], "ranks": [7, 3], "at": 1},
     {"parts": ["b", "an"], "ranks": [5], "at": 0},

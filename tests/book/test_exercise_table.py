@@ -14,11 +14,14 @@ from course.book.review.exercise_table import exercise_table, section_title
     "see, title",
     [
         (
-            "01-static-embeddings/counting#pmi-compare-with-chance",
-            "Counting › PMI: compare with chance",
+            "01-static-embeddings/pmi#pointwise-mutual-information",
+            "Co-occurrence counts, PMI and SVD › Pointwise mutual information",
         ),
-        ("01-static-embeddings/word2vec#fewer-the", "word2vec › Fewer the"),
-        ("01-static-embeddings/bank", "The bank problem"),
+        (
+            "01-static-embeddings/word2vec#subsampling-frequent-words",
+            "word2vec › Subsampling frequent words",
+        ),
+        ("01-static-embeddings/polysemy", "Polysemy"),
     ],
 )
 def test_a_link_to_a_section_says_the_titles_of_its_page_and_its_own(see, title):

@@ -175,6 +175,13 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
             ("bank-neighbours", "input:checked", "ArrowRight"),
             ("bank-neighbours", "select", "ArrowDown"),
             ("word-mixtures", "input:checked", "ArrowRight"),
+            ("softmax-bars", "input[type=range] >> nth=0", "ArrowRight"),
+            ("softmax-bars", "input:checked", "ArrowRight"),
+            ("probe-ratio", "input:checked", "ArrowRight"),
+            ("character-ngrams", "input:checked", "ArrowRight"),
+            ("rank-lines", "input:checked", "ArrowRight"),
+            ("association-dots", "select", "ArrowDown"),
+            ("association-dots", "input:checked", "ArrowRight"),
             ("text-cuts", "input:checked", "ArrowRight"),
             ("bpe-training", "button:has-text('Step')", "Enter"),
             ("bpe-training", "input >> nth=0", "ArrowRight"),
@@ -2806,3 +2813,58 @@ def test_the_map_goes_into_a_part_by_mouse_step_and_slider_and_out_again(show):
     press(page, page.locator(".w2s-slider input"), "Home")
     assert stage.get_attribute("data-part") == "all"
     assert drawing.get_attribute("viewBox") == whole
+
+
+def test_the_bars_are_the_softmax_of_the_logits_and_a_common_shift_changes_nothing(show):
+    page, data = show("softmax-bars"), DATA["softmax-bars"]
+    read = lambda: json.loads(page.locator(".w2s-stage").get_attribute("data-probabilities"))
+    assert read() == pytest.approx(torch.tensor(data["scores"]).softmax(0).tolist())
+    page.locator("input[type=range]").nth(1).fill("5")
+    assert read() == pytest.approx(torch.tensor(data["scores"]).softmax(0).tolist())
+    page.locator("input[type=range]").nth(0).fill("1.4")
+    changed = torch.tensor([*data["scores"][:2], 1.4]).softmax(0)
+    assert read() == pytest.approx(changed.tolist())
+
+
+def test_a_probe_word_stands_at_its_log_ratio_and_stays_when_another_is_chosen(show):
+    page, stage = show("probe-ratio"), ".w2s-stage"
+    for k, probe in enumerate(DATA["probe-ratio"]["probes"]):
+        page.locator(".w2s-segment").nth(k).click()
+        found = float(page.locator(stage).get_attribute("data-log"))
+        assert found == pytest.approx(math.log(probe["ratio"]), abs=1e-4)
+        assert page.locator(stage).get_attribute("data-shown") == str(k + 1)
+    assert "says little" in said(page)
+
+
+@pytest.mark.parametrize("word, other", [("where", "her"), ("paris", "parish"), ("of", "often")])
+def test_the_ngrams_are_those_of_the_reference(show, word, other):
+    from reference_impl.embeddings.subwords import ngrams
+
+    page, stage = show("character-ngrams"), ".w2s-stage"
+    for field, text in zip(page.locator("input[type=text]").all(), (word, other)):
+        field.fill(text)
+        field.press("Enter")
+    mine, theirs = set(ngrams(word)), set(ngrams(other))
+    assert page.locator(stage).get_attribute("data-total") == str(len(mine))
+    assert page.locator(stage).get_attribute("data-shared") == str(len(mine & theirs))
+
+
+def test_the_rank_correlation_is_scipys(show):
+    from scipy.stats import spearmanr
+
+    page, data = show("rank-lines"), DATA["rank-lines"]
+    for k, table in enumerate(data["tables"]):
+        page.locator(".w2s-segment").nth(k).click()
+        right = spearmanr(*zip(*((p["people"], p["cosines"][table["key"]]) for p in data["pairs"])))
+        found = float(page.locator(".w2s-stage").get_attribute("data-rho"))
+        assert found == pytest.approx(right.statistic, abs=1e-4)
+
+
+def test_the_means_of_associations_are_those_of_the_groups(show):
+    page, data = show("association-dots"), DATA["association-dots"]
+    for k, table in enumerate(data["tables"]):
+        page.locator(".w2s-segment").nth(k).click()
+        means = page.locator(".w2s-stage").get_attribute("data-means").split()
+        for group, mean in zip(data["groups"], means):
+            values = [one["value"] for one in table["words"] if one["group"] == group]
+            assert float(mean) == pytest.approx(sum(values) / len(values), abs=1e-4)

@@ -11,7 +11,7 @@ from course.book.build import pdf
 from tests.book.conftest import FONTS_THERE, violations
 
 pytestmark = pytest.mark.browser
-PAGE = "01-static-embeddings/counting"
+PAGE = "01-static-embeddings/pmi"
 WITH_FIGURE = "13-flashattention/tiles"
 THREE = [PAGE, WITH_FIGURE, "04-attention-and-the-transformer/attention"]
 LOOKS = [("desktop", "light"), ("desktop", "dark"), ("phone", "light"), ("phone", "dark")]

@@ -7,8 +7,8 @@ import pytest
 from tests.book.conftest import open_page, visit
 
 pytestmark = pytest.mark.browser
-PAGE, NAME = "01-static-embeddings/counting", "pairs-at-width-one"
-LAST = "01-static-embeddings/bank"
+PAGE, NAME = "01-static-embeddings/pmi", "pairs-at-width-one"
+LAST = "01-static-embeddings/polysemy"
 
 
 def parts(page, name=NAME):
@@ -98,7 +98,7 @@ def test_in_print_there_is_no_curtain(reader):
 
 
 def test_a_choice_is_made_by_arrow_keys_and_judged(reader):
-    page = reader("01-static-embeddings/judging")
+    page = reader("01-static-embeddings/evaluation")
     host, output = parts(page, "cosine-of-doubled")
     host.get_by_role("radio").first.focus()
     page.keyboard.press("ArrowDown")

@@ -8,7 +8,7 @@ from course.book.review.questions import load_questions
 from tests.book.conftest import COLOUR_RULES, ROOT, open_page, violations, visit
 
 pytestmark = pytest.mark.browser
-QUIZ, CARDS = "01-static-embeddings/counting", "01-static-embeddings/bank"
+QUIZ, CARDS = "01-static-embeddings/pmi", "01-static-embeddings/polysemy"
 SCORE = ".w2s-score-text"
 
 

@@ -138,17 +138,16 @@ WRONG: dict[str, list[Candidate]] = {
 # What a test lacks that lets such a function through, the most absurd first.
 PROBES: dict[str, Candidate] = {
     (
-        "Your test accepts a function that answers -7 for every word: it never complains, or never "
-        "looks at the numbers. Is there an `assert` that is reached, outside of `try`, without "
-        "parentheses round condition and text, that compares with numbers of your own?"
+        "Your test accepts -7 for every word: no `assert` is reached, or it compares no"
+        " numbers (inside `try`, or with parentheses around condition and text)."
     ): (minus_seven),
     (
-        "Your test accepts a function that is right for the most frequent word and answers -7 for "
-        "all others: compare every word, with `all` and not with `any`."
+        "Your test accepts a function that is right for the most frequent word only: "
+        "compare every word, with `all` and not with `any`."
     ): (one_is_right),
     (
-        "Your test accepts 1 - f / 2: it looks at the range or the order of the answers and not at "
-        "their numbers, or its tolerance lets everything through."
+        "Your test accepts 1 - f / 2: it checks the range or the order but not the "
+        "values, or its tolerance is too large."
     ): (falling),
     (
         "Your test accepts a function that answers 1 for every word: all its words are below the "
@@ -161,18 +160,18 @@ PROBES: dict[str, Candidate] = {
 }
 # The wrong ones themselves: what a test accepts that accepts none of the absurd ones.
 ACCEPTED: dict[str, Candidate] = {
-    "Your test accepts counts in the place of shares: use counts that do not sum to 1.": raw_counts,
+    "Your test accepts counts instead of frequencies: use counts that do not sum to 1.": raw_counts,
     (
-        "Your test accepts a function that gives each word the share of the word before it: use "
-        "counts that differ."
+        "Your test accepts a function that gives each word the frequency of the word "
+        "before it: use counts that differ."
     ): (share_of_another),
     (
         "Your test accepts t / f without the square root: compare a frequent word with a number "
         "worked out by hand."
     ): (without_root),
     (
-        "Your test accepts the formula of the released C program, which adds t / f to the root: "
-        "compare a frequent word with a number worked out by hand."
+        "Your test accepts the released C program's formula, which adds t / f to the "
+        "root: compare a frequent word with a value worked out by hand."
     ): (released_program),
     (
         "Your test accepts probabilities above 1: is there a word well below the threshold, and do "
@@ -184,8 +183,8 @@ ACCEPTED: dict[str, Candidate] = {
     ): (never_sure),
     "Your test accepts a fraction that is upside down, f / t.": upside_down,
     (
-        "Your test accepts a function that drops frequent words as often as it should keep them: "
-        "use a frequent word whose probability is not one half."
+        "Your test accepts a function that swaps keeping and dropping: use a frequent "
+        "word whose probability is not one half."
     ): (discard_the_frequent),
 }
 # What a test takes for right that rejects a right function.
@@ -196,6 +195,6 @@ MISTAKEN: dict[str, Candidate] = {
     "It accepts the formula of the released C program, which adds t / f to the root.": (
         released_program
     ),
-    "It accepts counts in the place of shares.": raw_counts,
+    "It accepts counts instead of frequencies.": raw_counts,
     "It accepts probabilities above 1.": no_limit,
 }

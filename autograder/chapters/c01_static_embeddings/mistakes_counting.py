@@ -24,10 +24,11 @@ def _count(sentences, vocab_size, places, step=1.0):
 @mistake(
     COUNTS,
     "right-side-only",
-    caught_by="middle",
+    caught_by="full windows",
     loses=4,
     misconception=(
-        "You count only the words to the right of the centre. A context may also stand on the left."
+        "You count only the words to the right of the centre. A context word may also"
+        " be on the left."
     ),
 )
 def _(sentences, vocab_size, window):
@@ -37,7 +38,7 @@ def _(sentences, vocab_size, window):
 @mistake(
     COUNTS,
     "far-end-missed",
-    caught_by="middle",
+    caught_by="full windows",
     loses=4,
     misconception=(
         "`range` leaves out its end, so the word exactly `window` steps to the right is missed:"
@@ -55,7 +56,7 @@ def _(sentences, vocab_size, window):
 @mistake(
     COUNTS,
     "counts-itself",
-    caught_by="middle",
+    caught_by="full windows",
     loses=4,
     misconception="You count each position as a context of itself.",
 )
@@ -68,7 +69,7 @@ def _(sentences, vocab_size, window):
 @mistake(
     COUNTS,
     "window-is-the-width",
-    caught_by="middle",
+    caught_by="full windows",
     loses=4,
     misconception=(
         "You take `window` as the width of the whole window; it is the reach on each side."
@@ -86,12 +87,11 @@ def _(sentences, vocab_size, window):
 @mistake(
     COUNTS,
     "slice-from-the-end",
-    caught_by="ends",
+    caught_by="sentence ends",
     loses=1,
     misconception=(
-        "Near the start of a sentence `i - window` is negative, and Python counts a negative slice "
-        "start "
-        "from the end: the words on the left get lost."
+        "Near the start of a sentence `i - window` is negative. Python counts a "
+        "negative slice start from the end, so you lose the words on the left."
     ),
 )
 def _(sentences, vocab_size, window):
@@ -105,7 +105,7 @@ def _(sentences, vocab_size, window):
 @mistake(
     COUNTS,
     "wraps-round",
-    caught_by="ends",
+    caught_by="sentence ends",
     loses=2,
     misconception=(
         "A negative index counts from the end in Python, so the last words of a sentence become "
@@ -125,10 +125,10 @@ def _(sentences, vocab_size, window):
 @mistake(
     COUNTS,
     "overwrites",
-    caught_by="repeats",
+    caught_by="repeated words",
     loses=2,
     misconception=(
-        "You write 1 into the cell instead of adding 1, so a pair that comes again is counted once."
+        "You write 1 into the cell instead of adding 1, so a repeated pair is counted once."
     ),
 )
 def _(sentences, vocab_size, window):
@@ -142,7 +142,7 @@ def _(sentences, vocab_size, window):
 @mistake(
     COUNTS,
     "compares-words",
-    caught_by="repeats",
+    caught_by="repeated words",
     loses=1,
     misconception=(
         "You skip every context that is the same *word* as the centre; only the same *position* is"
@@ -162,7 +162,7 @@ def _(sentences, vocab_size, window):
 @mistake(
     COUNTS,
     "one-long-text",
-    caught_by="sentences",
+    caught_by="sentence borders",
     loses=1,
     misconception=(
         "You join the sentences into one text, so the last words of one meet the first words of the"
@@ -184,7 +184,7 @@ PAIRS = "01.predict_pairs"
 @mistake(
     PAIRS,
     "no-ends",
-    caught_by="long",
+    caught_by="long sentences",
     loses=2,
     misconception="You give every word 2 * window contexts. The words near the ends have fewer.",
 )
@@ -195,7 +195,7 @@ def _(num_words, window):
 @mistake(
     PAIRS,
     "one-direction",
-    caught_by="long",
+    caught_by="long sentences",
     loses=2,
     misconception=(
         "You count each pair of positions once. (the, bank) and (bank, the) are two pairs."
@@ -208,7 +208,7 @@ def _(num_words, window):
 @mistake(
     PAIRS,
     "with-itself",
-    caught_by="long",
+    caught_by="long sentences",
     loses=2,
     misconception="You count the centre as a context of itself: one pair too many for every word.",
 )
@@ -219,11 +219,11 @@ def _(num_words, window):
 @mistake(
     PAIRS,
     "full-windows-only",
-    caught_by="long",
+    caught_by="long sentences",
     loses=2,
     misconception=(
-        "You count only the words with a full window. Those near the ends have contexts too, just "
-        "fewer."
+        "You count only the words with a full window. Those near the ends have "
+        "context words as well, just fewer."
     ),
 )
 def _(num_words, window):
@@ -233,7 +233,7 @@ def _(num_words, window):
 @mistake(
     PAIRS,
     "one-end",
-    caught_by="long",
+    caught_by="long sentences",
     loses=2,
     misconception="You subtract what is missing at one end of the sentence. There are two.",
 )
@@ -244,7 +244,7 @@ def _(num_words, window):
 @mistake(
     PAIRS,
     "formula-for-long-only",
-    caught_by="short",
+    caught_by="short sentences",
     loses=1,
     misconception=(
         "Your formula holds for sentences at least as long as the window. For shorter ones it takes"
@@ -266,7 +266,7 @@ def _ratio(counts):
 @mistake(
     PPMI,
     "joint-not-normalised",
-    caught_by="chance",
+    caught_by="independent words",
     loses=4,
     misconception=(
         "You divide the raw count by P(w) P(c). The count must become P(w, c) first: divide it by"
@@ -281,11 +281,11 @@ def _(counts):
 @mistake(
     PPMI,
     "conditional-only",
-    caught_by="chance",
+    caught_by="independent words",
     loses=3,
     misconception=(
         "You divide by P(w) only: that is the probability of the context given the word. PMI"
-        " divides by P(c) too."
+        " also divides by P(c)."
     ),
 )
 def _(counts):
@@ -297,7 +297,7 @@ def _(counts):
 @mistake(
     PPMI,
     "one-added",
-    caught_by="chance",
+    caught_by="independent words",
     loses=4,
     misconception=(
         "You add 1 to every count to avoid the log of 0. That changes every probability; put 0 in "
@@ -311,7 +311,7 @@ def _(counts):
 @mistake(
     PPMI,
     "log-base-2",
-    caught_by="logarithm",
+    caught_by="natural logarithm",
     loses=1,
     misconception="You took the logarithm to base 2. Here PMI is the natural logarithm.",
 )
@@ -323,10 +323,10 @@ def _(counts):
 @mistake(
     PPMI,
     "no-logarithm",
-    caught_by="logarithm",
+    caught_by="natural logarithm",
     loses=1,
     misconception=(
-        "You return the ratio minus 1. It is 0 at chance too, but PMI takes the logarithm."
+        "You return the ratio minus 1. It is also 0 at chance, but PMI takes the logarithm."
     ),
 )
 def _(counts):
@@ -337,10 +337,10 @@ def _(counts):
 @mistake(
     PPMI,
     "negative-kept",
-    caught_by="positive",
+    caught_by="clipping at zero",
     loses=1,
     misconception=(
-        "You return PMI itself, with its negative values. Positive PMI puts 0 in their place."
+        "You return PMI itself, with its negative values. Positive PMI clips them to 0."
     ),
 )
 def _(counts):
@@ -351,7 +351,7 @@ def _(counts):
 @mistake(
     PPMI,
     "absolute-value",
-    caught_by="positive",
+    caught_by="clipping at zero",
     loses=1,
     misconception=(
         "You take the absolute value, so that pairs rarer than chance look like pairs more frequent"
@@ -366,11 +366,11 @@ def _(counts):
 @mistake(
     PPMI,
     "empty-row-nan",
-    caught_by="zeros",
+    caught_by="zero counts",
     loses=1,
     misconception=(
-        "You cut at 0, which mends the log of 0. But an empty row or column gives 0 / 0, NaN, and "
-        "NaN stays NaN when it is cut."
+        "You clip at 0, which repairs log 0. But an empty row or column gives 0 / 0, "
+        "NaN, and clipping leaves NaN."
     ),
 )
 def _(counts):
@@ -380,7 +380,7 @@ def _(counts):
 @mistake(
     PPMI,
     "changes-the-table",
-    caught_by="chance",
+    caught_by="independent words",
     loses=2,
     misconception=(
         "`counts /= ...` writes into the caller's tensor, and fails for integers. Make a new one: "
@@ -396,11 +396,11 @@ def _(counts):
 @mistake(
     PPMI,
     "keepdim-forgotten",
-    caught_by="chance",
+    caught_by="independent words",
     loses=5,
     misconception=(
-        "Without `keepdim=True` the sum over a row has the shape (W,), which lines up with the"
-        " columns: P(w) is taken for P(c), or the shapes do not fit."
+        "Without `keepdim=True` the row sums have the shape (W,), which broadcasts "
+        "along the columns: P(w) is used as P(c), or the shapes do not fit."
     ),
 )
 def _(counts):
@@ -425,7 +425,7 @@ def _sizes(vocab_size, dim, nonzero, **wrong):
 @mistake(
     SIZES,
     "one-table",
-    caught_by="parameters",
+    caught_by="parameter count",
     loses=1,
     misconception=(
         "You count one vector per word. Skip-gram has two: one as a centre, one as a context."
@@ -438,7 +438,7 @@ def _(vocab_size, dim, nonzero):
 @mistake(
     SIZES,
     "with-biases",
-    caught_by="parameters",
+    caught_by="parameter count",
     loses=1,
     misconception="You add a bias for every word. GloVe has those; skip-gram has none.",
 )
@@ -449,7 +449,7 @@ def _(vocab_size, dim, nonzero):
 @mistake(
     SIZES,
     "eight-bytes",
-    caught_by="dense",
+    caught_by="dense bytes",
     loses=1,
     misconception="You give a number 8 bytes. A float32 has 32 bits, which are 4 bytes.",
 )
@@ -460,7 +460,7 @@ def _(vocab_size, dim, nonzero):
 @mistake(
     SIZES,
     "cells-not-bytes",
-    caught_by="dense",
+    caught_by="dense bytes",
     loses=1,
     misconception="You count the cells. Each of them takes 4 bytes.",
 )
@@ -471,7 +471,7 @@ def _(vocab_size, dim, nonzero):
 @mistake(
     SIZES,
     "no-row-starts",
-    caught_by="sparse",
+    caught_by="sparse bytes",
     loses=1,
     misconception=(
         "You count values and columns, but not the array that says where each row starts."
@@ -484,7 +484,7 @@ def _(vocab_size, dim, nonzero):
 @mistake(
     SIZES,
     "last-end-missed",
-    caught_by="sparse",
+    caught_by="sparse bytes",
     loses=1,
     misconception="V rows need V + 1 marks: V starts, and one end of the last row.",
 )
@@ -495,7 +495,7 @@ def _(vocab_size, dim, nonzero):
 @mistake(
     SIZES,
     "row-for-every-cell",
-    caught_by="sparse",
+    caught_by="sparse bytes",
     loses=1,
     misconception=(
         "You keep a row number for every cell. Compressed rows keep only where each row starts."

@@ -12,7 +12,7 @@ WEIGHT = "01.glove_weight"
 @mistake(
     WEIGHT,
     "no-limit",
-    caught_by="limit",
+    caught_by="limit at one",
     loses=2,
     misconception="You forgot the case of counts above x_max: their weight is 1, not more.",
 )
@@ -23,7 +23,7 @@ def _(counts, x_max=100.0, alpha=0.75):
 @mistake(
     WEIGHT,
     "no-power",
-    caught_by="growth",
+    caught_by="power below x_max",
     loses=2,
     misconception="You forgot the power alpha: the weight is not proportional to the count.",
 )
@@ -34,7 +34,7 @@ def _(counts, x_max=100.0, alpha=0.75):
 @mistake(
     WEIGHT,
     "power-before-division",
-    caught_by="growth",
+    caught_by="power below x_max",
     loses=3,
     misconception=(
         "You raise the count to the power and divide by x_max afterwards. The power belongs to the "
@@ -48,7 +48,7 @@ def _(counts, x_max=100.0, alpha=0.75):
 @mistake(
     WEIGHT,
     "numbers-fixed",
-    caught_by="arguments",
+    caught_by="x_max and alpha",
     loses=1,
     misconception=(
         "You wrote 100 and 0.75 into the formula. They are only the defaults of x_max and alpha."
@@ -61,7 +61,7 @@ def _(counts, x_max=100.0, alpha=0.75):
 @mistake(
     WEIGHT,
     "nothing-above",
-    caught_by="limit",
+    caught_by="limit at one",
     loses=2,
     misconception=(
         "Counts of x_max and more get the weight 0. They are the pairs that are known best: their "
@@ -75,7 +75,7 @@ def _(counts, x_max=100.0, alpha=0.75):
 @mistake(
     WEIGHT,
     "zero-counts-weigh",
-    caught_by="growth",
+    caught_by="power below x_max",
     loses=1,
     misconception=(
         "A count of 0 gets the weight 1. Pairs that never met weigh nothing: their logarithm is"
@@ -89,7 +89,7 @@ def _(counts, x_max=100.0, alpha=0.75):
 @mistake(
     WEIGHT,
     "changes-the-counts",
-    caught_by="limit",
+    caught_by="limit at one",
     loses=1.6,
     misconception=(
         "An operation such as `counts[counts > x_max] = x_max` writes into the caller's counts."
@@ -104,7 +104,7 @@ def _(counts, x_max=100.0, alpha=0.75):
 @mistake(
     WEIGHT,
     "logarithm",
-    caught_by="growth",
+    caught_by="power below x_max",
     loses=2,
     misconception="You compress with a logarithm. GloVe's weight is a power of the count.",
 )
@@ -130,9 +130,9 @@ def _best(scores, without=()):
 @mistake(
     ANALOGY,
     "a-minus-b",
-    caught_by="direction",
+    caught_by="vector difference",
     loses=5,
-    misconception="You take the step from b to a. The target is b - a + c.",
+    misconception="You subtract b from a. The target is b - a + c.",
 )
 def _(matrix, a, b, c):
     unit = _unit(matrix)
@@ -142,7 +142,7 @@ def _(matrix, a, b, c):
 @mistake(
     ANALOGY,
     "a-plus-b",
-    caught_by="direction",
+    caught_by="vector difference",
     loses=5,
     misconception="You compute a + b - c. The target is b - a + c.",
 )
@@ -154,7 +154,7 @@ def _(matrix, a, b, c):
 @mistake(
     ANALOGY,
     "a-left-out",
-    caught_by="direction",
+    caught_by="vector difference",
     loses=4.5,
     misconception=(
         "You forgot to subtract a: the sum of b and c finds words near both, not the relation."
@@ -168,7 +168,7 @@ def _(matrix, a, b, c):
 @mistake(
     ANALOGY,
     "question-words-win",
-    caught_by="question-words",
+    caught_by="excluded question words",
     loses=1.5,
     misconception=(
         "You let the words of the question take part. The best score is then nearly always b or c "
@@ -183,7 +183,7 @@ def _(matrix, a, b, c):
 @mistake(
     ANALOGY,
     "only-c-left-out",
-    caught_by="question-words",
+    caught_by="excluded question words",
     loses=1.5,
     misconception="You leave out one word of the question. All three are left out: a, b and c.",
 )
@@ -195,9 +195,9 @@ def _(matrix, a, b, c):
 @mistake(
     ANALOGY,
     "a-may-win",
-    caught_by="question-words",
+    caught_by="excluded question words",
     loses=1.5,
-    misconception="You leave out b and c, but a may win too, when it lies between them.",
+    misconception="You leave out b and c, but a may also win, when it lies between them.",
 )
 def _(matrix, a, b, c):
     unit = _unit(matrix)
@@ -207,7 +207,7 @@ def _(matrix, a, b, c):
 @mistake(
     ANALOGY,
     "dot-product",
-    caught_by="lengths",
+    caught_by="unit length",
     loses=1,
     misconception=(
         "You compare dot products of the raw rows, so long vectors win. Give every row length 1"
@@ -221,7 +221,7 @@ def _(matrix, a, b, c):
 @mistake(
     ANALOGY,
     "target-from-raw-rows",
-    caught_by="lengths",
+    caught_by="unit length",
     loses=1,
     misconception=(
         "You build the target from the raw rows: the longest word of the question dominates it. Use"
@@ -235,7 +235,7 @@ def _(matrix, a, b, c):
 @mistake(
     ANALOGY,
     "nan-wins",
-    caught_by="zero-row",
+    caught_by="zero rows",
     loses=0.5,
     misconception=(
         "You divide a row of zeros by its length 0. That is NaN, and argmax takes NaN for the"
@@ -250,7 +250,7 @@ def _(matrix, a, b, c):
 @mistake(
     ANALOGY,
     "last-of-equals",
-    caught_by="ties",
+    caught_by="equal scores",
     loses=0.5,
     misconception=(
         "Of several best words you return the last one, as the end of an ascending sort does. The "
@@ -267,7 +267,7 @@ def _(matrix, a, b, c):
 @mistake(
     ANALOGY,
     "a-tensor",
-    caught_by="direction",
+    caught_by="vector difference",
     loses=1,
     misconception="You return a tensor. A plain int was asked for: .item() or int() makes one.",
 )
@@ -281,7 +281,7 @@ def _(matrix, a, b, c):
 @mistake(
     ANALOGY,
     "added-to-the-length",
-    caught_by="lengths",
+    caught_by="unit length",
     loses=1,
     misconception=(
         "You add a small number to every length. Short rows then stay shorter than 1: set a floor"
@@ -296,11 +296,11 @@ def _(matrix, a, b, c):
 @mistake(
     ANALOGY,
     "nearest-by-distance",
-    caught_by="zero-row",
+    caught_by="zero rows",
     loses=0.5,
     misconception=(
-        "You return the row nearest to b - a + c. That is the largest dot product only among rows"
-        " of one length."
+        "You return the row closest to b - a + c. That is the largest dot product only "
+        "if all rows have the same length."
     ),
 )
 def _(matrix, a, b, c):
@@ -311,7 +311,7 @@ def _(matrix, a, b, c):
 @mistake(
     ANALOGY,
     "zero-in-place-of-left-out",
-    caught_by="question-words",
+    caught_by="excluded question words",
     loses=1.5,
     misconception=(
         "You give the words of the question the score 0. Where all other scores are negative, one"
@@ -328,7 +328,7 @@ def _(matrix, a, b, c):
 @mistake(
     ANALOGY,
     "leaves-out-equal-rows",
-    caught_by="question-words",
+    caught_by="excluded question words",
     loses=1,
     misconception=(
         "You leave out every row that equals a row of the question. Only the three numbers are left"

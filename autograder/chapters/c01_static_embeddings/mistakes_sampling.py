@@ -14,7 +14,7 @@ KEEP = "01.keep_probability"
 @mistake(
     KEEP,
     "without-root",
-    caught_by="formula",
+    caught_by="keep formula",
     loses=1,
     misconception="You forgot the square root: t / f thins frequent words far too much.",
 )
@@ -25,10 +25,10 @@ def _(counts, threshold):
 @mistake(
     KEEP,
     "raw-counts",
-    caught_by="formula",
+    caught_by="keep formula",
     loses=2,
     misconception=(
-        "You put the counts where their shares belong: divide by the sum of all counts first."
+        "You use counts where frequencies belong: divide by the sum of all counts first."
     ),
 )
 def _(counts, threshold):
@@ -38,9 +38,11 @@ def _(counts, threshold):
 @mistake(
     KEEP,
     "share-of-largest",
-    caught_by="formula",
+    caught_by="keep formula",
     loses=2,
-    misconception="You divide by the largest count. A share is relative to the sum of all counts.",
+    misconception=(
+        "You divide by the largest count. A frequency is relative to the sum of all counts."
+    ),
 )
 def _(counts, threshold):
     return (threshold * counts.max() / counts.float()).sqrt().clamp(max=1)
@@ -49,7 +51,7 @@ def _(counts, threshold):
 @mistake(
     KEEP,
     "released-program",
-    caught_by="formula",
+    caught_by="keep formula",
     loses=1,
     misconception=(
         "You add t / f to the root. The released C program does that; the paper and this exercise"
@@ -64,7 +66,7 @@ def _(counts, threshold):
 @mistake(
     KEEP,
     "discards",
-    caught_by="formula",
+    caught_by="keep formula",
     loses=3,
     misconception=(
         "You return the probability of dropping a word, as the paper prints it. Keeping is 1 minus "
@@ -78,7 +80,7 @@ def _(counts, threshold):
 @mistake(
     KEEP,
     "upside-down",
-    caught_by="formula",
+    caught_by="keep formula",
     loses=3,
     misconception=(
         "Your fraction is upside down: f / t keeps the frequent words and drops the rare ones."
@@ -91,7 +93,7 @@ def _(counts, threshold):
 @mistake(
     KEEP,
     "no-limit",
-    caught_by="limit",
+    caught_by="limit at one",
     loses=2,
     misconception=(
         "You forgot the minimum with 1: for rare words the root is above 1, which is no"
@@ -105,7 +107,7 @@ def _(counts, threshold):
 @mistake(
     KEEP,
     "unseen-dropped",
-    caught_by="unseen",
+    caught_by="zero counts",
     loses=1,
     misconception=(
         "You guard against the division by 0 with a 0. A word with count 0 is infinitely rare: its "
@@ -123,7 +125,7 @@ WRITE = "01.test_keep"
 @mistake(
     WRITE,
     "only-a-range",
-    caught_by="formula",
+    caught_by="wrong formula",
     loses=4,
     misconception=(
         "A test that asks only whether every value lies between 0 and 1 lets most wrong functions "
@@ -138,7 +140,7 @@ def _(candidate):
 @mistake(
     WRITE,
     "only-the-order",
-    caught_by="formula",
+    caught_by="wrong formula",
     loses=3,
     misconception=(
         "A test that asks only whether rare words are kept more often than frequent ones never"
@@ -153,11 +155,10 @@ def _(candidate):
 @mistake(
     WRITE,
     "counts-sum-to-one",
-    caught_by="shares",
+    caught_by="wrong frequencies",
     loses=1,
     misconception=(
-        "With counts that sum to 1, counts and shares are the same numbers: nobody can tell them"
-        " apart."
+        "With counts that sum to 1, counts and frequencies are equal: nobody can tell them apart."
     ),
 )
 def _(candidate):
@@ -169,7 +170,7 @@ def _(candidate):
 @mistake(
     WRITE,
     "only-frequent-words",
-    caught_by="limit",
+    caught_by="wrong limit",
     loses=1,
     misconception=(
         "All words of the test are above the threshold, so the limit at 1 is never reached."
@@ -185,7 +186,7 @@ def _(candidate):
 @mistake(
     WRITE,
     "only-rare-words",
-    caught_by="formula",
+    caught_by="wrong formula",
     loses=3,
     misconception="All words of the test are below the threshold, so the formula is never used.",
 )
@@ -196,9 +197,9 @@ def _(candidate):
 @mistake(
     WRITE,
     "no-assert",
-    caught_by="formula",
+    caught_by="wrong formula",
     loses=4,
-    misconception="A comparison without `assert` throws its answer away: the test never complains.",
+    misconception="A comparison without `assert` discards its result: the test never fails.",
 )
 def _(candidate):
     torch.allclose(candidate(torch.tensor([9.0, 1.0]), 0.1), torch.tensor([0.3333, 1.0]), atol=1e-4)
@@ -207,7 +208,7 @@ def _(candidate):
 @mistake(
     WRITE,
     "exactly-equal",
-    caught_by="formula",
+    caught_by="wrong formula",
     loses=4,
     misconception="Two right functions differ in the last digit. Compare with a tolerance.",
 )
@@ -221,7 +222,7 @@ def _(candidate):
 @mistake(
     WRITE,
     "assert-on-a-tuple",
-    caught_by="formula",
+    caught_by="wrong formula",
     loses=4,
     misconception=(
         "`assert (condition, text)` asserts a tuple, which is always true. Leave the parentheses"
@@ -240,7 +241,7 @@ def _(candidate):
 @mistake(
     WRITE,
     "never-called",
-    caught_by="formula",
+    caught_by="wrong formula",
     loses=4,
     misconception=(
         "The test works the numbers out itself and never calls the function that it is given."
@@ -254,9 +255,9 @@ def _(candidate):
 @mistake(
     WRITE,
     "returns-the-verdict",
-    caught_by="formula",
+    caught_by="wrong formula",
     loses=0.8,
-    misconception="Nobody looks at what a test returns: it complains with `assert`.",
+    misconception="What a test returns is ignored: it fails with `assert`.",
 )
 def _(candidate):
     keep = candidate(torch.tensor([90.0, 9.0, 1.0]), 0.05)
@@ -269,10 +270,11 @@ NOISE = "01.noise_distribution"
 @mistake(
     NOISE,
     "no-power",
-    caught_by="three-quarters",
+    caught_by="default power",
     loses=2,
     misconception=(
-        "You return the shares of the text. The noise raises each count to a power first."
+        "You return the frequencies in the text. The noise distribution raises each "
+        "count to a power first."
     ),
 )
 def _(counts, power=0.75):
@@ -282,7 +284,7 @@ def _(counts, power=0.75):
 @mistake(
     NOISE,
     "power-fixed",
-    caught_by="argument",
+    caught_by="given power",
     loses=1,
     misconception=(
         "You wrote 0.75 into the formula. It is only the default: use the argument `power`."
@@ -296,10 +298,10 @@ def _(counts, power=0.75):
 @mistake(
     NOISE,
     "normalised-before",
-    caught_by="lottery",
+    caught_by="sum and zero counts",
     loses=2,
     misconception=(
-        "You normalise first and bend afterwards. After bending the sum is no longer 1: bend first."
+        "You normalize before the power. Afterwards the sum is no longer 1: apply the power first."
     ),
 )
 def _(counts, power=0.75):
@@ -309,10 +311,10 @@ def _(counts, power=0.75):
 @mistake(
     NOISE,
     "sum-of-counts",
-    caught_by="lottery",
+    caught_by="sum and zero counts",
     loses=2,
     misconception=(
-        "You divide the bent counts by the sum of the counts. Divide by the sum of the bent ones."
+        "You divide by the sum of the counts. Divide by the sum of the counts raised to the power."
     ),
 )
 def _(counts, power=0.75):
@@ -322,9 +324,9 @@ def _(counts, power=0.75):
 @mistake(
     NOISE,
     "one-added",
-    caught_by="lottery",
+    caught_by="sum and zero counts",
     loses=3,
-    misconception="You add 1 to every count. Then words that never occurred are drawn too.",
+    misconception="You add 1 to every count. Then words that never occurred are drawn as well.",
 )
 def _(counts, power=0.75):
     weight = (counts.float() + 1) ** power
@@ -334,7 +336,7 @@ def _(counts, power=0.75):
 @mistake(
     NOISE,
     "softmax",
-    caught_by="lottery",
+    caught_by="sum and zero counts",
     loses=3,
     misconception=(
         "A softmax exponentiates. Here the counts are raised to a power and divided by their sum."
@@ -347,7 +349,7 @@ def _(counts, power=0.75):
 @mistake(
     NOISE,
     "root-turned-round",
-    caught_by="three-quarters",
+    caught_by="default power",
     loses=2,
     misconception="You raise to the power 1 / power. That makes frequent words even more frequent.",
 )
@@ -359,11 +361,9 @@ def _(counts, power=0.75):
 @mistake(
     NOISE,
     "rounds-down",
-    caught_by="three-quarters",
+    caught_by="default power",
     loses=2,
-    misconception=(
-        "You turn the bent counts back into integers, which cuts off what is behind the point."
-    ),
+    misconception=("You convert the weights to integers, which truncates them."),
 )
 def _(counts, power=0.75):
     bent = (counts.float() ** power).long()

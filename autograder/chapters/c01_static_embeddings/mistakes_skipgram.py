@@ -17,7 +17,7 @@ def _scores(center, context, negatives):
 @mistake(
     LOSS,
     "sum-over-batch",
-    caught_by="batch",
+    caught_by="batch mean",
     loses=1,
     misconception="You sum over the batch. The loss is the mean over its pairs.",
 )
@@ -31,7 +31,7 @@ def _(center, context, negatives):
 @mistake(
     LOSS,
     "mean-over-negatives",
-    caught_by="untrained",
+    caught_by="untrained loss",
     loses=1.5,
     misconception=(
         "You average over the K negatives. Inside one pair they are summed; only the batch is"
@@ -48,10 +48,10 @@ def _(center, context, negatives):
 @mistake(
     LOSS,
     "negatives-pulled",
-    caught_by="negatives",
+    caught_by="negative samples",
     loses=2,
     misconception=(
-        "You treat negatives like true contexts. Their score belongs into the sigmoid with a minus."
+        "You treat negatives like true contexts. Their score enters the sigmoid with a minus."
     ),
 )
 def _(center, context, negatives):
@@ -64,7 +64,7 @@ def _(center, context, negatives):
 @mistake(
     LOSS,
     "one-minus-log",
-    caught_by="negatives",
+    caught_by="negative samples",
     loses=2,
     misconception=(
         "You subtract the negatives' log-sigmoid as a whole. The minus belongs inside the sigmoid,"
@@ -83,10 +83,10 @@ def _(center, context, negatives):
 @mistake(
     LOSS,
     "maximises",
-    caught_by="untrained",
+    caught_by="untrained loss",
     loses=5,
     misconception=(
-        "You return what the paper maximises. The loss is its negative, so that smaller is better."
+        "You return what the paper maximizes. The loss is its negative, so that smaller is better."
     ),
 )
 def _(center, context, negatives):
@@ -99,7 +99,7 @@ def _(center, context, negatives):
 @mistake(
     LOSS,
     "negatives-against-context",
-    caught_by="negatives",
+    caught_by="negative samples",
     loses=2,
     misconception="You compare the negatives with the context. They are compared with the centre.",
 )
@@ -114,11 +114,11 @@ def _(center, context, negatives):
 @mistake(
     LOSS,
     "log-of-sigmoid",
-    caught_by="large-scores",
+    caught_by="large scores",
     loses=1,
     misconception=(
-        "You take exp or the sigmoid first and the logarithm of it afterwards. In float32 exp of 89"
-        " is infinite: the sigmoid of -89 is 0, and log 0 is minus infinity. Take both in one step."
+        "You take the sigmoid first and its logarithm afterwards. In float32 the "
+        "sigmoid of -104 is 0, and log 0 is minus infinity: use `logsigmoid`."
     ),
 )
 def _(center, context, negatives):
@@ -129,11 +129,11 @@ def _(center, context, negatives):
 @mistake(
     LOSS,
     "epsilon",
-    caught_by="large-scores",
+    caught_by="large scores",
     loses=1,
     misconception=(
-        "A small number inside the log keeps it finite, but then no score can cost more than minus"
-        " the logarithm of it. The true cost of -200 is 200."
+        "Your epsilon inside the logarithm limits the loss of a pair: the true loss of "
+        "the score -200 is 200."
     ),
 )
 def _(center, context, negatives):
@@ -146,7 +146,7 @@ def _(center, context, negatives):
 @mistake(
     LOSS,
     "first-pair-only",
-    caught_by="every-pair",
+    caught_by="every pair",
     loses=2.5,
     misconception=(
         "You return the loss of the first pair; the others play no part. Take the mean over the"
@@ -161,7 +161,7 @@ def _(center, context, negatives):
 @mistake(
     LOSS,
     "exp-over-one-plus-exp",
-    caught_by="large-scores",
+    caught_by="large scores",
     loses=1,
     misconception=(
         "You write the sigmoid as exp(x) / (1 + exp(x)). In float32 exp(90) is infinite, and"
@@ -177,11 +177,11 @@ def _(center, context, negatives):
 @mistake(
     LOSS,
     "one-minus-sigmoid",
-    caught_by="large-scores",
+    caught_by="large scores",
     loses=1,
     misconception=(
-        "You take the logarithm of 1 - sigmoid. In float32 that is log 0 from a score of 17 on: the"
-        " same number is the log-sigmoid of minus the score."
+        "You take the logarithm of 1 - sigmoid, which is log 0 in float32 from a score "
+        "of 17 on: use the log-sigmoid of minus the score."
     ),
 )
 def _(center, context, negatives):
@@ -192,11 +192,11 @@ def _(center, context, negatives):
 @mistake(
     LOSS,
     "scores-clamped",
-    caught_by="large-scores",
+    caught_by="large scores",
     loses=1,
     misconception=(
-        "You cut the scores at 50. The cost stays finite, but a score of -200 then costs 50 and not"
-        " 200."
+        "You clip the scores at 50. The loss stays finite, but a score of -200 then "
+        "costs 50 and not 200."
     ),
 )
 def _(center, context, negatives):
@@ -223,7 +223,7 @@ def _gradients(center, context, negatives, pull=None, push=None):
 @mistake(
     GRADIENTS,
     "batch-forgotten",
-    caught_by="batch",
+    caught_by="batch mean",
     loses=1,
     misconception=(
         "These are the gradients of the sum over the batch. The loss is a mean: divide by B."
@@ -236,7 +236,7 @@ def _(center, context, negatives):
 @mistake(
     GRADIENTS,
     "sigmoid-without-minus-one",
-    caught_by="context",
+    caught_by="context gradient",
     loses=3.5,
     misconception=(
         "For the true context the error is sigmoid(s) - 1, not sigmoid(s): a good score must leave "
@@ -250,10 +250,10 @@ def _(center, context, negatives):
 @mistake(
     GRADIENTS,
     "minus-one-everywhere",
-    caught_by="negatives",
+    caught_by="gradient of negatives",
     loses=2,
     misconception=(
-        "You use sigmoid(s) - 1 for the negatives too. They should score low: their error is "
+        "You use sigmoid(s) - 1 for the negatives as well. They should score low: their error is "
         "sigmoid(s)."
     ),
 )
@@ -264,7 +264,7 @@ def _(center, context, negatives):
 @mistake(
     GRADIENTS,
     "centre-forgets-negatives",
-    caught_by="centre-from-negatives",
+    caught_by="centre from negatives",
     loses=1,
     misconception=(
         "The centre takes part in every negative's score too, so its gradient also has the sum over"
@@ -280,7 +280,7 @@ def _(center, context, negatives):
 @mistake(
     GRADIENTS,
     "first-negative-only",
-    caught_by="centre-from-negatives",
+    caught_by="centre from negatives",
     loses=0.5,
     misconception="The centre's gradient takes only the first negative. All K are summed.",
 )
@@ -292,11 +292,10 @@ def _(center, context, negatives):
 @mistake(
     GRADIENTS,
     "uphill",
-    caught_by="context",
+    caught_by="context gradient",
     loses=5,
     misconception=(
-        "All signs are turned round: this is the direction of the step, not the gradient of the"
-        " loss."
+        "All signs are reversed: this is the direction of the step, not the gradient of the loss."
     ),
 )
 def _(center, context, negatives):
@@ -306,7 +305,7 @@ def _(center, context, negatives):
 @mistake(
     GRADIENTS,
     "centre-and-context-swapped",
-    caught_by="context",
+    caught_by="context gradient",
     loses=4,
     misconception=(
         "The gradients of centre and context are swapped: each vector receives the *other* one,"
@@ -321,7 +320,7 @@ def _(center, context, negatives):
 @mistake(
     GRADIENTS,
     "negatives-averaged",
-    caught_by="negatives",
+    caught_by="gradient of negatives",
     loses=1.5,
     misconception=(
         "You divide by K as well. Inside one pair the negatives are summed, only the batch is"
@@ -337,7 +336,7 @@ def _(center, context, negatives):
 @mistake(
     GRADIENTS,
     "own-vector",
-    caught_by="context",
+    caught_by="context gradient",
     loses=5,
     misconception=(
         "You multiply each error by the vector itself. A dot product passes on the *other* vector."
@@ -355,7 +354,7 @@ def _(center, context, negatives):
 @mistake(
     GRADIENTS,
     "exp-over-one-plus-exp",
-    caught_by="large-scores",
+    caught_by="large scores",
     loses=0.5,
     misconception=(
         "You write the sigmoid as exp(x) / (1 + exp(x)). In float32 exp(90) is infinite, and"
@@ -378,11 +377,11 @@ CBOW = "01.cbow_scores"
 @mistake(
     CBOW,
     "not-repaired",
-    caught_by="repaired",
+    caught_by="mean without padding",
     loses=2,
     misconception=(
-        "This is still the function of the statement: it divides by the number of slots, empty ones"
-        " included."
+        "This is still the function of the statement: it divides by the number of "
+        "positions, padding included."
     ),
 )
 def _(word_vectors, output_vectors, contexts):
@@ -393,10 +392,10 @@ def _(word_vectors, output_vectors, contexts):
 @mistake(
     CBOW,
     "sum-instead",
-    caught_by="repaired",
+    caught_by="mean without padding",
     loses=2,
     misconception=(
-        "You took the division away. CBOW averages, so that a long context does not score higher"
+        "You removed the division. CBOW averages, so that a long context does not score higher"
         " than a short one."
     ),
 )
@@ -408,10 +407,11 @@ def _(word_vectors, output_vectors, contexts):
 @mistake(
     CBOW,
     "word-zero-is-empty",
-    caught_by="repaired",
+    caught_by="mean without padding",
     loses=2,
     misconception=(
-        "You count slots with a number above 0. Word 0 is a word like any other; only -1 is empty."
+        "You count positions with a number above 0. Word 0 is a word like any other; "
+        "only -1 is padding."
     ),
 )
 def _(word_vectors, output_vectors, contexts):
@@ -422,11 +422,11 @@ def _(word_vectors, output_vectors, contexts):
 @mistake(
     CBOW,
     "batch-average",
-    caught_by="repaired",
+    caught_by="mean without padding",
     loses=2,
     misconception=(
-        "You divide every row by the same number. Each row has its own number of words: sum over"
-        " the slots only."
+        "You divide every row by the same number. Each row has its own number of "
+        "words: sum over the positions only."
     ),
 )
 def _(word_vectors, output_vectors, contexts):
@@ -438,10 +438,10 @@ def _(word_vectors, output_vectors, contexts):
 @mistake(
     CBOW,
     "mask-removed",
-    caught_by="repaired",
+    caught_by="mean without padding",
     loses=2,
     misconception=(
-        "Empty slots must play no part. Without the mask of line 3 each of them adds the vector of "
+        "Padding must play no part. Without the mask of line 3 each of them adds the vector of "
         "word 0."
     ),
 )
@@ -453,12 +453,9 @@ def _(word_vectors, output_vectors, contexts):
 @mistake(
     CBOW,
     "empty-slots-at-the-end",
-    caught_by="repaired",
+    caught_by="mean without padding",
     loses=2,
-    misconception=(
-        "You take the first slots of each row for the filled ones. An empty slot may stand"
-        " anywhere."
-    ),
+    misconception=("You assume that padding comes last in each row. It may be anywhere."),
 )
 def _(word_vectors, output_vectors, contexts):
     number = (contexts >= 0).sum(1)
@@ -469,11 +466,10 @@ def _(word_vectors, output_vectors, contexts):
 @mistake(
     CBOW,
     "zero-vectors-not-counted",
-    caught_by="repaired",
+    caught_by="mean without padding",
     loses=2,
     misconception=(
-        "You count the vectors that are not zero. A word whose vector is zero is there all the"
-        " same."
+        "You count the vectors that are not zero. A word whose vector is zero is still present."
     ),
 )
 def _(word_vectors, output_vectors, contexts):
@@ -484,12 +480,12 @@ def _(word_vectors, output_vectors, contexts):
 @mistake(
     CBOW,
     "line-three",
-    caught_by="line",
+    caught_by="wrong line",
     loses=1,
     replaces="wrong_line",
     misconception=(
-        "Line 3 is right: it sets the rows of empty slots to zero, so that they add nothing to the"
-        " sum."
+        "Line 3 is right: it sets the vectors of padding to zero, so that they add "
+        "nothing to the sum."
     ),
 )
 def _():
@@ -499,12 +495,12 @@ def _():
 @mistake(
     CBOW,
     "line-two",
-    caught_by="line",
+    caught_by="wrong line",
     loses=1,
     replaces="wrong_line",
     misconception=(
-        "Line 2 is right: an empty slot takes the vector of word 0 for a moment, and line 3 takes"
-        " it out again."
+        "Line 2 is right: padding takes the vector of word 0 for a moment, and line 3 "
+        "removes it again."
     ),
 )
 def _():
@@ -514,10 +510,12 @@ def _():
 @mistake(
     CBOW,
     "line-four",
-    caught_by="line",
+    caught_by="wrong line",
     loses=1,
     replaces="wrong_line",
-    misconception="Line 4 is right: it sums over the slots (axis 1), and the batch (axis 0) stays.",
+    misconception=(
+        "Line 4 is right: it sums over the positions (axis 1), and the batch (axis 0) stays."
+    ),
 )
 def _():
     return 4

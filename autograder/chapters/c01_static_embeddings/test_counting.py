@@ -9,7 +9,7 @@ from autograder.chapters.c01_static_embeddings import LONG
 from autograder.checks.inputs.draws import counts, distinct, look_alike, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
-COUNTING = "01-static-embeddings/counting"
+COUNTING = "01-static-embeddings/pmi"
 LOG = {
     "rtol": 1e-4,
     "atol": 1e-5,
@@ -24,7 +24,7 @@ window_counts = exercise(
     "01.window_counts",
     function="window_counts",
     points=4,
-    see=f"{COUNTING}#four-headlines",
+    see=f"{COUNTING}#co-occurrence-counts",
     withhold=COUNTS,
 )
 
@@ -39,7 +39,7 @@ def by_positions(sentence: list[int], vocab_size: int, window: int) -> torch.Ten
     return rows.T @ near.float() @ rows
 
 
-@window_counts.stage("middle", points=1)
+@window_counts.stage("full windows", points=1)
 def test_a_word_in_the_middle_counts_its_neighbours_on_both_sides(student, rng):
     reach, more = whole(rng, 2, 4), whole(rng, 2, 4)
     size = 3 * reach + 2 + more  # the same for both windows; the last words never occur
@@ -52,23 +52,23 @@ def test_a_word_in_the_middle_counts_its_neighbours_on_both_sides(student, rng):
         expect(table.diagonal()[middle], "The diagonal").equals(
             torch.zeros(len(middle)),
             cause=(
-                "In a sentence of different words the diagonal should be 0: a position is not "
-                "its own context."
+                "You count a position as its own context: in a sentence of different words the "
+                "diagonal is 0."
             ),
         )
         left, centre, after = sentence[window - 1], sentence[window], sentence[window + 1]
         expect(table[centre, [left, after]], "The cell of a next-door neighbour").equals(
             torch.ones(2),
             cause=(
-                "Contexts stand on both sides of the centre: one step left and one step right both "
-                "count 1."
+                "Context words are on both sides of the centre: one position to the left and "
+                "one to the right both count 1."
             ),
         )
         expect(table[middle], "The rows of words with a full window").equals(
             by_positions(sentence, size, window)[middle],
             cause=(
-                "Every word from 1 to `window` steps away should count exactly 1, near or far;"
-                " words further away should count 0."
+                "Every word from 1 to `window` positions away counts exactly 1, near or far; "
+                "words further away count 0."
             ),
         )
     longer = [0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0, 0]
@@ -82,13 +82,13 @@ def test_a_word_in_the_middle_counts_its_neighbours_on_both_sides(student, rng):
     ).equals(
         torch.ones(2),
         cause=(
-            "The window is counted in words of the sentence. How many words the vocabulary has does"
-            " not limit it: a sentence can be longer."
+            "The window is counted in positions of the sentence; the vocabulary size does "
+            "not limit it."
         ),
     )
 
 
-@window_counts.stage("ends", points=1)
+@window_counts.stage("sentence ends", points=1)
 def test_the_window_is_cut_at_the_ends_of_a_sentence(student, rng):
     window = whole(rng, 3, 5)
     for length, window in (
@@ -109,9 +109,8 @@ def test_the_window_is_cut_at_the_ends_of_a_sentence(student, rng):
         ).equals(
             by_positions(sentence, size, window),
             cause=(
-                "Near the ends of a sentence, and in a sentence no longer than the window, a word"
-                " should have as contexts the words within `window` steps that are there: none is"
-                " lost, none comes from elsewhere."
+                "Near the ends of a sentence, the window contains fewer words: count those "
+                "within `window` positions, lose none and take none from elsewhere."
             ),
         )
     for window in (1, 2):
@@ -137,7 +136,7 @@ def test_the_window_is_cut_at_the_ends_of_a_sentence(student, rng):
     )
 
 
-@window_counts.stage("repeats", points=1)
+@window_counts.stage("repeated words", points=1)
 def test_a_word_that_stands_twice_counts_twice(student, rng):
     for size in (21, 24):
         fill, word = distinct(rng, 10, 20), 20
@@ -145,28 +144,27 @@ def test_a_word_that_stands_twice_counts_twice(student, rng):
         table = expect(student.window_counts([sentence], size, 3)).is_tensor(
             shape=(size, size), dtype=torch.float32
         )
-        expect(table[fill[4], word], "A cell whose pair stands there twice").equals(
+        expect(table[fill[4], word], "A cell whose pair occurs twice").equals(
             torch.tensor(2.0),
             cause=(
-                "A context that stands twice in a window should count twice: each pair of positions"
-                " adds 1 to its cell."
+                "A context word that occurs twice in a window counts twice: each pair of "
+                "positions adds 1 to its cell."
             ),
         )
         expect(
-            table[word, word], "The cell (word, same word) for two places two steps apart"
+            table[word, word], "The cell (word, same word) for two positions two steps apart"
         ).equals(
             torch.tensor(2.0),
             cause=(
-                "The same word at another position is a context like any other, and each of the two"
-                " places is the other's context: the cell should be 2."
+                "The same word at another position is a context word like any other: each of "
+                "the two positions counts the other, so the cell is 2."
             ),
         )
         again = [word, word, fill[0], word, word]
         expect(student.window_counts([again], size, 1)).equals(
             by_positions(again, size, 1),
             cause=(
-                "Each position should count for itself, also where the same word stands next to"
-                " itself."
+                "Each position counts for itself, also where the same word occurs next to itself."
             ),
         )
     expect(
@@ -187,7 +185,7 @@ def test_a_word_that_stands_twice_counts_twice(student, rng):
     )
 
 
-@window_counts.stage("sentences", points=1, after="middle")
+@window_counts.stage("sentence borders", points=1, after="full windows")
 def test_a_window_never_crosses_into_the_next_sentence(student, rng):
     drawn = [
         [
@@ -218,8 +216,8 @@ def test_a_window_never_crosses_into_the_next_sentence(student, rng):
         expect(table, "The table of all sentences").equals(
             torch.stack(alone).sum(0),
             cause=(
-                "The table of several sentences should be the sum of the tables of each alone: no"
-                " pair across a border, none lost."
+                "Your window crosses a sentence border, or pairs are lost: the counts of "
+                "several sentences are the sum of the counts of each."
             ),
         )
     pair, three = [
@@ -239,7 +237,7 @@ predict_pairs = exercise(
     function="predict_pairs",
     points=2,
     kind="predict",
-    see=f"{COUNTING}#four-headlines",
+    see=f"{COUNTING}#co-occurrence-counts",
     withhold=COUNTS,
 )
 
@@ -270,13 +268,13 @@ def ask_book(student, num_words: int, window: int) -> None:
     ).equals(
         pairs_of_a_book(num_words, window),
         cause=(
-            "The pairs of a book should come out exactly, to the last of ten digits, and those of"
-            " one word or none are 0; book and window may have 50,000 words."
+            "The number of pairs must be exact for 50,000 words and a window of 50,000, and"
+            " 0 for one word or none."
         ),
     )
 
 
-@predict_pairs.stage("long", points=1)
+@predict_pairs.stage("long sentences", points=1)
 def test_a_sentence_longer_than_its_window(student, rng):
     window = whole(rng, 2, 6)
     for num_words, reach in (
@@ -302,7 +300,7 @@ def test_a_sentence_longer_than_its_window(student, rng):
         ask_book(student, num_words, reach)
 
 
-@predict_pairs.stage("short", points=1)
+@predict_pairs.stage("short sentences", points=1)
 def test_a_sentence_shorter_than_its_window(student, rng):
     for num_words in (whole(rng, 3, 6), 2):
         ask_pairs(
@@ -337,7 +335,11 @@ def test_a_sentence_shorter_than_its_window(student, rng):
 
 
 ppmi = exercise(
-    "01.ppmi", function="ppmi", points=5, see=f"{COUNTING}#pmi-compare-with-chance", withhold=COUNTS
+    "01.ppmi",
+    function="ppmi",
+    points=5,
+    see=f"{COUNTING}#pointwise-mutual-information",
+    withhold=COUNTS,
 )
 
 
@@ -361,7 +363,7 @@ def ask_ppmi(student, table: torch.Tensor) -> torch.Tensor:
     return expect(student.ppmi(table)).is_tensor(shape=tuple(table.shape), dtype=torch.float32)
 
 
-@ppmi.stage("chance", points=1)
+@ppmi.stage("independent words", points=1)
 def test_independent_words_score_zero(student, rng):
     size = whole(rng, 3, 5)
     shapes = ((size, size), (size, size + 1), (size + 2, size), (1, size), (size, 1), (1, 1))
@@ -373,9 +375,8 @@ def test_independent_words_score_zero(student, rng):
             torch.zeros(rows, columns),
             **LOG,
             cause=(
-                "Words that meet exactly as often as by chance should score 0: P(w) is a row's sum,"
-                " P(c) a column's; both and P(w, c) need the same total, the sum of the whole"
-                " table, with nothing added to a count or to a ratio, and nothing rounded."
+                "Independent words have PMI 0: divide cells, row sums and column sums by the "
+                "same total, the sum of the whole matrix, and add nothing."
             ),
         )
     few = torch.tensor([[0.3, 0.15], [0.1, 0.05]])
@@ -386,10 +387,7 @@ def test_independent_words_score_zero(student, rng):
         ).close(
             torch.zeros(table.shape),
             **LOG,
-            cause=(
-                "Words that meet exactly as often as by chance should score 0, whatever the sum of"
-                " the table is."
-            ),
+            cause=("Independent words have PMI 0, whatever the total of the matrix is."),
         )
     for rows, columns in shapes[:2]:
         table = torch.outer(uniform(rng, 1, 9, rows), uniform(rng, 1, 5, columns))
@@ -398,15 +396,11 @@ def test_independent_words_score_zero(student, rng):
         expect(student.ppmi(table), given="counts that are no whole numbers").close(
             torch.zeros(rows, columns),
             **LOG,
-            cause=(
-                "Counts may be fractions, as from weighted windows. These meet exactly as often as"
-                " by chance and should score 0. "
-            )
+            cause=("Counts may be fractions, and these words are independent: PMI is 0. ")
             + (
-                "Your scores come near 0 and stay away from it by more than float32 does: are"
-                " digits lost, as in half precision?"
+                "Yours is off by more than float32 allows: is it half precision?"
                 if near
-                else "Counts that are cut or rounded to whole numbers no longer do."
+                else "Do not round counts."
             ),
         )
     scores = ask_ppmi(student, torch.eye(4) * 5 + 1)
@@ -415,7 +409,7 @@ def test_independent_words_score_zero(student, rng):
     )
 
 
-@ppmi.stage("logarithm", points=1)
+@ppmi.stage("natural logarithm", points=1)
 def test_more_than_chance_scores_the_natural_logarithm(student, rng):
     large = preferring(rng, whole(rng, 3, 6))
     large[0, 0] = 3e7  # as in a real text: the total is large, and a cell may hold 1
@@ -431,61 +425,54 @@ def test_more_than_chance_scores_the_natural_logarithm(student, rng):
         (
             preferring(rng, whole(rng, 3, 6)),
             (
-                "A pair above chance should score the natural logarithm of P(w, c) / (P(w) P(c)),"
-                " and nothing else."
+                "A pair above chance scores the natural logarithm of P(w, c) / (P(w) P(c)), and"
+                " nothing else."
             ),
         ),
         (
             large,
             (
-                "The rare pairs of a large text should score the same logarithm, as large as it is:"
-                " their P(w) P(c) is far below 1e-6, so that a floor or a small number added there"
-                " changes the score."
+                "Rare pairs of a large corpus have P(w) P(c) far below 1e-6: an epsilon or a "
+                "lower bound there changes their score."
             ),
         ),
         (
             halves,
             (
-                "Counts may be fractions: one half is a count like any other, also beside counts of"
-                " millions."
+                "Counts may be fractions: one half is a count like any other, also next to "
+                "counts of millions."
             ),
         ),
         (
             scarce,
-            (
-                "Counts may be fractions, down to 0.001: only a count of 0 is none, and the total"
-                " is their sum as it is."
-            ),
+            ("Counts may be fractions down to 0.001; only 0 means never counted."),
         ),
         (
             widest,
             (
-                "A cell of 0.001 may stand beside one of billions: its score is large, and no score"
-                " is cut."
+                "A cell of 0.001 next to one of billions has a large score: do not clip scores "
+                "from above."
             ),
         ),
         (first, "A pair above chance should score the natural logarithm of P(w, c) / (P(w) P(c))."),
         (
             look_alike(first),
             (
-                "Other counts have other scores, also where the sum of the table and its corners"
-                " are the same."
+                "Different counts give different scores, even if the total and the corners are "
+                "the same."
             ),
         ),
         (
             counts(rng, 1, 9, LONG, 3).float(),
-            "Every row takes part in the sums of the columns, in a table of many rows too.",
+            "Every row takes part in the column sums, also in a matrix of many rows.",
         ),
         (
             counts(rng, 1, 9, 3, LONG).float(),
-            "Every column takes part in the sums of the rows, in a table of many columns too.",
+            "Every column takes part in the row sums, also in a matrix of many columns.",
         ),
         (
             (torch.eye(140) + 1) * 2e9,
-            (
-                "Many cells of billions each should score the same logarithm: no product may become"
-                " infinite."
-            ),
+            ("Many cells of billions each overflow: no product may become infinite."),
         ),
     ):
         above = information(table) > 0.01
@@ -494,7 +481,7 @@ def test_more_than_chance_scores_the_natural_logarithm(student, rng):
         )
 
 
-@ppmi.stage("positive", points=1)
+@ppmi.stage("clipping at zero", points=1)
 def test_less_than_chance_scores_zero(student, rng):
     for size in (whole(rng, 3, 4), whole(rng, 5, 6)):
         table = preferring(rng, size)
@@ -504,14 +491,14 @@ def test_less_than_chance_scores_zero(student, rng):
         scores = ask_ppmi(student, table)
         expect(scores[off], "The score of the pairs below chance").equals(
             torch.zeros(int(off.sum())),
-            cause="A pair below chance has a negative PMI. Positive PMI puts 0 in its place.",
+            cause="A pair below chance has a negative PMI: positive PMI clips it to 0.",
         )
         expect(bool((scores.diagonal() > 0).all())).is_true(
             cause="Pairs above chance should keep their positive score."
         )
 
 
-@ppmi.stage("zeros", points=1)
+@ppmi.stage("zero counts", points=1)
 def test_what_was_never_counted_scores_zero(student, rng):
     for size in (4, whole(rng, 5, 6)):
         table = preferring(rng, size)
@@ -525,19 +512,19 @@ def test_what_was_never_counted_scores_zero(student, rng):
             expect(scores[empty], "The score of the pairs that never met").equals(
                 torch.zeros(int(empty.sum())),
                 cause=(
-                    "A count of 0 should score 0. The log of 0 is minus infinity, and an empty row"
-                    " or column gives 0 / 0, which is NaN."
+                    "A count of 0 scores 0: log 0 is minus infinity, and an empty row or column "
+                    "gives 0 / 0, NaN."
                 ),
             )
         expect(bool(scores[0, 0] > scores[1, 1] > 0)).is_true(
             cause=(
-                "Zeros elsewhere in the table should not change a pair above chance. A pair that"
-                " met once, and of which one word met nothing else, scores high."
+                "Zeros elsewhere do not change a pair above chance; a word's only pair has a "
+                "high score."
             )
         )
 
 
-@ppmi.stage("types", points=1, after="chance")
+@ppmi.stage("integer and double counts", points=1, after="independent words")
 def test_integers_and_doubles_give_the_float32_scores_of_the_same_counts(student, rng):
     for size in (3, whole(rng, 4, 5)):
         table = preferring(rng, size)
@@ -550,8 +537,8 @@ def test_integers_and_doubles_give_the_float32_scores_of_the_same_counts(student
                 floats,
                 **LOG,
                 cause=(
-                    "Integer counts, and counts in double precision, should give the same float32"
-                    " scores as the same counts as floats."
+                    "Integer counts and float64 counts give the same float32 scores as the same "
+                    "counts in float32."
                 ),
             )
         for dtype, times in (
@@ -567,9 +554,8 @@ def test_integers_and_doubles_give_the_float32_scores_of_the_same_counts(student
                 floats,
                 **LOG,
                 cause=(
-                    "Integer counts of millions or billions should give the same scores: a product"
-                    " of two sums does not fit into 32 or 64 bits, nor a sum into 32, so make"
-                    " floats of the counts first."
+                    "Large integer counts overflow: a sum may need more than 32 bits and a product "
+                    "of sums more than 64. Convert to float first."
                 ),
             )
 
@@ -579,7 +565,7 @@ predict_sizes = exercise(
     function="predict_sizes",
     points=3,
     kind="predict",
-    see=f"{COUNTING}#how-many-numbers-does-a-word-need",
+    see=f"{COUNTING}#how-many-dimensions",
 )
 
 
@@ -618,7 +604,7 @@ def ask_sizes(student, case: tuple[int, int, int], key: str, counted: int, cause
     expect(student.predict_sizes(*case), given=given).has(key).equals(counted, cause=cause)
 
 
-@predict_sizes.stage("parameters", points=1)
+@predict_sizes.stage("parameter count", points=1)
 def test_the_parameters_of_skip_gram(student, rng):
     for case in sizes(rng):
         tables = [sized(*case[:2]) for _ in ("centre", "context")]
@@ -628,12 +614,14 @@ def test_the_parameters_of_skip_gram(student, rng):
             case,
             "parameters",
             counted,
-            "Skip-gram keeps two tables, one for centres and one for contexts, "
-            "each V by D, and nothing else. Count their numbers, not bytes.",
+            (
+                "Skip-gram has two V by D matrices, one for centre words and one for context "
+                "words. Count parameters, not bytes."
+            ),
         )
 
 
-@predict_sizes.stage("dense", points=1)
+@predict_sizes.stage("dense bytes", points=1)
 def test_the_bytes_of_a_dense_table(student, rng):
     for case in sizes(rng):
         ask_sizes(
@@ -641,11 +629,11 @@ def test_the_bytes_of_a_dense_table(student, rng):
             case,
             "dense_bytes",
             sized(case[0], case[0]).nbytes,
-            "A dense table keeps every cell of V by V, zero or not, at 4 bytes each.",
+            "A dense matrix stores every cell of V by V, zero or not, at 4 bytes each.",
         )
 
 
-@predict_sizes.stage("sparse", points=1)
+@predict_sizes.stage("sparse bytes", points=1)
 def test_the_bytes_of_a_sparse_table(student, rng):
     for case in sizes(rng):
         vocab_size, _, nonzero = case
@@ -667,8 +655,10 @@ def test_the_bytes_of_a_sparse_table(student, rng):
             case,
             "sparse_bytes",
             counted,
-            "Compressed rows keep a value and a column number for each cell "
-            "that is not 0, and V + 1 row starts. Each of these takes 4 bytes.",
+            (
+                "CSR stores a value and a column number for each non-zero cell and V + 1 row "
+                "starts, 4 bytes each."
+            ),
         )
 
 

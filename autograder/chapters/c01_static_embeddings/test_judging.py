@@ -12,7 +12,7 @@ glove_weight = exercise(
     "01.glove_weight",
     function="glove_weight",
     points=3,
-    see="01-static-embeddings/glove#the-loss",
+    see="01-static-embeddings/glove#the-objective",
     withhold=["reference_impl.embeddings.glove"],
 )
 
@@ -22,7 +22,7 @@ def right_weight(number: torch.Tensor, x_max: float = 100.0, alpha: float = 0.75
     return ((number.double() / x_max).clamp(max=1) ** alpha).float()
 
 
-@glove_weight.stage("growth", points=1)
+@glove_weight.stage("power below x_max", points=1)
 def test_below_the_maximum_the_weight_grows_with_the_power(student, rng):
     rows = whole(rng, 2, 4)
     rule = "Below x_max a count x should weigh (x / x_max) ** alpha, by default (x / 100) ** 0.75."
@@ -67,8 +67,8 @@ def test_below_the_maximum_the_weight_grows_with_the_power(student, rng):
     weight = expect(student.glove_weight(torch.zeros(2), 100.0, 0.1), given="alpha 0.1").equals(
         torch.zeros(2),
         cause=(
-            "A count of 0 should weigh 0 for every alpha. A small number in its place weighs a lot"
-            " when alpha is small."
+            "A count of 0 weighs 0 for every alpha: a small number instead of it weighs a "
+            "lot when alpha is small."
         ),
     )
     expect(bool((weight == 0).all())).is_true(
@@ -76,7 +76,7 @@ def test_below_the_maximum_the_weight_grows_with_the_power(student, rng):
     )
 
 
-@glove_weight.stage("limit", points=1)
+@glove_weight.stage("limit at one", points=1)
 def test_from_the_maximum_on_the_weight_is_one(student, rng):
     for few in (1, 2):
         number = torch.cat(
@@ -100,7 +100,7 @@ def test_from_the_maximum_on_the_weight_is_one(student, rng):
     )
 
 
-@glove_weight.stage("arguments", points=1)
+@glove_weight.stage("x_max and alpha", points=1)
 def test_the_maximum_and_the_power_can_be_chosen_and_counts_may_be_integers(student, rng):
     for dtype, size in ((torch.float32, 4), (torch.int64, 6), (torch.int32, 5), (torch.float64, 3)):
         number = counts(rng, 1, 9, size).to(dtype)
@@ -111,8 +111,10 @@ def test_the_maximum_and_the_power_can_be_chosen_and_counts_may_be_integers(stud
         ).equals(
             right_weight(number, x_max, alpha),
             cause=(
-                "The weight should be made with the arguments x_max and alpha, in that order, in"
-                " place of 100 and 0.75."
+                (
+                    "You do not use the arguments x_max and alpha, in that order, instead of 100 "
+                    "and 0.75."
+                )
                 if dtype == torch.float32
                 else "Counts of another type should give the same weights as floats."
             ),
@@ -139,15 +141,15 @@ def test_the_maximum_and_the_power_can_be_chosen_and_counts_may_be_integers(stud
             right_weight(number, x_max, alpha),
             cause=(
                 "The same counts with other arguments have other weights: nothing is kept from "
-                "the call before."
+                "an earlier call."
             ),
         )
     number = counts(rng, 1, 90, 4)
     expect(student.glove_weight(number), given="no x_max and alpha, after calls with them").equals(
         right_weight(number),
         cause=(
-            "Without the arguments x_max is 100 and alpha 0.75 again, whatever the calls before"
-            " were given."
+            "Without the arguments x_max is 100 and alpha 0.75 again, whatever earlier "
+            "calls were given."
         ),
     )
     number = counts(rng, 1, 19, 5).float()
@@ -198,7 +200,7 @@ analogy = exercise(
     "01.analogy",
     function="analogy",
     points=5,
-    see="01-static-embeddings/judging#analogies",
+    see="01-static-embeddings/analogies#the-rules-3cosadd-and-3cosmul",
     withhold=["reference_impl.embeddings.evaluation"],
 )
 
@@ -249,13 +251,9 @@ def swapped(matrix: torch.Tensor, question: tuple, answer: int) -> tuple[torch.T
     return matrix[rows], question, other
 
 
-SWAPPED = (
-    "The same question was asked of two matrices: each call should look at its own, and nothing"
-    " should be kept from the call before."
-)
+SWAPPED = "Each call uses its own matrix: nothing is kept from an earlier call."
 MOVED = (
-    "With all rows moved on by one the answer should move on by one too: each call should look at"
-    " its own matrix, and nothing should be kept from the call before."
+    "With all rows moved by one, the answer moves by one as well: each call uses its own matrix."
 )
 
 
@@ -288,11 +286,11 @@ def best_of(rows: torch.Tensor, question: tuple[int, int, int]) -> int:
     return int(scores.argmax())
 
 
-@analogy.stage("direction", points=2)
+@analogy.stage("vector difference", points=2)
 def test_the_step_from_a_to_b_is_taken_from_c(student, rng):
     rule = (
-        "The answer should be the row whose dot product with b - a + c is largest: the step from a"
-        " to b, taken from c."
+        "The answer is the row with the largest dot product with b - a + c, all rows "
+        "having length 1."
     )
     for dim in (12, whole(rng, 8, 11)):
         ask_analogy(student, planted(rng, dim), f"{rule} All rows have length 1 here.")
@@ -309,11 +307,11 @@ def test_the_step_from_a_to_b_is_taken_from_c(student, rng):
         wide = torch.cat([torch.zeros(len(matrix), more), matrix], 1)
         expect(
             student.analogy(wide, *question),
-            given=f"{len(matrix)} words, vectors of {more + 12} numbers",
+            given=f"{len(matrix)} words, vectors of {more + 12} dimensions",
         ).equals(answer, cause=rule)
 
 
-@analogy.stage("question-words", points=1)
+@analogy.stage("excluded question words", points=1)
 def test_the_words_of_the_question_are_never_the_answer(student, rng):
     for angles in (
         (0.0, 40.0, 15.0),
@@ -326,8 +324,10 @@ def test_the_words_of_the_question_are_never_the_answer(student, rng):
         ask_analogy(
             student,
             shuffled(rng, torch.stack([turn.cos(), turn.sin()], 1)),
-            "The best of the other words should be the answer, by its score as it stands: the dot"
-            " product with b - a + c, without absolute values, products or quotients of cosines.",
+            (
+                "The best of the other words is the answer, by its dot product with b - a + c: "
+                "no absolute values, and no products of cosines."
+            ),
             letters=True,
         )
     alone = torch.tensor([[0.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.6, 0.8]])
@@ -337,17 +337,18 @@ def test_the_words_of_the_question_are_never_the_answer(student, rng):
     ).equals(
         3,
         cause=(
-            "Where b - a + c is zero every score is 0, and the other word is the answer. Nothing is"
-            " divided by the length of the target, and no word of the question stays in the search"
-            " with a score of 0 or more."
+            "Where b - a + c is zero, every score is 0 and the other word wins: do not "
+            "divide by the target's length, and exclude all question words."
         ),
     )
     smallest = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.96, 0.28], [-1.0, 0.0]])
     ask_analogy(
         student,
         shuffled(rng, smallest),
-        "With 4 words only one is left, and it wins with a negative score too: the words of the"
-        " question are left out and not given 0, and a search does not start at 0.",
+        (
+            "The only remaining word wins even with a negative score: exclude the question "
+            "words with minus infinity, not with 0."
+        ),
         "a vocabulary of 4 words",
     )
     for a, b, c, best, other in (
@@ -358,9 +359,10 @@ def test_the_words_of_the_question_are_never_the_answer(student, rng):
         ask_analogy(
             student,
             shuffled(rng, torch.tensor([a, b, c, best, other])),
-            "The largest score should win, also where scores are negative, down to -3: the words of"
-            " the question are left out and not given 0 or -1, a search does not start at 0, and no"
-            " absolute value is taken.",
+            (
+                "The largest score wins, even if it is negative, down to -3: exclude the "
+                "question words with minus infinity, not with 0 or -1."
+            ),
             "other words with negative scores",
         )
     twin = torch.tensor(
@@ -369,8 +371,10 @@ def test_the_words_of_the_question_are_never_the_answer(student, rng):
     ask_analogy(
         student,
         shuffled(rng, twin),
-        "Only the three numbers a, b and c are left out: another word with the same vector as "
-        "one of them is a word like any other, and may be the answer.",
+        (
+            "Only the row numbers a, b and c are excluded: another row with the same vector"
+            " as one of them may be the answer."
+        ),
         "another word with the vector of b",
     )
     ask_analogy(
@@ -410,7 +414,7 @@ def scaled(
     return matrix * scale, question, answer
 
 
-@analogy.stage("lengths", points=1)
+@analogy.stage("unit length", points=1)
 def test_the_length_of_a_vector_plays_no_part(student, rng):
     for lengths, given, cause in (
         (
@@ -433,16 +437,16 @@ def test_the_length_of_a_vector_plays_no_part(student, rng):
             {"near": 0.5, "answer": 0.02, "rest": 0.1},
             "rows shorter than 1",
             (
-                "Rows shorter than 1 should get length 1 too: a floor at 1, or a number added to"
-                " each length, leaves them short."
+                "Normalize short rows to length 1 as well: a lower bound of 1, or a number "
+                "added to each length, leaves them short."
             ),
         ),
         (
             {"a": 30e-4, "b": 1e-4, "c": 2e-4, "near": 50e-4, "answer": 1e-5, "rest": 1e-4},
             "rows of a length down to 1e-5",
             (
-                "Rows of a tiny length should get length 1 too: a floor or a number added to a"
-                " length must be far smaller."
+                "Normalize tiny rows to length 1 as well: an epsilon added to a length, or a "
+                "lower bound, must be far smaller."
             ),
         ),
     ):
@@ -456,8 +460,10 @@ def test_the_length_of_a_vector_plays_no_part(student, rng):
     ask_analogy(
         student,
         shuffled(rng, torch.cat([basis[:3], 1e-5 * best, others])),
-        "A row of length 0.00001 should get length 1 too. What is added to a length, or put under"
-        " it, must be far smaller, or the row stays too short to win narrowly.",
+        (
+            "A row of length 0.00001 has to be normalized to length 1 as well: your epsilon"
+            " is too large for it."
+        ),
         "a best row of length 0.00001 whose score is 0.3 % above the others'",
     )
     for aside in (0.62, 0.7, 0.83, 0.95):
@@ -470,14 +476,15 @@ def test_the_length_of_a_vector_plays_no_part(student, rng):
         ask_analogy(
             student,
             shuffled(rng, torch.cat([basis[:3], best, others])),
-            "Scores that differ in the fifth digit are different, and the larger one should win:"
-            " rounded scores, half precision, or another length than the root of the sum of squares"
-            " changes the order.",
+            (
+                "Scores that differ in the fifth digit are different: rounding, half precision "
+                "or another norm than the Euclidean changes the order."
+            ),
             "words whose scores differ in the fifth digit",
         )
 
 
-@analogy.stage("zero-row", points=0.5)
+@analogy.stage("zero rows", points=0.5)
 def test_a_row_of_zeros_has_the_score_zero_and_gives_no_nan(student, rng):
     matrix, question, answer = planted(rng)
     asked = (
@@ -488,8 +495,7 @@ def test_a_row_of_zeros_has_the_score_zero_and_gives_no_nan(student, rng):
     ask_analogy(
         student,
         asked,
-        "A row of zeros changes the answer. 0 / 0 is NaN, which wins every argmax; the cosine of a "
-        "zero row should be 0.",
+        ("A zero row gives 0 / 0, NaN, which wins every argmax: the cosine of a zero row is 0."),
         "a row of zeros among the other words",
     )
     basis = torch.linalg.qr(normal(rng, 9, 9))[0]
@@ -523,8 +529,10 @@ def test_a_row_of_zeros_has_the_score_zero_and_gives_no_nan(student, rng):
         ask_analogy(
             student,
             asked,
-            "Where all other scores are negative, a row of zeros, with score 0, should be the"
-            " answer: it is a word like any other.",
+            (
+                "Where all other scores are negative, a zero row with score 0 is the answer: it"
+                " is a word like any other."
+            ),
             "a row of zeros that has the best score",
         )
     near = torch.tensor(
@@ -533,13 +541,15 @@ def test_a_row_of_zeros_has_the_score_zero_and_gives_no_nan(student, rng):
     ask_analogy(
         student,
         shuffled(rng, near),
-        "The largest dot product with b - a + c should win, and not the smallest distance "
-        "to it: a row of zeros may be nearest and have the smaller score.",
+        (
+            "You rank by distance to b - a + c instead of by dot product: a zero row can be"
+            " closest and still have a smaller score."
+        ),
         "a row of zeros that is nearest to the target",
     )
 
 
-@analogy.stage("ties", points=0.5)
+@analogy.stage("equal scores", points=0.5)
 def test_equal_scores_give_the_smaller_number(student, rng):
     a, b, c, other = torch.tensor([[1.0, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]])
     best = torch.tensor(
@@ -560,4 +570,4 @@ def test_equal_scores_give_the_smaller_number(student, rng):
             )
 
 
-bank = exercise("01.bank", points=5, kind="manual", see="01-static-embeddings/bank")
+bank = exercise("01.bank", points=5, kind="manual", see="01-static-embeddings/polysemy")

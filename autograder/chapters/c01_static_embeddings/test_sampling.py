@@ -20,7 +20,7 @@ keep_probability = exercise(
     "01.keep_probability",
     function="keep_probability",
     points=3,
-    see=f"{PAGE}#fewer-the",
+    see=f"{PAGE}#subsampling-frequent-words",
     withhold=SKIPGRAM,
 )
 
@@ -34,12 +34,12 @@ def frequent_words(rng: torch.Generator) -> tuple[torch.Tensor, float]:
     return rising.roll(2), 0.05 / words
 
 
-@keep_probability.stage("formula", points=1)
+@keep_probability.stage("keep formula", points=1)
 def test_a_frequent_word_is_kept_with_the_root_of_threshold_over_share(student, rng):
     number, threshold = frequent_words(rng)
     rule = (
-        "A word above the threshold should be kept with probability sqrt(t / f), f its count"
-        " divided by the sum of all."
+        "A word above the threshold is kept with probability sqrt(t / f), where f is "
+        "its count divided by the sum of all."
     )
     large = torch.cat([counts(rng, 50_000, 60_000_000, 6), torch.tensor([3_000_000_000])])
     alike = torch.tensor([5, 3, 8, 2, 7])
@@ -55,8 +55,8 @@ def test_a_frequent_word_is_kept_with_the_root_of_threshold_over_share(student, 
             torch.tensor([0.5, 1.5, 2.25, 1.75]),
             0.03,
             (
-                f"{rule} Counts may be fractions. Cut to whole numbers, or with a "
-                "floor at 1, they would give other shares."
+                f"{rule} Counts may be fractions. Cut to whole numbers, or with a floor at 1, "
+                f"they would give other frequencies."
             ),
         ),
         (large, 1e-5, f"{rule} Here counts and their sum need more than 32 bits."),
@@ -66,12 +66,9 @@ def test_a_frequent_word_is_kept_with_the_root_of_threshold_over_share(student, 
         (
             billions.int(),
             1e-5,
-            (
-                f"{rule} The same counts as int64 came out right: the sum of int32 counts may need"
-                " more than 32 bits."
-            ),
+            (f"{rule} The sum of int32 counts may need more than 32 bits."),
         ),
-        (torch.tensor([52, 48]), 0.47, f"{rule} Also for a share just above t."),
+        (torch.tensor([52, 48]), 0.47, f"{rule} Also for a frequency just above t."),
         (
             torch.tensor([7, 7, 2, 7]),
             0.05,
@@ -80,7 +77,7 @@ def test_a_frequent_word_is_kept_with_the_root_of_threshold_over_share(student, 
         (
             torch.tensor([0.2, 0.4, 0.1, 0.2]),
             0.05,
-            f"{rule} Counts that are all below 1 are no shares yet: their sum is not 1.",
+            f"{rule} Counts that are all below 1 are no frequencies yet: their sum is not 1.",
         ),
         (torch.tensor([2.0, 4.0, 1.0, 2.0]), 0.05, rule),
         (torch.tensor([2.0, 4.0, 1.0, 2.0]), 0.02, rule),
@@ -89,17 +86,14 @@ def test_a_frequent_word_is_kept_with_the_root_of_threshold_over_share(student, 
         (
             look_alike(alike),
             0.03,
-            (
-                f"{rule} Other counts have other answers, also where their sum, the first "
-                "and the last are the same."
-            ),
+            (f"{rule} Different counts give different results."),
         ),
         (
             tiny,
             1e-8,
             (
-                f"{rule} A share may be as small as one in a hundred millions, and so may t: a"
-                " floor or a small number added to the share changes the answer."
+                f"{rule} Frequencies and t may be as small as one in a hundred million: add no "
+                f"epsilon."
             ),
         ),
     ):
@@ -110,7 +104,7 @@ def test_a_frequent_word_is_kept_with_the_root_of_threshold_over_share(student, 
         ).equals(right, cause=cause)
 
 
-@keep_probability.stage("limit", points=1)
+@keep_probability.stage("limit at one", points=1)
 def test_a_rare_word_is_always_kept(student, rng):
     for few in (2, 3):
         number = torch.cat([uniform(rng, 900, 999, 3), uniform(rng, 1, 3, few)])
@@ -119,34 +113,27 @@ def test_a_rare_word_is_always_kept(student, rng):
         )
         expect(keep[3:], "The probability of the rare words").equals(
             torch.ones(few),
-            cause=(
-                "A word below the threshold should be kept with probability exactly 1: never more, "
-                "never less."
-            ),
+            cause=("A word below the threshold has probability exactly 1: clip at 1."),
         )
         expect(bool((keep[3:] == 1).all())).is_true(
-            cause=(
-                "A word below the threshold should be kept with probability exactly 1, not nearly."
-            )
+            cause=("A word below the threshold has probability exactly 1, not nearly 1.")
         )
         expect(bool((keep[:3] < 0.5).all())).is_true(
             cause="The frequent words should not be kept always."
         )
     expect(
         student.keep_probability(torch.tensor([3, 1]), 0.75), given="counts 3 and 1, t = 0.75"
-    ).equals(
-        torch.ones(2), cause="A word whose share is exactly the threshold should be kept always."
-    )
+    ).equals(torch.ones(2), cause="A word whose frequency is exactly the threshold is always kept.")
     for number, t in ((torch.tensor([9]), 1.5), (torch.ones(1), 1.5), (torch.ones(3), 1e6)):
         expect(
             student.keep_probability(number, t), given=f"counts {number.tolist()}, t = {t:g}"
         ).equals(
             torch.ones(len(number)),
-            cause="With a threshold above every share each word should be kept always.",
+            cause="With a threshold above every frequency, each word is always kept.",
         )
 
 
-@keep_probability.stage("unseen", points=1)
+@keep_probability.stage("zero counts", points=1)
 def test_a_word_with_count_zero_gets_probability_one(student, rng):
     for dtype in (torch.int64, torch.float64, torch.float32):
         number, threshold = frequent_words(rng)
@@ -157,9 +144,7 @@ def test_a_word_with_count_zero_gets_probability_one(student, rng):
         )
         expect(keep[place], "The probability of a word with count 0").equals(
             torch.tensor(1.0),
-            cause=(
-                "A word that was never counted has share 0, and t / 0 is infinite: return 1 for it."
-            ),
+            cause=("A word with count 0 has frequency 0, and t / 0 is infinite: return 1 for it."),
         )
         expect(bool((keep < 0.9).sum() == len(number) - 1)).is_true(
             cause="A word with count 0 should not change what happens to the others."
@@ -169,8 +154,8 @@ def test_a_word_with_count_zero_gets_probability_one(student, rng):
         )
         expect(bool(keep[place] == 1)).is_true(
             cause=(
-                "A word that was never counted is kept with probability exactly 1, however small t"
-                " is: put no small share in the place of 0."
+                "A word with count 0 has probability exactly 1, however small t is: do not "
+                "replace its frequency by a small number."
             )
         )
 
@@ -180,7 +165,7 @@ writing_a_test = exercise(
     function="test_keep",
     points=4,
     kind="write-test",
-    see=f"{PAGE}#fewer-the",
+    see=f"{PAGE}#subsampling-frequent-words",
     withhold=SKIPGRAM,
 )
 
@@ -198,47 +183,55 @@ def ask_test(student, kind: str, rng: torch.Generator, cause: str) -> None:
     )
 
 
-@writing_a_test.stage("formula", points=1)
+@writing_a_test.stage("wrong formula", points=1)
 def test_a_test_stops_a_wrong_formula(student, rng):
     ask_test(
         student,
         "formula",
         rng,
-        "A wrong formula passes your test: compare a frequent word with a number worked out by "
-        "hand.",
+        (
+            "Your test accepts a wrong formula: compare a frequent word with a value worked"
+            " out by hand."
+        ),
     )
 
 
-@writing_a_test.stage("shares", points=1)
+@writing_a_test.stage("wrong frequencies", points=1)
 def test_a_test_stops_wrong_shares(student, rng):
     ask_test(
         student,
         "shares",
         rng,
-        "Wrong shares pass your test: use counts that do not sum to 1, none of them close to the "
-        "whole text.",
+        (
+            "Your test accepts wrong frequencies: use counts that do not sum to 1, none of "
+            "them close to the whole text."
+        ),
     )
 
 
-@writing_a_test.stage("limit", points=1)
+@writing_a_test.stage("wrong limit", points=1)
 def test_a_test_stops_a_wrong_limit(student, rng):
     ask_test(
         student,
         "limit",
         rng,
-        "A wrong limit passes your test: is there a word well below the threshold, and do you ask "
-        "for exactly 1?",
+        (
+            "Your test accepts a wrong limit: is there a word well below the threshold, and"
+            " do you compare it with exactly 1?"
+        ),
     )
 
 
-@writing_a_test.stage("keep-or-drop", points=1)
+@writing_a_test.stage("keep or drop", points=1)
 def test_a_test_stops_confusing_keep_and_drop(student, rng):
     ask_test(
         student,
         "keep-or-drop",
         rng,
-        "A function that drops what it should keep passes your test: ask for the numbers, "
-        "not only for a range.",
+        (
+            "Your test accepts a function that drops what it should keep: compare values, "
+            "not only a range."
+        ),
     )
 
 
@@ -246,12 +239,12 @@ noise_distribution = exercise(
     "01.noise_distribution",
     function="noise_distribution",
     points=3,
-    see=f"{PAGE}#which-negatives",
+    see=f"{PAGE}#the-noise-distribution",
     withhold=SKIPGRAM,
 )
 
 
-@noise_distribution.stage("lottery", points=1)
+@noise_distribution.stage("sum and zero counts", points=1)
 def test_the_noise_sums_to_one_and_never_draws_an_unseen_word(student, rng):
     for drawn in (
         [900, 400, 200],
@@ -267,16 +260,16 @@ def test_the_noise_sums_to_one_and_never_draws_an_unseen_word(student, rng):
         expect(noise[-1], "The probability of a word with count 0").close(
             torch.tensor(0.0),
             cause=(
-                "A word with count 0 should never be drawn: its probability is exactly 0, and"
-                " nothing is added to a count."
+                "A word with count 0 is never drawn: its probability is exactly 0, and nothing "
+                "is added to a count."
             ),
         )
         expect(noise.sum(), "The sum of the probabilities").close(
             torch.tensor(1.0),
             atol=1e-5,
             cause=(
-                "The probabilities should sum to 1: each is its count raised to the "
-                "power, divided by the sum of all counts raised to it."
+                "Your probabilities do not sum to 1: divide by the sum of the counts raised to "
+                "the power."
             ),
         )
         expect(bool((noise[:-2] > noise[-2] * 1.01).all())).is_true(
@@ -288,9 +281,8 @@ def test_the_noise_sums_to_one_and_never_draws_an_unseen_word(student, rng):
     expect(noise[1], "The probability of a word with count 0", "power 0.01").close(
         torch.tensor(0.0),
         cause=(
-            "A word with count 0 should never be drawn, whatever the power is, and each probability"
-            " stands where its count stands. A small number in the place of 0 weighs a lot when the"
-            " power is small."
+            "A word with count 0 is never drawn, whatever the power: an epsilon instead of "
+            "0 weighs a lot when the power is small."
         ),
     )
     for number in range(3, 60, 4):
@@ -304,8 +296,8 @@ def test_the_noise_sums_to_one_and_never_draws_an_unseen_word(student, rng):
             expect(noise[falling == 0], "The probability of a word with count 0").close(
                 torch.zeros(1),
                 cause=(
-                    "A word with count 0 has probability exactly 0 in every call, and does not get"
-                    " what rounding leaves of 1."
+                    "A word with count 0 has probability exactly 0; do not assign it what rounding "
+                    "leaves of 1."
                 ),
             )
 
@@ -316,12 +308,12 @@ def bent(number: torch.Tensor, power: float) -> torch.Tensor:
     return (weight / weight.sum()).float()
 
 
-@noise_distribution.stage("three-quarters", points=1)
+@noise_distribution.stage("default power", points=1)
 def test_the_default_power_is_three_quarters(student, rng):
     number = counts(rng, 1, 900, whole(rng, 4, 8))
     rule = (
-        "Without a second argument the chance of a word should grow with its count to the power"
-        " 0.75."
+        "Without a second argument, a word's probability is proportional to its count "
+        "to the power 0.75."
     )
     large = torch.cat([counts(rng, 1, 60_000_000, 8), torch.tensor([5_000_000_000])])
     alike = torch.tensor([5, 3, 8, 2, 7])
@@ -333,16 +325,13 @@ def test_the_default_power_is_three_quarters(student, rng):
         (alike, rule),
         (
             look_alike(alike),
-            (
-                f"{rule} Other counts have other chances, also where their sum, the first and the"
-                " last are the same."
-            ),
+            (f"{rule} Different counts give different probabilities."),
         ),
         (
             torch.tensor([0.5, 1.5, 2.25, 1.75, 30.0]),
             (
-                f"{rule} Counts may be fractions: cut to whole numbers, or with a "
-                "floor at 1, they give other chances."
+                f"{rule} Counts may be fractions: cut to whole numbers, or with a floor at 1, "
+                f"they give other probabilities."
             ),
         ),
         (large, f"{rule} Here counts and their sum need more than 32 bits."),
@@ -357,7 +346,7 @@ def test_the_default_power_is_three_quarters(student, rng):
         )
 
 
-@noise_distribution.stage("argument", points=1)
+@noise_distribution.stage("given power", points=1)
 def test_the_power_can_be_chosen(student, rng):
     number = counts(rng, 1, 90, whole(rng, 4, 8))
     for power in (float(uniform(rng, 0.25, 0.5)), 1.0, 2.0, 1.5, 1.25):
@@ -376,7 +365,7 @@ def test_the_power_can_be_chosen(student, rng):
         given="no power, after calls with one",
     ).equals(
         bent(number, 0.75),
-        cause="Without the argument the power is 0.75 again, whatever the calls before were given.",
+        cause=("Without the argument the power is 0.75 again, whatever earlier calls were given."),
     )
     for large in (
         torch.tensor([5_000_000_000, 4_000_000_000, 7]),
@@ -392,8 +381,8 @@ def test_the_power_can_be_chosen(student, rng):
         ).equals(
             bent(large, 2.0),
             cause=(
-                "The square of a count may need more than 64 bits: make floats of the counts before"
-                " you raise them."
+                "The square of a count may need more than 64 bits: convert the counts to float "
+                "before the power."
             ),
         )
     for floats in (number.float(), torch.tensor([0.25, 0.5, 0.25])):  # the second is its own answer
@@ -416,7 +405,7 @@ def test_the_power_can_be_chosen(student, rng):
             torch.tensor(1.0),
             atol=1e-5,
             cause=(
-                "The probabilities should sum to 1 where the counts are small too: nothing is added"
-                " to the sum by which you divide, or put under it."
+                "The probabilities sum to 1 for small counts as well: do not add an epsilon to "
+                "the sum by which you divide."
             ),
         )

@@ -14,15 +14,12 @@ sgns_loss = exercise(
     "01.sgns_loss",
     function="sgns_loss",
     points=5,
-    see=f"{PAGE}#one-step-by-hand",
+    see=f"{PAGE}#the-gradient-by-hand",
     withhold=SKIPGRAM,
 )
 LOSS = {"rtol": 1e-4, "atol": 1e-4}
 ALIKE = torch.tensor([[0.5, -1.0, 0.8, 0.3, -0.2]]), torch.tensor([[1.0, 0.5, -0.75, 0.25, 2.0]])
-OTHERS = (
-    "Other vectors have other scores, also where their sum, the first and the last number are the"
-    " same."
-)
+OTHERS = "Different vectors give different scores, even if their sum, first and last entries agree."
 
 
 def true_loss(center: torch.Tensor, context: torch.Tensor, negatives: torch.Tensor) -> torch.Tensor:
@@ -42,7 +39,7 @@ def ask_loss(student, parts: tuple, cause: str) -> None:
     )
 
 
-@sgns_loss.stage("untrained", points=0.5)
+@sgns_loss.stage("untrained loss", points=0.5)
 def test_zero_vectors_cost_log_two_for_each_score(student, rng):
     for negatives, dim in (
         (1, 1),
@@ -54,8 +51,10 @@ def test_zero_vectors_cost_log_two_for_each_score(student, rng):
         ask_loss(
             student,
             (zeros, zeros, torch.zeros(1, negatives, dim)),
-            "With all vectors zero each of the 1 + K scores costs log 2 = 0.693; inside one pair"
-            " they are summed.",
+            (
+                "With all vectors zero, each of the 1 + K scores costs log 2 = 0.693; sum them "
+                "inside one pair."
+            ),
         )
 
 
@@ -67,7 +66,7 @@ def of_length_two(rng: torch.Generator, dim: int) -> torch.Tensor:
     return 2 * center / center.norm()
 
 
-@sgns_loss.stage("true-context", points=1)
+@sgns_loss.stage("true context", points=1)
 def test_a_true_context_should_score_high(student, rng):
     for dim in (1, whole(rng, 3, 6), LONG):
         center, nothing = of_length_two(rng, dim), torch.zeros(1, 1, dim)
@@ -75,8 +74,10 @@ def test_a_true_context_should_score_high(student, rng):
             ask_loss(
                 student,
                 (center, context, nothing),
-                "The true context should cost -log sigmoid(v . u), with this "
-                "sign: the higher the score, the lower the loss.",
+                (
+                    "The true context costs -log sigmoid(v . u), with this sign: the higher the "
+                    "score, the lower the loss."
+                ),
             )
     parts = (
         torch.tensor([[12 / 7]]),
@@ -94,7 +95,7 @@ def test_a_true_context_should_score_high(student, rng):
         )
 
 
-@sgns_loss.stage("negatives", points=1)
+@sgns_loss.stage("negative samples", points=1)
 def test_every_negative_should_score_low(student, rng):
     for number, dim in ((1, 2), (2, 2), (whole(rng, 3, 6), whole(rng, 3, 6)), (LONG, 2)):
         center, nothing, share = (
@@ -108,8 +109,10 @@ def test_every_negative_should_score_low(student, rng):
             ask_loss(
                 student,
                 (one, nothing, negatives),
-                "Each negative should cost -log sigmoid(-(v . n)): mind the minus "
-                "inside, the centre v, and the sum over K.",
+                (
+                    "Each negative costs -log sigmoid(-(v . n)): check the minus inside, the centre"
+                    " v, and the sum over K."
+                ),
             )
     ask_loss(
         student,
@@ -152,7 +155,7 @@ ONE_NUMBER = (
 )
 
 
-@sgns_loss.stage("every-pair", points=0.5, after="true-context", at_most=0.5)
+@sgns_loss.stage("every pair", points=0.5, after="true context", at_most=0.5)
 def test_every_pair_of_a_batch_takes_part(student, rng):
     for center, context, negatives in batches(rng):
         nothing = torch.zeros_like(negatives)
@@ -174,7 +177,7 @@ def test_every_pair_of_a_batch_takes_part(student, rng):
             )
 
 
-@sgns_loss.stage("batch", points=1, after="true-context")
+@sgns_loss.stage("batch mean", points=1, after="true context")
 def test_the_loss_of_a_batch_is_the_mean_of_its_pairs(student, rng):
     for parts in batches(rng):
         losses = [
@@ -201,33 +204,31 @@ def test_the_loss_of_a_batch_is_the_mean_of_its_pairs(student, rng):
 
 
 ONE_STEP = (
-    "At scores of a few hundred the loss should be finite. In float32 exp of 89 is infinite, the"
-    " sigmoid of -104 is 0, and 1 - sigmoid of 17 is 0: take log-sigmoid in one step, by logsigmoid"
-    " or softplus."
+    "Your loss overflows at scores of a few hundred: in float32 the sigmoid of -104"
+    " is 0. Use `logsigmoid` or `softplus`."
 )
 LARGE = {
     True: {
         True: (
-            "A large score of the wrong sign should cost as much as its size. Yours costs less: an"
-            " epsilon inside a logarithm, or a clamp of sigmoids or scores, can limit the cost."
+            "A large score of the wrong sign costs its size, and yours costs less: an "
+            "epsilon inside a logarithm or a clamp limits the loss."
         ),
         False: (
-            "A large score of the wrong sign should cost as much as its size. Yours costs more:"
-            " where a sigmoid or 1 minus a sigmoid is rounded to 0, a floor under it can cost more"
-            " than the score."
+            "A large score of the wrong sign costs its size, and yours costs more: a lower "
+            "bound under a sigmoid that rounds to 0 can do that."
         ),
     },
     False: {
         True: (
-            "A large score of the right sign should cost nearly nothing, and never less: the zero"
-            " score beside it costs log 2 all the same."
+            "A large score of the right sign costs nearly 0, and never less; the other "
+            "score, 0, still costs log 2."
         ),
-        False: "A large score of the right sign should cost nearly nothing. Yours costs more.",
+        False: "A large score of the right sign costs nearly 0, and yours costs more.",
     },
 }
 
 
-@sgns_loss.stage("large-scores", points=1)
+@sgns_loss.stage("large scores", points=1)
 def test_large_scores_give_a_large_loss_and_not_infinity(student, rng):
     for score in (20, 95, 300, whole(rng, 150, 400), 500):
         center = torch.tensor([[1.0, 0.0]])
@@ -257,7 +258,10 @@ def test_large_scores_give_a_large_loss_and_not_infinity(student, rng):
         ask_loss(
             student,
             parts,
-            "A score of 300 may be the sum of much larger products; half precision ends at 65,504.",
+            (
+                "A score of 300 may be the sum of much larger products, and half precision ends"
+                " at 65,504."
+            ),
         )
 
 
@@ -265,7 +269,7 @@ sgns_gradients = exercise(
     "01.sgns_gradients",
     function="sgns_gradients",
     points=5,
-    see=f"{PAGE}#one-step-by-hand",
+    see=f"{PAGE}#the-gradient-by-hand",
     withhold=SKIPGRAM,
 )
 NAMES = ("d_center", "d_context", "d_negatives")
@@ -312,15 +316,17 @@ def single(rng: torch.Generator, zero: str = "") -> list[tuple]:
     return found
 
 
-@sgns_gradients.stage("context", points=1)
+@sgns_gradients.stage("context gradient", points=1)
 def test_the_true_context_is_pulled_towards_the_centre(student, rng):
     for parts in single(rng):
         ask_gradient(
             student,
             1,
             parts,
-            "The gradient of the context should be (sigmoid(v . u) - 1) times the centre v, as it "
-            "came: no other factor, no step taken before.",
+            (
+                "The gradient of the context is (sigmoid(v . u) - 1) times the centre v: no "
+                "other factor, and v before any update."
+            ),
         )
     for context in (ALIKE[1], look_alike(ALIKE[1])):
         ask_gradient(student, 1, (ALIKE[0], context, torch.zeros(1, 1, 5)), OTHERS)
@@ -337,21 +343,24 @@ def test_the_true_context_is_pulled_towards_the_centre(student, rng):
             student,
             1,
             parts,
-            "A score of 7 leaves an error of -0.0009, one of 9 an error of -0.0001, a score of 12"
-            " one of nearly 0, a score of -12 one of nearly -1: scores should not be cut before the"
-            " sigmoid, and no error set to 0.",
+            (
+                "A small error is an error: a score of 7 leaves -0.0009. Do not clip scores "
+                "before the sigmoid or set errors to 0."
+            ),
         )
 
 
-@sgns_gradients.stage("negatives", points=1)
+@sgns_gradients.stage("gradient of negatives", points=1)
 def test_each_negative_is_pushed_away_from_the_centre(student, rng):
     for parts in single(rng):
         ask_gradient(
             student,
             2,
             parts,
-            "The gradient of each negative should be sigmoid(v . n) times the centre v, "
-            "without any minus.",
+            (
+                "The gradient of each negative is sigmoid(v . n) times the centre v, without a "
+                "minus."
+            ),
         )
     for negatives in (ALIKE[1], look_alike(ALIKE[1])):
         ask_gradient(student, 2, (ALIKE[0], torch.zeros(1, 5), negatives[None]), OTHERS)
@@ -368,32 +377,38 @@ def test_each_negative_is_pushed_away_from_the_centre(student, rng):
             student,
             2,
             small,
-            "A negative with a score of -7 or -8 should still be pushed away a little, by 0.0009 or"
-            " 0.0003 times the centre.",
+            (
+                "A negative with a score of -7 still has an error of 0.0009: do not set small "
+                "errors to 0."
+            ),
         )
 
 
-@sgns_gradients.stage("centre-from-context", points=0.5)
+@sgns_gradients.stage("centre from context", points=0.5)
 def test_the_centre_is_pulled_towards_its_context(student, rng):
     for parts in single(rng, zero="negatives"):
         ask_gradient(
             student,
             0,
             parts,
-            "With zero negatives the gradient of the centre should be (sigmoid(v . u) - 1) "
-            "times the context u.",
+            (
+                "With zero negatives the gradient of the centre is (sigmoid(v . u) - 1) times "
+                "the context u."
+            ),
         )
 
 
-@sgns_gradients.stage("centre-from-negatives", points=0.5)
+@sgns_gradients.stage("centre from negatives", points=0.5)
 def test_the_centre_is_pushed_away_from_all_its_negatives(student, rng):
     for parts in single(rng, zero="context"):
         ask_gradient(
             student,
             0,
             parts,
-            "With a zero context the gradient of the centre should be the sum over all "
-            "negatives of sigmoid(v . n) times n.",
+            (
+                "With a zero context the gradient of the centre is the sum over all negatives "
+                "of sigmoid(v . n) times n."
+            ),
         )
     parts = single(rng, zero="context")[-1]
     for center in (parts[0], -parts[0]):
@@ -409,8 +424,7 @@ def test_the_centre_is_pushed_away_from_all_its_negatives(student, rng):
             student,
             0,
             (normal(rng, 1, 3), torch.zeros(1, 3), negatives),
-            "A negative may be equal to another one. It counts like any other: each is a draw of"
-            " its own.",
+            "A negative may equal another one, and both count: each is a draw of its own.",
         )
 
 
@@ -427,7 +441,7 @@ def direction(rows: torch.Tensor) -> torch.Tensor:
     return flat / flat.norm(dim=1, keepdim=True).clamp(min=1e-12)
 
 
-@sgns_gradients.stage("every-pair", points=0.5, after="context", at_most=0.5)
+@sgns_gradients.stage("every pair", points=0.5, after="context gradient", at_most=0.5)
 def test_every_pair_of_a_batch_gets_its_own_gradient(student, rng):
     for parts in batches(rng):
         for name, together, alone in together_and_alone(student, parts):
@@ -442,7 +456,7 @@ def test_every_pair_of_a_batch_gets_its_own_gradient(student, rng):
             )
 
 
-@sgns_gradients.stage("batch", points=1, after="context")
+@sgns_gradients.stage("batch mean", points=1, after="context gradient")
 def test_the_gradients_of_a_mean_are_divided_by_the_batch(student, rng):
     for parts in batches(rng):
         for name, together, alone in together_and_alone(student, parts):
@@ -454,8 +468,8 @@ def test_the_gradients_of_a_mean_are_divided_by_the_batch(student, rng):
                 rtol=1e-4,
                 atol=1e-6,
                 cause=(
-                    "The loss is a mean over the pairs of the batch, so every gradient should be"
-                    " that of the pair alone divided by their number."
+                    "The loss is a mean over the batch, so every gradient is that of the pair alone"
+                    " divided by B."
                 ),
             )
     large, which = many(parts)
@@ -467,13 +481,12 @@ def test_the_gradients_of_a_mean_are_divided_by_the_batch(student, rng):
             rtol=1e-4,
             atol=1e-7,
             cause=(
-                "In a large batch too, every gradient should be that of the pair alone divided "
-                "by the number of all pairs."
+                "In a large batch as well, every gradient is that of the pair alone divided by B."
             ),
         )
 
 
-@sgns_gradients.stage("large-scores", points=0.5)
+@sgns_gradients.stage("large scores", points=0.5)
 def test_large_scores_give_finite_gradients(student, rng):
     for score in (95, 300, whole(rng, 150, 400), 500):
         center = torch.tensor([[1.0, 0.5]])
@@ -488,9 +501,10 @@ def test_large_scores_give_finite_gradients(student, rng):
                     student,
                     which,
                     parts,
-                    "At scores of a few hundred the gradients should be finite and right: "
-                    "exp of such a number is infinite in float32, torch.sigmoid of it is 0 "
-                    "or 1, and its logarithm must not be needed.",
+                    (
+                        "Your gradients overflow at scores of a few hundred: exp of such a number"
+                        " is infinite in float32. Use `torch.sigmoid`, without its logarithm."
+                    ),
                 )
     row = of_length_two(rng, 3)
     for which, centre in (
@@ -502,8 +516,7 @@ def test_large_scores_give_finite_gradients(student, rng):
             student,
             which,
             (centre, row, row[:, None]),
-            "A negative may be equal to the context. It is pushed away like any other, and "
-            "the context pulled: the centre's gradient has both.",
+            "A negative may equal the context: the centre's gradient contains both terms.",
         )
 
 
@@ -513,18 +526,18 @@ cbow_scores = exercise(
     also=["wrong_line"],
     points=3,
     kind="find-line",
-    see=f"{PAGE}#cbow-the-other-direction",
+    see=f"{PAGE}#cbow",
     withhold=["reference_impl.embeddings.cbow"],
 )
 
 
-@cbow_scores.stage("line", points=1)
+@cbow_scores.stage("wrong line", points=1)
 def test_the_wrong_line_is_named(student):
     line = expect(student.wrong_line()).is_a(int)
     expect(line == 5).is_true(  # without the number in the message
         cause=(
-            "That line does what the statement says. Follow the row [1, -1] through the code, line"
-            " by line."
+            "The line that you name does what the statement says: trace the row [1, -1] "
+            "through the code."
         )
     )
 
@@ -561,7 +574,7 @@ def ask_cbow(
     )
 
 
-@cbow_scores.stage("repaired", points=2)
+@cbow_scores.stage("mean without padding", points=2)
 def test_only_the_words_that_are_there_are_averaged(student, rng):
     words, slots = whole(rng, 6, 9), whole(rng, 4, 5)
 
@@ -572,15 +585,17 @@ def test_only_the_words_that_are_there_are_averaged(student, rng):
     for rows in (full, full[:1]):
         ask(
             rows,
-            "Rows without an empty slot came out right before the repair, and should still: the"
-            " average of all slots, compared with the output vectors by a dot product.",
+            (
+                "Rows without padding were right before the repair and must stay right: the "
+                "mean of all positions, times the output vectors."
+            ),
         )
-    ask([[0, *full[0][1:]]], "Word 0 is a word like any other; only -1 is an empty slot.")
+    ask([[0, *full[0][1:]]], "Word 0 is a word like any other; only -1 is padding.")
     pair, one = full[0][:2], full[1][:1]
-    rule = "The average should be over the words that are there: their sum divided by their number"
+    rule = "The mean is over the words that are present: their sum divided by their number"
     for rows in ([pair], [one], [[0]]):
         ask(rows, f"{rule}.")
-    ask([pair], f"{rule}. Empty slots may come first.", front=True)
+    ask([pair], f"{rule}. Padding may come first.", front=True)
     ask([one, [*pair, 0], pair, [0, 0]], f"{rule}, row by row: each row has its own number.")
     for rows in ([one, pair], [pair, one, [0, 0, words - 1]]):
         ask(
@@ -591,12 +606,10 @@ def test_only_the_words_that_are_there_are_averaged(student, rng):
         )
     ask(
         [[words - 1, words - 1, 0], [words - 1]],
-        f"{rule}. A word that stands twice counts twice.",
+        f"{rule}. A word that occurs twice counts twice.",
         front=True,
     )
-    ask(
-        [[1, 2], [1]], "A word whose vector is all zeros is there all the same, and counts.", zero=1
-    )
+    ask([[1, 2], [1]], "A word whose vector is all zeros is still present, and counts.", zero=1)
     tables = [normal(rng, 5, 3) for _ in range(3)]
     tables += map(look_alike, tables[:2])
     contexts = [
@@ -622,18 +635,18 @@ def test_only_the_words_that_are_there_are_averaged(student, rng):
             rtol=1e-4,
             atol=1e-5,
             cause=(
-                "Other vectors or other contexts have other scores: nothing is kept from the call"
-                " before."
+                "Different vectors or contexts give different scores: nothing is kept from an "
+                "earlier call."
             ),
         )
-    ask_cbow(student, rng, [[words - 1]], 1, words, "A context may have one slot only.")
+    ask_cbow(student, rng, [[words - 1]], 1, words, "A row may have one position only.")
     ask_cbow(
         student,
         rng,
         [[*pair, -1, 0, -1, words - 1]],
         6,
         words,
-        f"{rule}. Empty slots may stand between words.",
+        f"{rule}. Padding may be between words.",
     )
     ask_cbow(
         student,
@@ -669,8 +682,10 @@ def test_only_the_words_that_are_there_are_averaged(student, rng):
             [[0, 2], [1]],
             3,
             size,
-            "The average is compared with every output vector, also where there are as many of "
-            "them as dimensions.",
+            (
+                "The mean is multiplied with every output vector, also where there are as many "
+                "of them as dimensions."
+            ),
             dim=size,
         )
     square, each = normal(rng, 3, 3), torch.arange(3)[:, None]
@@ -682,5 +697,5 @@ def test_only_the_words_that_are_there_are_averaged(student, rng):
             inward @ outward.T,
             rtol=1e-4,
             atol=1e-5,
-            cause="One word in each row is its own average.",
+            cause="One word in a row is its own mean.",
         )

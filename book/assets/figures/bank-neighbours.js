@@ -8,6 +8,7 @@
      neighbours: {bank: {svd: [{word: "shore", cosine: 0.71, sense: "river"}, ...]}}
                                              nearest first, at most 16; sense is one of the word's senses or "other";
                                              a missing method means that the word is not in its vocabulary
+     task: "Find ..."                        optional, what the reader is to do
    } */
 window.w2s.register("bank-neighbours", function (stage, data, tools) {
   "use strict";
@@ -71,7 +72,8 @@ window.w2s.register("bank-neighbours", function (stage, data, tools) {
     onchange(chosen) { word = chosen; shown = new Map(); show(500); } });
   const methods = tools.choice({ legend: "Method", options: data.methods, value: method,
     onchange(key) { method = key; show(500); } });
-  stage.append(tools.bar(...(data.words.length > 1 ? [words] : []), methods), picture.node);
+  if (data.task) stage.append(tools.el("p", { class: "w2s-task" }, data.task));
+  stage.append(picture.node, tools.bar(...(data.words.length > 1 ? [words] : []), methods));
   tools.onWidth((pixels) => {
     width = pixels;
     shown = new Map();

@@ -10,7 +10,8 @@
        contexts: ["river"],                  its true neighbours: pulled,
        negatives: ["of", "seven", ...]       its noise words: pushed. Words that are not in `words` are only named.
      }, ...],
-     unit: "sentences read"                  optional (default "steps")
+     unit: "sentences read",                 optional (default "steps")
+     task: "Which ..."                       optional, what the reader is to do
    } */
 window.w2s.register("skipgram-training", function (stage, data, tools) {
   "use strict";
@@ -71,11 +72,12 @@ window.w2s.register("skipgram-training", function (stage, data, tools) {
   const pair = (kind, name, node) => el("div", { class: kind }, el("dt", {}, name), el("dd", {}, node));
   const steps = tools.stepper({ label: "Training", count: shots.length, every: 1000, show,
     text: (k) => `${shots[k].step.toLocaleString("en")} ${unit}` });
-  stage.append(tools.bar(...steps.nodes), el("dl", { class: "w2s-pairs" }, pair("is-centre", "Centre word", centre),
-    pair("is-near", "Pulled to", pulled), pair("is-pushed", "Pushed from", pushed)), picture.node);
+  if (data.task) stage.append(el("p", { class: "w2s-task" }, data.task));
+  stage.append(picture.node, tools.bar(...steps.nodes), el("dl", { class: "w2s-pairs" }, pair("is-centre", "Centre word", centre),
+    pair("is-near", "Pulled to", pulled), pair("is-pushed", "Pushed from", pushed)));
   if (data.groups) stage.append(tools.legend(groups.map((name) => ({ label: name, ...meaning[name] }))).node);
   tools.onWidth((pixels) => {
-    [width, height] = [pixels, Math.round(Math.max(300, pixels * 0.68))];
+    [width, height] = [pixels, Math.round(Math.max(270, pixels * 0.58))];
     x = tools.scale(span(all.map((p) => p[0])), [edge, width - edge]);
     y = tools.scale(span(all.map((p) => p[1])), [height - edge / 2, edge / 2]);
     set(picture.node, { viewBox: `0 0 ${width} ${height + chart}` });

@@ -3,9 +3,10 @@
    data = {
      sentences: [["we", "sat", ...], ...],   tokens, in reading order; a window never crosses a sentence
      vocabulary: ["we", "sat", ...],         rows and columns, in this order; at most 14 keep the picture legible;
-                                             a token outside it keeps its place in the window but is not counted
+                                             a token outside it keeps its position in the window but is not counted
      window: 2,                              words on each side at the start
-     largest_window: 4                       optional, the end of the slider (default 4)
+     largest_window: 4,                      optional, the end of the slider (default 4)
+     task: "Step ..."                        optional, what the reader is to do
    }
    The counts are those of reference_impl.embeddings.counts.window_counts: a pair is counted once from each side. */
 window.w2s.register("window-counts", function (stage, data, tools) {
@@ -46,6 +47,7 @@ window.w2s.register("window-counts", function (stage, data, tools) {
   const width = tools.slider({ label: "Window", min: 1, max: data.largest_window || 4, value: reach,
     text: (value) => `${value} on each side`,
     oninput(value) { reach = value; said = `Window of ${value}. `; show(steps.at()); } });
-  stage.append(tools.bar(...steps.nodes, width), text.node, matrix.node);
+  const task = data.task ? [tools.el("p", { class: "w2s-task" }, data.task)] : [];
+  stage.append(...task, text.node, matrix.node, tools.bar(...steps.nodes, width));
   steps.begin();
 });

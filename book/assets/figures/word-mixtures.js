@@ -4,6 +4,7 @@
      model: {name, megabytes, parameters},   from course.book.pages.models.page_model; a model of kind "vectors"
      examples: [{text: "bank river", nearest: [{word: "shore", cosine: 0.71}, ...]}, ...]
                                              what torch found, shown before the vectors are loaded; the first at first
+     task: "Compare ..."                     optional, what the reader is to do
    }
    A word with a minus before it is taken away. Every word's vector has length 1 before it is added. */
 window.w2s.register("word-mixtures", function (stage, data, tools) {
@@ -58,6 +59,7 @@ window.w2s.register("word-mixtures", function (stage, data, tools) {
     field.input.focus();
     answer(field.input.value);
   });
-  stage.append(tools.bar(offer), tools.bar(field, picks), bars.node, lost);
+  if (data.task) stage.append(el("p", { class: "w2s-task" }, data.task));
+  stage.append(bars.node, tools.bar(field, picks), tools.bar(offer), lost);
   show(data.examples[0].text, data.examples[0].nearest, "torch");
 });

@@ -42,7 +42,7 @@ def exercise_table(chapter: Assignment) -> HTML:
 
 
 def section_title(see: str) -> str:
-    """The words of a link to "01-static-embeddings/counting#fewer-the": the titles of page and
+    """The words of a link to "01-static-embeddings/pmi#fewer-the": the titles of page and
     section.
     """
     page, _, anchor = see.partition("#")

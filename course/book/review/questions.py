@@ -15,7 +15,7 @@ One file per chapter feeds the book's pages, the mock exam and the export of fla
     exam:
       # options as in the quiz, or numbers that are drawn (course/book/review/drawn_numbers.py)
       - id: two-slots
-        page: counting                      # the page to read again
+        page: pmi                      # the page to read again
         question: "A word has {n} neighbours at each side. How many pairs does it give?"
         draw: {n: [2, 3, 4]}
         answer: 2 * n

@@ -159,14 +159,14 @@ def test_item_analysis_counts_the_share_that_earned_each_behaviour(graded):
     item = next(
         item
         for item in item_analysis(read)
-        if (item["exercise"], item["name"]) == ("01.ppmi", "chance")
+        if (item["exercise"], item["name"]) == ("01.ppmi", "independent words")
     )
     earned = sum(
         stage["status"] in ("passed", "slip")
         for verdict in read
         for result in verdict.results
         for stage in result["stages"]
-        if (result["exercise"], stage["name"]) == ("01.ppmi", "chance")
+        if (result["exercise"], stage["name"]) == ("01.ppmi", "independent words")
     )
     assert item["share"] == earned / len(read)
 
