@@ -11,13 +11,13 @@ from autograder.chapters.c03_context_before_attention.withholding import MODELS
 from autograder.checks.inputs.draws import counts, distinct, look_alike, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
-PAGE = "03-context-before-attention/next-word"
+PAGE = "03-context-before-attention/ngrams"
 
 bigram_counts = exercise(
     "03.bigram_counts",
     function="bigram_counts",
     points=5,
-    see=f"{PAGE}#count-what-followed",
+    see=f"{PAGE}#by-hand",
     withhold=MODELS,
 )
 
@@ -193,7 +193,7 @@ kneser_ney = exercise(
     "03.kneser_ney",
     function="kneser_ney",
     points=7,
-    see=f"{PAGE}#leave-room-for-the-unseen",
+    see=f"{PAGE}#kneser-ney-smoothing",
     withhold=MODELS,
 )
 SHARES = {"rtol": 1e-4, "atol": 1e-9}
@@ -425,7 +425,7 @@ def test_a_context_that_was_never_seen_takes_the_tokens_by_themselves(student, r
 
 
 judge = exercise(
-    "03.judge", function="judge", points=4, see=f"{PAGE}#judge-a-model", withhold=MODELS
+    "03.judge", function="judge", points=4, see=f"{PAGE}#perplexity-and-bits-per-byte", withhold=MODELS
 )
 KEYS = ("nats_per_token", "perplexity", "bits_per_byte")
 

@@ -12,14 +12,14 @@ from autograder.chapters.c03_context_before_attention.reader_candidates import (
 from autograder.chapters.c03_context_before_attention.withholding import MODELS
 from autograder.checks.protocol import Sample, exercise, expect_catches, short_answer
 
-PAGE = "03-context-before-attention/two-sides"
+PAGE = "03-context-before-attention/elmo"
 
 writing_a_test = exercise(
     "03.test_no_peeking",
     function="test_no_peeking",
     points=5,
     kind="write-test",
-    see=f"{PAGE}#who-has-seen-what",
+    see=f"{PAGE}#peeking",
     withhold=MODELS,
 )
 
@@ -86,7 +86,7 @@ def test_a_test_stops_a_reader_that_sees_another_row(student, rng):
 short_answer(
     "03.deeply",
     points=4,
-    see=f"{PAGE}#four-sentences",
+    see=f"{PAGE}#two-directions-are-not-one-bidirectional-model",
     rubric={
         "apart": (
             1,

@@ -15,7 +15,7 @@ PARTS = ("i", "f", "g", "o", "c", "h")
 NAMES = ("x", "h", "c", "w_x", "w_h", "b")
 
 lstm_step = exercise(
-    "03.lstm_step", function="lstm_step", points=6, see=f"{PAGE}#one-step", withhold=MODELS | CELLS
+    "03.lstm_step", function="lstm_step", points=6, see=f"{PAGE}#the-lstm-cell", withhold=MODELS | CELLS
 )
 
 
@@ -259,7 +259,7 @@ read_backward = exercise(
     also=["wrong_line"],
     points=5,
     kind="find-line",
-    see="03-context-before-attention/elmo#read-twice",
+    see="03-context-before-attention/lstm#padding-and-direction",
     withhold=MODELS,
 )
 

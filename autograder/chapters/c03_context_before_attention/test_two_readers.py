@@ -25,7 +25,7 @@ letter_patterns = exercise(
     "03.letter_patterns",
     function="letter_patterns",
     points=5,
-    see=f"{PAGE}#a-word-is-its-letters",
+    see=f"{PAGE}#character-input",
     withhold=MODELS,
 )
 
@@ -238,7 +238,7 @@ def test_what_stays_below_zero_becomes_zero_and_nothing_is_added_to_the_word(stu
 
 
 mix_layers = exercise(
-    "03.mix_layers", function="mix_layers", points=4, see=f"{PAGE}#mix-the-layers", withhold=MODELS
+    "03.mix_layers", function="mix_layers", points=4, see=f"{PAGE}#the-scalar-mix", withhold=MODELS
 )
 
 
@@ -374,7 +374,7 @@ def test_large_weights_give_finite_shares(student, rng):
 
 
 both_targets = exercise(
-    "03.both_targets", function="both_targets", points=4, see=f"{PAGE}#read-twice", withhold=MODELS
+    "03.both_targets", function="both_targets", points=4, see=f"{PAGE}#the-bidirectional-language-model", withhold=MODELS
 )
 NONE = -100
 
