@@ -1,5 +1,4 @@
-"""LSTM: a cell state that is carried along a text, with a forget, an input and an output
-gate.
+"""LSTM: a cell state that is carried along a text, with forget, input and output gate.
 
 Hochreiter and Schmidhuber 1997, section 4; the forget gate: Gers, Schmidhuber and
 Cummins 2000, section 3; the projection of the output: Sak, Senior and Beaufays 2014,

@@ -425,7 +425,11 @@ def test_a_context_that_was_never_seen_takes_the_tokens_by_themselves(student, r
 
 
 judge = exercise(
-    "03.judge", function="judge", points=4, see=f"{PAGE}#perplexity-and-bits-per-byte", withhold=MODELS
+    "03.judge",
+    function="judge",
+    points=4,
+    see=f"{PAGE}#perplexity-and-bits-per-byte",
+    withhold=MODELS,
 )
 KEYS = ("nats_per_token", "perplexity", "bits_per_byte")
 

@@ -15,7 +15,11 @@ PARTS = ("i", "f", "g", "o", "c", "h")
 NAMES = ("x", "h", "c", "w_x", "w_h", "b")
 
 lstm_step = exercise(
-    "03.lstm_step", function="lstm_step", points=6, see=f"{PAGE}#the-lstm-cell", withhold=MODELS | CELLS
+    "03.lstm_step",
+    function="lstm_step",
+    points=6,
+    see=f"{PAGE}#the-lstm-cell",
+    withhold=MODELS | CELLS,
 )
 
 

@@ -374,7 +374,11 @@ def test_large_weights_give_finite_shares(student, rng):
 
 
 both_targets = exercise(
-    "03.both_targets", function="both_targets", points=4, see=f"{PAGE}#the-bidirectional-language-model", withhold=MODELS
+    "03.both_targets",
+    function="both_targets",
+    points=4,
+    see=f"{PAGE}#the-bidirectional-language-model",
+    withhold=MODELS,
 )
 NONE = -100
 
