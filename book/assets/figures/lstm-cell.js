@@ -35,7 +35,7 @@ window.w2s.register("lstm-cell", function (stage, data, tools) {
       text(206, 232, "candidate"), dot(136, 158, "×", "green"), dot(64, LINE, "×", "orange"), dot(136, LINE, "+", "blue"));
     parts.push(line([[244, LINE], [244, 158], [267, 158]], "blue"), text(226, 146, "tanh"), line([[289, 158], [300, 158]], "purple"),
       tip([300, 158], [1, 0]), dot(278, 158, "×", "purple"), text(318, 162, number(gates.output * Math.tanh(c)), "w2s-word"), text(314, 180, "hidden h"));
-    parts.push(text(168, 258, "the gates and the candidate are computed from x and the previous h"));
+    parts.push(text(168, 258, "all four are computed from x and the previous h"));
     layer.replaceChildren(...parts);
     picture.name(`After ${history.length - 1} steps the plain unit holds ${number(h)} and the LSTM cell ${number(c)}.`);
     tools.say(`After ${history.length - 1} steps: plain RNN ${number(h)}, LSTM cell ${number(c)}.`);

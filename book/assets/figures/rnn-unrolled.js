@@ -10,7 +10,7 @@ window.w2s.register("rnn-unrolled", function (stage, data, tools) {
   const { svg, el } = tools, { words } = data, T = words.length, WIDTH = 336, TALL = 60, TOP = 44, LOW = 190;
   const at = (t) => 26 + t * (WIDTH - 52) / (T - 1), layer = svg("g", {});
   const picture = tools.picture({ class: "w2s-diagram", viewBox: `0 0 ${WIDTH} 272`, width: WIDTH + 100 }, layer);
-  let weight = data.weight, stop = 0;
+  let weight = data.weight, stop = 1;
 
   /* h_t = tanh(w h_(t-1) + x_t), and the derivative of the last state by each one. */
   function computed() {
