@@ -333,7 +333,7 @@ def judge(log_probs: Float[Tensor, "B T"], mask: Bool[Tensor, "B T"], num_bytes:
 check(judge)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "judge-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Three models read "the bank lends money .": one that counts, one that counts and saves, one that throws a die. A text that nobody counted shows what the saving is for.
+# Three models judge "the bank lends money .": plain counts, Kneser-Ney, and a die. A text with an unseen bigram shows what smoothing is for.
 
 # %% nbgrader={"grade": false, "grade_id": "look-judge", "locked": true, "schema_version": 3, "solution": false, "task": false}
 table = attempt(bigram_counts, TEXTS, len(WORDS))
@@ -352,7 +352,7 @@ if smooth is not None:
 # ---
 # # Part 2. The LSTM
 #
-# Counting forgets all but the last token. A state does not have to. An LSTM carries a row of numbers from word to word, and three gates say how much of it stays, what is written and what is shown.
+# A bigram model forgets all but the last token. An LSTM carries a hidden state and a cell state from token to token, and three gates decide what is kept, added and passed on.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "lstm_step-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 4. One step of an LSTM
@@ -427,7 +427,7 @@ def lstm_step(x: Float[Tensor, "B D"], h: Float[Tensor, "B R"], c: Float[Tensor,
 check(lstm_step)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "lstm_step-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# How long does a state last? With the keep gate at 0.9 and nothing written, see what is left of a 1 after ten words. And with 0.99?
+# How long does a cell state last? With the forget gate at 0.9 and the input gate at 0, see what is left of a 1 after ten words. And with 0.99?
 
 # %% nbgrader={"grade": false, "grade_id": "look-lstm_step", "locked": true, "schema_version": 3, "solution": false, "task": false}
 for gate in (0.5, 0.9, 0.99):
@@ -439,7 +439,7 @@ for gate in (0.5, 0.9, 0.99):
             break
         kept = step["c"]
     else:
-        print(f"keep {gate}: {kept.item():.3f} of 1 are left after ten words")
+        print(f"forget gate {gate}: {kept.item():.3f} of 1 is left after ten words")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "read_backward-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 5. Find the wrong line: a backward LSTM
@@ -530,7 +530,7 @@ def read_backward(step: Callable[[Tensor, Tensor], Tensor], x: Float[Tensor, "B 
 check(read_backward)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "read_backward-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# One text, alone and beside a longer one. A right reader gives it the same numbers both times.
+# One text, alone and in a batch with a longer one. A correct function gives it the same states both times.
 
 # %% nbgrader={"grade": false, "grade_id": "look-read_backward", "locked": true, "schema_version": 3, "solution": false, "task": false}
 def halve_and_add(inputs, state):
@@ -548,7 +548,7 @@ if alone is not None and beside is not None:
 # ---
 # # Part 3. ELMo
 #
-# ELMo puts three parts together: a vector for each word from its letters, a stack of LSTMs in each direction, and a weighted sum of all layers. It is trained to say the next word and the one before.
+# ELMo has three parts: a character encoder for each word, a stack of LSTMs in each direction, and a scalar mix of all layers. It is trained as a forward and a backward language model.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "letter_patterns-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 6. Character filters
@@ -613,7 +613,7 @@ def letter_patterns(letters: Float[Tensor, "W D"], filters: Float[Tensor, "F K D
 check(letter_patterns)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "letter_patterns-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Three filters that look for *ban*, for *ing* and for a *k*. A word that no table knows still says what it is made of.
+# Three filters that respond to *ban*, to *ing* and to *k*. A word that training never contained still has a vector.
 
 # %% nbgrader={"grade": false, "grade_id": "look-letter_patterns", "locked": true, "schema_version": 3, "solution": false, "task": false}
 letters = torch.eye(26)
@@ -689,13 +689,13 @@ def mix_layers(layers: Float[Tensor, "L T C"], weights: Float[Tensor, "L"], gamm
 check(mix_layers)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "mix_layers-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# A weight that grows: at which one does the second layer have nine tenths?
+# A growing weight: when does the second layer reach nine tenths of the mix?
 
 # %% nbgrader={"grade": false, "grade_id": "look-mix_layers", "locked": true, "schema_version": 3, "solution": false, "task": false}
 for weight in (0.0, 1.0, 2.0, 3.0):
     mixed = attempt(mix_layers, torch.tensor([[[0.0]], [[1.0]], [[0.0]]]), torch.tensor([0.0, weight, 0.0]), 1.0)
     if mixed is not None:
-        print(f"weight {weight:g}: the second layer has the share {mixed.item():.3f}")
+        print(f"weight {weight:g}: the second layer has the weight {mixed.item():.3f}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "both_targets-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 8. Targets for both directions
@@ -771,7 +771,7 @@ def both_targets(ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"]) -> dict[str
 check(both_targets)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "both_targets-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# One of the two course sentences, with what each reader is asked at each word.
+# One of the two course sentences, with both targets of each word.
 
 # %% nbgrader={"grade": false, "grade_id": "look-both_targets", "locked": true, "schema_version": 3, "solution": false, "task": false}
 words = "the bank lends money .".split()
@@ -779,7 +779,7 @@ targets = attempt(both_targets, torch.tensor([[INDEX[word] for word in words]]),
 if targets is not None:
     for place, word in enumerate(words):
         asked = [WORDS[row[place]] if row[place] >= 0 else "-" for row in (targets["behind"][0].tolist(), targets["ahead"][0].tolist())]
-        print(f"{word:<6} from the right: {asked[0]:<6} from the left: {asked[1]}")
+        print(f"{word:<6} backward target: {asked[0]:<6} forward target: {asked[1]}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-seen", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
@@ -853,19 +853,19 @@ def test_no_peeking(implementation: Callable[[Int[Tensor, "B T"]], Float[Tensor,
     ids = torch.arange(16).reshape(2, 8) * 3 % VOCAB
     before = implementation(ids)
     for row in range(2):
-        for place in range(8):
+        for t in range(8):
             other = ids.clone()
-            other[row, place] = (other[row, place] + 1) % VOCAB
+            other[row, t] = (other[row, t] + 1) % VOCAB
             after = implementation(other)
-            after[row, place:] = before[row, place:]          # what may change is taken as it was
-            assert torch.allclose(after, before, atol=1e-4), f"word {place} of row {row} is seen where it must not be"
+            after[row, t:] = before[row, t:]          # what may change is taken as it was
+            assert torch.allclose(after, before, atol=1e-4), f"token {t} of row {row} is seen where it must not be"
     ### END SOLUTION
 
 # %% nbgrader={"grade": true, "grade_id": "test_no_peeking-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 check(test_no_peeking)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "test_no_peeking-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Two models for your test: a row of counts from exercise 1, read as a model, and one that reads from both sides.
+# Two models for your test: the counts of exercise 1, and one that also uses the next token.
 
 # %% nbgrader={"grade": false, "grade_id": "look-test_no_peeking", "locked": true, "schema_version": 3, "solution": false, "task": false}
 table = attempt(bigram_counts, [[1, 2, 3, 1, 4, 1], [5, 1, 2]], VOCAB)
@@ -929,7 +929,7 @@ if table is not None:
 # Nothing to write here. Run the cells and watch; all of it takes a minute or two.
 #
 # Your `bigram_counts` goes through 95 % of the King James Bible, 1.3 million tokens of a vocabulary of 1,024. Your `kneser_ney` makes a language model of the table, and your `judge` says how good it is on the other 5 %.
-# Beside it stands the course's `KneserNey`, and the number that its record keeps.
+# It is compared with the course's `KneserNey`, from its record.
 
 # %% nbgrader={"grade": false, "grade_id": "real-ngrams", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import json
@@ -969,16 +969,16 @@ def bible_judged(text: str) -> dict[str, float]:
 if ready(bigram_counts, kneser_ney, judge, needs=["kjv"]):
     yours = bible_judged(load("kjv"))
     record = json.loads((ROOT / "bench" / "results" / "trained_ngrams.json").read_text(encoding="utf-8"))["bits_per_byte"]
-    print(f"your pairs:              {yours['bits_per_byte']:.4f} bits a byte, perplexity {yours['perplexity']:.1f}")
+    print(f"your pairs:              {yours['bits_per_byte']:.4f} bits per byte, perplexity {yours['perplexity']:.1f}")
     print(f"the course's pairs:      {record['pairs alone']:.4f}")
     print(f"the course's, order 3:   {record['nothing cut']:.4f}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "real-elmo-text", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Two numbers that agree to the fourth digit: your lines are the model. The course's third number has two tokens of context in place of one. More context helps, until most runs were never seen.
+# The first two agree to the fourth digit: your functions are the model. The third uses two tokens of context instead of one. More context helps, until most n-grams are unseen.
 #
-# Now the readers. The course trained a small ELMo on the definitions of a dictionary and kept its 0.76 million numbers.
-# Your `letter_patterns` makes its words, your `lstm_step` is the step of its four readers, your `read_backward` leads them along the text: turned round twice it leads a reader from the left as well. Your `mix_layers` mixes.
-# Beside them stands the course's own ELMo on the same numbers. Each line of the dictionary that has the word *bank* has a vector of its own for it, where chapter 1 had one for all.
+# Now ELMo. The course trained a small one on the definitions of a dictionary and stored its 0.76 million parameters.
+# Your `letter_patterns` encodes its words, your `lstm_step` is the step of its four LSTMs, and your `read_backward` runs them over the text; with the text reversed twice it runs forward as well. Your `mix_layers` mixes the layers.
+# The result is compared with the course's own ELMo with the same parameters. Each line of the dictionary that has the word *bank* has a vector of its own for it, where chapter 1 had one for all.
 
 # %% nbgrader={"grade": false, "grade_id": "real-elmo", "locked": true, "schema_version": 3, "solution": false, "task": false}
 from reference_impl.corpora.small_models import small_model
