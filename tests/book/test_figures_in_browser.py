@@ -791,11 +791,11 @@ def test_an_induction_head_attends_to_the_token_after_the_earlier_occurrence(sho
 def test_a_pressed_vector_lights_the_words_that_it_has_seen_and_tells_an_answer_given_away(show):
     page = show("seen-by-layer")
     lit = lambda: page.locator(".w2s-live .w2s-token.is-near").all_inner_texts()  # noqa: E731
-    assert lit() == ["the", "bank"] and "lends”, and that it has not read" in said(page)
+    assert lit() == ["the", "bank"] and "lends” from it, which it has not read" in said(page)
     press(page, page.locator("input:checked"), "ArrowRight")
-    assert lit() == ["the", "bank", "lends"] and "the answer is given away" in said(page)
+    assert lit() == ["the", "bank", "lends"] and "it peeks" in said(page)
     page.get_by_role("button", name="2 words: bank, layer 1, from the right").click()
-    assert lit() == ["bank", "lends"] and "asks it for “the”" in said(page)
+    assert lit() == ["bank", "lends"] and "predicts “the” from it" in said(page)
     page.get_by_role("button", name="1 words: lends, layer 0").click()
     assert lit() == ["lends"] and "language model" not in said(page)
 

@@ -38,7 +38,8 @@ window.w2s.register("lstm-cell", function (stage, data, tools) {
     parts.push(text(168, 258, "all four are computed from x and the previous h"));
     layer.replaceChildren(...parts);
     picture.name(`After ${history.length - 1} steps the plain unit holds ${number(h)} and the LSTM cell ${number(c)}.`);
-    tools.say(`After ${history.length - 1} steps: plain RNN ${number(h)}, LSTM cell ${number(c)}.`);
+    tools.say(`After ${history.length - 1} steps: plain RNN ${number(h)}, LSTM cell ${number(c)}. `
+      + `Gates ${NAMES.map((name) => `${name} ${number(gates[name])}`).join(", ")}.`);
     Object.assign(stage.dataset, { steps: history.length - 1, plain: h, cell: c, hidden: gates.output * Math.tanh(c), ...gates });
     next.disabled = history.length > data.most; again.disabled = history.length === 1;
   }

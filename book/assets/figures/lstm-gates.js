@@ -32,8 +32,8 @@ window.w2s.register("lstm-gates", function (stage, data, tools) {
     Object.assign(stage.dataset, { text: now.text, at, held, value, bits: now.bits, source: model ? "page" : "recorded",
       apart: recorded ? apart : "", next: JSON.stringify(now.next[at]) });
     const [first] = now.next[at];
-    tools.say(`After ${visible(now.pieces[at])}: most probable is ${visible(first.text)}. “${now.text}” costs ${now.bits.toFixed(1)} bits with ` + (held === "none" ? "all gates free."
-      : `every ${LABELS[held]} held at ${value.toFixed(2)}; free, ${free.bits.toFixed(1)}.`));
+    tools.say(`After ${visible(now.pieces[at])}, the most probable token is “${visible(first.text)}”. “${now.text}” needs ${now.bits.toFixed(1)} bits with ` + (held === "none" ? "all gates free."
+      : `every ${LABELS[held]} fixed at ${value.toFixed(2)}; with all gates free, ${free.bits.toFixed(1)}.`));
   }
 
   /* What the model in the page says of ids, with some gates forced. */

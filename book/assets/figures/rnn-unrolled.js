@@ -35,7 +35,7 @@ window.w2s.register("rnn-unrolled", function (stage, data, tools) {
     const { states, gradients } = computed(), seen = Math.min(stop, T), back = Math.max(0, stop - T), parts = [];
     words.forEach((word, t) => parts.push(svg("text", { class: "w2s-word", x: at(t), y: 262, "text-anchor": "middle" }, word)));
     parts.push(svg("text", { class: "w2s-tick", x: 4, y: 14 }, "hidden state, left to right"),
-      svg("text", { class: "w2s-tick", x: 4, y: LOW - TALL - 12 }, "gradient of the last state, right to left"));
+      svg("text", { class: "w2s-tick", x: 4, y: LOW - TALL + 8 }, "gradient of the last state, right to left"));
     for (let t = 0; t < seen; t++) {
       parts.push(...bar(t, TOP + TALL, states[t], "blue"));
       if (t) parts.push(...arrow(at(t - 1) + 6, at(t) - 6, TOP + TALL + 8, "blue"));
@@ -47,8 +47,8 @@ window.w2s.register("rnn-unrolled", function (stage, data, tools) {
     layer.replaceChildren(...parts);
     picture.name(back ? `The gradient of the last state by the state at ${words[T - back]} is ${gradients[T - back].toFixed(2)}.`
       : `The hidden states of the first ${seen} words.`);
-    tools.say(stop === 0 ? "Step: each word updates the hidden state." : back === 0 ? `After “${words[seen - 1]}”: hidden state ${states[seen - 1].toFixed(2)}.`
-      : `Gradient at “${words[T - back]}”: ${gradients[T - back].toFixed(3)}.`);
+    tools.say(`Weight ${weight.toFixed(2)}. ` + (stop === 0 ? "Step: each word updates the hidden state." : back === 0 ? `After “${words[seen - 1]}”: hidden state ${states[seen - 1].toFixed(2)}.`
+      : `Gradient at “${words[T - back]}”: ${gradients[T - back].toFixed(3)}.`));
     Object.assign(stage.dataset, { stop, weight, states: states.join(), gradients: gradients.join() });
     before.disabled = stop === 0; next.disabled = stop === 2 * T; all.disabled = stop === 2 * T;
   }

@@ -33,9 +33,9 @@ window.w2s.register("scan-rounds", function (stage, data, tools) {
           svg("rect", { x: at(t) - 19, y: 142, width: 38, height: 26, rx: 5 }),
           svg("text", { x: at(t), y: 160, "text-anchor": "middle" }, short(added))),
         svg("text", { class: "w2s-tick", x: at(t), y: 186, "text-anchor": "middle" }, String(t + 1)));
-      parts.push(svg("line", { class: "w2s-line is-dotted hue-grey", x1: at(t), x2: at(t), y1: 46, y2: 118, style: { "stroke-width": 1 } }));
-      if (from >= 0) parts.push(svg("line", { class: "w2s-line is-solid hue-orange", x1: at(from), x2: at(t), y1: 60, y2: 120,
-        style: { "stroke-width": 2 } }), svg("polyline", { class: "w2s-arrow", points: tools.points([[at(t) - 7, 113], [at(t), 120], [at(t) - 8, 121]]) }));
+      parts.push(svg("line", { class: "w2s-line is-dotted hue-grey", x1: at(t), x2: at(t), y1: 46, y2: 110, style: { "stroke-width": 1 } }));
+      if (from >= 0) parts.push(svg("line", { class: "w2s-line is-solid hue-orange", x1: at(from), x2: at(t), y1: 56, y2: 108,
+        style: { "stroke-width": 2 } }), svg("polyline", { class: "w2s-arrow", points: tools.points([[at(t) - 8, 102], [at(t), 108], [at(t) - 9, 109]]) }));
     });
     layer.replaceChildren(...parts);
     const ready = now.filter((_, t) => done(t)).length;
