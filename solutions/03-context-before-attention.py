@@ -92,45 +92,42 @@ progress("03")                                 # follows your checks
 # The setup cell has numbered the words of four small texts, with the full stop as a word that ends them. `TEXTS` holds them as lists of numbers.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "bigram_counts-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 1. Count what follows what
+# ## 1. Bigram counts
 #
-# - **What it is for**: these counts are the whole memory of an n-gram model. Everything else is how to read them.
-# - **Difficulty** 1 of 5 · **Time** 12 minutes · **Points** 5
-# - **Needs**: loops, indices.
-# - **Paper**: Chen and Goodman (1999), section 2.
+# **Why.** These counts are the complete memory of a bigram model. Everything else is how to turn them into probabilities.
 #
-# **The idea.** Make a table with a row for each token that came before, a *context*, and a column for each token that came after.
-# Each place of each text adds 1 to one cell. The first token of a text has no token before it, but a text has to begin somehow: the table has one row more than there are tokens, the **last**, number `vocab_size`, for the start of a text.
+# **Difficulty** 1 of 5 · **Time** 12 minutes · **Points** 5 · **Paper** Chen and Goodman (1999), section 2
+#
+# A bigram model predicts a token from the one before it, its *context*. With $\#(a\,b)$ for how often token $b$ follows token $a$ in a text, and the start of a text as a context of its own:
+#
+# $$\text{counts}[a, b] = \#(a\,b) \qquad \text{counts}[V, b] = \text{number of texts that begin with } b$$
+#
+# Write `bigram_counts(texts, vocab_size)`. `texts` is a list of lists of token ids, and $V$ is `vocab_size`. The result is float32 `(V + 1, V)`: a row per context, the **last** for the start of a text, and a column per next token.
 #
 # **By hand.** The texts `[0, 1, 0]` and `[1]` with `vocab_size` 2:
 #
-# | before | 0 | 1 |
+# | context | 0 | 1 |
 # | --- | --- | --- |
 # | 0 | 0 | 1 |
 # | 1 | 1 | 0 |
 # | start | 1 | 1 |
 #
 # **Rules**
-#
-# - Every token of every text is counted once: the sum of the table is the number of all tokens.
-# - Texts are strangers to each other: the last token of one is not before the first of the next.
-# - Nothing is added at the end of a text. Who wants an end mark puts it there as a token, as `TEXTS` has.
-# - A text may be empty and adds nothing; a text of one token adds to the last row only. A text that comes twice counts twice. There may be no text at all: then the table is all zeros.
-# - A token may follow itself, and a cell may grow to thousands. (The last part of the notebook counts one text of 1.3 million tokens with $V$ = 1,024; the check does not.)
-#
-# **In**: `texts`, a list of at most 300 lists of whole numbers from 0 to `vocab_size` - 1; a text has up to 3,000 of them, all texts together up to 30,000, and not every number needs to occur. `vocab_size` is at least 1 and at most 300. **Out**: float32 $(V + 1, V)$.
+# 1. Every token of every text is counted once, so the table sums to the number of all tokens.
+# 2. Texts are independent: the last token of one is not the context of the first token of the next.
+# 3. Nothing is added at the end of a text. An end token, if wanted, is part of the text, as in `TEXTS`.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# A text of n tokens adds n to the table, not n - 1. Which of them has its context not in the text?
+# A text of n tokens adds n to the table, not n - 1. Which of them has a context that is not in the text?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Put the number of the last row before a copy of the text. Then each token of the text stands behind its context: go through both side by side.
+# Put the index of the last row in front of a copy of the text. Then each token follows its context: iterate over both in parallel.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A museum counts how visitors go from room to room. Everybody comes in from the street, which has a row of its own, the first.
 #
@@ -146,6 +143,11 @@ progress("03")                                 # follows your checks
 # ```
 #
 # `steps({"Ada": [1, 0], "Bo": [1]}, 2)` has a 2 in the row of the street and a 1 in the row of room 1.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `texts` has at most 300 lists of ids from 0 to `vocab_size` - 1. A text has up to 3,000 tokens, all texts together up to 30,000, and not every id needs to occur. `vocab_size` is from 1 to 300. A text may be empty and adds nothing; a text of one token adds to the last row only; a text that occurs twice counts twice. There may be no text at all: then the table is all zeros. A token may follow itself, and a count may reach thousands. (The last part of the notebook counts one text of 1.3 million tokens with $V$ = 1,024; the checks do not.)
 #
 # </details>
 
@@ -176,24 +178,21 @@ if table is not None:
     print("the bank lends money .", math.prod(float(table[a, b] / table[a].sum()) for a, b in zip(path, path[1:])))
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "kneser_ney-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 2. Save something for what was never seen: Kneser-Ney
+# ## 2. Kneser-Ney smoothing
 #
-# - **What it is for**: one word pair that was never seen makes a whole text impossible. This cure is the best that counting has; for years no neural network was better.
-# - **Difficulty** 4 of 5 · **Time** 25 minutes · **Points** 7
-# - **Needs**: exercise 1, sums over rows and columns.
-# - **Paper**: Kneser and Ney (1995); in the interpolated form of Chen and Goodman (1999), section 2.7, with one discount.
+# **Why.** One unseen bigram makes a whole text impossible. Kneser-Ney is the best known remedy for models that count; for years no neural network was better.
 #
-# **The idea.** `counts` is a table as in exercise 1: a row for each context, the start among them, a column for each token. Do the same step twice, for the tokens by themselves and then after each context:
+# **Difficulty** 4 of 5 · **Time** 25 minutes · **Points** 7 · **Paper** Kneser and Ney (1995); in the interpolated form of Chen and Goodman (1999), section 2.7, with one discount
 #
-# > take `discount` away from every count that is not 0, and give all that is saved to a simpler distribution.
-#
-# **Step 1, the tokens by themselves.** Not how often a token occurs, but after **how many different contexts**: let $n(v)$ be the number of rows in which column $v$ is above 0, $S$ the sum of all $n(v)$, and $K$ the number of tokens with $n(v) > 0$. The simpler distribution is the uniform one, $1 / V$. With $d$ the discount,
+# `counts` is a table as in exercise 1. Let $d$ be the discount. **Step 1** makes a distribution of the tokens alone, from the number $n(v)$ of *different contexts* in which token $v$ was seen (rows in which column $v$ is above 0). With $S = \sum_v n(v)$ and $K$ the number of tokens with $n(v) > 0$:
 #
 # $$p(v) = \frac{\max(n(v) - d, 0)}{S} + \frac{d \cdot K}{S} \cdot \frac{1}{V}$$
 #
-# **Step 2, after a context.** Here the counts themselves. Let $c(r, v)$ be the count, $T(r)$ the sum of row $r$ and $K(r)$ the number of tokens that were seen in it. The simpler distribution is $p(v)$ of step 1:
+# **Step 2** does the same for each context $r$ with its counts $c(r, v)$, their sum $T(r)$ and the number $K(r)$ of different tokens seen after it. The freed probability mass goes to $p$:
 #
 # $$p(v \mid r) = \frac{\max(c(r, v) - d, 0)}{T(r)} + \frac{d \cdot K(r)}{T(r)} \cdot p(v)$$
+#
+# Write `kneser_ney(counts, discount)`. `counts` is float32 `(C, V)`, `discount` a float. The result is float32 `(C, V)`, and each row sums to 1.
 #
 # **By hand**, with discount 1/2:
 #
@@ -206,29 +205,26 @@ if table is not None:
 # | $p$ | 7/32 | 7/32 | 15/32 | 3/32 |
 # | after a: $p$ | 7/128 | 87/128 | 31/128 | 3/128 |
 #
-# Step 1: $S = 4$ and $K = 3$, so 3/8 is saved, and each token gets a quarter of it, 3/32. Step 2: $T = 4$ and $K = 2$, so a quarter is saved. *b* gets 2.5/4 + 7/128.
+# Step 1: $S = 4$ and $K = 3$, so 3/8 is freed, and each token gets a quarter of it, 3/32. Step 2: $T = 4$ and $K = 2$, so a quarter is freed. *b* gets 2.5/4 + 7/128.
 #
 # **Rules**
-#
-# - A row without any count knows nothing: it gets $p$ of step 1. If the whole table is 0, every row is uniform, $1 / V$.
-# - A count of 0 is not discounted, it stays 0. With discount 1 a count of 1 becomes 0, and is a token that was seen all the same.
-# - The row of the start is a context like any other, also for $n(v)$. There may be any number of rows and columns, also one.
-#
-# **In**: `counts`, float32 $(C, V)$, whole numbers from 0 to a million, at most ten million in all; `discount`, a float from 0.01 to 1. **Out**: float32 $(C, V)$, whose rows sum to 1.
+# 1. A context without counts uses $p$ of step 1. If the whole table is 0, every row is uniform, $1 / V$.
+# 2. A count of 0 is not discounted. A count that the discount reduces to 0 still counts as a token that was seen.
+# 3. The start of a text is a context like any other, for $n(v)$ as well.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Add up what was taken away in a row: `discount` for each token that was seen there. Is that what you give back? Then the row sums to 1.
+# Add up what was subtracted in a row: `discount` for each token that was seen there. Is that what you give back? Then the row sums to 1.
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Both steps are one function of a table of counts and a simpler distribution; step 1 calls it with the one row `(counts > 0).sum(0)`. `keepdim=True` keeps the sums of rows in the shape in which they divide. Choose with `torch.where` what empty rows get.
+# Both steps are one function of a table of counts and a simpler distribution; step 1 calls it with the one row `(counts > 0).sum(0)`. `keepdim=True` keeps the row sums in a shape that broadcasts. Choose with `torch.where` what empty rows get.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# Villages vote. From every party that has votes in a village, 10 votes are taken; the village gives them to the parties by their shares in the whole country. A village in which nobody voted takes the country's shares.
+# Villages vote. From every party that has votes in a village, 10 votes are taken; the village gives them to the parties in proportion to their votes in the whole country. A village in which nobody voted takes the country's proportions.
 #
 # ```python
 # def shares(votes, country):                             # (villages, parties), (parties,)
@@ -239,6 +235,11 @@ if table is not None:
 # ```
 #
 # `shares(torch.tensor([[30.0, 10.0], [0.0, 0.0]]), torch.tensor([0.5, 0.5]))` is 0.75 and 0.25 in the first village.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# Counts are whole numbers from 0 to a million, at most ten million in all; `discount` is from 0.01 to 1. With discount 1, a count of 1 becomes 0. There may be any number of rows and columns, also one.
 #
 # </details>
 
@@ -270,30 +271,24 @@ if smooth is not None:
         print(f"{word:<6} occurs {int(table[:, INDEX[word]].sum())} times; after 'safe' it has {smooth[INDEX['safe'], INDEX[word]]:.4f}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "judge-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 3. Judge a language model
+# ## 3. Perplexity and bits per byte
 #
-# - **What it is for**: these are the numbers by which language models are compared, and each has been published wrong, by the very slips that this exercise asks about.
-# - **Difficulty** 2 of 5 · **Time** 15 minutes · **Points** 4
-# - **Needs**: logarithms, boolean masks.
-# - **Paper**: Jelinek et al. (1977) for perplexity; Gao et al. (2020), section 3.1, for bits per byte.
+# **Why.** Language models are compared by these numbers, and each has been published wrong, by the very mistakes that this exercise tests.
 #
-# **The idea.** A model has read a batch of texts. `log_probs` holds, at each place, the natural logarithm of the probability that it gave to the token that really came. Texts differ in length, so some places hold no token: there `mask` is False.
+# **Difficulty** 2 of 5 · **Time** 15 minutes · **Points** 4 · **Paper** Jelinek et al. (1977) for perplexity; Gao et al. (2020), section 3.1, for bits per byte
 #
-# Let $N$ be the number of tokens and $L$ the sum of $-\ln p$ over all of them, in all texts together. Return a dictionary of three `float`s:
+# A model has read a padded batch of texts. At each position, `log_probs` is the natural logarithm of the probability that it gave to the actual token. Let $N$ be the number of tokens and $L$ the sum of $-\ln p$ over all of them, in all texts together:
 #
-# - `"nats_per_token"`: $L / N$, the loss that training prints;
-# - `"perplexity"`: $e^{L / N}$, among how many equally likely tokens the model would have to choose;
-# - `"bits_per_byte"`: $L / \ln 2$, divided by `num_bytes`, which is the length of all the texts in bytes. It is the one of the three that may be compared between models with different tokens.
+# $$\text{nats per token} = \frac{L}{N} \qquad \text{perplexity} = e^{L / N} \qquad \text{bits per byte} = \frac{L}{\ln 2 \cdot \text{num\_bytes}}$$
 #
-# **By hand.** Two texts, with the probabilities 1/4, 1/2 and 1/8, no token. In bits that is 2 + 1 + 3 = 6. So $L = 6 \ln 2 = 4.159$ and $N = 3$: 1.386 nats per token, perplexity 4. With 12 bytes it is 0.5 bits per byte.
+# Write `judge(log_probs, mask, num_bytes)`. `log_probs` is float32 `(B, T)`; `mask` is bool `(B, T)`, True where there is a token; `num_bytes` is an int, the length of all texts in bytes. The result is a dictionary of three floats, `"nats_per_token"`, `"perplexity"` and `"bits_per_byte"`.
+#
+# **By hand.** Two texts, with the probabilities 1/4, 1/2 and 1/8, no token. In bits that is 2 + 1 + 3 = 6. So $L = 6 \ln 2 = 4.159$ and $N = 3$: 1.386 nats per token, perplexity **4**. With 12 bytes it is **0.5** bits per byte.
 #
 # **Rules**
-#
-# - Each token counts alike, whether its text is long or short. A text may have no token; in all there is at least one.
-# - What stands at a place without a token is filling, and plays no part: any number, also minus infinity or NaN. It may stand anywhere in a row.
-# - A token may have had the probability 0: its `log_probs` is minus infinity, and then all three numbers are `math.inf`. Otherwise $L / N$ is at most 80, though a single $-\ln p$ may be far larger.
-#
-# **In**: `log_probs` float32 $(B, T)$, at most 0 where there are tokens; `mask` bool $(B, T)$; `num_bytes`, an `int` of at least 1. **Out**: a dictionary as above.
+# 1. Each token counts equally, whether its text is long or short.
+# 2. Padding plays no part, whatever `log_probs` is there: any number, minus infinity or NaN.
+# 3. A token may have had probability 0, so that its `log_probs` is minus infinity. Then all three results are `math.inf`.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -302,10 +297,10 @@ if smooth is not None:
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# `log_probs[mask]` is a row of the tokens alone. Multiplying by the mask is another way, with a trap: what is 0 times minus infinity?
+# `log_probs[mask]` holds the tokens alone. Multiplying by the mask is another way, with a trap: what is 0 times minus infinity?
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A runner's stages: minutes for each kilometre, day by day, with days of rest marked. The mean pace is over kilometres, the speed comes from the mean.
 #
@@ -316,7 +311,12 @@ if smooth is not None:
 #     return {"minutes_per_km": mean, "km_per_hour": 60 / mean, "hours_per_litre": total / 60 / water}
 # ```
 #
-# `pace(torch.tensor([[5.0, 7.0], [6.0, 99.0]]), torch.tensor([[True, True], [True, False]]), 3)` has 6 minutes for a kilometre, 10 km an hour, and 0.1 hours a litre.
+# `pace(torch.tensor([[5.0, 7.0], [6.0, 99.0]]), torch.tensor([[True, True], [True, False]]), 3)` has 6 minutes for a kilometre, 10 km an hour, and 0.1 hours per litre.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `log_probs` is at most 0 where there are tokens. Padding may be anywhere in a row. A text may have no token; in all there is at least one. Unless a probability is 0, $L / N$ is at most 80, though a single $-\ln p$ may be far larger. `num_bytes` is at least 1.
 #
 # </details>
 
@@ -333,7 +333,7 @@ def judge(log_probs: Float[Tensor, "B T"], mask: Bool[Tensor, "B T"], num_bytes:
 check(judge)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "judge-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Three models read "the bank lends money .": one that counts, one that counts and saves, one that throws a die. A text that nobody counted shows what the saving is for.
+# Three models judge "the bank lends money .": plain counts, Kneser-Ney, and a die. A text with an unseen bigram shows what smoothing is for.
 
 # %% nbgrader={"grade": false, "grade_id": "look-judge", "locked": true, "schema_version": 3, "solution": false, "task": false}
 table = attempt(bigram_counts, TEXTS, len(WORDS))
@@ -352,55 +352,46 @@ if smooth is not None:
 # ---
 # # Part 2. The LSTM
 #
-# Counting forgets all but the last token. A state does not have to. An LSTM carries a row of numbers from word to word, and three gates say how much of it stays, what is written and what is shown.
+# A bigram model forgets all but the last token. An LSTM carries a hidden state and a cell state from token to token, and three gates decide what is kept, added and passed on.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "lstm_step-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 4. One step of an LSTM
 #
-# - **What it is for**: from 1997 to 2017 this step read nearly all text that a network read. ELMo is made of it, and the gates are back in today's state-space models.
-# - **Difficulty** 3 of 5 · **Time** 20 minutes · **Points** 6
-# - **Needs**: matrix products, `sigmoid`, `tanh`.
-# - **Paper**: Hochreiter and Schmidhuber (1997), section 4; Gers, Schmidhuber and Cummins (2000), section 3, for the forget gate.
+# **Why.** From 1997 to 2017, most text that a neural network read went through this step. ELMo is made of it, and its gates are back in today's state-space models.
 #
-# **The idea.** One step reads the input `x` of one word for each row of a batch, with two things from the word before: `h`, what was shown, and `c`, what is kept.
-# One matrix product makes four blocks of $H$ numbers each,
+# **Difficulty** 3 of 5 · **Time** 20 minutes · **Points** 6 · **Paper** Hochreiter and Schmidhuber (1997), section 4; Gers, Schmidhuber and Cummins (2000), section 3, for the forget gate
 #
-# $$x\, W_x^\top + h\, W_h^\top + b,$$
+# A step reads the input $x$ of one token for each sequence of a batch, the previous hidden state $h$ and the previous cell state $c$. One matrix product makes four blocks of $H$ pre-activations, $x\, W_x^\top + h\, W_h^\top + b$, in **this order**, which is torch's:
 #
-# in **this order**, which is torch's:
-#
-# | block | name | squashed by | it says |
+# | block | name | activation | role |
 # | --- | --- | --- | --- |
-# | 1 | $i$, write | sigmoid | how much of the content is written |
-# | 2 | $f$, keep | sigmoid | how much of the old $c$ stays |
-# | 3 | $g$, content | tanh | what might be written |
-# | 4 | $o$, show | sigmoid | how much of the new $c$ is shown |
+# | 1 | $i$, input gate | sigmoid | how much of the candidate is added |
+# | 2 | $f$, forget gate | sigmoid | how much of the old cell state is kept |
+# | 3 | $g$, candidate cell state | tanh | what may be added |
+# | 4 | $o$, output gate | sigmoid | how much of the new cell state becomes the hidden state |
 #
-# $$c_\text{new} = f \cdot c + i \cdot g \qquad h_\text{new} = o \cdot \tanh(c_\text{new})$$
+# $$c_\text{new} = f \odot c + i \odot g \qquad h_\text{new} = o \odot \tanh(c_\text{new})$$
 #
-# All products in this line are number by number. Return a dictionary with the six parts: `"i"`, `"f"`, `"g"` and `"o"` as they are after the squashing, and the new `"c"` and `"h"`.
+# Write `lstm_step(x, h, c, w_x, w_h, b)`. All are float32: `x` is `(B, D)`, `h` is `(B, R)`, `c` is `(B, H)`, `w_x` is `(4H, D)`, `w_h` is `(4H, R)` and `b` is `(4H)`. The result is a dictionary of six float32 tensors `(B, H)`: `"i"`, `"f"`, `"g"` and `"o"` after their activations, and the new `"c"` and `"h"`.
 #
-# **By hand.** One row, $H = 1$, all weights 0, $b = (0, \ln 3, \tfrac12 \ln 3, \ln 3)$ and $c = 2$. Then $i = 1/2$, $f = 3/4$, $g = 1/2$ and $o = 3/4$, so the new $c$ is $3/2 + 1/4 = 7/4$ and $h = \tfrac34 \tanh \tfrac74 = 0.706$.
+# **By hand.** One sequence, $H = 1$, all weights 0, $b = (0, \ln 3, \tfrac12 \ln 3, \ln 3)$ and $c = 2$. Then $i = 1/2$, $f = 3/4$, $g = 1/2$ and $o = 3/4$. The new $c$ is $3/2 + 1/4 =$ **7/4**, and $h = \tfrac34 \tanh \tfrac74 =$ **0.706**.
 #
 # **Rules**
-#
-# - Each row of the batch is for itself.
-# - `h` may have another width $R$ than `c` has. In a textbook's LSTM $R = H$; ELMo makes $h$ narrower between two steps. Your $h_\text{new}$ is as wide as `c`.
-# - The sums in the blocks, and `c`, may be as large as 400, of either sign. All six parts are finite then. A gate has its four digits wherever its sum is above -30 (below, 0 is as good), and $g$ has them however small it is: nothing is added to them here.
-#
-# **In**: all float32: `x` $(B, D)$, `h` $(B, R)$, `c` $(B, H)$, `w_x` $(4H, D)$, `w_h` $(4H, R)$, `b` $(4H)$. **Out**: a dictionary of six float32 tensors $(B, H)$.
+# 1. `h` may have another dimension $R$ than `c`. In a plain LSTM $R = H$; ELMo projects $h$ to fewer dimensions between two steps. Your new `h` has the dimension of `c`.
+# 2. Pre-activations and `c` may be as large as 400, of either sign, and all six results must be finite.
+# 3. Each sequence of the batch is independent of the others.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Which of the two old things, `h` and `c`, goes through a matrix, and which is only multiplied by a gate?
+# Which of the two previous states, `h` and `c`, is multiplied by a matrix, and which only by a gate?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# `chunk(4, dim=-1)` cuts the sum into the four blocks. Make the new `c` before `h`: what is shown is a part of the *new* one. `torch.sigmoid` stays finite where `exp(x) / (1 + exp(x))` does not.
+# `chunk(4, dim=-1)` splits the sum into the four blocks. Compute the new `c` before `h`, which depends on the *new* one. `torch.sigmoid` stays finite where `exp(x) / (1 + exp(x))` does not.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A water butt with two taps. How far each is open is decided by the weather, by one matrix; the level then follows.
 #
@@ -413,6 +404,11 @@ if smooth is not None:
 # ```
 #
 # With all weights 0 and a level of 8, half drains and half of 10 comes in: 9.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# A gate has the usual precision wherever its pre-activation is above -30 (below, 0 is as good), and $g$ has it however small it is: no absolute tolerance is added to these.
 #
 # </details>
 
@@ -431,7 +427,7 @@ def lstm_step(x: Float[Tensor, "B D"], h: Float[Tensor, "B R"], c: Float[Tensor,
 check(lstm_step)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "lstm_step-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# How long does a state last? With the keep gate at 0.9 and nothing written, see what is left of a 1 after ten words. And with 0.99?
+# How long does a cell state last? With the forget gate at 0.9 and the input gate at 0, see what is left of a 1 after ten words. And with 0.99?
 
 # %% nbgrader={"grade": false, "grade_id": "look-lstm_step", "locked": true, "schema_version": 3, "solution": false, "task": false}
 for gate in (0.5, 0.9, 0.99):
@@ -443,24 +439,20 @@ for gate in (0.5, 0.9, 0.99):
             break
         kept = step["c"]
     else:
-        print(f"keep {gate}: {kept.item():.3f} of 1 are left after ten words")
+        print(f"forget gate {gate}: {kept.item():.3f} of 1 is left after ten words")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "read_backward-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 5. Find the one wrong line: the reader from the right
+# ## 5. Find the wrong line: a backward LSTM
 #
-# - **What it is for**: in "the bank of the river" the clue stands to the right of *bank*. So a second reader begins at the end. In a batch of ragged texts the end is not where the tensor ends, and that is where programs go wrong without a sound.
-# - **Difficulty** 3 of 5 · **Time** 15 minutes · **Points** 5 (1 for the line, 4 for the function)
-# - **Needs**: `flip`, masks.
-# - **Paper**: Peters et al. (2018), section 3.1.
+# **Why.** In "the bank of the river" the clue follows *bank*, so a backward language model starts at the end. In a padded batch, the end of a text is not the end of the tensor, and that is where code goes wrong without an error.
 #
-# **The idea.** `step(inputs, state)` is somebody's reader: from the vectors of one word for some rows of a batch, $(n, D)$, and their states, $(n, H)$, it gives their next states, $(n, H)$. `read_backward` reads each text from its last word to its first, and returns at every place the state after that word was read.
+# **Difficulty** 3 of 5 · **Time** 15 minutes · **Points** 5 (1 for the line, 4 for the function) · **Paper** Peters et al. (2018), section 3.1
 #
-# `mask` says where words are. Everywhere else is filling, which may stand behind a text, before it or inside it. The rules for filling:
+# `step(inputs, state)` is any recurrent cell: from the vectors of one token for some sequences and their states, it computes their next states. `read_backward` runs it over each text from the last token to the first and returns, at every position, the state after that token was read. With $m_t$ for the mask at position $t$:
 #
-# - The state is **handed on unchanged** across it: the next word to the left is read with the state that the last word to the right left behind. The first word that is read of a row meets the row of `start`, which need not be zeros.
-# - The output there is zeros.
+# $$h_t = \begin{cases} \text{step}(x_t, h_{t+1}) & \text{if } m_t \\ h_{t+1} & \text{otherwise} \end{cases} \qquad \text{output}_t = \begin{cases} h_t & \text{if } m_t \\ 0 & \text{otherwise} \end{cases}$$
 #
-# The function below runs without complaint, and **exactly one** of its seven numbered lines is wrong: to change that one alone repairs it.
+# The first token that is read meets the state in `start`. The function below runs without an error, and **exactly one** of its seven numbered lines is wrong: changing that line alone repairs it.
 #
 # ```python
 # def read_backward(step, x, mask, start):                      # (B, T, D), (B, T), (B, H)
@@ -473,15 +465,17 @@ for gate in (0.5, 0.9, 0.99):
 #     return torch.stack(shown, dim=1).flip(1)                  # line 7   (B, T, H)
 # ```
 #
-# **By hand.** Let $D = H = 1$ and the new state be half the old one plus the word. The text is 4, 2 and one place of filling, the start is 8. From the right: filling, the state stays 8; then 2 gives 8/2 + 2 = 6; then 4 gives 6/2 + 4 = 7. So the output is 7, 6, 0. Follow the code with that and a pencil.
+# Write two functions. `read_backward(step, x, mask, start)` is the repaired one, corrected or written from scratch. `x` is float32 `(B, T, D)`, `mask` is bool `(B, T)`, True for tokens, and `start` is float32 `(B, H)`; the result is float32 `(B, T, H)`. `wrong_line()` returns the number of the wrong line, an int. Each is graded by itself.
 #
-# **What to do.** Four points for the function, repaired: copy it and change that line, or write it anew. One point for the line's number, a plain `int`, which `wrong_line` returns. Each is graded by itself.
+# **By hand.** Let $D = H = 1$ and the new state be half the old one plus the input. The text is 4, 2 and one position of padding, the start is 8. From the right: padding, the state stays 8; then 2 gives 8/2 + 2 = 6; then 4 gives 6/2 + 4 = 7. The output is **7, 6, 0**. Trace the code with that and a pencil.
 #
-# **In**: `step`, a function as above, for any number of rows from 1 on, each of them for itself; what it returns is new, float32 and finite, also for filling, where it means nothing; it keeps nothing between calls. `x` float32 $(B, T, D)$, finite, any such numbers in the filling; `mask` bool $(B, T)$; `start` float32 $(B, H)$. A row may be all filling: its output is zeros. **Out**: float32 $(B, T, H)$.
+# **Rules**
+# 1. The state passes **unchanged** across padding, and the output there is zeros.
+# 2. Padding may follow a text, precede it or be inside it. `start` need not be zeros.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Rows without filling come out right. So the wrong line is one that matters only where a place holds no word.
+# Rows without padding come out right. So the wrong line matters only at padded positions.
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
@@ -489,7 +483,7 @@ for gate in (0.5, 0.9, 0.99):
 # Trace the case by hand through lines 1 to 7 and write down `state` after each round. Which is the first line after which it differs from what the statement promises?
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A thermometer is read each hour. When it is broken, the display keeps the last number; the log gets a 0.
 #
@@ -503,6 +497,11 @@ for gate in (0.5, 0.9, 0.99):
 # ```
 #
 # For the hours 20, broken, 22 the log is 20, 0, 22, and in the broken hour the display shows 20.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `step` takes `(n, D)` and `(n, H)` and returns `(n, H)`, for any number of sequences from 1 on, each independent of the others. What it returns is new, float32 and finite, also for padding, where it means nothing; it keeps nothing between calls. `x` is finite, with any such numbers in the padding. A row may be all padding: its output is zeros.
 #
 # </details>
 
@@ -531,7 +530,7 @@ def read_backward(step: Callable[[Tensor, Tensor], Tensor], x: Float[Tensor, "B 
 check(read_backward)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "read_backward-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# One text, alone and beside a longer one. A right reader gives it the same numbers both times.
+# One text, alone and in a batch with a longer one. A correct function gives it the same states both times.
 
 # %% nbgrader={"grade": false, "grade_id": "look-read_backward", "locked": true, "schema_version": 3, "solution": false, "task": false}
 def halve_and_add(inputs, state):
@@ -549,42 +548,39 @@ if alone is not None and beside is not None:
 # ---
 # # Part 3. ELMo
 #
-# ELMo puts three parts together: a vector for each word from its letters, a stack of LSTMs in each direction, and a weighted sum of all layers. It is trained to say the next word and the one before.
+# ELMo has three parts: a character encoder for each word, a stack of LSTMs in each direction, and a scalar mix of all layers. It is trained as a forward and a backward language model.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "letter_patterns-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 6. A word's vector from its letters
+# ## 6. Character filters
 #
-# - **What it is for**: a table has no row for *unbanked*. Filters that look for letter patterns give every word a vector, also one that was never seen.
-# - **Difficulty** 3 of 5 · **Time** 15 minutes · **Points** 5
-# - **Needs**: slices, sums over axes.
-# - **Paper**: Kim et al. (2016), section 2.2 (their tanh is a ReLU in ELMo: Peters et al. 2018, section 3.4).
+# **Why.** A table of word vectors has no entry for *unbanked*. Filters over characters give every word a vector, including words that training never contained.
 #
-# **The idea.** A word is a table with a row of $D$ numbers for each of its $W$ letters. A *filter* is a small table of $K$ rows: a pattern of $K$ neighbouring letters. Lay it on the word at each place where all of it fits, $W - K + 1$ places, multiply number by number and add up: a score for each place. The word's number for this filter is
+# **Difficulty** 3 of 5 · **Time** 15 minutes · **Points** 5 · **Paper** Kim et al. (2016), section 2.2 (their tanh is a ReLU in ELMo: Peters et al. 2018, section 3.4)
 #
-# > the largest of its scores, plus the filter's bias, and 0 if that is below 0.
+# A word has an embedding $e_w \in \mathbb{R}^D$ for each of its $W$ characters. A **filter** $f$ of width $K$ is a small matrix, slid over the word: at each of the $W - K + 1$ positions where it fits, it is multiplied elementwise with $K$ adjacent embeddings, and the products are summed. Max-pooling keeps the largest score, and the bias $\beta_f$ and a ReLU follow:
 #
-# **By hand.** Let $D = 1$ and a word have the letters 2, 1, 3, 0. The filter (1, -1) with bias 0.5 scores 2 - 1 = 1, then 1 - 3 = -2, then 3 - 0 = 3. The largest is 3, so the answer is 3.5. The filter (-1, -1) with bias 1 scores -3, -4, -3: -3 + 1 is below 0, so its answer is 0.
+# $$\phi_f = \mathrm{ReLU}\Big(\max_{s} \sum_{k=1}^{K} \sum_{d=1}^{D} \text{filters}_{f k d}\; e_{s+k,\, d} \; + \; \beta_f\Big), \qquad 0 \le s \le W - K$$
+#
+# Write `letter_patterns(letters, filters, bias)`. All are float32: `letters` is `(W, D)`, `filters` is `(F, K, D)`, `bias` is `(F)`. The result is float32 `(F)`.
+#
+# **By hand.** Let $D = 1$ and a word have the characters 2, 1, 3, 0. The filter (1, -1) with bias 0.5 scores 2 - 1 = 1, then 1 - 3 = -2, then 3 - 0 = 3. The largest is 3, so the result is **3.5**. The filter (-1, -1) with bias 1 scores -3, -4, -3: -3 + 1 is below 0, so its result is **0**.
 #
 # **Rules**
-#
-# - Row 1 of a filter meets the earlier letter: nothing is turned round. Nothing is added before or behind the word.
-# - A filter may be as long as the word; then it has one place. It may have one row.
-# - Where the same largest score stands at several places it counts once.
-# - Each filter is for itself, with its own bias.
-#
-# **In**: all float32: `letters` $(W, D)$, `filters` $(F, K, D)$ with $K$ at most $W$, `bias` $(F)$. **Out**: float32 $(F)$.
+# 1. The first row of a filter meets the earlier character: filters are not flipped. Words are not padded.
+# 2. A filter may be as wide as the word, which leaves one position, or have width 1.
+# 3. Each filter is independent and has its own bias.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# For one filter and one place it is a product of two tables of the same shape and a sum. How many places has a filter of width 2 in a word of 4 letters?
+# For one filter at one position it is an elementwise product of two matrices of the same shape, and a sum. How many positions has a filter of width 2 in a word of 4 letters?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# `letters[place:place + K]` is $(K, D)$ and multiplies with all filters at once, $(F, K, D)$. Sum over the last two axes, stack the places, take the largest over them. Then bias, then ReLU.
+# `letters[place:place + K]` is $(K, D)$ and multiplies with all filters at once, $(F, K, D)$. Sum over the last two axes, stack the positions, take the maximum over them. Then bias, then ReLU.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # The rainiest stretch of `days` days in a year, for each town, in units above what is usual there:
 #
@@ -595,6 +591,11 @@ if alone is not None and beside is not None:
 # ```
 #
 # For the rain 1, 4, 2 of one town, stretches of two days and 5 as usual, it is 6 - 5 = 1.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# $K$ is at most $W$. If the largest score occurs at several positions, it counts once.
 #
 # </details>
 
@@ -612,7 +613,7 @@ def letter_patterns(letters: Float[Tensor, "W D"], filters: Float[Tensor, "F K D
 check(letter_patterns)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "letter_patterns-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Three filters that look for *ban*, for *ing* and for a *k*. A word that no table knows still says what it is made of.
+# Three filters that respond to *ban*, to *ing* and to *k*. A word that training never contained still has a vector.
 
 # %% nbgrader={"grade": false, "grade_id": "look-letter_patterns", "locked": true, "schema_version": 3, "solution": false, "task": false}
 letters = torch.eye(26)
@@ -629,40 +630,38 @@ for pattern in ("ban", "ing", "k"):
         print(f"{pattern:<4}", ", ".join(f"{word} {value.item():g}" for word, value in found.items()))
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "mix_layers-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 7. Mix the layers
+# ## 7. The scalar mix
 #
-# - **What it is for**: the lower layers of a reader know more of grammar, the upper ones more of sense. A task that uses ELMo learns how much it wants of each.
-# - **Difficulty** 2 of 5 · **Time** 10 minutes · **Points** 4
-# - **Needs**: softmax, sums over an axis.
-# - **Paper**: Peters et al. (2018), equation 1.
+# **Why.** The lower layers of a language model contain more syntax, the upper ones more meaning. A task that uses ELMo learns how much of each it wants.
 #
-# **The idea.** A text has a vector at each of $T$ places in each of $L$ layers. The task has a weight for each layer and one number $\gamma$. The weights go through a softmax, which makes shares of them:
+# **Difficulty** 2 of 5 · **Time** 10 minutes · **Points** 4 · **Paper** Peters et al. (2018), equation 1
+#
+# A text has a vector $h_{j,t}$ at each of $T$ positions in each of $L$ layers. The task learns a weight $w_j$ for each layer and a scale $\gamma$. A softmax turns the weights into a distribution over layers:
 #
 # $$s_j = \frac{e^{w_j}}{\sum_k e^{w_k}} \qquad \text{mix}_t = \gamma \sum_j s_j\, h_{j,t}$$
 #
-# **By hand.** Weights $(0, \ln 2, \ln 5)$ give the shares 1/8, 1/4, 5/8. Layers with 8, 4 and 0 at some place mix to 1 + 1 + 0 = 2; with $\gamma = 3$ it is 6.
+# Write `mix_layers(layers, weights, gamma)`. `layers` is float32 `(L, T, C)`, `weights` float32 `(L)`, `gamma` a float. The result is float32 `(T, C)`.
+#
+# **By hand.** Weights $(0, \ln 2, \ln 5)$ become 1/8, 1/4 and 5/8. Layers with 8, 4 and 0 at some position mix to 1 + 1 + 0 = **2**; with $\gamma = 3$ it is **6**.
 #
 # **Rules**
-#
-# - The same shares hold at every place. Nothing is normalised but the weights.
-# - Equal weights, whatever they are, give the mean of the layers; one layer alone has the share 1.
-# - Weights may be as large as 800, of either sign: the shares are finite all the same. $\gamma$ may be any number, also 0 or negative.
-#
-# **In**: `layers` float32 $(L, T, C)$, finite, `weights` float32 $(L)$, `gamma` a float. **Out**: float32 $(T, C)$.
+# 1. The same layer weights apply at every position. Nothing but the weights is normalized.
+# 2. Weights may be as large as 800, of either sign: the softmax must not overflow.
+# 3. $\gamma$ multiplies the sum; it may be any number, also 0 or negative.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Over which axis of `layers` do the shares go, and over which axis of `weights` does the softmax?
+# Over which axis of `layers` is the sum, and over which axis of `weights` the softmax?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Give the shares two axes of length 1, so that they multiply layer by layer, then sum over the layers. Where does $\gamma$ stand: inside the softmax or outside?
+# Give the softmax two axes of length 1, so that it broadcasts over positions and dimensions, then sum over the layers. Is $\gamma$ inside the softmax or outside?
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# Three cooks score each dish of each day. Their trust is 2, 1 and 1; trust becomes shares by division, and the host adds a tenth for every dish.
+# Three cooks score each dish of each day. Their trust is 2, 1 and 1; it is normalized by division, and the host adds a tenth for every dish.
 #
 # ```python
 # def verdict(scores, trust, factor=1.1):              # (cooks, days, dishes), (cooks,)
@@ -671,6 +670,11 @@ for pattern in ("ban", "ing", "k"):
 # ```
 #
 # For the scores 4, 8 and 0 of one dish it is 1.1 · (2 + 2 + 0) = 4.4.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `layers` is finite. Equal weights, whatever they are, give the mean of the layers; a single layer has the weight 1.
 #
 # </details>
 
@@ -685,27 +689,30 @@ def mix_layers(layers: Float[Tensor, "L T C"], weights: Float[Tensor, "L"], gamm
 check(mix_layers)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "mix_layers-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# A weight that grows: at which one does the second layer have nine tenths?
+# A growing weight: when does the second layer reach nine tenths of the mix?
 
 # %% nbgrader={"grade": false, "grade_id": "look-mix_layers", "locked": true, "schema_version": 3, "solution": false, "task": false}
 for weight in (0.0, 1.0, 2.0, 3.0):
     mixed = attempt(mix_layers, torch.tensor([[[0.0]], [[1.0]], [[0.0]]]), torch.tensor([0.0, weight, 0.0]), 1.0)
     if mixed is not None:
-        print(f"weight {weight:g}: the second layer has the share {mixed.item():.3f}")
+        print(f"weight {weight:g}: the second layer has the weight {mixed.item():.3f}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "both_targets-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 8. Two targets for every word
+# ## 8. Targets for both directions
 #
-# - **What it is for**: ELMo is trained by two questions at once, which word comes next and which came before. A target in the wrong column trains a model that copies its input, with a splendid loss.
-# - **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4
-# - **Needs**: slices, masks.
-# - **Paper**: Peters et al. (2018), section 3.1.
+# **Why.** ELMo trains a forward and a backward language model at once. Targets that are shifted the wrong way train a model that copies its input, with an excellent loss.
 #
-# **The idea.** `ids` holds texts, one a row, with filling behind the shorter ones; `mask` is True where a word stands. The reader from the left is asked at each word for the next one, the reader from the right for the one before. Where there is nothing to ask, the target is -100, the number that torch's cross-entropy leaves out.
+# **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4 · **Paper** Peters et al. (2018), section 3.1
 #
-# Return a dictionary with `"ahead"`, at each place the id of the word one place to the right, and `"behind"`, at each place the id of the word one place to the left.
+# `ids` holds one text per row, padded on the right. At each token, the forward language model predicts the next token and the backward language model the previous one:
 #
-# **By hand.** The texts 5, 7, 9 and 4, 6 with one place of filling:
+# $$\text{ahead}_t = \text{ids}_{t+1} \qquad \text{behind}_t = \text{ids}_{t-1}$$
+#
+# Where there is no such token, the target is -100, which torch's cross-entropy ignores.
+#
+# Write `both_targets(ids, mask)`. `ids` is int64 `(B, T)`; `mask` is bool `(B, T)`, True for tokens. The result is a dictionary of two int64 tensors `(B, T)`, `"ahead"` and `"behind"`.
+#
+# **By hand.** The texts 5, 7, 9 and 4, 6 with one position of padding:
 #
 # | | text 1 | text 2 |
 # | --- | --- | --- |
@@ -714,24 +721,21 @@ for weight in (0.0, 1.0, 2.0, 3.0):
 # | behind | -100, 5, 7 | -100, 4, -100 |
 #
 # **Rules**
-#
-# - A target is a word of the text: the filling is nobody's target, and a place of the filling has no target, in either direction. So the first word of a text has nothing behind it, and the last nothing ahead.
-# - What stands in the filling is any whole number, also one that is a word elsewhere. Id 0 is a word like any other.
-# - A text may have one word, or none: then it has only -100. There may be one column.
-#
-# **In**: `ids` int64 $(B, T)$, from 0 on where there are words, and perhaps larger than 32 bits hold; `mask` bool $(B, T)$, whose rows are True for the words and then False to the end. **Out**: a dictionary of two int64 tensors $(B, T)$.
+# 1. A target is always a token: padding is never a target, and a padded position has no target, in either direction.
+# 2. The first token of a text has nothing behind it, and the last has nothing ahead.
+# 3. Padding may hold any id, also one that is a token elsewhere. Id 0 is a token like any other.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# In the example, at which place would a 6 be the target, without the mask, where the table has -100?
+# In the example, at which position would 6 be a target without the mask, where the table has -100?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Start with two tensors full of -100. Write `ids[:, 1:]` into the right columns of one and `ids[:, :-1]` into those of the other, and only where *both* neighbours are words. `roll` brings the last column round to the first.
+# Start with two tensors full of -100. Write `ids[:, 1:]` into the right columns of one and `ids[:, :-1]` into those of the other, only where *both* neighbours are tokens. `roll` moves the last column to the front.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # Houses of a street, some not built yet. For each house, how much higher its right neighbour is; None is written as NaN.
 #
@@ -744,6 +748,11 @@ for weight in (0.0, 1.0, 2.0, 3.0):
 # ```
 #
 # For the heights 3, 5, 4 of a street whose third house is missing it is 2, NaN, NaN.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# Token ids are at least 0, and may be larger than 32 bits hold. Each row of `mask` is True for the tokens and then False to the end. A text may have one token, or none: then it has only -100. There may be one column.
 #
 # </details>
 
@@ -762,7 +771,7 @@ def both_targets(ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"]) -> dict[str
 check(both_targets)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "both_targets-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# One of the two course sentences, with what each reader is asked at each word.
+# One of the two course sentences, with both targets of each word.
 
 # %% nbgrader={"grade": false, "grade_id": "look-both_targets", "locked": true, "schema_version": 3, "solution": false, "task": false}
 words = "the bank lends money .".split()
@@ -770,55 +779,50 @@ targets = attempt(both_targets, torch.tensor([[INDEX[word] for word in words]]),
 if targets is not None:
     for place, word in enumerate(words):
         asked = [WORDS[row[place]] if row[place] >= 0 else "-" for row in (targets["behind"][0].tolist(), targets["ahead"][0].tolist())]
-        print(f"{word:<6} from the right: {asked[0]:<6} from the left: {asked[1]}")
+        print(f"{word:<6} backward target: {asked[0]:<6} forward target: {asked[1]}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-seen", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
 # # Part 4. Testing a causal model
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "test_no_peeking-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 9. Write the test: nobody looks ahead
+# ## 9. Write the test: a causal model must not peek
 #
-# - **What it is for**: a language model that sees the word it is asked for trains to a loss near 0 and can write nothing. No program crashes. This test is run on causal models to this day.
-# - **Difficulty** 4 of 5 · **Time** 18 minutes · **Points** 5
-# - **Needs**: `assert`, `torch.allclose`, what a change of one word may change.
-# - **Paper**: Peters et al. (2018), section 3.1, for readers that are kept apart.
+# **Why.** A language model that sees the token it predicts trains to a loss near 0 and cannot generate anything. No error is raised. This test is run on causal models to this day.
 #
-# **The idea.** Now you are the one who checks. Somebody hands you `implementation`, which claims to be a reader from the left: from `ids` $(B, T)$ it gives logits $(B, T, V)$, and those at place $t$ of a row depend on nothing but the words 0 to $t$ **of that row**.
-# Write a test that stays silent when that is so and fails an `assert` when it is not.
+# **Difficulty** 4 of 5 · **Time** 18 minutes · **Points** 5 · **Paper** Peters et al. (2018), section 3.1, for directions that are kept apart
 #
-# Your test is run on four right implementations and on more than a dozen wrong ones, several times and in any order. You don't see their code. The wrong ones come in four kinds, and a kind earns its points when your test stops all of it and lets all four right ones pass:
+# A forward language model maps `ids` `(B, T)` to logits `(B, T, V)`. It is **causal** if the logits at position $t$ of a sequence depend on nothing but the tokens 0 to $t$ **of that sequence**: for every change of a later token, or of another sequence,
 #
-# - the *next* word is seen, at every place that has one, strongly or weakly (1 point);
-# - a *far* word is seen: the one three places on, or the last of the text (1.5 points);
-# - a word ahead is seen at *some* places only, or in some of the logits only (1.5 points);
-# - another *row* of the batch is seen: the one above, or the one below (1 point).
+# $$\text{logits}'_{b, t} = \text{logits}_{b, t} .$$
 #
-# A test that complains about a right implementation earns nothing: everybody would switch it off.
+# Write `test_no_peeking(implementation)`. It returns None if `implementation` is causal, and fails an `assert` if it is not. Your test is run on four correct implementations and on more than a dozen wrong ones, several times and in any order. The wrong ones come in four kinds, and a kind earns its points when your test rejects all of it and accepts all four correct ones:
 #
-# **By hand.** Words 1, 2, 3. Change the last to 4: at places 0 and 1 all logits must stay as they were. At place 2 they may change. Is that enough? A reader who sees only the *second* word too early passes.
+# - the *next* token is seen, at every position that has one, strongly or weakly (1 point);
+# - a *distant* token is seen: three positions ahead, or the last of the text (1.5 points);
+# - a later token is seen at *some* positions only, or in some of the logits only (1.5 points);
+# - another *sequence* of the batch is seen: the one above, or the one below (1 point).
 #
-# **Mind**
+# **By hand.** Tokens 1, 2, 3. Change the last to 4: at positions 0 and 1 all logits must stay as they were; at position 2 they may change. Is that enough? A model that sees only the *second* token too early passes.
 #
-# - The ids are whole numbers from 0 to `VOCAB` - 1; $V$ is `VOCAB` too. Every $B$ from 1 to 8 and $T$ from 1 to 12 is allowed. They are int64. A right implementation may refuse anything else.
-# - No implementation changes its `ids`, or what it returned before; each may be asked for a part of a text, or for one row alone.
-# - A right one need not be good: one that looks at the word at $t$ alone is right, and so is one that never heard of the order of words. What it makes of the words up to $t$ is not yours to judge.
-# - Asked twice, it may differ in the last digits, as matrix products do with the size of a batch: compare with an absolute tolerance of about 0.0001. The logits of a right one lie between -10 and 10, those of a wrong one may be some hundred. A wrong one moves by more than 0.01, in one logit at least, wherever it sees a word that it should not, whichever word is put in its place.
-# - A wrong one shows what it is in any two rows of eight words, whatever the words are. It also has the right shape and dtype (float32), and all its numbers are finite. What it returns has no gradient.
-# - Complain with `assert`, or with what raises an AssertionError, such as `torch.testing.assert_close`. Any other exception means that your test is broken, and earns nothing. To return False in place of a failing `assert` costs a fifth, once; another value that is returned says nothing.
-# - Call it some hundred times at most: one run of your test may take five seconds. Words may be drawn by chance, if your verdict never hangs on the draw.
+# **Rules**
+# 1. Ids are from 0 to `VOCAB` - 1, and $V$ is `VOCAB`. Use a $B$ from 1 to 8 and a $T$ from 1 to 12; a correct implementation may refuse anything else.
+# 2. A correct model need not be good: it may ignore all tokens but the one at $t$, or their order. What it makes of tokens 0 to $t$ is not yours to judge.
+# 3. Called twice, it may differ in the last digits: compare with an absolute tolerance of about 0.0001. A wrong one moves by more than 0.01 in at least one logit.
+# 4. Fail with `assert`, or with what raises an AssertionError, such as `torch.testing.assert_close`.
+# 5. A test that rejects a correct implementation earns nothing: everybody would switch it off.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# For each of the four kinds: which word would you change, and where would you look? A test that changes one word at one place looks through one keyhole.
+# For each of the four kinds: which token would you change, and which logits would you compare? A test that changes one token at one position covers very little.
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Two rows of eight words. For every row and every place: change that word in a copy, ask again, and compare all logits of all rows, but for those of the same row from that place on. There nothing is promised.
+# Two rows of eight tokens. For every row and every position: change that token in a copy, call again, and compare all logits of all rows, except those of the same row from that position on. There nothing is promised.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A test for a function that gives the running sums of each row. An entry must not depend on what comes later.
 #
@@ -833,6 +837,11 @@ if targets is not None:
 # ```
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# Ids are int64. No implementation changes its `ids`, or what it returned before; each may be called with a part of a text, or with one row alone. The logits of a correct one are between -10 and 10, those of a wrong one may be some hundred. A wrong one moves wherever it sees a token that it should not, whichever token replaces it, and it shows this in any two rows of eight tokens, whatever they are. It also has the right shape and dtype (float32), its logits are finite, and what it returns has no gradient. Any exception other than an AssertionError means that your test is broken, and earns nothing. Returning False instead of failing an `assert` costs a fifth, once; any other value that is returned is ignored. Call the implementation some hundred times at most: one run of your test may take five seconds. Tokens may be drawn at random, if the result of your test never depends on the draw.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "setup-vocab", "locked": true, "schema_version": 3, "solution": false, "task": false}
 VOCAB = 11        # words, numbered from 0, in exercise 9
@@ -844,19 +853,19 @@ def test_no_peeking(implementation: Callable[[Int[Tensor, "B T"]], Float[Tensor,
     ids = torch.arange(16).reshape(2, 8) * 3 % VOCAB
     before = implementation(ids)
     for row in range(2):
-        for place in range(8):
+        for t in range(8):
             other = ids.clone()
-            other[row, place] = (other[row, place] + 1) % VOCAB
+            other[row, t] = (other[row, t] + 1) % VOCAB
             after = implementation(other)
-            after[row, place:] = before[row, place:]          # what may change is taken as it was
-            assert torch.allclose(after, before, atol=1e-4), f"word {place} of row {row} is seen where it must not be"
+            after[row, t:] = before[row, t:]          # what may change is taken as it was
+            assert torch.allclose(after, before, atol=1e-4), f"token {t} of row {row} is seen where it must not be"
     ### END SOLUTION
 
 # %% nbgrader={"grade": true, "grade_id": "test_no_peeking-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 check(test_no_peeking)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "test_no_peeking-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Two models for your test: a row of counts from exercise 1, read as a model, and one that reads from both sides.
+# Two models for your test: the counts of exercise 1, and one that also uses the next token.
 
 # %% nbgrader={"grade": false, "grade_id": "look-test_no_peeking", "locked": true, "schema_version": 3, "solution": false, "task": false}
 table = attempt(bigram_counts, [[1, 2, 3, 1, 4, 1], [5, 1, 2]], VOCAB)
@@ -881,13 +890,12 @@ if table is not None:
 # %% [markdown] nbgrader={"grade": false, "grade_id": "deeply-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 10. Is ELMo deeply bidirectional?
 #
-# - **What it is for**: "bidirectional" is said of ELMo, of BERT and of an LSTM with a switch, and means three things. Chapter 5 stands on the difference.
-# - **Difficulty** 3 of 5 · **Time** 13 minutes · **Points** 4, given by a person who reads it
-# - **Needs**: exercises 5 to 9.
-# - **Paper**: Peters et al. (2018), section 3.1; Devlin et al. (2019), section 1.
+# **Why.** ELMo, BERT and an LSTM with `bidirectional=True` are all called bidirectional, and the word means three things. Chapter 5 builds on the difference.
+#
+# **Difficulty** 3 of 5 · **Time** 13 minutes · **Points** 4, given by a person who reads it · **Paper** Peters et al. (2018), section 3.1; Devlin et al. (2019), section 1
 #
 # **The question.** Somebody writes: "ELMo is deeply bidirectional: in each of its layers, the vector of *bank* knows the words on both sides."
-# In about 120 words: what is true in it, what is wrong, what can such a model not do for that reason, and why did its makers not simply let the two readers see each other's layers while they learned to predict words?
+# In about 120 words: what is true in it, what is wrong, what can such a model not do for that reason, and why did its makers not simply let the two directions see each other's layers while they learned to predict words?
 #
 # {{rubric}}
 #
@@ -895,17 +903,17 @@ if table is not None:
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Take the upper half of the top layer's numbers, those of the reader from the left. Which words of "the bank of the river" can change them?
+# Take the half of the top layer that belongs to the forward language model. Which words of "the bank of the river" can change them?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Say where the two directions meet, and where not. Then find a case in which the left words leave two senses possible and the right words leave two, and only both together leave one. Last, recall what exercise 9 stops.
+# Say where the two directions meet, and where not. Then find a case in which the words on the left leave two senses possible, those on the right as well, and only both together leave one. Last, recall what exercise 9 detects.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# *Two translators work on one book, so they discuss every sentence.* They do work on one book. But each translated half of it alone, and the halves were bound together at the end. A pun whose first half stands in chapter 1 and whose second half stands in chapter 40 neither of them could see, however good each was.
+# *Two translators work on one book, so they discuss every sentence.* They do work on one book. But each translated half of it alone, and the halves were bound together at the end. Neither of them could see a pun whose first half is in chapter 1 and whose second half is in chapter 40, however good each was.
 #
 # </details>
 
@@ -921,7 +929,7 @@ if table is not None:
 # Nothing to write here. Run the cells and watch; all of it takes a minute or two.
 #
 # Your `bigram_counts` goes through 95 % of the King James Bible, 1.3 million tokens of a vocabulary of 1,024. Your `kneser_ney` makes a language model of the table, and your `judge` says how good it is on the other 5 %.
-# Beside it stands the course's `KneserNey`, and the number that its record keeps.
+# It is compared with the course's `KneserNey`, from its record.
 
 # %% nbgrader={"grade": false, "grade_id": "real-ngrams", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import json
@@ -961,16 +969,16 @@ def bible_judged(text: str) -> dict[str, float]:
 if ready(bigram_counts, kneser_ney, judge, needs=["kjv"]):
     yours = bible_judged(load("kjv"))
     record = json.loads((ROOT / "bench" / "results" / "trained_ngrams.json").read_text(encoding="utf-8"))["bits_per_byte"]
-    print(f"your pairs:              {yours['bits_per_byte']:.4f} bits a byte, perplexity {yours['perplexity']:.1f}")
+    print(f"your pairs:              {yours['bits_per_byte']:.4f} bits per byte, perplexity {yours['perplexity']:.1f}")
     print(f"the course's pairs:      {record['pairs alone']:.4f}")
     print(f"the course's, order 3:   {record['nothing cut']:.4f}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "real-elmo-text", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Two numbers that agree to the fourth digit: your lines are the model. The course's third number has two tokens of context in place of one. More context helps, until most runs were never seen.
+# The first two agree to the fourth digit: your functions are the model. The third uses two tokens of context instead of one. More context helps, until most n-grams are unseen.
 #
-# Now the readers. The course trained a small ELMo on the definitions of a dictionary and kept its 0.76 million numbers.
-# Your `letter_patterns` makes its words, your `lstm_step` is the step of its four readers, your `read_backward` leads them along the text: turned round twice it leads a reader from the left as well. Your `mix_layers` mixes.
-# Beside them stands the course's own ELMo on the same numbers. Each line of the dictionary that has the word *bank* has a vector of its own for it, where chapter 1 had one for all.
+# Now ELMo. The course trained a small one on the definitions of a dictionary and stored its 0.76 million parameters.
+# Your `letter_patterns` encodes its words, your `lstm_step` is the step of its four LSTMs, and your `read_backward` runs them over the text; with the text reversed twice it runs forward as well. Your `mix_layers` mixes the layers.
+# The result is compared with the course's own ELMo with the same parameters. Each line of the dictionary that has the word *bank* has a vector of its own for it, where chapter 1 had one for all.
 
 # %% nbgrader={"grade": false, "grade_id": "real-elmo", "locked": true, "schema_version": 3, "solution": false, "task": false}
 from reference_impl.corpora.small_models import small_model

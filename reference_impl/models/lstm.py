@@ -1,5 +1,4 @@
-"""LSTM: a state that is carried along a text, with gates that say what is kept, written
-and shown.
+"""LSTM: a cell state that is carried along a text, with forget, input and output gate.
 
 Hochreiter and Schmidhuber 1997, section 4; the forget gate: Gers, Schmidhuber and
 Cummins 2000, section 3; the projection of the output: Sak, Senior and Beaufays 2014,
@@ -23,14 +22,14 @@ from reference_impl.layers.checks import ModelInputError, check_ids, check_mask
 from reference_impl.layers.settings import Count, Rate, Settings
 
 State = tuple[Float[Tensor, "B P"], Float[Tensor, "B H"]]
-"""What is shown and what is kept. Both are as wide as the cell, unless the first is
+"""The hidden state and the cell state. Both have H dimensions, unless the first is
 projected."""
 
 
 class LSTMCell(nn.Module):
     """One step.
 
-    With `projection_size`, what is shown is a narrower linear image of the gated cell.
+    With `projection_size`, the hidden state is a linear map to fewer dimensions.
     """
 
     def __init__(
@@ -58,12 +57,11 @@ class LSTMCell(nn.Module):
         """The next state from `self.input(x)`, which is made for all steps at once, and
         the state before.
         """
-        shown, cell = state
-        to_write, to_keep, content, to_show = (projected + self.recurrent(shown)).chunk(
-            4, dim=-1
-        )  # (B, H) each
-        cell = to_keep.sigmoid() * cell + to_write.sigmoid() * content.tanh()
-        return self.projection(to_show.sigmoid() * cell.tanh()), cell
+        hidden, cell = state
+        gates = projected + self.recurrent(hidden)  # (B, 4 H)
+        input, forget, candidate, output = gates.chunk(4, dim=-1)  # (B, H) each
+        cell = forget.sigmoid() * cell + input.sigmoid() * candidate.tanh()
+        return self.projection(output.sigmoid() * cell.tanh()), cell
 
     def forward(self, x: Float[Tensor, "B D"], state: State | None = None) -> State:
         """The next state from one input."""
@@ -77,8 +75,8 @@ def run(
     state: State | None = None,
     backward: bool = False,
 ) -> tuple[Float[Tensor, "B T P"], State]:
-    """Along the text, or from its end: what is shown at every place, zero where there
-    is no token, and the last state.
+    """Along the text, or from its end: the hidden state at every position, zero where
+    there is no token, and the last state.
 
     Raises ModelInputError for a text without tokens.
     """
@@ -87,19 +85,17 @@ def run(
         raise ModelInputError("a text of 0 tokens: give one or more")
     check_mask(mask, x.shape[:2])
     projected = cell.input(x)  # (B, T, 4 H)
-    shown, kept = cell.start(x) if state is None else state
+    h, c = cell.start(x) if state is None else state
     outputs = []
-    for place in range(num_tokens)[:: -1 if backward else 1]:
-        new_shown, new_kept = cell.step(projected[:, place], (shown, kept))
+    for t in range(num_tokens)[:: -1 if backward else 1]:
+        new_h, new_c = cell.step(projected[:, t], (h, c))
         if mask is not None:
-            here = mask[:, place, None]  # (B, 1)
-            new_shown, new_kept = (
-                torch.where(here, new_shown, shown),
-                torch.where(here, new_kept, kept),
-            )
-        shown, kept = new_shown, new_kept
-        outputs.append(shown if mask is None else shown * here)
-    return torch.stack(outputs[::-1] if backward else outputs, dim=1), (shown, kept)
+            is_token = mask[:, t, None]  # (B, 1)
+            new_h = torch.where(is_token, new_h, h)
+            new_c = torch.where(is_token, new_c, c)
+        h, c = new_h, new_c
+        outputs.append(h if mask is None else h * is_token)
+    return torch.stack(outputs[::-1] if backward else outputs, dim=1), (h, c)
 
 
 class LSTM(nn.Module):

@@ -274,6 +274,26 @@ DATA |= {
         ],
         "examples": readings.judged(READERS, ["The bank lends", "In the beginning"]),
     },
+    "rnn-unrolled": {
+        "task": "Find the largest weight at which the gradient fades.",
+        "words": ["we", "sat", "on", "the", "bank"],
+        "input": 0.5,
+        "weight": 1.0,
+        "most": 2.5,
+    },
+    "lstm-cell": {
+        "task": "Keep the cell state.",
+        "start": 1,
+        "candidate": 0.5,
+        "weight": 1,
+        "most": 12,
+        "gates": {"forget": 0.75, "input": 0.5, "output": 0.5},
+    },
+    "scan-rounds": {
+        "task": "Count the rounds.",
+        "decay": [0.5] * 8,
+        "added": [8, 0, 0, 4, 0, 0, 0, 16],
+    },
     "lstm-gates": {
         "model": page_model("lstm_kjv"),
         "examples": readings.gates("lstm_kjv", ["The bank", "In the beginning"]),

@@ -199,6 +199,12 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
             ("next-word-shares", "input:checked >> nth=0", "ArrowRight"),
             ("text-judged", "input[type=range]", "End"),
             ("text-judged", "input:checked", "ArrowRight"),
+            ("rnn-unrolled", "button:has-text('Step')", "Enter"),
+            ("rnn-unrolled", "input[type=range]", "ArrowRight"),
+            ("lstm-cell", "button:has-text('Step')", "Enter"),
+            ("lstm-cell", "input[type=range] >> nth=0", "ArrowRight"),
+            ("scan-rounds", "button:has-text('Step')", "Enter"),
+            ("scan-rounds", "input:checked", "ArrowRight"),
             ("lstm-gates", "input[type=range] >> nth=0", "Home"),
             ("lstm-gates", "input:checked >> nth=0", "ArrowRight"),
             ("spelling-looks", "button:has-text('Step')", "Enter"),
@@ -820,11 +826,11 @@ def test_an_induction_head_attends_to_the_token_after_the_earlier_occurrence(sho
 def test_a_pressed_vector_lights_the_words_that_it_has_seen_and_tells_an_answer_given_away(show):
     page = show("seen-by-layer")
     lit = lambda: page.locator(".w2s-live .w2s-token.is-near").all_inner_texts()  # noqa: E731
-    assert lit() == ["the", "bank"] and "lends”, and that it has not read" in said(page)
+    assert lit() == ["the", "bank"] and "lends” from it, which it has not read" in said(page)
     press(page, page.locator("input:checked"), "ArrowRight")
-    assert lit() == ["the", "bank", "lends"] and "the answer is given away" in said(page)
+    assert lit() == ["the", "bank", "lends"] and "it peeks" in said(page)
     page.get_by_role("button", name="2 words: bank, layer 1, from the right").click()
-    assert lit() == ["bank", "lends"] and "asks it for “the”" in said(page)
+    assert lit() == ["bank", "lends"] and "predicts “the” from it" in said(page)
     page.get_by_role("button", name="1 words: lends, layer 0").click()
     assert lit() == ["lends"] and "language model" not in said(page)
 

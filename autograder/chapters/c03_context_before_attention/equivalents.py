@@ -6,14 +6,14 @@ PREFIX = (
     "the words of a row stand in front, so where the right neighbour is a word the left one is too"
 )
 ANY_WORDS = (
-    "any words will do, and any other word in the place of one: what is seen too early moves the"
+    "any tokens will do, and any replacement of one: what is seen too early changes the"
     " logits by all of them"
 )
 
 EQUIVALENT = {
     "03.judge": {
         "log_probs[mask].double()  =>  log_probs[mask]": (
-            "single precision has digits enough for some thousand numbers"
+            "single precision has enough digits for some thousand values"
         )
     },
     "03.letter_patterns": {
@@ -33,8 +33,8 @@ EQUIVALENT = {
         "torch.arange(16).reshape(2, 8) * 3  =>  torch.arange(16).reshape(2, 8)": ANY_WORDS,
         "3  =>  4": ANY_WORDS,
         "3  =>  2": ANY_WORDS,
-        "(other[row, place] + 1) % VOCAB  =>  (other[row, place] + 1) // VOCAB": ANY_WORDS,
-        "other[row, place] + 1  =>  other[row, place] - 1": ANY_WORDS,
+        "(other[row, t] + 1) % VOCAB  =>  (other[row, t] + 1) // VOCAB": ANY_WORDS,
+        "other[row, t] + 1  =>  other[row, t] - 1": ANY_WORDS,
         "1  =>  2": ANY_WORDS,
         (
             "torch.allclose(after, before, atol=0.0001)  =>  torch.allclose(before, after, "

@@ -21,7 +21,7 @@ def _counted(texts, vocab_size, cells, rows=1):
 @mistake(
     BIGRAMS,
     "rows-and-columns-exchanged",
-    caught_by="pairs",
+    caught_by="bigram counts",
     loses=4,
     misconception=(
         "You exchange rows and columns: the row is the token before, the column the one after."
@@ -38,7 +38,7 @@ def _(texts, vocab_size):
 @mistake(
     BIGRAMS,
     "texts-joined",
-    caught_by="borders",
+    caught_by="text boundaries",
     loses=1,
     misconception=(
         "Before the first token of a text you count the last token of the text before it too: texts"
@@ -59,7 +59,7 @@ def _(texts, vocab_size):
 @mistake(
     BIGRAMS,
     "one-long-text",
-    caught_by="start",
+    caught_by="starts of texts",
     loses=2,
     misconception="You join all texts into one, so that only the first of them has a start.",
 )
@@ -71,7 +71,7 @@ def _(texts, vocab_size):
 @mistake(
     BIGRAMS,
     "start-left-out",
-    caught_by="start",
+    caught_by="starts of texts",
     loses=2,
     misconception="You count pairs inside the texts only, and leave out the start of each.",
 )
@@ -82,7 +82,7 @@ def _(texts, vocab_size):
 @mistake(
     BIGRAMS,
     "start-in-the-first-row",
-    caught_by="start",
+    caught_by="starts of texts",
     loses=5,
     misconception=(
         "You put the start into the first row. It is the last one, and token 0 has row 0."
@@ -95,7 +95,7 @@ def _(texts, vocab_size):
 @mistake(
     BIGRAMS,
     "no-row-for-the-start",
-    caught_by="start",
+    caught_by="starts of texts",
     loses=5,
     misconception="Your table has V rows. It has one more, the last, for the start of a text.",
 )
@@ -106,7 +106,7 @@ def _(texts, vocab_size):
 @mistake(
     BIGRAMS,
     "seen-or-not",
-    caught_by="start",
+    caught_by="starts of texts",
     loses=3.5,
     misconception="You write 1 where a pair was seen, however often. Add 1 each time.",
 )
@@ -117,7 +117,7 @@ def _(texts, vocab_size):
 @mistake(
     BIGRAMS,
     "added-at-once",
-    caught_by="repeats",
+    caught_by="repeated bigrams",
     loses=2.5,
     misconception=(
         "`table[rows, columns] += 1` adds 1 once for a cell that stands twice in the index. Add one"
@@ -135,7 +135,7 @@ def _(texts, vocab_size):
 @mistake(
     BIGRAMS,
     "probabilities",
-    caught_by="start",
+    caught_by="starts of texts",
     loses=3.5,
     misconception="You divide each row by its sum. Counts were asked for.",
 )
@@ -147,7 +147,7 @@ def _(texts, vocab_size):
 @mistake(
     BIGRAMS,
     "both-neighbours",
-    caught_by="pairs",
+    caught_by="bigram counts",
     loses=4,
     misconception=(
         "You count a pair in both directions. The token before is the row, the one after the"
@@ -163,7 +163,7 @@ def _(texts, vocab_size):
 @mistake(
     BIGRAMS,
     "end-counted-too",
-    caught_by="pairs",
+    caught_by="bigram counts",
     loses=4,
     misconception=(
         "You let the last token of a text be followed by its first. Nothing comes after the last."
@@ -178,7 +178,7 @@ def _(texts, vocab_size):
 @mistake(
     BIGRAMS,
     "repeats-skipped",
-    caught_by="repeats",
+    caught_by="repeated bigrams",
     loses=2.5,
     misconception="You leave out a token that follows itself. It is a pair like any other.",
 )
@@ -193,7 +193,7 @@ def _(texts, vocab_size):
 @mistake(
     BIGRAMS,
     "empty-text-crashes",
-    caught_by="borders",
+    caught_by="text boundaries",
     loses=1,
     misconception="You take the first token of a text that has none.",
 )
@@ -204,7 +204,7 @@ def _(texts, vocab_size):
 @mistake(
     BIGRAMS,
     "short-texts-left-out",
-    caught_by="start",
+    caught_by="starts of texts",
     loses=2,
     misconception="You leave out texts of one token. They begin too.",
 )
@@ -219,7 +219,7 @@ def _(texts, vocab_size):
 @mistake(
     BIGRAMS,
     "eight-bits",
-    caught_by="repeats",
+    caught_by="repeated bigrams",
     loses=2.5,
     misconception="You count in 8 bits, which end at 255.",
 )
@@ -234,7 +234,7 @@ def _(texts, vocab_size):
 @mistake(
     BIGRAMS,
     "whole-numbers",
-    caught_by="start",
+    caught_by="starts of texts",
     loses=1,
     misconception="Your table holds integers. Counts are float32 here.",
 )
@@ -270,7 +270,7 @@ def _smoothed(
 @mistake(
     KNESER,
     "no-clamp",
-    caught_by="discount",
+    caught_by="discounted counts",
     loses=7,
     misconception="You take the discount from counts of 0 too, which become negative. They stay 0.",
 )
@@ -281,7 +281,7 @@ def _(counts, discount):
 @mistake(
     KNESER,
     "mass-by-tokens",
-    caught_by="saved",
+    caught_by="freed probability mass",
     loses=5.5,
     misconception=(
         "You save the discount for every time that a token was seen. It is taken once for each"
@@ -295,7 +295,7 @@ def _(counts, discount):
 @mistake(
     KNESER,
     "mass-by-vocabulary",
-    caught_by="saved",
+    caught_by="freed probability mass",
     loses=5.5,
     misconception=(
         "You save the discount for all V tokens. It is taken from those only that were seen in the"
@@ -309,7 +309,7 @@ def _(counts, discount):
 @mistake(
     KNESER,
     "plain-unigram",
-    caught_by="continuation",
+    caught_by="continuation counts",
     loses=4,
     misconception=(
         "In step 1 you count how often a token occurs. Count after how many different contexts: the"
@@ -323,7 +323,7 @@ def _(counts, discount):
 @mistake(
     KNESER,
     "uniform-left-out",
-    caught_by="uniform",
+    caught_by="uniform distribution",
     loses=2,
     misconception="Step 1 is n / S in your code. It saves too, for all V tokens in equal parts.",
 )
@@ -334,7 +334,7 @@ def _(counts, discount):
 @mistake(
     KNESER,
     "saved-and-not-given",
-    caught_by="uniform",
+    caught_by="uniform distribution",
     loses=2,
     misconception="In step 1 you take the discount and give nothing back.",
 )
@@ -352,7 +352,7 @@ def _(counts, discount):
 @mistake(
     KNESER,
     "empty-rows-nan",
-    caught_by="empty",
+    caught_by="unseen contexts",
     loses=1,
     misconception="A row without counts is divided by 0. It gets p of step 1.",
 )
@@ -363,7 +363,7 @@ def _(counts, discount):
 @mistake(
     KNESER,
     "empty-rows-zero",
-    caught_by="empty",
+    caught_by="unseen contexts",
     loses=1,
     misconception="A row without counts stays 0 in your table. It gets p of step 1.",
 )
@@ -374,7 +374,7 @@ def _(counts, discount):
 @mistake(
     KNESER,
     "empty-rows-uniform",
-    caught_by="empty",
+    caught_by="unseen contexts",
     loses=1,
     misconception="A row without counts is uniform in your table. It gets p of step 1.",
 )
@@ -387,7 +387,7 @@ def _(counts, discount):
 @mistake(
     KNESER,
     "nothing-saved",
-    caught_by="discount",
+    caught_by="discounted counts",
     loses=7,
     misconception="You divide the counts by their sum and save nothing.",
 )
@@ -398,7 +398,7 @@ def _(counts, discount):
 @mistake(
     KNESER,
     "share-in-place-of-discount",
-    caught_by="discount",
+    caught_by="discounted counts",
     loses=7,
     misconception=(
         "You mix with a fixed share, as Jelinek and Mercer do. Here each count gives up the"
@@ -416,7 +416,7 @@ def _(counts, discount):
 @mistake(
     KNESER,
     "only-the-unseen",
-    caught_by="discount",
+    caught_by="discounted counts",
     loses=7,
     misconception="You give what was saved to the unseen tokens alone. All tokens share it.",
 )
@@ -430,7 +430,7 @@ def _(counts, discount):
 @mistake(
     KNESER,
     "divided-twice",
-    caught_by="saved",
+    caught_by="freed probability mass",
     loses=5.5,
     misconception="You divide what is saved by the sum of the row twice.",
 )
@@ -445,7 +445,7 @@ def _(counts, discount):
 @mistake(
     KNESER,
     "discount-once-for-a-row",
-    caught_by="saved",
+    caught_by="freed probability mass",
     loses=5.5,
     misconception=(
         "You save the discount once for each row. It is taken once for each different token in it."
@@ -458,7 +458,7 @@ def _(counts, discount):
 @mistake(
     KNESER,
     "start-is-no-context",
-    caught_by="continuation",
+    caught_by="continuation counts",
     loses=4,
     misconception="You leave the last row out of n. The start is a context like any other.",
 )
@@ -469,7 +469,7 @@ def _(counts, discount):
 @mistake(
     KNESER,
     "counts-above-one",
-    caught_by="continuation",
+    caught_by="continuation counts",
     loses=4,
     misconception="You count contexts after which a token was seen more than once. Once is enough.",
 )
@@ -503,7 +503,7 @@ def _exp(value):
 @mistake(
     JUDGE,
     "sign",
-    caught_by="nats",
+    caught_by="mean loss",
     loses=3,
     misconception="You leave out the minus: the loss is the mean of -log_probs.",
 )
@@ -514,7 +514,7 @@ def _(log_probs, mask, num_bytes):
 @mistake(
     JUDGE,
     "exp-before-the-mean",
-    caught_by="perplexity",
+    caught_by="perplexity formula",
     loses=2,
     misconception="You take exp of every token and then the mean. The mean comes first.",
 )
@@ -528,7 +528,7 @@ def _(log_probs, mask, num_bytes):
 @mistake(
     JUDGE,
     "mean-of-means",
-    caught_by="filling",
+    caught_by="padding excluded",
     loses=1,
     misconception=(
         "You take the mean of each text and then the mean of those. Every token counts alike, so"
@@ -550,7 +550,7 @@ def _(log_probs, mask, num_bytes):
 @mistake(
     JUDGE,
     "mean-of-perplexities",
-    caught_by="perplexity",
+    caught_by="perplexity formula",
     loses=2,
     misconception=(
         "You take the perplexity of each text and then their mean. One mean over all tokens, then"
@@ -569,9 +569,9 @@ def _(log_probs, mask, num_bytes):
 @mistake(
     JUDGE,
     "filling-counted",
-    caught_by="filling",
+    caught_by="padding excluded",
     loses=1,
-    misconception="You divide by the number of all places. Divide by the number of tokens.",
+    misconception="You divide by the number of all positions. Divide by the number of tokens.",
 )
 def _(log_probs, mask, num_bytes):
     return _judged(
@@ -582,9 +582,9 @@ def _(log_probs, mask, num_bytes):
 @mistake(
     JUDGE,
     "filling-summed",
-    caught_by="filling",
+    caught_by="padding excluded",
     loses=2,
-    misconception="You take all places, and never look at mask.",
+    misconception="You use all positions and ignore mask.",
 )
 def _(log_probs, mask, num_bytes):
     mean = -log_probs.double().mean().item()
@@ -599,10 +599,10 @@ def _(log_probs, mask, num_bytes):
 @mistake(
     JUDGE,
     "times-the-mask",
-    caught_by="filling",
+    caught_by="padding excluded",
     loses=1,
     misconception=(
-        "You multiply by mask. Where the filling is minus infinity or NaN, times 0 is NaN."
+        "You multiply by mask. Padding may be minus infinity or NaN, and times 0 that is NaN."
     ),
 )
 def _(log_probs, mask, num_bytes):
@@ -614,7 +614,7 @@ def _(log_probs, mask, num_bytes):
 @mistake(
     JUDGE,
     "loss-in-bits",
-    caught_by="nats",
+    caught_by="mean loss",
     loses=3,
     misconception="Your loss is in bits: it is divided by ln 2. Nats were asked for.",
 )
@@ -631,7 +631,7 @@ def _(log_probs, mask, num_bytes):
 @mistake(
     JUDGE,
     "two-to-the-nats",
-    caught_by="perplexity",
+    caught_by="perplexity formula",
     loses=2,
     misconception=(
         "You take 2 to the power of the nats. The perplexity is e to the nats, or 2 to the bits."
@@ -644,7 +644,7 @@ def _(log_probs, mask, num_bytes):
 @mistake(
     JUDGE,
     "root-of-the-product",
-    caught_by="perplexity",
+    caught_by="perplexity formula",
     loses=1,
     misconception=(
         "You multiply the probabilities first. The product of hundreds of them is 0 in any float."
@@ -661,7 +661,7 @@ def _(log_probs, mask, num_bytes):
 @mistake(
     JUDGE,
     "bits-per-token",
-    caught_by="bytes",
+    caught_by="bits per byte",
     loses=1,
     misconception="You divide the bits by the number of tokens. Divide by num_bytes.",
 )
@@ -674,7 +674,7 @@ def _(log_probs, mask, num_bytes):
 @mistake(
     JUDGE,
     "nats-per-byte",
-    caught_by="bytes",
+    caught_by="bits per byte",
     loses=1,
     misconception="You give nats per byte. A bit is ln 2 nats, so divide by ln 2.",
 )
@@ -685,7 +685,7 @@ def _(log_probs, mask, num_bytes):
 @mistake(
     JUDGE,
     "mean-over-bytes",
-    caught_by="bytes",
+    caught_by="bits per byte",
     loses=1,
     misconception="You divide the bits per token by num_bytes. Take the sum over all tokens.",
 )
@@ -698,7 +698,7 @@ def _(log_probs, mask, num_bytes):
 @mistake(
     JUDGE,
     "bits-in-a-byte",
-    caught_by="bytes",
+    caught_by="bits per byte",
     loses=1,
     misconception=(
         "You divide by 8 times num_bytes. It is the model's bits for each byte, not for each bit of"
@@ -714,7 +714,7 @@ def _(log_probs, mask, num_bytes):
 @mistake(
     JUDGE,
     "times-ln-2",
-    caught_by="bytes",
+    caught_by="bits per byte",
     loses=1,
     misconception="You multiply by ln 2. From nats to bits you divide.",
 )

@@ -21,9 +21,9 @@ def _same(one, other, atol=1e-4):
 @mistake(
     WRITE,
     "only-the-last-word",
-    caught_by="far",
+    caught_by="distant token",
     loses=4,
-    misconception="Only the last word is changed, and only the place before it is looked at.",
+    misconception="You change only the last token and compare only the position before it.",
 )
 def _(implementation):
     before, after = implementation(IDS), implementation(_changed(_changed(IDS, 0, 7), 1, 7))
@@ -33,7 +33,7 @@ def _(implementation):
 @mistake(
     WRITE,
     "only-one-word",
-    caught_by="far",
+    caught_by="distant token",
     loses=4,
     misconception=(
         "One word in the middle is changed. What sees the words after it, or before it too early,"
@@ -48,7 +48,7 @@ def _(implementation):
 @mistake(
     WRITE,
     "one-row",
-    caught_by="rows",
+    caught_by="other sequences",
     loses=1,
     misconception="A batch of one row has no other row to look at.",
 )
@@ -61,9 +61,9 @@ def _(implementation):
 @mistake(
     WRITE,
     "only-the-place-before",
-    caught_by="far",
+    caught_by="distant token",
     loses=1.5,
-    misconception="Every word is changed in turn, but only the place just before it is looked at.",
+    misconception="You change every token in turn, but compare only the position just before it.",
 )
 def _(implementation):
     before = implementation(IDS)
@@ -78,9 +78,9 @@ def _(implementation):
 @mistake(
     WRITE,
     "shapes-only",
-    caught_by="next",
+    caught_by="next token",
     loses=5,
-    misconception="The test looks at the shape of the logits and never at a number.",
+    misconception="Your test checks the shape of the logits and never their values.",
 )
 def _(implementation):
     assert implementation(IDS).shape == (2, 8, 11)
@@ -89,7 +89,7 @@ def _(implementation):
 @mistake(
     WRITE,
     "nothing-is-asserted",
-    caught_by="next",
+    caught_by="next token",
     loses=5,
     misconception="A comparison without `assert` throws its answer away.",
 )
@@ -100,11 +100,10 @@ def _(implementation):
 @mistake(
     WRITE,
     "exactly-equal",
-    caught_by="next",
+    caught_by="next token",
     loses=5,
     misconception=(
-        "A right reader may differ in the last digits when it is asked again. Compare with a"
-        " tolerance."
+        "A correct model may differ in the last digits when called again. Compare with a tolerance."
     ),
 )
 def _(implementation):
@@ -116,7 +115,7 @@ def _(implementation):
 @mistake(
     WRITE,
     "tolerance-of-one",
-    caught_by="next",
+    caught_by="next token",
     loses=5,
     misconception="With a tolerance of 1 hardly any difference is seen.",
 )
@@ -133,10 +132,10 @@ def _(implementation):
 @mistake(
     WRITE,
     "asks-the-past-to-stay",
-    caught_by="next",
+    caught_by="next token",
     loses=5,
     misconception=(
-        "The test changes a word and asks that the places after it stay the same. Those may change."
+        "You require the positions after the changed token to stay the same. Those may change."
     ),
 )
 def _(implementation):
@@ -147,10 +146,10 @@ def _(implementation):
 @mistake(
     WRITE,
     "asks-its-own-place-to-stay",
-    caught_by="next",
+    caught_by="next token",
     loses=5,
     misconception=(
-        "The logits at a place may depend on the word at that place: only those before it stay."
+        "The logits at a position may depend on the token there: only earlier ones must stay."
     ),
 )
 def _(implementation):
@@ -164,10 +163,10 @@ def _(implementation):
 @mistake(
     WRITE,
     "asks-that-the-past-matters",
-    caught_by="next",
+    caught_by="next token",
     loses=5,
     misconception=(
-        "The test asks that the words before make a difference. A right reader need not use them."
+        "You require earlier tokens to make a difference. A correct model need not use them."
     ),
 )
 def _(implementation):
@@ -178,7 +177,7 @@ def _(implementation):
 @mistake(
     WRITE,
     "never-called",
-    caught_by="next",
+    caught_by="next token",
     loses=5,
     misconception="The test never calls the function that it is given.",
 )
@@ -189,10 +188,10 @@ def _(implementation):
 @mistake(
     WRITE,
     "only-one-logit",
-    caught_by="next",
+    caught_by="next token",
     loses=2.5,
     misconception=(
-        "Only the first logit of each place is compared. A reader may peek with any of them."
+        "You compare only the first logit of each position. A model may peek in any of them."
     ),
 )
 def _(implementation):
@@ -208,7 +207,7 @@ def _(implementation):
 @mistake(
     WRITE,
     "the-other-row-is-the-first",
-    caught_by="rows",
+    caught_by="other sequences",
     loses=1,
     misconception=(
         "Only the first row is compared when a word of the second changes. The second may see the"
@@ -225,7 +224,7 @@ def _(implementation):
 @mistake(
     WRITE,
     "only-the-first-row-changes",
-    caught_by="rows",
+    caught_by="other sequences",
     loses=1,
     misconception="Words of the first row are changed only. The first row may see the second, too.",
 )
@@ -239,9 +238,9 @@ def _(implementation):
 @mistake(
     WRITE,
     "returns-the-verdict",
-    caught_by="next",
+    caught_by="next token",
     loses=1,
-    misconception="Nobody looks at what a test returns: it complains with `assert`.",
+    misconception="What a test returns is ignored: fail with `assert`.",
 )
 def _(implementation):
     before = implementation(IDS)

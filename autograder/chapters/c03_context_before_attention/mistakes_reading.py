@@ -44,10 +44,10 @@ def _step(
 @mistake(
     STEP,
     "write-and-keep-exchanged",
-    caught_by="keep",
+    caught_by="forget gate",
     loses=6,
     misconception=(
-        "You take the first block for the keep gate and the second for the write gate. It is the"
+        "You use the first block as the forget gate and the second as the input gate. It is the"
         " other way round."
     ),
 )
@@ -58,11 +58,11 @@ def _(x, h, c, w_x, w_h, b):
 @mistake(
     STEP,
     "show-before-content",
-    caught_by="keep",
+    caught_by="forget gate",
     loses=6,
     misconception=(
-        "You take the third block for the show gate and the fourth for the content, as ONNX has it"
-        " nearly. Here the third is the content."
+        "You use the third block as the output gate and the fourth as the candidate, as ONNX"
+        " nearly does. Here the third is the candidate."
     ),
 )
 def _(x, h, c, w_x, w_h, b):
@@ -72,7 +72,7 @@ def _(x, h, c, w_x, w_h, b):
 @mistake(
     STEP,
     "order-of-onnx",
-    caught_by="keep",
+    caught_by="forget gate",
     loses=6,
     misconception=(
         "Your blocks stand in the order i, o, f, g, which is that of ONNX. Here it is i, f, g, o."
@@ -85,9 +85,9 @@ def _(x, h, c, w_x, w_h, b):
 @mistake(
     STEP,
     "added-in-place-of-multiplied",
-    caught_by="write",
+    caught_by="input gate",
     loses=5,
-    misconception="You add the write gate and the content. The gate multiplies.",
+    misconception="You add the input gate and the candidate. The gate multiplies.",
 )
 def _(x, h, c, w_x, w_h, b):
     return _step(
@@ -98,9 +98,9 @@ def _(x, h, c, w_x, w_h, b):
 @mistake(
     STEP,
     "kept-by-addition",
-    caught_by="keep",
+    caught_by="forget gate",
     loses=6,
-    misconception="You add the keep gate to the old state. The gate multiplies it.",
+    misconception="You add the forget gate to the old cell state. The gate multiplies it.",
 )
 def _(x, h, c, w_x, w_h, b):
     return _step(x, h, c, w_x, w_h, b, keep=lambda c, i, f, g: f + c + i * g)
@@ -109,10 +109,10 @@ def _(x, h, c, w_x, w_h, b):
 @mistake(
     STEP,
     "one-minus-write",
-    caught_by="keep",
+    caught_by="forget gate",
     loses=6,
     misconception=(
-        "You keep 1 - i of the old state, as a GRU does. The keep gate is one of its own, f."
+        "You keep 1 - i of the cell state, as a GRU does. The forget gate f is separate."
     ),
 )
 def _(x, h, c, w_x, w_h, b):
@@ -122,7 +122,7 @@ def _(x, h, c, w_x, w_h, b):
 @mistake(
     STEP,
     "nothing-kept",
-    caught_by="keep",
+    caught_by="forget gate",
     loses=6,
     misconception="Your new c is i times g alone: the old c is lost.",
 )
@@ -133,7 +133,7 @@ def _(x, h, c, w_x, w_h, b):
 @mistake(
     STEP,
     "old-state-shown",
-    caught_by="show",
+    caught_by="output gate",
     loses=4,
     misconception="You show the tanh of the old c. Make the new c first.",
 )
@@ -144,7 +144,7 @@ def _(x, h, c, w_x, w_h, b):
 @mistake(
     STEP,
     "shown-without-tanh",
-    caught_by="show",
+    caught_by="output gate",
     loses=4,
     misconception="You show o times c. The new c goes through tanh first.",
 )
@@ -155,7 +155,7 @@ def _(x, h, c, w_x, w_h, b):
 @mistake(
     STEP,
     "tanh-of-the-product",
-    caught_by="show",
+    caught_by="output gate",
     loses=4,
     misconception="You take tanh of o times c. The gate multiplies the tanh.",
 )
@@ -166,7 +166,7 @@ def _(x, h, c, w_x, w_h, b):
 @mistake(
     STEP,
     "state-through-tanh",
-    caught_by="keep",
+    caught_by="forget gate",
     loses=5,
     misconception=(
         "You return tanh of the new c as c. It is kept as it is; only what is shown goes through"
@@ -181,7 +181,7 @@ def _(x, h, c, w_x, w_h, b):
 @mistake(
     STEP,
     "content-through-sigmoid",
-    caught_by="keep",
+    caught_by="forget gate",
     loses=6,
     misconception=(
         "You put the content through a sigmoid. It goes through tanh, and may be negative."
@@ -194,7 +194,7 @@ def _(x, h, c, w_x, w_h, b):
 @mistake(
     STEP,
     "gates-through-tanh",
-    caught_by="keep",
+    caught_by="forget gate",
     loses=6,
     misconception="You put the gates through tanh. A gate is a sigmoid, between 0 and 1.",
 )
@@ -205,7 +205,7 @@ def _(x, h, c, w_x, w_h, b):
 @mistake(
     STEP,
     "before-the-squashing",
-    caught_by="keep",
+    caught_by="forget gate",
     loses=6,
     misconception="You return the four blocks as they are before sigmoid and tanh.",
 )
@@ -214,7 +214,9 @@ def _(x, h, c, w_x, w_h, b):
     return {**_step(x, h, c, w_x, w_h, b), **raw}
 
 
-@mistake(STEP, "no-bias", caught_by="keep", loses=6, misconception="You leave out the bias b.")
+@mistake(
+    STEP, "no-bias", caught_by="forget gate", loses=6, misconception="You leave out the bias b."
+)
 def _(x, h, c, w_x, w_h, b):
     return _step(x, h, c, w_x, w_h, 0 * b)
 
@@ -222,7 +224,7 @@ def _(x, h, c, w_x, w_h, b):
 @mistake(
     STEP,
     "nothing-shown-is-read",
-    caught_by="sources",
+    caught_by="gate inputs",
     loses=3,
     misconception="Your gates never read h, what was shown at the word before.",
 )
@@ -233,7 +235,7 @@ def _(x, h, c, w_x, w_h, b):
 @mistake(
     STEP,
     "blocks-interleaved",
-    caught_by="keep",
+    caught_by="forget gate",
     loses=6,
     misconception=(
         "You cut the sum into groups of four neighbours. The four blocks stand one behind the"
@@ -254,7 +256,7 @@ def _odd_sigmoid(z):
 @mistake(
     STEP,
     "exp-over-one-plus-exp",
-    caught_by="large",
+    caught_by="large pre-activations",
     loses=1,
     misconception=(
         "exp(x) / (1 + exp(x)) is infinity over infinity from x = 89 on. torch.sigmoid is not."
@@ -271,7 +273,7 @@ def _odd_tanh(z):
 @mistake(
     STEP,
     "tanh-by-exp",
-    caught_by="large",
+    caught_by="large pre-activations",
     loses=1,
     misconception=(
         "Your tanh is a quotient of exps, which is infinity over infinity for large numbers."
@@ -287,9 +289,9 @@ def _(x, h, c, w_x, w_h, b):
 @mistake(
     STEP,
     "mixed-up-by-the-batch",
-    caught_by="batch",
+    caught_by="independent sequences",
     loses=3,
-    misconception="You sum h over the rows of the batch. Each row is for itself.",
+    misconception="You sum h over the batch. Each sequence is independent.",
 )
 def _(x, h, c, w_x, w_h, b):
     return _step(x, h.sum(0, keepdim=True).expand(h.shape), c, w_x, w_h, b)
@@ -298,7 +300,7 @@ def _(x, h, c, w_x, w_h, b):
 @mistake(
     STEP,
     "state-cut",
-    caught_by="large",
+    caught_by="large pre-activations",
     loses=1,
     misconception="You cut c at some value. It is kept as it is, however large.",
 )
@@ -332,7 +334,7 @@ def _read(
 @mistake(
     BACK,
     "as-printed",
-    caught_by="behind",
+    caught_by="padding after text",
     loses=4,
     misconception="This is the code of the statement: filling sets the state to 0.",
 )
@@ -343,10 +345,10 @@ def _(step, x, mask, start):
 @mistake(
     BACK,
     "filling-is-read",
-    caught_by="behind",
+    caught_by="padding after text",
     loses=4,
     misconception=(
-        "Your reader reads the filling too, so that it meets the last word with another state than"
+        "Your LSTM reads the padding as well, so it meets the last token with another state than"
         " start."
     ),
 )
@@ -357,7 +359,7 @@ def _(step, x, mask, start):
 @mistake(
     BACK,
     "filling-starts-anew",
-    caught_by="between",
+    caught_by="padding before or inside",
     loses=2,
     misconception="Filling sets the state back to start. It is handed on as it is.",
 )
@@ -368,7 +370,7 @@ def _(step, x, mask, start):
 @mistake(
     BACK,
     "not-turned-back",
-    caught_by="behind",
+    caught_by="padding after text",
     loses=4,
     misconception=(
         "Your output stands in the order of reading. Turn it back into the order of the text."
@@ -381,9 +383,9 @@ def _(step, x, mask, start):
 @mistake(
     BACK,
     "read-forwards",
-    caught_by="behind",
+    caught_by="padding after text",
     loses=4,
-    misconception="You read from the left. This reader begins at the last word.",
+    misconception="You run forward. A backward LSTM starts at the last token.",
 )
 def _(step, x, mask, start):
     return _read(step, x, mask, start, places=range, turn=False)
@@ -392,9 +394,9 @@ def _(step, x, mask, start):
 @mistake(
     BACK,
     "state-shown-in-filling",
-    caught_by="behind",
+    caught_by="padding after text",
     loses=4,
-    misconception="You show the state in the filling too. The output there is zeros.",
+    misconception="You output the state at padded positions. The output there is zeros.",
 )
 def _(step, x, mask, start):
     return _read(step, x, mask, start, silent=lambda state, here: state)
@@ -403,10 +405,10 @@ def _(step, x, mask, start):
 @mistake(
     BACK,
     "last-state-everywhere",
-    caught_by="behind",
+    caught_by="padding after text",
     loses=4,
     misconception=(
-        "You return the last state at every place. Each place has the state after its own word."
+        "You return the last state everywhere. Each position has the state after its own token."
     ),
 )
 def _(step, x, mask, start):
@@ -417,9 +419,9 @@ def _(step, x, mask, start):
 @mistake(
     BACK,
     "mask-shifted",
-    caught_by="behind",
+    caught_by="padding after text",
     loses=4,
-    misconception="You look at the mask of the neighbouring place. Each word has its own.",
+    misconception="You use the mask of the neighbouring position. Use that of the position itself.",
 )
 def _(step, x, mask, start):
     return _read(
@@ -430,7 +432,7 @@ def _(step, x, mask, start):
 @mistake(
     BACK,
     "mask-not-turned",
-    caught_by="behind",
+    caught_by="padding after text",
     loses=4,
     misconception="You turn the words round and not the mask.",
 )
@@ -441,7 +443,7 @@ def _(step, x, mask, start):
 @mistake(
     BACK,
     "first-row-decides",
-    caught_by="behind",
+    caught_by="padding after text",
     loses=4,
     misconception="You look at the mask of the first row only. Each row has its own filling.",
 )
@@ -452,9 +454,9 @@ def _(step, x, mask, start):
 @mistake(
     BACK,
     "start-of-zeros",
-    caught_by="behind",
+    caught_by="padding after text",
     loses=4,
-    misconception="You begin with zeros. The reader begins with start.",
+    misconception="You start from zeros. The initial state is `start`.",
 )
 def _(step, x, mask, start):
     return _read(step, x, mask, torch.zeros_like(start))
@@ -463,11 +465,11 @@ def _(step, x, mask, start):
 @mistake(
     BACK,
     "lengths-from-the-mask",
-    caught_by="between",
+    caught_by="padding before or inside",
     loses=2,
     misconception=(
-        "You take the number of words for the place where the text ends. Filling may stand before a"
-        " text or inside it."
+        "You take the number of tokens as the end of the text. Padding may also precede a"
+        " text or be inside it."
     ),
 )
 def _(step, x, mask, start):
@@ -478,7 +480,7 @@ def _(step, x, mask, start):
 @mistake(
     BACK,
     "an-empty-row-ends-it",
-    caught_by="between",
+    caught_by="padding before or inside",
     loses=2,
     misconception="Your code fails where a row has no word at all: its output is zeros.",
 )
@@ -492,7 +494,7 @@ def _(step, x, mask, start):
     BACK,
     "line-4",
     replaces="wrong_line",
-    caught_by="line",
+    caught_by="wrong line",
     loses=1,
     misconception="Line 4 may read filling too: what matters is whether its answer is taken.",
 )
@@ -504,7 +506,7 @@ def _():
     BACK,
     "line-6",
     replaces="wrong_line",
-    caught_by="line",
+    caught_by="wrong line",
     loses=1,
     misconception=(
         "Line 6 is right: where no word stands the output is zeros. The state is another matter."
@@ -518,7 +520,7 @@ def _():
     BACK,
     "line-1",
     replaces="wrong_line",
-    caught_by="line",
+    caught_by="wrong line",
     loses=1,
     misconception=(
         "Line 1 turns words and mask alike. That filling comes first then is no mistake, if the"
@@ -533,9 +535,9 @@ def _():
     BACK,
     "line-7",
     replaces="wrong_line",
-    caught_by="line",
+    caught_by="wrong line",
     loses=1,
-    misconception="Line 7 brings the places back into the order of the text, as it should.",
+    misconception="Line 7 restores the order of the text, as it should.",
 )
 def _():
     return 7

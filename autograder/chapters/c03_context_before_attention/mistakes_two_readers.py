@@ -30,9 +30,9 @@ def _patterns(
 @mistake(
     LETTERS,
     "mean-of-the-places",
-    caught_by="maximum",
+    caught_by="maximum over positions",
     loses=4,
-    misconception="You take the mean over the places. The largest score counts.",
+    misconception="You average over the positions. Take the maximum.",
 )
 def _(letters, filters, bias):
     return _patterns(letters, filters, bias, best=lambda scores: scores.mean(0))
@@ -41,9 +41,9 @@ def _(letters, filters, bias):
 @mistake(
     LETTERS,
     "sum-of-the-places",
-    caught_by="maximum",
+    caught_by="maximum over positions",
     loses=4,
-    misconception="You add up the scores of all places. The largest one counts, once.",
+    misconception="You sum the scores of all positions. Take the maximum.",
 )
 def _(letters, filters, bias):
     return _patterns(letters, filters, bias, best=lambda scores: scores.sum(0))
@@ -52,7 +52,7 @@ def _(letters, filters, bias):
 @mistake(
     LETTERS,
     "smallest-score",
-    caught_by="maximum",
+    caught_by="maximum over positions",
     loses=4,
     misconception="You take the smallest score.",
 )
@@ -63,7 +63,7 @@ def _(letters, filters, bias):
 @mistake(
     LETTERS,
     "first-place-only",
-    caught_by="maximum",
+    caught_by="maximum over positions",
     loses=4,
     misconception="You lay the filter on the beginning of the word only.",
 )
@@ -74,9 +74,9 @@ def _(letters, filters, bias):
 @mistake(
     LETTERS,
     "last-place-missed",
-    caught_by="one-place",
+    caught_by="single position",
     loses=5,
-    misconception="You miss the last place: there are W - K + 1 of them.",
+    misconception="You miss the last position: there are W - K + 1 of them.",
 )
 def _(letters, filters, bias):
     return _patterns(letters, filters, bias, places=lambda length, width: range(length - width))
@@ -85,9 +85,9 @@ def _(letters, filters, bias):
 @mistake(
     LETTERS,
     "no-overlap",
-    caught_by="maximum",
+    caught_by="maximum over positions",
     loses=4,
-    misconception="You move the filter on by its own width. It is laid on at every place.",
+    misconception="You move the filter by its own width. Its stride is 1.",
 )
 def _(letters, filters, bias):
     return _patterns(
@@ -98,7 +98,7 @@ def _(letters, filters, bias):
 @mistake(
     LETTERS,
     "no-relu",
-    caught_by="zero",
+    caught_by="ReLU at zero",
     loses=1.5,
     misconception="You leave answers below 0 as they are. They become 0.",
 )
@@ -109,7 +109,7 @@ def _(letters, filters, bias):
 @mistake(
     LETTERS,
     "relu-before-bias",
-    caught_by="bias",
+    caught_by="bias after maximum",
     loses=2.5,
     misconception="You cut at 0 before the bias is added. First the bias, then the cut.",
 )
@@ -117,7 +117,13 @@ def _(letters, filters, bias):
     return _patterns(letters, filters, bias, end=lambda best, bias: best.relu() + bias)
 
 
-@mistake(LETTERS, "no-bias", caught_by="bias", loses=2.5, misconception="You leave out the bias.")
+@mistake(
+    LETTERS,
+    "no-bias",
+    caught_by="bias after maximum",
+    loses=2.5,
+    misconception="You leave out the bias.",
+)
 def _(letters, filters, bias):
     return _patterns(letters, filters, bias, end=lambda best, bias: best.relu())
 
@@ -125,7 +131,7 @@ def _(letters, filters, bias):
 @mistake(
     LETTERS,
     "bias-taken-away",
-    caught_by="bias",
+    caught_by="bias after maximum",
     loses=2.5,
     misconception="You take the bias away. It is added.",
 )
@@ -136,7 +142,7 @@ def _(letters, filters, bias):
 @mistake(
     LETTERS,
     "tanh",
-    caught_by="one-place",
+    caught_by="single position",
     loses=5,
     misconception="You put the answer through tanh, as Kim's paper does. ELMo has a ReLU.",
 )
@@ -147,7 +153,7 @@ def _(letters, filters, bias):
 @mistake(
     LETTERS,
     "absolute-value",
-    caught_by="zero",
+    caught_by="ReLU at zero",
     loses=1.5,
     misconception="You take the absolute value. What is below 0 becomes 0.",
 )
@@ -158,7 +164,7 @@ def _(letters, filters, bias):
 @mistake(
     LETTERS,
     "turned-round",
-    caught_by="one-place",
+    caught_by="single position",
     loses=5,
     misconception=(
         "You turn the filter round, as convolution in mathematics does. Row 1 of the filter meets"
@@ -172,7 +178,7 @@ def _(letters, filters, bias):
 @mistake(
     LETTERS,
     "zeros-around-the-word",
-    caught_by="one-place",
+    caught_by="single position",
     loses=5,
     misconception="You put zeros around the word, so that the filter finds them there.",
 )
@@ -184,11 +190,10 @@ def _(letters, filters, bias):
 @mistake(
     LETTERS,
     "rows-and-numbers-exchanged",
-    caught_by="one-place",
+    caught_by="single position",
     loses=5,
     misconception=(
-        "You read the filter as D rows of K numbers. It has K rows, one for each letter, of D"
-        " numbers."
+        "You read the filter as (D, K). It is (K, D): one row of D entries per character. numbers."
     ),
 )
 def _(letters, filters, bias):
@@ -200,10 +205,10 @@ def _(letters, filters, bias):
 @mistake(
     LETTERS,
     "one-best-for-all",
-    caught_by="maximum",
+    caught_by="maximum over positions",
     loses=4,
     misconception=(
-        "You look for the one place where all filters together score best. Each filter has its own."
+        "You use the one position where all filters together score best. Each filter has its own."
     ),
 )
 def _(letters, filters, bias):
@@ -217,7 +222,7 @@ def _mixed(layers, shares, gamma):
 @mistake(
     MIX,
     "raw-weights",
-    caught_by="equal",
+    caught_by="equal weights",
     loses=4,
     misconception="You multiply by the weights themselves. Their softmax makes shares of them.",
 )
@@ -228,7 +233,7 @@ def _(layers, weights, gamma):
 @mistake(
     MIX,
     "divided-by-the-sum",
-    caught_by="equal",
+    caught_by="equal weights",
     loses=4,
     misconception="You divide the weights by their sum. A softmax takes e to each of them first.",
 )
@@ -239,7 +244,7 @@ def _(layers, weights, gamma):
 @mistake(
     MIX,
     "mean-of-the-layers",
-    caught_by="shares",
+    caught_by="softmax over layers",
     loses=3,
     misconception="You take the mean of the layers and never look at the weights.",
 )
@@ -250,7 +255,7 @@ def _(layers, weights, gamma):
 @mistake(
     MIX,
     "top-layer-only",
-    caught_by="equal",
+    caught_by="equal weights",
     loses=4,
     misconception="You take the top layer alone. ELMo mixes all of them.",
 )
@@ -261,9 +266,9 @@ def _(layers, weights, gamma):
 @mistake(
     MIX,
     "heaviest-layer-only",
-    caught_by="equal",
+    caught_by="equal weights",
     loses=4,
-    misconception="You take the layer with the largest weight alone. Every layer has its share.",
+    misconception="You use only the layer with the largest weight. Every layer contributes.",
 )
 def _(layers, weights, gamma):
     return gamma * layers[weights.argmax()]
@@ -272,7 +277,7 @@ def _(layers, weights, gamma):
 @mistake(
     MIX,
     "gamma-in-the-softmax",
-    caught_by="gamma",
+    caught_by="scale gamma",
     loses=0.5,
     misconception="You multiply the weights by gamma before the softmax. It multiplies the mix.",
 )
@@ -280,7 +285,9 @@ def _(layers, weights, gamma):
     return _mixed(layers, (gamma * weights).softmax(0), 1.0)
 
 
-@mistake(MIX, "gamma-left-out", caught_by="gamma", loses=0.5, misconception="You leave out gamma.")
+@mistake(
+    MIX, "gamma-left-out", caught_by="scale gamma", loses=0.5, misconception="You leave out gamma."
+)
 def _(layers, weights, gamma):
     return _mixed(layers, weights.softmax(0), 1.0)
 
@@ -288,9 +295,9 @@ def _(layers, weights, gamma):
 @mistake(
     MIX,
     "gamma-twice",
-    caught_by="gamma",
+    caught_by="scale gamma",
     loses=0.5,
-    misconception="You multiply by gamma twice, once for the shares and once for the mix.",
+    misconception="You multiply by gamma twice, once in the layer weights and once in the mix.",
 )
 def _(layers, weights, gamma):
     return _mixed(layers, gamma * weights.softmax(0), gamma)
@@ -299,11 +306,10 @@ def _(layers, weights, gamma):
 @mistake(
     MIX,
     "softmax-over-places",
-    caught_by="equal",
+    caught_by="equal weights",
     loses=4,
     misconception=(
-        "You take a softmax over the places of the text. The shares are of the layers, and the same"
-        " at every place."
+        "Your softmax is over positions. It is over layers, and the same at every position."
     ),
 )
 def _(layers, weights, gamma):
@@ -313,7 +319,7 @@ def _(layers, weights, gamma):
 @mistake(
     MIX,
     "sum-and-no-shares",
-    caught_by="equal",
+    caught_by="equal weights",
     loses=4,
     misconception="You multiply by e to the weight and forget to divide by the sum of all of them.",
 )
@@ -324,7 +330,7 @@ def _(layers, weights, gamma):
 @mistake(
     MIX,
     "overflow",
-    caught_by="large",
+    caught_by="large weights",
     loses=1,
     misconception=(
         "You take e to the weight as it is: e to the 89 is infinite. Take the largest weight away"
@@ -338,7 +344,7 @@ def _(layers, weights, gamma):
 @mistake(
     MIX,
     "layers-normalised",
-    caught_by="equal",
+    caught_by="equal weights",
     loses=4,
     misconception="You normalise the layers first. Nothing is normalised but the weights.",
 )
@@ -354,9 +360,9 @@ def _(layers, weights, gamma):
 @mistake(
     MIX,
     "sigmoids",
-    caught_by="equal",
+    caught_by="equal weights",
     loses=4,
-    misconception="You give each layer a sigmoid of its own. The shares add up to 1: a softmax.",
+    misconception="You apply a sigmoid to each weight. The layer weights sum to 1: use a softmax.",
 )
 def _(layers, weights, gamma):
     return _mixed(layers, weights.sigmoid(), gamma)
@@ -365,7 +371,7 @@ def _(layers, weights, gamma):
 @mistake(
     MIX,
     "order-turned-round",
-    caught_by="shares",
+    caught_by="softmax over layers",
     loses=3,
     misconception="You give the first weight to the last layer.",
 )
@@ -389,7 +395,7 @@ def _neighbours(ids, mask, ahead=None, behind=None):
 @mistake(
     TARGETS,
     "exchanged",
-    caught_by="ahead",
+    caught_by="next-token targets",
     loses=4,
     misconception=(
         "You exchange the two: `ahead` is the word to the right, `behind` the word to the left."
@@ -403,7 +409,7 @@ def _(ids, mask):
 @mistake(
     TARGETS,
     "the-word-itself",
-    caught_by="ahead",
+    caught_by="next-token targets",
     loses=4,
     misconception="Your target is the word itself. A model learns to copy it.",
 )
@@ -415,7 +421,7 @@ def _(ids, mask):
 @mistake(
     TARGETS,
     "both-ahead",
-    caught_by="behind",
+    caught_by="previous-token targets",
     loses=3,
     misconception="You shift both the same way: `behind` is the word to the left.",
 )
@@ -427,7 +433,7 @@ def _(ids, mask):
 @mistake(
     TARGETS,
     "roll-comes-round",
-    caught_by="ahead",
+    caught_by="next-token targets",
     loses=4,
     misconception="roll brings the word of one end round to the other. There the target is -100.",
 )
@@ -441,10 +447,10 @@ def _(ids, mask):
 @mistake(
     TARGETS,
     "filling-is-asked",
-    caught_by="filling",
+    caught_by="padding ignored",
     loses=2,
     misconception=(
-        "`behind` asks the first place of the filling for the text's last word. Only words are"
+        "In `behind`, the first padded position has the last token as its target. Only tokens have"
         " asked."
     ),
 )
@@ -457,9 +463,9 @@ def _(ids, mask):
 @mistake(
     TARGETS,
     "filling-is-a-target",
-    caught_by="filling",
+    caught_by="padding ignored",
     loses=2,
-    misconception="`ahead` of a text's last word is the filling. There the target is -100.",
+    misconception="In `ahead`, the target of the last token is padding. It is -100.",
 )
 def _(ids, mask):
     ahead = torch.full_like(ids, -100)
@@ -470,9 +476,9 @@ def _(ids, mask):
 @mistake(
     TARGETS,
     "mask-not-used",
-    caught_by="filling",
+    caught_by="padding ignored",
     loses=2,
-    misconception="You never look at mask: the filling has targets, and is one.",
+    misconception="You ignore mask: padding has targets, and is one.",
 )
 def _(ids, mask):
     return _neighbours(ids, torch.ones_like(mask))
@@ -481,9 +487,9 @@ def _(ids, mask):
 @mistake(
     TARGETS,
     "zero-is-filling",
-    caught_by="filling",
+    caught_by="padding ignored",
     loses=1.5,
-    misconception="You take id 0 for filling. Only mask says what is filling.",
+    misconception="You treat id 0 as padding. Only mask tells what is padding.",
 )
 def _(ids, mask):
     return _neighbours(ids, mask & (ids != 0))
@@ -492,7 +498,7 @@ def _(ids, mask):
 @mistake(
     TARGETS,
     "zero-for-none",
-    caught_by="ahead",
+    caught_by="next-token targets",
     loses=4,
     misconception=(
         "You write 0 where there is no target. That is a word; -100 is what the loss leaves out."
@@ -507,7 +513,7 @@ def _(ids, mask):
 @mistake(
     TARGETS,
     "minus-one-for-none",
-    caught_by="ahead",
+    caught_by="next-token targets",
     loses=4,
     misconception="You write -1 where there is no target. It is -100.",
 )
@@ -521,10 +527,10 @@ def _(ids, mask):
 @mistake(
     TARGETS,
     "a-column-less",
-    caught_by="ahead",
+    caught_by="next-token targets",
     loses=4,
     misconception=(
-        "Your tables are a column narrower. The last place ahead, and the first behind, hold -100."
+        "Your results lack a column. The last position ahead, and the first behind, are -100."
     ),
 )
 def _(ids, mask):
@@ -535,9 +541,9 @@ def _(ids, mask):
 @mistake(
     TARGETS,
     "two-places-on",
-    caught_by="ahead",
+    caught_by="next-token targets",
     loses=4,
-    misconception="Your targets are two places away. It is the neighbour that is asked for.",
+    misconception="Your targets are two positions away. The target is the adjacent token.",
 )
 def _(ids, mask):
     right = _neighbours(ids, mask)
@@ -551,9 +557,9 @@ def _(ids, mask):
 @mistake(
     TARGETS,
     "turned-round",
-    caught_by="behind",
+    caught_by="previous-token targets",
     loses=3,
-    misconception="`behind` is the row read backwards. It is the word to the left of each place.",
+    misconception="Your `behind` is the reversed row. It is the token before each position.",
 )
 def _(ids, mask):
     right = _neighbours(ids, mask)
@@ -563,9 +569,9 @@ def _(ids, mask):
 @mistake(
     TARGETS,
     "ids-changed",
-    caught_by="ahead",
+    caught_by="next-token targets",
     loses=0.8,
-    misconception="You write -100 into the filling of `ids`, which belongs to the caller.",
+    misconception="You write -100 into the padding of `ids`. Leave arguments unchanged.",
 )
 def _(ids, mask):
     right = _neighbours(ids, mask)
@@ -577,7 +583,7 @@ def _(ids, mask):
 @mistake(
     TARGETS,
     "one-column-fails",
-    caught_by="short",
+    caught_by="short texts",
     loses=0.5,
     misconception="Your code fails for a table of one column.",
 )

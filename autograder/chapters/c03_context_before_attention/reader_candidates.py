@@ -153,8 +153,8 @@ RIGHT: list[Reader] = [mean_so_far, fading, own_word, deaf]
 # What a test asks for that accepts one right reader and rejects this one.
 POOR: dict[str, Reader] = {
     (
-        "It rejects a reader that looks at its own word alone, which is right: what a reader makes "
-        "of the words before is not asked."
+        "It rejects a model that uses the current token alone, which is correct: what a model "
+        "makes of earlier tokens is not tested."
     ): (own_word),
 }
 WRONG: dict[str, list[Reader]] = {
@@ -180,23 +180,23 @@ WRONG: dict[str, list[Reader]] = {
 # What a test lacks that lets such a function through, the most absurd first.
 PROBES: dict[str, Reader] = {
     (
-        "Your test accepts logits that have nothing to do with the words: it never complains, or "
-        "looks at shapes only. Is there an `assert` that is reached, outside of `try`, without "
+        "Your test accepts logits that have nothing to do with the tokens: it never fails, or "
+        "checks shapes only. Is there an `assert` that is reached, outside of `try`, without "
         "parentheses round condition and text, that compares two answers?"
     ): (noise),
     (
-        "Your test accepts a reader that sees the whole text and all rows: change a word, and "
+        "Your test accepts a model that sees the whole text and all rows: change a token, and "
         "compare the logits before it with those of the call before."
     ): (whole_text),
     (
-        "Your test accepts a reader that is moved by a few hundredths by words that it should not "
+        "Your test accepts a model whose logits move by a few hundredths with tokens it should not "
         "see: its tolerance is too wide."
     ): (faint),
 }
 # What a test takes for right that rejects a right reader.
 MISTAKEN: dict[str, Reader] = {
     (
-        "It accepts a reader that is deaf to all words: it asks that nothing changes at or after "
+        "It rejects models that use their tokens: it requires that nothing changes at or after "
         "the changed word, where a right one may change."
     ): (deaf),
 }

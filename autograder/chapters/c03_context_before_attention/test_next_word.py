@@ -11,13 +11,13 @@ from autograder.chapters.c03_context_before_attention.withholding import MODELS
 from autograder.checks.inputs.draws import counts, distinct, look_alike, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
-PAGE = "03-context-before-attention/next-word"
+PAGE = "03-context-before-attention/ngrams"
 
 bigram_counts = exercise(
     "03.bigram_counts",
     function="bigram_counts",
     points=5,
-    see=f"{PAGE}#count-what-followed",
+    see=f"{PAGE}#by-hand",
     withhold=MODELS,
 )
 
@@ -58,7 +58,7 @@ def words(rng: torch.Generator, length: int, size: int) -> list[int]:
     return counts(rng, 0, size - 1, length).tolist()
 
 
-@bigram_counts.stage("start", points=1)
+@bigram_counts.stage("starts of texts", points=1)
 def test_the_last_row_counts_how_texts_begin(student, rng):
     rule = "The last row, number vocab_size, counts the first token of each text."
     for texts, size in (
@@ -72,10 +72,10 @@ def test_the_last_row_counts_how_texts_begin(student, rng):
     ask_counts(student, [distinct(rng, 3, size) for _ in range(5)], size, rule, slice(-1, None))
 
 
-@bigram_counts.stage("pairs", points=1.5)
+@bigram_counts.stage("bigram counts", points=1.5)
 def test_the_row_is_the_token_before_and_the_column_the_one_after(student, rng):
     rule = (
-        "The row is the token before and the column the token after: each place of a text adds 1 to"
+        "The row is the context and the column the next token: each position of a text adds 1 to"
         " one cell."
     )
     ask_counts(student, [[0, 1, 2]], 3, rule, INNER)
@@ -97,7 +97,7 @@ def test_the_row_is_the_token_before_and_the_column_the_one_after(student, rng):
         ask_counts(student, [text], size, f"{rule} Each call counts its own texts.", INNER)
 
 
-@bigram_counts.stage("repeats", points=1.5, after="pairs")
+@bigram_counts.stage("repeated bigrams", points=1.5, after="bigram counts")
 def test_what_comes_again_counts_again(student, rng):
     rule = "A pair that comes again adds 1 again."
     ask_counts(student, [[0, 1, 0, 1, 0, 1]], 2, rule, INNER)
@@ -134,7 +134,7 @@ def test_what_comes_again_counts_again(student, rng):
         ask_counts(student, [text], 2, f"{rule} Each call counts its own texts.", INNER)
 
 
-@bigram_counts.stage("borders", points=1)
+@bigram_counts.stage("text boundaries", points=1)
 def test_texts_are_strangers_to_each_other(student, rng):
     ask_counts(
         student,
@@ -193,7 +193,7 @@ kneser_ney = exercise(
     "03.kneser_ney",
     function="kneser_ney",
     points=7,
-    see=f"{PAGE}#leave-room-for-the-unseen",
+    see=f"{PAGE}#kneser-ney-smoothing",
     withhold=MODELS,
 )
 SHARES = {"rtol": 1e-4, "atol": 1e-9}
@@ -254,7 +254,7 @@ def compare_shares(student, table: torch.Tensor, discount: float, cause: str) ->
     )
 
 
-@kneser_ney.stage("discount", points=1.5)
+@kneser_ney.stage("discounted counts", points=1.5)
 def test_every_count_that_is_seen_gives_up_the_discount(student, rng):
     for size, seen, discount in (
         (4, 2, 0.5),
@@ -288,7 +288,7 @@ def test_every_count_that_is_seen_gives_up_the_discount(student, rng):
         )
 
 
-@kneser_ney.stage("saved", points=1.5)
+@kneser_ney.stage("freed probability mass", points=1.5)
 def test_what_was_saved_goes_to_the_tokens_that_were_not_seen(student, rng):
     rule = (
         "What a row saves is the discount times the number of different tokens that were seen in"
@@ -315,7 +315,7 @@ def test_what_was_saved_goes_to_the_tokens_that_were_not_seen(student, rng):
         )
 
 
-@kneser_ney.stage("continuation", points=2)
+@kneser_ney.stage("continuation counts", points=2)
 def test_a_token_continues_by_the_number_of_its_contexts(student, rng):
     rule = (
         "By itself a token has a probability that grows with the number of different contexts after"
@@ -347,7 +347,7 @@ def test_a_token_continues_by_the_number_of_its_contexts(student, rng):
             )
 
 
-@kneser_ney.stage("uniform", points=1)
+@kneser_ney.stage("uniform distribution", points=1)
 def test_a_token_that_was_never_seen_gets_its_share_of_the_uniform(student, rng):
     rule = (
         "Step 1 saves too: the discount times the number of tokens that were seen at all, divided"
@@ -367,7 +367,7 @@ def test_a_token_that_was_never_seen_gets_its_share_of_the_uniform(student, rng)
         compare_shares(student, table, float(uniform(rng, 0.2, 0.9)), rule)
 
 
-@kneser_ney.stage("empty", points=1)
+@kneser_ney.stage("unseen contexts", points=1)
 def test_a_context_that_was_never_seen_takes_the_tokens_by_themselves(student, rng):
     rule = "A row without any count gets p of step 1, and no NaN."
     compare_shares(student, torch.tensor([[0.0, 3, 1, 0], [2, 0, 2, 0], [0, 0, 0, 0]]), 0.5, rule)
@@ -412,7 +412,7 @@ def test_a_context_that_was_never_seen_takes_the_tokens_by_themselves(student, r
         student,
         torch.tensor([[1_000_000.0, 0.0], [0.0, 5.0]]),
         0.01,
-        "Small probabilities have their digits too, beside a count of a million.",
+        "Small probabilities keep their precision next to a count of a million.",
     )
     large = torch.where(counts(rng, 0, 2, 12, 40) > 1, counts(rng, 1, 20_000, 12, 40), 0).float()
     large[3], large[:, 5], large[0, 0] = 0.0, 0.0, 1_000_000.0
@@ -420,12 +420,16 @@ def test_a_context_that_was_never_seen_takes_the_tokens_by_themselves(student, r
         student,
         large,
         0.5,
-        "Small probabilities have their digits too, beside a count of a million.",
+        "Small probabilities keep their precision next to a count of a million.",
     )
 
 
 judge = exercise(
-    "03.judge", function="judge", points=4, see=f"{PAGE}#judge-a-model", withhold=MODELS
+    "03.judge",
+    function="judge",
+    points=4,
+    see=f"{PAGE}#perplexity-and-bits-per-byte",
+    withhold=MODELS,
 )
 KEYS = ("nats_per_token", "perplexity", "bits_per_byte")
 
@@ -462,7 +466,7 @@ def ask_judge(
     asked.has(key).close(right, rtol=1e-4, cause=cause)
 
 
-@judge.stage("nats", points=1)
+@judge.stage("mean loss", points=1)
 def test_the_loss_is_the_mean_over_the_tokens(student, rng):
     rule = (
         "nats_per_token is the sum of -log_probs over all tokens, divided by their number: the"
@@ -518,7 +522,7 @@ def test_the_loss_is_the_mean_over_the_tokens(student, rng):
     )
 
 
-@judge.stage("perplexity", points=1)
+@judge.stage("perplexity formula", points=1)
 def test_the_perplexity_is_taken_of_the_mean(student, rng):
     rule = "The perplexity is e to the mean of all tokens: one mean, then one exp."
     for rows, columns in ((1, 1), (1, 6), (whole(rng, 3, 5), whole(rng, 5, 8)), (3, 3)):
@@ -571,7 +575,7 @@ def test_the_perplexity_is_taken_of_the_mean(student, rng):
     )
 
 
-@judge.stage("filling", points=1)
+@judge.stage("padding excluded", points=1)
 def test_every_token_counts_alike_and_the_filling_not_at_all(student, rng):
     rule = (
         "Every token counts alike, whichever text it stands in: sum over all, divide once by the"
@@ -635,11 +639,11 @@ def test_every_token_counts_alike_and_the_filling_not_at_all(student, rng):
         torch.where(turned, log_probs.flip(1), -9.0),
         turned,
         40,
-        "The filling may stand in front: mask says where.",
+        "Padding may come first: mask tells where.",
     )
 
 
-@judge.stage("bytes", points=1)
+@judge.stage("bits per byte", points=1)
 def test_bits_per_byte_are_bits_and_over_all_bytes(student, rng):
     rule = (
         "bits_per_byte is the sum of -log_probs over all tokens, divided by ln 2 and by num_bytes."

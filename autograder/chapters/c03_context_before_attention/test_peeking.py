@@ -12,14 +12,14 @@ from autograder.chapters.c03_context_before_attention.reader_candidates import (
 from autograder.chapters.c03_context_before_attention.withholding import MODELS
 from autograder.checks.protocol import Sample, exercise, expect_catches, short_answer
 
-PAGE = "03-context-before-attention/two-sides"
+PAGE = "03-context-before-attention/elmo"
 
 writing_a_test = exercise(
     "03.test_no_peeking",
     function="test_no_peeking",
     points=5,
     kind="write-test",
-    see=f"{PAGE}#who-has-seen-what",
+    see=f"{PAGE}#peeking",
     withhold=MODELS,
 )
 
@@ -39,54 +39,54 @@ def ask_test(student, kind: str, rng: torch.Generator, cause: str) -> None:
     )
 
 
-@writing_a_test.stage("next", points=1)
+@writing_a_test.stage("next token", points=1)
 def test_a_test_stops_a_reader_that_sees_the_next_word(student, rng):
     ask_test(
         student,
         "next",
         rng,
-        "A reader that sees the next word passes your test: change a word and look at the place"
+        "A model that sees the next token passes your test: change a token and compare the position"
         " just before it, with a tolerance of about 0.0001.",
     )
 
 
-@writing_a_test.stage("far", points=1.5)
+@writing_a_test.stage("distant token", points=1.5)
 def test_a_test_stops_a_reader_that_sees_a_far_word(student, rng):
     ask_test(
         student,
         "far",
         rng,
-        "A reader that sees a word further away passes your test: look at all places before the"
-        " changed word, not only at the one next to it, and change words all along the text.",
+        "A model that sees a distant token passes your test: compare all positions before the"
+        " changed token, not only the adjacent one, and change tokens all along the text.",
     )
 
 
-@writing_a_test.stage("some", points=1.5)
+@writing_a_test.stage("some positions only", points=1.5)
 def test_a_test_stops_a_reader_that_peeks_at_some_places(student, rng):
     ask_test(
         student,
         "some",
         rng,
-        "A reader that peeks at one place only, or in one of the logits only, passes your test:"
-        " change every word in turn, and compare all logits.",
+        "A model that peeks at one position only, or in one logit only, passes your test:"
+        " change every token in turn, and compare all logits.",
     )
 
 
-@writing_a_test.stage("rows", points=1)
+@writing_a_test.stage("other sequences", points=1)
 def test_a_test_stops_a_reader_that_sees_another_row(student, rng):
     ask_test(
         student,
         "rows",
         rng,
-        "A reader that sees another row of the batch passes your test: ask about two rows, change a"
-        " word of either, and look at the other, from its first place to its last.",
+        "A model that sees another sequence passes your test: call it with two rows, change a"
+        " token of either, and compare all positions of the other.",
     )
 
 
 short_answer(
     "03.deeply",
     points=4,
-    see=f"{PAGE}#four-sentences",
+    see=f"{PAGE}#two-directions-are-not-one-bidirectional-model",
     rubric={
         "apart": (
             1,

@@ -15,7 +15,11 @@ PARTS = ("i", "f", "g", "o", "c", "h")
 NAMES = ("x", "h", "c", "w_x", "w_h", "b")
 
 lstm_step = exercise(
-    "03.lstm_step", function="lstm_step", points=6, see=f"{PAGE}#one-step", withhold=MODELS | CELLS
+    "03.lstm_step",
+    function="lstm_step",
+    points=6,
+    see=f"{PAGE}#the-lstm-cell",
+    withhold=MODELS | CELLS,
 )
 
 
@@ -64,7 +68,7 @@ def by_biases(rng: torch.Generator, size: int, c: torch.Tensor, content: bool = 
     )
 
 
-@lstm_step.stage("keep", points=1)
+@lstm_step.stage("forget gate", points=1)
 def test_the_keep_gate_says_how_much_of_the_old_state_stays(student, rng):
     for size in (1, whole(rng, 2, 5)):
         ask_step(
@@ -73,7 +77,7 @@ def test_the_keep_gate_says_how_much_of_the_old_state_stays(student, rng):
             "fgc",
             {
                 "f": (
-                    "The second block, through a sigmoid and with nothing added, is the keep"
+                    "The second block, through a sigmoid and with nothing added, is the forget"
                     " gate f."
                 ),
                 "g": "The third block is the content g, through tanh: where its sum is 0, so is g.",
@@ -82,7 +86,7 @@ def test_the_keep_gate_says_how_much_of_the_old_state_stays(student, rng):
         )
 
 
-@lstm_step.stage("write", points=1)
+@lstm_step.stage("input gate", points=1)
 def test_the_write_gate_says_how_much_of_the_content_is_written(student, rng):
     for size in (1, whole(rng, 2, 5)):
         ask_step(
@@ -90,7 +94,7 @@ def test_the_write_gate_says_how_much_of_the_content_is_written(student, rng):
             by_biases(rng, size, torch.zeros(1, size)),
             "igc",
             {
-                "i": "The first block, through a sigmoid, is the write gate i.",
+                "i": "The first block, through a sigmoid, is the input gate i.",
                 "g": "The third block, through tanh, is the content g: it may be negative.",
                 "c": "With nothing kept from before, the new c is i times g.",
             },
@@ -103,7 +107,7 @@ def test_the_write_gate_says_how_much_of_the_content_is_written(student, rng):
         )
 
 
-@lstm_step.stage("show", points=1)
+@lstm_step.stage("output gate", points=1)
 def test_the_show_gate_says_how_much_of_the_new_state_is_shown(student, rng):
     for size in (1, whole(rng, 2, 5)):
         ask_step(
@@ -111,7 +115,7 @@ def test_the_show_gate_says_how_much_of_the_new_state_is_shown(student, rng):
             by_biases(rng, size, normal(rng, 1, size) + 2),
             "oh",
             {
-                "o": "The fourth block, through a sigmoid, is the show gate o.",
+                "o": "The fourth block, through a sigmoid, is the output gate o.",
                 "h": (
                     "h is o times the tanh of the new c: not of the old one, and not without tanh."
                 ),
@@ -131,7 +135,7 @@ def full_step(rng: torch.Generator, rows: int, inward: int, shown: int, size: in
     )
 
 
-@lstm_step.stage("sources", points=1.5)
+@lstm_step.stage("gate inputs", points=1.5)
 def test_the_gates_read_the_word_and_what_was_shown_before(student, rng):
     for inward, shown, size in (
         (1, 1, 1),
@@ -172,7 +176,7 @@ def test_the_gates_read_the_word_and_what_was_shown_before(student, rng):
     ask_step(student, wide, "ifgoch", f"{rule} No sum is cut.")
 
 
-@lstm_step.stage("batch", points=0.5, after="sources", at_most=0.5)
+@lstm_step.stage("independent sequences", points=0.5, after="gate inputs", at_most=0.5)
 def test_each_row_of_a_batch_is_for_itself(student, rng):
     for rows, inward, shown, size in (
         (2, 3, 2, 2),
@@ -188,11 +192,11 @@ def test_each_row_of_a_batch_is_for_itself(student, rng):
             student,
             full_step(rng, rows, inward, shown, size),
             "ifgoch",
-            "Each row of the batch is for itself: row b comes from row b alone.",
+            "Each sequence is independent: row b of the result depends on row b alone.",
         )
 
 
-@lstm_step.stage("large", points=1)
+@lstm_step.stage("large pre-activations", points=1)
 def test_large_sums_give_gates_of_0_and_1_and_nothing_infinite(student, rng):
     rule = (
         "Sums of a few hundred should give gates of 0 or 1 and content of -1 or 1: exp of 89 is"
@@ -233,7 +237,7 @@ def test_large_sums_give_gates_of_0_and_1_and_nothing_infinite(student, rng):
             student,
             parts,
             "ifgoch",
-            "With the keep gate at 1 and the write gate at 0 the new c is the old one, number by"
+            "With the forget gate at 1 and the input gate at 0 the new c equals the old one,"
             " number, and a tensor of its own.",
         )
     for kept in (30.0, 400.0):
@@ -259,12 +263,12 @@ read_backward = exercise(
     also=["wrong_line"],
     points=5,
     kind="find-line",
-    see="03-context-before-attention/elmo#read-twice",
+    see="03-context-before-attention/lstm#padding-and-direction",
     withhold=MODELS,
 )
 
 
-@read_backward.stage("line", points=1)
+@read_backward.stage("wrong line", points=1)
 def test_the_wrong_line_is_named(student):
     line = expect(student.wrong_line()).is_a(int)
     expect(line == 5).is_true(
@@ -370,17 +374,17 @@ def ask_with_views(student, rng) -> None:
 
 
 FULL = (
-    "Rows without filling should come out as before the repair: at each place the state after that"
-    " word, read from the last word of the text to its first, and in the places of the words."
+    "Without padding the result is as before the repair: at each position the state after that"
+    " token, read from the last token of the text to its first, at the positions of the tokens."
 )
 MEETS = (
-    "Filling hands the state on unchanged: behind a text of fewer words, the last word is read with"
-    " the row of start, and not with zeros or with a state that read the filling."
+    "The state passes padding unchanged: after a shorter text, the last token is read with"
+    " its row of start, not with zeros or with a state that has read padding."
 )
 SILENT = "Where no word stands the output is zeros, whatever the state is."
 
 
-@read_backward.stage("behind", points=2)
+@read_backward.stage("padding after text", points=2)
 def test_filling_behind_a_text_does_not_move_the_state(student, rng):
     for rows in ([[1, 1, 1]], [[1]], [[1, 1], [1, 1], [1, 1]], [[1] * whole(rng, 4, 6)] * 2):
         ask_reading(student, rng, rows, FULL)
@@ -427,7 +431,7 @@ def test_filling_behind_a_text_does_not_move_the_state(student, rng):
     ask_reading(student, rng, [[1] * length + [0] * 3, [1] * (length + 2) + [0]], MEETS)
 
 
-@read_backward.stage("between", points=2)
+@read_backward.stage("padding before or inside", points=2)
 def test_filling_before_and_inside_a_text_does_not_move_the_state_either(student, rng):
     inside = (
         "Filling hands the state on unchanged inside a text too: the next word to the left is read"

@@ -25,7 +25,7 @@ letter_patterns = exercise(
     "03.letter_patterns",
     function="letter_patterns",
     points=5,
-    see=f"{PAGE}#a-word-is-its-letters",
+    see=f"{PAGE}#character-input",
     withhold=MODELS,
 )
 
@@ -58,7 +58,7 @@ def above(letters: torch.Tensor, filters: torch.Tensor) -> torch.Tensor:
     return filters * sign[:, None, None]
 
 
-@letter_patterns.stage("one-place", points=1)
+@letter_patterns.stage("single position", points=1)
 def test_a_filter_as_long_as_the_word_has_one_score(student, rng):
     for width, dim, number in (
         (1, 1, 1),
@@ -77,8 +77,8 @@ def test_a_filter_as_long_as_the_word_has_one_score(student, rng):
             letters,
             filters,
             torch.zeros(number),
-            "In its only place a filter's score is the sum of the products, number by number: row 1"
-            " of the filter meets letter 1.",
+            "At its only position, a filter's score is the sum of the elementwise products: row 1"
+            " of the filter meets character 1.",
         )
     ask_patterns(
         student,
@@ -90,10 +90,10 @@ def test_a_filter_as_long_as_the_word_has_one_score(student, rng):
     )
 
 
-@letter_patterns.stage("maximum", points=1.5)
+@letter_patterns.stage("maximum over positions", points=1.5)
 def test_the_largest_of_all_places_counts(student, rng):
     rule = (
-        "The answer comes from the place with the largest score, of all W - K + 1 places, the first"
+        "The result uses the largest score of all W - K + 1 positions, the first"
         " and the last among them."
     )
     for length, width, dim, number in (
@@ -135,11 +135,11 @@ def test_the_largest_of_all_places_counts(student, rng):
         twice,
         torch.tensor([[[3.0], [1.0]]]),
         torch.zeros(1),
-        "The same largest score at two places counts once.",
+        "The same largest score at two positions counts once.",
     )
 
 
-@letter_patterns.stage("bias", points=1)
+@letter_patterns.stage("bias after maximum", points=1)
 def test_the_bias_is_added_before_the_cut_at_zero(student, rng):
     rule = (
         "Each filter's own bias is added to its largest score, before everything below 0 becomes 0."
@@ -172,7 +172,7 @@ def test_the_bias_is_added_before_the_cut_at_zero(student, rng):
         uneven,
         torch.tensor([[[-1.0]], [[-3.0]]]),
         torch.tensor([9.0, 5.0]),
-        "Each place has a score of its own: a large letter elsewhere does not cost it its digits.",
+        "Each position has its own score: a large value elsewhere must not cost precision.",
     )
     letters, filters = (
         uniform(rng, 1, 2, 4, 2),
@@ -181,7 +181,7 @@ def test_the_bias_is_added_before_the_cut_at_zero(student, rng):
     ask_patterns(student, letters, filters, positive(rng, letters, filters), rule)
 
 
-@letter_patterns.stage("zero", points=1.5)
+@letter_patterns.stage("ReLU at zero", points=1.5)
 def test_what_stays_below_zero_becomes_zero_and_nothing_is_added_to_the_word(student, rng):
     for length, width, number in ((4, 2, 3), (2, 2, 1), (whole(rng, 5, 8), 1, 4)):
         letters, filters = normal(rng, length, 2), normal(rng, number, width, 2)
@@ -238,7 +238,7 @@ def test_what_stays_below_zero_becomes_zero_and_nothing_is_added_to_the_word(stu
 
 
 mix_layers = exercise(
-    "03.mix_layers", function="mix_layers", points=4, see=f"{PAGE}#mix-the-layers", withhold=MODELS
+    "03.mix_layers", function="mix_layers", points=4, see=f"{PAGE}#the-scalar-mix", withhold=MODELS
 )
 
 
@@ -267,7 +267,7 @@ SIZES = (
 )
 
 
-@mix_layers.stage("equal", points=1)
+@mix_layers.stage("equal weights", points=1)
 def test_equal_weights_give_the_mean_of_the_layers(student, rng):
     for size in (*SIZES, (whole(rng, 2, 5), whole(rng, 2, 5), whole(rng, 2, 5))):
         for weight in (0.0, float(uniform(rng, 0.5, 2)), -1.5):
@@ -276,16 +276,16 @@ def test_equal_weights_give_the_mean_of_the_layers(student, rng):
                 normal(rng, *size) + 1,
                 torch.full(size[:1], weight),
                 1.0,
-                "Equal weights, whatever they are, give equal shares: the mean over the layers, at"
-                " each place by itself.",
+                "Equal weights, whatever they are, give the mean over the layers, at"
+                " each position by itself.",
             )
 
 
-@mix_layers.stage("shares", points=1.5)
+@mix_layers.stage("softmax over layers", points=1.5)
 def test_the_shares_are_the_softmax_of_the_weights(student, rng):
     rule = (
-        "The shares are e to each weight, divided by their sum; each layer is multiplied by its own"
-        " share, then the layers are summed."
+        "Apply a softmax to the weights, multiply each layer by its own"
+        " result, and sum over the layers."
     )
     for size in (*SIZES, (whole(rng, 3, 5), whole(rng, 2, 5), whole(rng, 2, 5))):
         ask_mix(student, normal(rng, *size) + 0.5, normal(rng, size[0]), 1.0, rule)
@@ -304,7 +304,7 @@ def test_the_shares_are_the_softmax_of_the_weights(student, rng):
     )
 
 
-@mix_layers.stage("gamma", points=0.5)
+@mix_layers.stage("scale gamma", points=0.5)
 def test_gamma_multiplies_the_whole(student, rng):
     layers, weights = normal(rng, 3, 2, 4) + 0.5, normal(rng, 3)
     for gamma in (2.0, 3.0):
@@ -313,7 +313,7 @@ def test_gamma_multiplies_the_whole(student, rng):
             layers,
             weights,
             gamma,
-            "gamma multiplies the whole mix, once, and plays no part in the shares.",
+            "gamma multiplies the whole mix, once, and is not in the softmax.",
         )
     ask_mix(
         student,
@@ -328,11 +328,11 @@ def test_gamma_multiplies_the_whole(student, rng):
             normal(rng, 3, 2, 4) + 0.5,
             normal(rng, 3),
             gamma,
-            "gamma multiplies the whole mix, once, and plays no part in the shares.",
+            "gamma multiplies the whole mix, once, and is not in the softmax.",
         )
 
 
-@mix_layers.stage("large", points=1)
+@mix_layers.stage("large weights", points=1)
 def test_large_weights_give_finite_shares(student, rng):
     rule = (
         "Weights of a few hundred give finite shares: e to the 89 is infinite in float32. What"
@@ -345,7 +345,7 @@ def test_large_weights_give_finite_shares(student, rng):
         torch.tensor([[[1e8]], [[0.0]]]),
         torch.tensor([-16.0, 0.0]),
         1.0,
-        "A small share of a large layer is seen in the mix.",
+        "A small weight on a large layer still shows in the mix.",
     )
     for weights in ([800.0, 0.0], [300.0, -300.0], [-200.0, 0.0], [0.0, 250.0]):
         ask_mix(student, normal(rng, 2, 3, 2) + 0.5, torch.tensor(weights), 1.0, rule)
@@ -362,7 +362,7 @@ def test_large_weights_give_finite_shares(student, rng):
         torch.tensor([[[1e8, 1e7]], [[0.0, 0.0]]]),
         torch.tensor([-25.0, 0.0]),
         1.0,
-        "A small share of a large layer is seen in the mix.",
+        "A small weight on a large layer still shows in the mix.",
     )
     ask_mix(
         student,
@@ -374,7 +374,11 @@ def test_large_weights_give_finite_shares(student, rng):
 
 
 both_targets = exercise(
-    "03.both_targets", function="both_targets", points=4, see=f"{PAGE}#read-twice", withhold=MODELS
+    "03.both_targets",
+    function="both_targets",
+    points=4,
+    see=f"{PAGE}#the-bidirectional-language-model",
+    withhold=MODELS,
 )
 NONE = -100
 
@@ -422,7 +426,7 @@ def texts(rng: torch.Generator, *lengths: int) -> list[list[int]]:
     return [[1 + word for word in distinct(rng, length, 40)] for length in lengths]
 
 
-@both_targets.stage("ahead", points=1)
+@both_targets.stage("next-token targets", points=1)
 def test_the_target_ahead_is_the_next_word(student, rng):
     for rows in (
         texts(rng, 3),
@@ -435,12 +439,11 @@ def test_the_target_ahead_is_the_next_word(student, rng):
             student,
             rows,
             ("ahead",),
-            "`ahead` holds, at each place, the id of the word one place to the right, and -100 at"
-            " the last.",
+            "`ahead` holds, at each position, the id of the next token, and -100 at the last.",
         )
 
 
-@both_targets.stage("behind", points=1)
+@both_targets.stage("previous-token targets", points=1)
 def test_the_target_behind_is_the_word_before(student, rng):
     for rows in (
         texts(rng, 3),
@@ -453,12 +456,12 @@ def test_the_target_behind_is_the_word_before(student, rng):
             student,
             rows,
             ("behind",),
-            "`behind` holds, at each place, the id of the word one place to the left, and -100 at"
+            "`behind` holds, at each position, the id of the previous token, and -100 at"
             " the first.",
         )
 
 
-@both_targets.stage("filling", points=1.5)
+@both_targets.stage("padding ignored", points=1.5)
 def test_the_filling_is_nobodys_target_and_has_none(student, rng):
     for lengths in ((4, 2), (2, 5, 3), (6, whole(rng, 2, 4))):
         for filling in (0, 7, -1, 50_000):
@@ -474,8 +477,8 @@ def test_the_filling_is_nobodys_target_and_has_none(student, rng):
                 student,
                 texts(rng, *lengths),
                 ("behind",),
-                "A place of the filling has no target: the one behind a text's last word is not "
-                "asked for that word.",
+                "A padded position has no target: the one after a text's last token does not "
+                "predict that token.",
                 filling=filling,
             )
     for rows in ([[1, 2, 3]], [[1, 2, 3, 4]]):
@@ -519,14 +522,14 @@ def test_the_filling_is_nobodys_target_and_has_none(student, rng):
         student,
         zeros,
         ("ahead", "behind"),
-        "Id 0 is a word like any other: only mask says what is filling.",
+        "Id 0 is a token like any other: only mask tells what is padding.",
         filling=0,
     )
     ask_targets(
         student,
         [[3, 3, 3], [3, 3]],
         ("ahead", "behind"),
-        "The same word may come again, and may stand in the filling too.",
+        "The same token may occur again, and may be in the padding as well.",
         filling=3,
     )
     ask_targets(
@@ -539,7 +542,7 @@ def test_the_filling_is_nobodys_target_and_has_none(student, rng):
     )
 
 
-@both_targets.stage("short", points=0.5)
+@both_targets.stage("short texts", points=0.5)
 def test_texts_of_one_word_or_none_have_no_target(student, rng):
     rule = "A text of one word, or of none, has -100 everywhere."
     for rows, columns in (

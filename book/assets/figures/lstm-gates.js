@@ -1,4 +1,4 @@
-/* A trained LSTM reads the reader's text: its gates at each token, and the next token, with a gate held fast or free.
+/* A trained LSTM reads the reader's text: its gates at each token, and the next token, with one gate fixed or all free.
 
    data = {
      model: {name, megabytes, parameters},     a model of kind "lstm"
@@ -9,6 +9,7 @@
 window.w2s.register("lstm-gates", function (stage, data, tools) {
   "use strict";
   const { el } = tools, GATES = ["keep", "write", "show"], rows = data.examples[0].next[0].length;
+  const LABELS = { keep: "forget gate", write: "input gate", show: "output gate", none: "none" };
   const gates = tools.bars({ rows: 3 }), next = tools.bars({ rows, text: (value) => `${(100 * value).toFixed(1)} %` });
   const title = el("p", { class: "w2s-cut-name" }), lines = el("div", {});
   let model = null, now = data.examples[0], at = now.pieces.length - 1, held = "none", value = 0.5, asked = 0, free = now;
@@ -20,9 +21,9 @@ window.w2s.register("lstm-gates", function (stage, data, tools) {
     const line = tools.tokenLines([now.pieces.map(visible)]);
     line.show({ focus: [0, at], levels: [now.gates.map(({ keep }) => keep)] });
     lines.replaceChildren(line.node);
-    gates.show(GATES.map((name) => ({ label: name, value: now.gates[at][name], hue: name === held ? "orange" : "green" })),
+    gates.show(GATES.map((name) => ({ label: LABELS[name], value: now.gates[at][name], hue: name === held ? "orange" : "green" })),
       { most: 1 });
-    title.textContent = `What comes after ${visible(now.pieces[at])}`;
+    title.textContent = `Next token after ${visible(now.pieces[at])}`;
     next.show(now.next[at].map(({ text, share }) => ({ label: visible(text), value: share })), { most: 1 });
     token.input.max = now.pieces.length - 1;
     token.set(at);
@@ -31,8 +32,8 @@ window.w2s.register("lstm-gates", function (stage, data, tools) {
     Object.assign(stage.dataset, { text: now.text, at, held, value, bits: now.bits, source: model ? "page" : "recorded",
       apart: recorded ? apart : "", next: JSON.stringify(now.next[at]) });
     const [first] = now.next[at];
-    tools.say(`After ${visible(now.pieces[at])} most likely ${visible(first.text)}. “${now.text}” costs ${now.bits.toFixed(1)} bits with ` + (held === "none" ? "all gates free."
-      : `every ${held} gate held at ${value.toFixed(2)}; free, ${free.bits.toFixed(1)}.`));
+    tools.say(`After ${visible(now.pieces[at])}, the most probable token is “${visible(first.text)}”. “${now.text}” needs ${now.bits.toFixed(1)} bits with ` + (held === "none" ? "all gates free."
+      : `every ${LABELS[held]} fixed at ${value.toFixed(2)}; with all gates free, ${free.bits.toFixed(1)}.`));
   }
 
   /* What the model in the page says of ids, with some gates forced. */
@@ -63,8 +64,8 @@ window.w2s.register("lstm-gates", function (stage, data, tools) {
     options: data.examples.map(({ text }) => ({ key: text, label: text })) });
   const token = tools.slider({ label: "Token", min: 0, max: at, value: at, text: (n) => visible(now.pieces[n]),
     oninput(n) { at = n; show(); } });
-  const hold = tools.choice({ legend: "Hold a gate of every unit", value: held, onchange(key) { held = key;
-    answer(now.text); }, options: ["none", ...GATES].map((key) => ({ key, label: key })) });
+  const hold = tools.choice({ legend: "Fix a gate of every unit", value: held, onchange(key) { held = key;
+    answer(now.text); }, options: ["none", ...GATES].map((key) => ({ key, label: LABELS[key] })) });
   const to = tools.slider({ label: "at", min: 0, max: 1, step: 0.05, value, text: (v) => v.toFixed(2),
     oninput(v) { value = v; answer(now.text); } });
   const holding = el("div", {});  // without a model there is nothing to hold

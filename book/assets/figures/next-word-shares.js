@@ -8,8 +8,8 @@
 window.w2s.register("next-word-shares", function (stage, data, tools) {
   "use strict";
   const { el } = tools, words = [...new Set(data.sentences.flat())];
-  const HUES = ["grey", "yellow", "green", "purple"], LEVELS = ["all words alike", "no word before", "one word before",
-    "two words before"].map((label, level) => ({ label, hue: HUES[level], mark: 1 }));
+  const HUES = ["grey", "yellow", "green", "purple"], LEVELS = ["uniform", "unigram", "bigram",
+    "trigram"].map((label, level) => ({ label, hue: HUES[level], mark: 1 }));
   const state = { text: data.examples[0], discount: 0.5, order: 2, rule: "company" };
   const total = (values) => values.reduce((a, b) => a + b);
   const padded = (text, length) => [...Array(length - 1).fill("START"), ...text];
@@ -63,7 +63,7 @@ window.w2s.register("next-word-shares", function (stage, data, tools) {
     const found = shares(known), bits = found.reduce((sum, given) => sum - Math.log2(total(given)), 0);
     list.replaceChildren(...known.map((word, t) => row(word, found[t])));
     Object.assign(stage.dataset, { ...state, shares: JSON.stringify(found) });
-    return tools.say(Number.isFinite(bits) ? `“${known.join(" ")}” costs ${bits.toFixed(2)} bits for ${known.length} words: `
+    return tools.say(Number.isFinite(bits) ? `“${known.join(" ")}” needs ${bits.toFixed(2)} bits for ${known.length} words: `
       + `perplexity ${(2 ** (bits / known.length)).toFixed(2)}.` : "One word has probability 0: the sentence is impossible.");
   }
 
@@ -71,11 +71,11 @@ window.w2s.register("next-word-shares", function (stage, data, tools) {
     oninput(text) { picks.set(text); show({ text }); } });
   const picks = tools.choice({ legend: "Try", value: state.text, onchange(text) { field.set(text); show({ text }); },
     options: data.examples.map((text) => ({ key: text, label: text })) });
-  const rule = tools.choice({ legend: "Shorter contexts count", value: state.rule, onchange: (key) => show({ rule: key }),
-    options: [{ key: "occurrences", label: "occurrences" }, { key: "company", label: "company (Kneser-Ney)" }] });
+  const rule = tools.choice({ legend: "Lower orders use", value: state.rule, onchange: (key) => show({ rule: key }),
+    options: [{ key: "occurrences", label: "frequency" }, { key: "company", label: "contexts (Kneser-Ney)" }] });
   const discount = tools.slider({ label: "Discount", min: 0, max: 1, step: 0.05, value: state.discount,
     text: (value) => value.toFixed(2), oninput: (value) => show({ discount: value }) });
-  const order = tools.slider({ label: "Words before", min: 0, max: 2, value: state.order - 1,
+  const order = tools.slider({ label: "Context, in words", min: 0, max: 2, value: state.order - 1,
     oninput: (value) => show({ order: value + 1 }) });
   stage.append(tools.bar(field), tools.bar(picks), tools.bar(rule), tools.bar(discount, order), list,
     tools.legend(LEVELS).node, lost);

@@ -27,15 +27,15 @@ window.w2s.register("seen-by-layer", function (stage, data, tools) {
       });
     });
     const asked = next === undefined || !one.step ? "" : seen.includes(place + one.step)
-      ? ` A language model would ask it for “${next}”, and it has read that: the answer is given away.`
-      : ` A language model asks it for “${next}”, and that it has not read.`;
+      ? ` A language model would predict “${next}” from it, which it has read: it peeks.`
+      : ` A language model predicts “${next}” from it, which it has not read.`;
     Object.assign(stage.dataset, { reader: reader.key, column, place, seen: seen.join() });
-    tools.say(`“${data.words[place]}”, ${one.name}, has seen: ${seen.map((t) => data.words[t]).join(" ")}.${asked}`);
+    tools.say(`“${data.words[place]}”, ${one.name}, depends on: ${seen.map((t) => data.words[t]).join(" ")}.${asked}`);
   }
 
   body.append(...data.words.map((word, t) => el("tr", {}, el("th", { scope: "row" }, el("span", { class: "w2s-token" }, word)),
     ...reader.columns.map((_, c) => el("td", {}, tools.button("", () => { [place, column] = [t, c]; show(); }))))));
-  const readers = tools.choice({ legend: "Reader", value: reader.key, options: data.readers,
+  const readers = tools.choice({ legend: "Model", value: reader.key, options: data.readers,
     onchange(key) { reader = data.readers.find((one) => one.key === key); show(); } });
   stage.append(tools.bar(readers), el("div", { class: "w2s-scroll", tabindex: 0, role: "group", "aria-label": "Vectors" }, table));
   show();

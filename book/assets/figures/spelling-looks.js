@@ -24,8 +24,8 @@ window.w2s.register("spelling-looks", function (stage, data, tools) {
           - (now.looks[n] ? now.looks[n][s] : Infinity)))));
         Object.assign(stage.dataset, { word: now.word, at, said: JSON.stringify(now.said), source: model ? "page"
           : "recorded", apart: recorded ? apart : "" });
-        tools.say(`To write ${now.said[at]} it looks at “${letters[most]}” with ${Math.round(100 * row[most])} % of the weight. `
-          + `“${now.word}” is read as ${now.said.join(" ")}.`);
+        tools.say(`For ${now.said[at]}, “${letters[most]}” has the largest attention weight: ${Math.round(100 * row[most])} %. `
+          + `“${now.word}” is pronounced ${now.said.join(" ")}.`);
       } });
     picture.replaceChildren(matrix.node);
     place.replaceChildren(tools.bar(...steps.nodes));
