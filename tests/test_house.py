@@ -21,7 +21,7 @@ ROOMS = {
     "common": {"course_layout"},
     "checks": {"common"},
     "chapters": {"checks"},
-    "notebook_progress": {"checks"},
+    "notebook_progress": {"checks", "common"},
     "check": {"checks", "common", "notebook_progress"},
     "sandbox": {"checks", "common"},
     "authoring": {"checks", "common", "dependency_hash", "sandbox"},
