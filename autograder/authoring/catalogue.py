@@ -192,8 +192,9 @@ def assignment(name: str) -> Assignment:
         ):
             return Assignment(path)
     there = ", ".join(path.stem for path in paths) or "none"
+    where = "" if IN_WHEEL else f" in {SOLUTIONS}"
     raise CourseError(
-        f"there is no assignment {name!r} {'' if IN_WHEEL else f' in {SOLUTIONS}'}; there is {there}"
+        f"there is no assignment {name!r}{where}; there is {there}"
         + meant(wanted, [path.stem for path in paths])
     )
 

@@ -59,7 +59,7 @@ def data_of(notebook: Path) -> list[str]:
 
 
 def _lacks(number: str, data: list[str]) -> list[str]:
-    """Fetch the data of a chapter; a sentence for each thing that its last part lacks after that."""
+    """Fetch the data of a chapter; a sentence for each thing that its last part lacks then."""
     from course import extras
     from reference_impl import corpora
 
