@@ -157,6 +157,10 @@ def test_nothing_in_the_packages_imports_tests_or_benches():
     assert not wrong, "\n".join(wrong)
 
 
+def test_the_readme_has_at_most_600_words():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 600
+
+
 def test_ruff_finds_no_undefined_name_no_unused_import_and_no_disorder():
     ran = subprocess.run(
         [sys.executable, "-m", "ruff", "check", "--no-cache", "--output-format", "concise", "."],
