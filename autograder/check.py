@@ -11,7 +11,6 @@ import re
 import sys
 import traceback
 from collections.abc import Callable
-from pathlib import Path
 
 from autograder.checks.exercise import CHAPTERS
 from autograder.checks.protocol import (
@@ -27,10 +26,10 @@ from autograder.checks.restrictions.import_hook import stand_ins
 from autograder.checks.restrictions.names import in_exercise
 from autograder.checks.rubric import as_html, as_text
 from autograder.checks.student.timeout import Limited
+from autograder.common.course_files import MYWORK
 from autograder.notebook_progress import below, note
 
 # Where `word2serve_me` grows (see `course package`); last, so that it hides nothing.
-MYWORK = Path(__file__).resolve().parents[1] / "mywork"
 if str(MYWORK) not in sys.path:
     sys.path.append(str(MYWORK))
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from autograder.checks.results import ExerciseResult
 from autograder.checks.rubric import with_code
+from autograder.common.course_files import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 TITLE = re.compile(r"^## \d+\. (.+)$", re.MULTILINE)
 POINTS = re.compile(r"\*\*Points\*\* (\d+(?:\.\d+)?)")
 DETAILS = re.compile(r"<details>\s*<summary>(Hint.*?)</summary>(.*?)</details>", re.DOTALL)
@@ -62,7 +62,7 @@ def _cards(number: str, path: Path, changed: int) -> tuple[Card, ...]:
 
 
 def notebook(number: str) -> Path | None:
-    """The notebook that is open, else one in this folder, else the one in `exercises/`."""
+    """The notebook that is open, else one in this folder, else as it was given."""
     here = [Path(os.environ.get("JPY_SESSION_NAME", ""))]
     here += sorted(Path.cwd().glob(f"{number}-*.ipynb"))
     here += sorted(ROOT.glob(f"exercises/{number}-*/{number}-*.ipynb"))

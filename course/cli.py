@@ -15,6 +15,7 @@ from importlib.metadata import version
 from typing import NoReturn
 
 from autograder.common.errors import CourseError
+from course import extras
 from course.renamed import modern
 from course.streams import lasting
 
@@ -22,11 +23,11 @@ COMMANDS = {
     "make": "do everything that `make course` does: data, book, exercises, sample class",
     "download-data": "bring the pinned corpora and vectors into the cache, and check their hashes",
     "book": "build the book into _build/html",
-    "start": "put a chapter's notebook into this folder, to work in",
+    "start": "put a chapter's notebook into this folder, and fetch the data of its last part",
     "check": "run the checks of an exercise on your notebook",
     "hint": "open the next hint of an exercise",
     "validate": "see what the grader will see of your notebook, before you submit it",
-    "package": "put your functions that pass into your own package, mywork/word2serve_me",
+    "package": "put your functions that pass into your own package, word2serve_me",
     "generate-assignment": "make the student notebooks in exercises/ from solutions/",
     "release-assignment": "put an assignment into an archive for students",
     "collect": (
@@ -185,9 +186,16 @@ def _run(argv: list[str]) -> int:
     Parser.as_json = "--json" in argv
     args = build_parser(command).parse_args(argv)
     try:
+        if lacks := extras.missing(args.command):
+            raise CourseError(lacks)
         return args.run(args)
-    except (CourseError, OSError) as error:
-        text = str(error) if isinstance(error, CourseError) else _of_the_machine(error)
+    except (CourseError, OSError, ModuleNotFoundError) as error:
+        if isinstance(error, ModuleNotFoundError):
+            if not (extra := extras.of_module(error.name)):
+                raise
+            text = extras.how_to_install(extra)
+        else:
+            text = str(error) if isinstance(error, CourseError) else _of_the_machine(error)
         if getattr(args, "json", False):
             print(json.dumps({"error": text}))
         print(f"course {args.command}: {text}", file=sys.stderr)

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from autograder.authoring.catalogue import ROOT
+from autograder.common.course_files import ROOT
 
 RECORD = ROOT / "bench" / "results" / "skipgram.json"
 

@@ -21,7 +21,7 @@ ROOMS = {
     "common": {"course_layout"},
     "checks": {"common"},
     "chapters": {"checks"},
-    "notebook_progress": {"checks"},
+    "notebook_progress": {"checks", "common"},
     "check": {"checks", "common", "notebook_progress"},
     "sandbox": {"checks", "common"},
     "authoring": {"checks", "common", "dependency_hash", "sandbox"},
@@ -155,6 +155,10 @@ def test_nothing_in_the_packages_imports_tests_or_benches():
         if line.startswith(("from tests", "import tests", "from bench", "import bench"))
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_the_readme_has_at_most_600_words():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 600
 
 
 def test_ruff_finds_no_undefined_name_no_unused_import_and_no_disorder():

@@ -1,6 +1,8 @@
 """What the assignments contain, read from `solutions/NN-name.py`: the one source of statement,
 solution and points.
 
+The wheel has no solutions: there the notebooks made from them say the same, but for the solutions.
+
 A solutions file is a jupytext percent file. The grade ids of its nbgrader cells carry the structure
 of one exercise `NN.name`: `name-card` (locked markdown with the hints), `name` (the solution cell),
 `name-check` (the graded check cell). A manual answer is one graded markdown cell, `name`. Cells
@@ -14,7 +16,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-import jupytext
 import nbformat
 from nbformat import NotebookNode
 
@@ -22,9 +23,9 @@ from autograder.checks.exercise import CHAPTERS
 from autograder.checks.kinds import seeded_fault as drawn
 from autograder.checks.kinds.short_answer import filled_in
 from autograder.checks.protocol import Exercise, exercises_of
+from autograder.common.course_files import IN_WHEEL, ROOT
 from autograder.common.errors import CourseError
 
-ROOT = Path(__file__).resolve().parents[2]
 SOLUTIONS = ROOT / "solutions"
 EXERCISES = ROOT / "exercises"
 DETAILS = re.compile(r"<details>\s*<summary>(.*?)</summary>(.*?)</details>", re.DOTALL)
@@ -40,8 +41,8 @@ class Hint:
 
 
 class Assignment:
-    """One solutions file: `number` ("01"), `name` ("01-static-embeddings"), its notebook and its
-    exercises.
+    """One solutions file, or in the wheel one student notebook: `number` ("01"), `name`
+    ("01-static-embeddings"), its notebook and its exercises.
     """
 
     def __init__(self, path: Path):
@@ -49,10 +50,14 @@ class Assignment:
 
     @cached_property
     def notebook(self) -> NotebookNode:
-        """The file as a notebook, with solutions.
+        """The file as a notebook, with solutions if they are there.
 
         Raises CourseError when it cannot be read as one.
         """
+        if self.path.suffix == ".ipynb":
+            return nbformat.read(self.path, as_version=4)
+        import jupytext  # the wheel does without it
+
         try:
             notebook = jupytext.read(self.path, fmt="py:percent")
         except (OSError, ValueError) as error:
@@ -180,15 +185,16 @@ def assignment(name: str) -> Assignment:
     Raises CourseError, naming what there is.
     """
     wanted = name.split(".")[0]
-    paths = sorted(SOLUTIONS.glob("[0-9][0-9]-*.py"))
+    paths = _sources()
     for path in paths:
         if wanted in (path.stem, path.stem[:2]) or (
             wanted.isdigit() and int(wanted) == int(path.stem[:2])
         ):
             return Assignment(path)
     there = ", ".join(path.stem for path in paths) or "none"
+    where = "" if IN_WHEEL else f" in {SOLUTIONS}"
     raise CourseError(
-        f"there is no assignment {name!r} in {SOLUTIONS}; there is {there}"
+        f"there is no assignment {name!r}{where}; there is {there}"
         + meant(wanted, [path.stem for path in paths])
     )
 
@@ -236,7 +242,14 @@ def folder_of(number: str) -> Path:
 
 def assignments() -> list[Assignment]:
     """All of them, in order."""
-    return [Assignment(path) for path in sorted(SOLUTIONS.glob("[0-9][0-9]-*.py"))]
+    return [Assignment(path) for path in _sources()]
+
+
+def _sources() -> list[Path]:
+    """The files that say what the assignments contain."""
+    if IN_WHEEL:
+        return sorted(EXERCISES.glob("[0-9][0-9]-*/[0-9][0-9]-*.ipynb"))
+    return sorted(SOLUTIONS.glob("[0-9][0-9]-*.py"))
 
 
 def pristine_notebook(name: str) -> NotebookNode:

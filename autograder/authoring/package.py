@@ -21,6 +21,7 @@ from pathlib import Path
 from autograder.authoring.catalogue import Assignment, assignments
 from autograder.authoring.implementations import own_cells
 from autograder.checks.restrictions.reference_imports import MARK, PACKAGE, is_borrowed
+from autograder.common.course_files import IN_WHEEL
 from autograder.common.errors import CourseError
 
 INIT = '"""Your own functions, chapter by chapter: `course package NN` fills this package."""\n'
@@ -84,7 +85,15 @@ def save(
 
 
 def use_reference(one: Assignment, root: Path = PACKAGE) -> Saved:
-    """Put the reference in the place of the student's module, which is kept in `own/`."""
+    """Put the reference in the place of the student's module, which is kept in `own/`.
+
+    Raises CourseError in the wheel, which has no solutions.
+    """
+    if IN_WHEEL:
+        raise CourseError(
+            "the installed package holds no solutions: --from reference works in a clone of the"
+            " course"
+        )
     path, kept = root / f"{module_name(one)}.py", root / "own" / f"{module_name(one)}.py"
     if path.exists() and not is_borrowed(path):
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -106,8 +115,11 @@ def use_own(one: Assignment, root: Path = PACKAGE) -> Path:
 
 def earlier_chapters(number: str) -> dict[str, str]:
     """The package as grading has it for an assignment: files by path, the reference of every
-    chapter before it.
+    chapter before it. The wheel has no solutions: there it is the student's own package.
     """
+    if IN_WHEEL:
+        own = PACKAGE.glob("*.py") if PACKAGE.is_dir() else ()
+        return {f"word2serve_me/{path.name}": path.read_text(encoding="utf-8") for path in own}
     files = {"word2serve_me/__init__.py": INIT}
     for one in assignments():
         if one.number < number:

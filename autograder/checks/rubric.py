@@ -8,11 +8,11 @@ later ones, which are only named.
 import os
 import re
 from html import escape
-from pathlib import Path
 from urllib.parse import quote
 
 from autograder.checks.messages import first_failure, following, sentences, told
 from autograder.checks.results import ExerciseResult, StageResult
+from autograder.common.course_files import ROOT
 
 WORDS = {
     "passed": "passed",
@@ -26,7 +26,7 @@ WORDS = {
     "killed": "ended early",
     "fault": "checker failed",
 }
-PAGES = Path(__file__).resolve().parents[2] / "book"
+PAGES = ROOT / "book"
 BOOK = PAGES.parent / "_build" / "html"
 HEADING = re.compile(r"^#{1,4} +(.+?) *$", re.MULTILINE)
 CELL = (

@@ -19,7 +19,8 @@ def add_arguments(parser) -> None:
         help=(
             'an exercise or an assignment, such as "01.ppmi", "ppmi" or "01" (default: the one that'
             " the notebook is about), and the path of your notebook or Python file, which runs in"
-            " this process (default: the one in mywork/, or else the one in exercises/)"
+            " this process (default: the one in mywork/, or in this folder where the course is"
+            " installed as a package)"
         ),
     )
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
@@ -36,7 +37,7 @@ def run(args) -> int:
     if len(paths) > 1 or len(names) > 1:
         raise CourseError(
             "give one exercise or assignment and one notebook, for example "
-            "`course check 01.ppmi mywork/01-static-embeddings.ipynb`"
+            "`course check 01.ppmi 01-static-embeddings.ipynb`"
         )
     one, exercises = exercises_named(
         names[0] if names else number_of(paths[0]) if paths else _only_own()
@@ -72,15 +73,17 @@ def number_of(path: str) -> str:
 
 
 def _only_own() -> str:
-    """The number of the only notebook in mywork/. CourseError where there is none, or several."""
-    from autograder.authoring.catalogue import EXERCISES
+    """The number of the only notebook where the student works. CourseError where there is none, or
+    several.
+    """
+    from autograder.common.course_files import MYWORK
     from autograder.common.errors import CourseError
 
-    found = sorted((EXERCISES.parent / "mywork").glob("[0-9][0-9]-*.ipynb"))
+    found = sorted(MYWORK.glob("[0-9][0-9]-*.ipynb"))
     if len(found) != 1:
         raise CourseError(
             "say what to check: a notebook, an assignment or an exercise, such as"
-            " `course check mywork/05-bert-pretraining.ipynb`, `course check 05` or"
+            " `course check 05-bert-pretraining.ipynb`, `course check 05` or"
             " `course check 05.mlm_loss`"
         )
     return found[0].name[:2]
@@ -93,10 +96,18 @@ def _defined(text: str, one) -> int:
 
 
 def _own_notebook(one) -> str:
-    """Where the student works: mywork/, if the notebook was copied there, otherwise exercises/."""
-    from autograder.authoring.catalogue import EXERCISES
+    """Where the student works: mywork/, if the notebook was copied there, otherwise exercises/; in
+    the wheel this folder, and CourseError where it is not there.
+    """
+    from autograder.common.course_files import IN_WHEEL, MYWORK
+    from autograder.common.errors import CourseError
 
-    copied = EXERCISES.parent / "mywork" / f"{one.name}.ipynb"
+    copied = MYWORK / f"{one.name}.ipynb"
+    if IN_WHEEL and not copied.exists():
+        raise CourseError(
+            f"{copied} is not there: `course start {one.number}` puts it into this folder, or give"
+            " the path of your notebook"
+        )
     return str(copied) if copied.exists() else "student"
 
 

@@ -4,7 +4,7 @@
 earlier one; `--from mine` goes back to your own work.
 """
 
-SUMMARY = "put your functions that pass into your own package, mywork/word2serve_me"
+SUMMARY = "put your functions that pass into your own package, word2serve_me"
 
 
 def add_arguments(parser) -> None:
@@ -14,8 +14,8 @@ def add_arguments(parser) -> None:
         "notebook",
         nargs="?",
         help=(
-            "your notebook, which runs in this process (default: the one in mywork/, "
-            "or else the one in exercises/)"
+            "your notebook, which runs in this process (default: the one in mywork/, or in"
+            " this folder where the course is installed as a package)"
         ),
     )
     parser.add_argument(

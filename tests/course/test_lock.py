@@ -34,10 +34,15 @@ def pins(python: str) -> dict[str, str]:
 def test_every_dependency_is_pinned_within_its_range(python):
     assert SpecifierSet(PROJECT["requires-python"]).contains(f"{python}.0")
     pinned = pins(python)
-    for line in PROJECT["dependencies"] + PROJECT["optional-dependencies"]["test"]:
+    for line in sum(PROJECT["optional-dependencies"].values(), PROJECT["dependencies"]):
         wanted = Requirement(line)
         if wanted.marker is None or wanted.marker.evaluate(environment(python)):
             assert wanted.specifier.contains(pinned[wanted.name.lower()]), line
+
+
+def test_the_lock_is_made_of_all_extras():
+    made_of = set(re.findall(r"--extra (\w+)", (ROOT / ".ci" / "lock").read_text(encoding="utf-8")))
+    assert made_of == {"book", "grade", "serve", "test"} <= set(PROJECT["optional-dependencies"])
 
 
 def test_gensim_is_a_rival_that_python_3_14_does_without():

@@ -8,7 +8,9 @@ grading the earlier chapters are the reference anyway.
 import re
 from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parents[3] / "mywork" / "word2serve_me"
+from autograder.common.course_files import MYWORK
+
+PACKAGE = MYWORK / "word2serve_me"
 MARK = "# The reference, borrowed with `course package --from reference`."
 OLD_MARK = "# The reference, borrowed with `course use reference`."  # in packages made before
 LINE = "Borrowed from the reference: chapter"

@@ -13,12 +13,12 @@ script. A model that answers in the page comes with `data["model"]` (see `page_m
 import html
 import json
 import math
-from pathlib import Path
 
+from autograder.common.course_files import ROOT
 from course.book.build.cache import in_book
 from course.book.pages.captions import FigureError, checked_words, inline
 
-ASSETS = Path(__file__).resolve().parents[3] / "book" / "assets"
+ASSETS = ROOT / "book" / "assets"
 KIT = ("core", "controls", "drawing", "charts", "models")
 RUNTIME = (
     "numbers",
