@@ -8,8 +8,8 @@ cut by the real ones.
 The files come from the cache of `reference_impl.corpora`. Merges are not written out: a merge makes
 one token, the tokens stand in the order of the merges, so the length of the left part is all that a
 merge adds. That makes GPT-2's 1.5 MB less than half a megabyte; a vocabulary that breaks this rule
-is refused. A vocabulary whose ids are ranks (cl100k, o200k, Qwen 3) has no list of merges either: each
-token travels as two earlier tokens that together are its bytes, six characters a token.
+is refused. A vocabulary whose ids are ranks (cl100k, o200k, Qwen 3) has no list of merges:
+each token travels as two earlier tokens that together are its bytes, six characters for each.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,7 +38,7 @@ def tokenizer(name: str) -> dict[str, Any]:
 def size(name: str) -> int:
     """How many tokens it has."""
     content = tokenizer(name)["content"]
-    if "pairs" in content:
+    if isinstance(content, dict) and "pairs" in content:
         return 256 + len(content["pairs"]) // 6
     return len(
         content if isinstance(content, list) else content["tokens"].split(content["between"])
@@ -103,8 +103,8 @@ def _mistral() -> dict[str, Any]:
 
 
 def ranked(name: str) -> dict[str, Any]:
-    """A vocabulary whose ids are ranks: the 256 bytes in the order of their ids, then for each token
-    the ids of two earlier tokens, three digits of base 64 each.
+    """A vocabulary whose ids are ranks: the 256 bytes in the order of their ids, then for each
+    token the ids of two earlier tokens, three digits of base 64 each.
 
     CorpusError if a token is not made of two earlier ones.
     """
