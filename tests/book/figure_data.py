@@ -170,6 +170,23 @@ DATA |= {
         ]
     },
     "model-input": {"first": list("abcdefg"), "second": list("xyz"), "length": 10, "batch": 12},
+    "dropout-cuts": {
+        "rates": [0, 0.5],
+        "words": [
+            {
+                "word": " bank",
+                "found": [
+                    [{"cut": ["Ġbank"], "part": 1}],
+                    [{"cut": ["Ġ", "bank"], "part": 0.6}, {"cut": ["Ġb", "ank"], "part": 0.3}],
+                ],
+            },
+            {
+                "word": "us",
+                "found": [[{"cut": ["us"], "part": 1}], [{"cut": ["u", "s"], "part": 0.5}]],
+            },
+        ],
+        "task": "Raise the dropout rate.",
+    },
     "byte-patches": {
         "texts": [
             {"label": "verse", "bytes": list("the␣bank"), "entropies": [4, 1, 0.5, 0, 3, 2, 1, 0]},

@@ -235,7 +235,7 @@ byt5_ids = exercise(
     function="byt5_ids",
     also=["canine_rows"],
     points=4,
-    see="02-tokenization/inputs#without-any-vocabulary",
+    see="02-tokenization/byte-models#without-any-vocabulary",
     withhold=TOKENIZERS,
 )
 SCRIPTS = "a\u00e9\u0436\u6cb3\u0e18\U0001f3e6"  # one, two, two, three, three and four bytes
@@ -366,7 +366,7 @@ def test_each_character_of_any_script_has_its_rows(student, rng):
 short_answer(
     "02.own_words",
     points=4,
-    see="02-tokenization/cost#one-sentence-in-fourteen-languages",
+    see="02-tokenization/efficiency#one-sentence-in-fourteen-languages",
     rubric={
         "nothing unknown": (
             1,

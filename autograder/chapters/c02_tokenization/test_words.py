@@ -18,7 +18,7 @@ bert_words = exercise(
     "02.bert_words",
     function="bert_words",
     points=5,
-    see="02-tokenization/pieces#first-make-alike-what-should-be-alike",
+    see="02-tokenization/tokens#first-make-alike-what-should-be-alike",
     withhold=TOKENIZERS,
 )
 
