@@ -23,7 +23,7 @@ train_bpe = exercise(
     "02.train_bpe",
     function="train_bpe",
     points=7,
-    see="02-tokenization/bpe#learning-on-three-words",
+    see="02-tokenization/bpe#training",
     withhold=TOKENIZERS,
 )
 
@@ -397,7 +397,7 @@ bpe_split = exercise(
     "02.bpe_split",
     function="bpe_split",
     points=5,
-    see="02-tokenization/bpe#encoding-goes-by-rank",
+    see="02-tokenization/bpe#encoding",
     withhold=TOKENIZERS,
 )
 

@@ -20,7 +20,7 @@ fill_pair = exercise(
     "02.fill_pair",
     function="fill_pair",
     points=5,
-    see="02-tokenization/inputs#cut-to-a-length",
+    see="02-tokenization/inputs#truncation",
     withhold=TOKENIZERS,
 )
 
@@ -235,7 +235,7 @@ byt5_ids = exercise(
     function="byt5_ids",
     also=["canine_rows"],
     points=4,
-    see="02-tokenization/byte-models#without-any-vocabulary",
+    see="02-tokenization/byte-models#byte-and-character-models",
     withhold=TOKENIZERS,
 )
 SCRIPTS = "a\u00e9\u0436\u6cb3\u0e18\U0001f3e6"  # one, two, two, three, three and four bytes

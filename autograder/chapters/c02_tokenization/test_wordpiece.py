@@ -21,7 +21,7 @@ wordpiece = exercise(
     "02.wordpiece",
     function="wordpiece",
     points=5,
-    see="02-tokenization/wordpiece#wordpiece-the-longest-that-fits",
+    see="02-tokenization/wordpiece#encoding-the-longest-token-that-fits",
     withhold=TOKENIZERS,
 )
 
@@ -243,7 +243,7 @@ first_merge = exercise(
     function="first_merge",
     kind="predict",
     points=4,
-    see="02-tokenization/wordpiece#how-wordpiece-learns-as-far-as-anybody-knows",
+    see="02-tokenization/wordpiece#training-as-far-as-it-is-known",
     withhold=TOKENIZERS,
 )
 

@@ -18,7 +18,7 @@ bert_words = exercise(
     "02.bert_words",
     function="bert_words",
     points=5,
-    see="02-tokenization/tokens#first-make-alike-what-should-be-alike",
+    see="02-tokenization/tokens#normalization",
     withhold=TOKENIZERS,
 )
 
@@ -355,7 +355,7 @@ byte_decode = exercise(
     function="byte_decode",
     also=["byte_table"],
     points=5,
-    see="02-tokenization/bpe#down-to-bytes",
+    see="02-tokenization/bpe#byte-level-bpe",
     withhold=TOKENIZERS,
 )
 
