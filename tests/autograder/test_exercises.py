@@ -155,7 +155,7 @@ def card(assignment, id: str) -> str:
 
 
 EACH = ("Difficulty", "Time", "Paper")
-ITEMS = {number: ("Why.", *EACH) for number in ("04", "12")}  # in the second edition's form
+ITEMS = {number: ("Why.", *EACH) for number in ("02", "04", "12")}  # in the second edition's form
 
 
 @each_assignment
