@@ -818,7 +818,7 @@ if cut is not None:
 # Walkers go from station 0 to station n, and take each road with its weight. What fraction of the walks uses the road (1, 3)?
 #
 # ```python
-# def fraction_by_road(n, weight, road):                    # weight: {(0, 1): 0.5, ...}, always from < to
+# def share_of_road(n, weight, road):                    # weight: {(0, 1): 0.5, ...}, always from < to
 #     before, after = [1.0] + [0.0] * n, [0.0] * n + [1.0]
 #     for to in range(1, n + 1):
 #         before[to] = sum(before[a] * w for (a, b), w in weight.items() if b == to)
@@ -1149,7 +1149,7 @@ if ready(bpe_split, byte_decode, needs=["gpt2_tokenizer", "kjv"]):
     table, tokens = byte_table(), {number: token for token, number in ids.items()}
     in_bytes = {bytes(table[character] for character in token): number for token, number in ids.items() if token != "<|endoftext|>"}
     rival = tiktoken.Encoding("gpt2", pat_str=GPT2.pattern, mergeable_ranks=in_bytes, special_tokens={})
-    print("The same ids as tiktoken's:     ", yours == rival.encode(text))
+    print("The same ids as tiktoken's:", yours == rival.encode(text))
     print("byte_decode gives the text back:", byte_decode([tokens[number] for number in yours]) == text)
     for text in ("The bank lends", "The bank 🏦 lends", "ธนาคาร"):
         print(f"{text!r}: {gpt2_ids(text, ids, rank)}")

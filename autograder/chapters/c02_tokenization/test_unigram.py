@@ -20,7 +20,7 @@ best_cut = exercise(
     "02.best_cut",
     function="best_cut",
     points=6,
-    see="02-tokenization/unigram#unigram-a-price-for-every-piece",
+    see="02-tokenization/unigram#viterbi-s-algorithm",
     withhold=TOKENIZERS,
 )
 BANKS = {"ban": 1 / 8, "bank": 1 / 16, "ks": 1 / 16, "s": 1 / 32, "k": 1 / 32}
@@ -327,7 +327,7 @@ expected_counts = exercise(
     "02.expected_counts",
     function="expected_counts",
     points=5,
-    see="02-tokenization/unigram#unigram-a-price-for-every-piece",
+    see="02-tokenization/unigram#training",
     withhold=TOKENIZERS,
 )
 

@@ -18,7 +18,7 @@ window.w2s.register("dropout-cuts", function (stage, data, tools) {
     Object.assign(stage.dataset, { rate: String(data.rates[at]), best: JSON.stringify(found[0].cut) });
     const all = found.reduce((sum, { part }) => sum + part, 0);
     tools.say(`Dropout ${data.rates[at]}: the most frequent segmentation of ${chosen.word.trim()} is ${found[0].cut.join(" | ")}, `
-      + `drawn ${(100 * found[0].part).toFixed(1)} % of the time. These ${found.length} cover ${(100 * all).toFixed(0)} %.`);
+      + `drawn ${(100 * found[0].part).toFixed(1)} % of the time. The bars cover ${(100 * all).toFixed(0)} % of the samples.`);
   }
   const rate = tools.slider({ label: "Dropout", min: 0, max: data.rates.length - 1, value: 0,
     text: (value) => String(data.rates[Number(value)]), oninput(value) { at = Number(value); show(); } });

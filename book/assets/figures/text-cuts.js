@@ -31,9 +31,13 @@ window.w2s.register("text-cuts", function (stage, data, tools) {
     Object.assign(stage.dataset, { text, source: found ? "page" : "recorded", counts: JSON.stringify(counts),
       cuts: JSON.stringify(Object.fromEntries(answers.map(({ key, label }) => [key,
         rows.find((row) => row.label === label).pieces]))) });
-    const cost = answers.map(({ label, vocabulary, tokens }) => `${label}: ${counts[label]} tokens, `
-      + `${counts[label] ** 2} pairs, ${((vocabulary?.tokens ?? tokens) * dim / 1e6).toFixed(1)} million embedding parameters`);
-    tools.say(`${found ? "Tokenized in this page" : "Tokenized by the reference implementation"}. ${cost.join("; ")}, with a dimension of ${dim}.`);
+    const size = ({ vocabulary, tokens }) => vocabulary?.tokens ?? tokens, source = found ? "Tokenized in this page"
+      : "Tokenized by the reference implementation", many = answers.map(({ label }) => counts[label]);
+    const of = (count) => answers.filter(({ label }) => counts[label] === count).map(({ label }) => label).join(", ");
+    const cost = answers.map((one) => `${one.label}: ${counts[one.label]} tokens, ${counts[one.label] ** 2} pairs, `
+      + `${(size(one) * dim / 1e6).toFixed(1)} million embedding parameters`);
+    tools.say(data.plain ? `${source}. ${cost.join("; ")}, with a dimension of ${dim}.`
+      : `${source}. Fewest tokens: ${Math.min(...many)} (${of(Math.min(...many))}). Most: ${Math.max(...many)} (${of(Math.max(...many))}).`);
   }
   const answer = (asked) => { text = asked; field.set(asked); picks.set(asked); show(); };
 

@@ -45,12 +45,8 @@ def test_a_transition_at_the_end_is_bpe_and_at_the_beginning_bpe_without_words()
     words = Counter(word for text in TEXTS for word in GPT2.findall(text))
     characters = len(set("".join(TEXTS)))
     size = characters + 12
-    assert (
-        train_superbpe(TEXTS, size, size).merges == train_bpe_plain(words, 12).merges
-    )
-    assert (
-        train_superbpe(TEXTS, size, 0).merges == train_bpe_plain(Counter(TEXTS), 12).merges
-    )
+    assert train_superbpe(TEXTS, size, size).merges == train_bpe_plain(words, 12).merges
+    assert train_superbpe(TEXTS, size, 0).merges == train_bpe_plain(Counter(TEXTS), 12).merges
 
 
 def test_merges_cross_spaces_only_after_the_transition():
@@ -60,6 +56,7 @@ def test_merges_cross_spaces_only_after_the_transition():
     assert True in crosses
     first = crosses.index(True)
     assert first >= len(model.merges) - 10
-    assert len(model.split("by the way")) < len(
-        train_superbpe(TEXTS, size - 10, size - 10).split("by the way")
-    ) + 1
+    assert (
+        len(model.split("by the way"))
+        < len(train_superbpe(TEXTS, size - 10, size - 10).split("by the way")) + 1
+    )
